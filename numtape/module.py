@@ -42,7 +42,7 @@ class Module:
       (np.float32(7.0), 2, 'line')
     """
 
-    _name: str
+    _nt_name: str
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -52,21 +52,21 @@ class Module:
         elif not name.isidentifier():
             raise ValueError(f"{name!r} is not a valid module name. Module names must be valid "
                              f"Python identifiers (e.g. a valid class name).")  # fmt: skip
-        self._name = name
+        self._nt_name = name
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         changed(self)
 
-    def _saved_parts(self) -> dict[str, Any]:
+    def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name: attributes with variables."""
-        return {name: value for name, value in sorted(vars(self).items()) if name != "_name"}
+        return {name: value for name, value in sorted(vars(self).items()) if name != "_nt_name"}
 
     @property
     def name(self) -> str:
         """The name."""
         try:
-            return self._name
+            return self._nt_name
         except AttributeError:
             raise AttributeError(
                 f"{type(self).__name__!r} object has no name: its `__init__()` does not call "
@@ -83,7 +83,7 @@ class Module:
           >>> [v.name for v in module.variables]
           ['a:0', 'b:0']
         """
-        return tuple(_unique(self._variables(set())))
+        return tuple(_unique(self._nt_variables(set())))
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
@@ -112,29 +112,29 @@ class Module:
           >>> [part.name for part in module.submodules]
           ['inner']
         """
-        found = list(_unique(self._modules({id(self)})))
+        found = list(_unique(self._nt_modules({id(self)})))
         return tuple(found)
 
     def __repr__(self) -> str:
         # In a debugger before it is made whole, it may have no name yet.
-        name, count = getattr(self, "_name", None), len(self.variables)
+        name, count = getattr(self, "_nt_name", None), len(self.variables)
         return f"<{type(self).__name__} name={name}, {count} variable{'s' * (count != 1)}>"
 
-    def _leaves(self) -> Iterable[Any]:
+    def _nt_leaves(self) -> Iterable[Any]:
         attributes = vars(self)
         for name in sorted(attributes):
             yield from _inside(attributes[name])
 
-    def _variables(self, seen: set[int]) -> Iterator[Variable]:
+    def _nt_variables(self, seen: set[int]) -> Iterator[Variable]:
         seen.add(id(self))
-        leaves = list(self._leaves())
+        leaves = list(self._nt_leaves())
         yield from (leaf for leaf in leaves if isinstance(leaf, Variable))
         for leaf in leaves:
             if isinstance(leaf, Module) and id(leaf) not in seen:
-                yield from leaf._variables(seen)
+                yield from leaf._nt_variables(seen)
 
-    def _modules(self, seen: set[int]) -> Iterator[Module]:
-        own = [leaf for leaf in self._leaves() if isinstance(leaf, Module)]
+    def _nt_modules(self, seen: set[int]) -> Iterator[Module]:
+        own = [leaf for leaf in self._nt_leaves() if isinstance(leaf, Module)]
         fresh = []
         for module in own:
             if id(module) not in seen:
@@ -142,7 +142,7 @@ class Module:
                 fresh.append(module)
         yield from fresh
         for module in fresh:
-            yield from module._modules(seen)
+            yield from module._nt_modules(seen)
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:

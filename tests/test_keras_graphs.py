@@ -115,7 +115,7 @@ def test_an_attribute_that_a_call_sets_and_none_reads_is_set_when_it_is_recorded
     model.fit(X[:, 0], X[:, 1, :2], epochs=3, verbose=0)
     assert model.layers[0].seen[-1] == 3
     if tf.__name__ == "numtape":
-        paths = str(model._functions["train"].paths())
+        paths = str(model._nt_functions["train"].paths())
         assert "Python" not in paths
         assert "1 recorded path" in paths
 

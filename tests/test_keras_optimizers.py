@@ -187,7 +187,7 @@ def test_slices_do_what_their_tensor_does(tf, name, options):
 
 
 def untouched(tf, optimizer, variables, before):
-    assert int(optimizer._iterations) == 0
+    assert int(optimizer._nt_iterations) == 0
     for v, x in zip(variables, before, strict=True):
         np.testing.assert_array_equal(v.numpy(), x)
 

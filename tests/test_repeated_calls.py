@@ -355,14 +355,14 @@ def test_steps_of_fit_need_no_python(of_arrays):
     x, y = np.ones((160, 3), "f"), np.ones((160, 2), "f")
     data = (x, y) if of_arrays else (tf.data.Dataset.from_tensor_slices((x, y)).batch(4),)
     model.fit(*data, batch_size=4 if of_arrays else None, verbose=0)
-    assert carried_out(model._functions["train"]) >= 30
+    assert carried_out(model._nt_functions["train"]) >= 30
 
 
 def test_steps_that_count_what_is_right_need_no_python():
     model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(4, "softmax")])
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     model.fit(np.ones((160, 3), "f"), np.arange(160) % 4, batch_size=4, verbose=0)
-    assert carried_out(model._functions["train"]) >= 30
+    assert carried_out(model._nt_functions["train"]) >= 30
 
 
 def test_many_variables_are_assigned(monkeypatch):

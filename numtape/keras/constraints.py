@@ -45,13 +45,13 @@ class _Norm(Constraint):
 
     axis: Any
 
-    def _scaled(self, w: Any) -> Tensor:
+    def _nt_scaled(self, w: Any) -> Tensor:
         w = as_tensor(w)
         lengths = reduce_euclidean_norm(w, self.axis, True)
-        found: Tensor = w * (self._wanted(lengths) / (_EPSILON + lengths))
+        found: Tensor = w * (self._nt_wanted(lengths) / (_EPSILON + lengths))
         return found
 
-    def _wanted(self, lengths: Tensor) -> Any:
+    def _nt_wanted(self, lengths: Tensor) -> Any:
         raise NotImplementedError
 
 
@@ -71,9 +71,9 @@ class MaxNorm(_Norm):
 
     def __call__(self, w: Any) -> Tensor:
         """The weight with such lengths."""
-        return self._scaled(w)
+        return self._nt_scaled(w)
 
-    def _wanted(self, lengths: Tensor) -> Any:
+    def _nt_wanted(self, lengths: Tensor) -> Any:
         return clip_by_value(lengths, 0.0, float(self.max_value))
 
     def get_config(self) -> dict[str, Any]:
@@ -141,9 +141,9 @@ class MinMaxNorm(_Norm):
 
     def __call__(self, w: Any) -> Tensor:
         """The weight with such lengths."""
-        return self._scaled(w)
+        return self._nt_scaled(w)
 
-    def _wanted(self, lengths: Tensor) -> Any:
+    def _nt_wanted(self, lengths: Tensor) -> Any:
         within = clip_by_value(lengths, float(self.min_value), float(self.max_value))
         return self.rate * within + (1 - self.rate) * lengths
 

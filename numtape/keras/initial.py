@@ -176,7 +176,7 @@ class RandomInitializer(Initializer):
             raise ValueError(
                 f"`seed` argument should be an integer or None. Received: seed={shown(seed)}"
             )
-        self._given = seed
+        self._nt_given = seed
         if seed is None:
             seed = fresh_seed()
         if seed is None:
@@ -189,9 +189,9 @@ class RandomInitializer(Initializer):
         Returns:
           A dict of arguments.
         """
-        return {"seed": self._given}
+        return {"seed": self._nt_given}
 
-    def _drawn(self, draw: Any, shape: Any, dtype: Any, *parameters: Any) -> Tensor:
+    def _nt_drawn(self, draw: Any, shape: Any, dtype: Any, *parameters: Any) -> Tensor:
         """Numbers that a stateless function draws from the seed: those of Keras on TensorFlow."""
         sizes, wanted = _asked(shape, dtype)
         exact = wanted if wanted is dtypes.float64 or not wanted.is_floating else dtypes.float32
@@ -214,7 +214,7 @@ class RandomNormal(RandomInitializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """Draws of a shape, in a dtype."""
-        return self._drawn(stateless_normal, shape, dtype, self.mean, self.stddev)
+        return self._nt_drawn(stateless_normal, shape, dtype, self.mean, self.stddev)
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -236,7 +236,7 @@ class TruncatedNormal(RandomNormal):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """Draws of a shape, in a dtype."""
-        return self._drawn(stateless_truncated_normal, shape, dtype, self.mean, self.stddev)
+        return self._nt_drawn(stateless_truncated_normal, shape, dtype, self.mean, self.stddev)
 
 
 @_random
@@ -254,7 +254,7 @@ class RandomUniform(RandomInitializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """Draws of a shape, in a dtype."""
-        return self._drawn(stateless_uniform, shape, dtype, self.minval, self.maxval)
+        return self._nt_drawn(stateless_uniform, shape, dtype, self.minval, self.maxval)
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -319,11 +319,11 @@ class VarianceScaling(RandomInitializer):
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
-            return self._drawn(stateless_uniform, shape, dtype, -limit, limit)
+            return self._nt_drawn(stateless_uniform, shape, dtype, -limit, limit)
         deviation = math.sqrt(variance)
         if self.distribution == "untruncated_normal":
-            return self._drawn(stateless_normal, shape, dtype, 0.0, deviation)
-        return self._drawn(stateless_truncated_normal, shape, dtype, 0.0, deviation / _TRUNCATED)
+            return self._nt_drawn(stateless_normal, shape, dtype, 0.0, deviation)
+        return self._nt_drawn(stateless_truncated_normal, shape, dtype, 0.0, deviation / _TRUNCATED)
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -363,7 +363,7 @@ class Orthogonal(RandomInitializer):
             )
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
         exact = dtypes.float64 if wanted is dtypes.float64 else dtypes.float32
-        q, r = qr(self._drawn(stateless_normal, (max(rows, columns), min(rows, columns)), exact))
+        q, r = qr(self._nt_drawn(stateless_normal, (max(rows, columns), min(rows, columns)), exact))
         q = q * sign(diag_part(r))  # so that all such matrices are equally likely
         found: Tensor = reshape(transpose(q) if rows < columns else q, sizes) * self.gain
         return cast(found, wanted)

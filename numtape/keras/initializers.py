@@ -39,12 +39,12 @@ _law = described(_MEANINGS, "", "ValueError: If ``seed`` is no integer.")
 class _Scaled(VarianceScaling):
     """A variance scaling whose law is said by the class."""
 
-    _law: tuple[float, str, str]
+    _nt_law: tuple[float, str, str]
 
     def __init__(
         self, seed: int | None = None, input_axes: Any = None, output_axes: Any = None
     ) -> None:
-        super().__init__(*self._law, seed, input_axes, output_axes)
+        super().__init__(*self._nt_law, seed, input_axes, output_axes)
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -68,7 +68,7 @@ class GlorotUniform(_Scaled):
     True
     """
 
-    _law = 1.0, "fan_avg", "uniform"
+    _nt_law = 1.0, "fan_avg", "uniform"
 
 
 @_law
@@ -83,7 +83,7 @@ class GlorotNormal(_Scaled):
     True
     """
 
-    _law = 1.0, "fan_avg", "truncated_normal"
+    _nt_law = 1.0, "fan_avg", "truncated_normal"
 
 
 @_law
@@ -97,7 +97,7 @@ class HeUniform(_Scaled):
     True
     """
 
-    _law = 2.0, "fan_in", "uniform"
+    _nt_law = 2.0, "fan_in", "uniform"
 
 
 @_law
@@ -111,7 +111,7 @@ class HeNormal(_Scaled):
     True
     """
 
-    _law = 2.0, "fan_in", "truncated_normal"
+    _nt_law = 2.0, "fan_in", "truncated_normal"
 
 
 @_law
@@ -125,7 +125,7 @@ class LecunUniform(_Scaled):
     True
     """
 
-    _law = 1.0, "fan_in", "uniform"
+    _nt_law = 1.0, "fan_in", "uniform"
 
 
 @_law
@@ -139,7 +139,7 @@ class LecunNormal(_Scaled):
     True
     """
 
-    _law = 1.0, "fan_in", "truncated_normal"
+    _nt_law = 1.0, "fan_in", "truncated_normal"
 
 
 constant = Constant

@@ -74,18 +74,18 @@ class Layer(LayerLosses):
 
     # Whether arguments of `call` by position may be anything.
     _allow_non_tensor_positional_args = False
-    _input_spec: Any = None
+    _nt_input_spec: Any = None
 
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None,
         activity_regularizer: Any = None, autocast: bool = True, **kwargs: Any,
     ) -> None:  # fmt: skip
-        self._begin(trainable, name, dtype)
+        self._nt_begin(trainable, name, dtype)
         self.activity_regularizer = regularizers.get(activity_regularizer)
         self.autocast = autocast
         self.built = False
-        self._take_shape(kwargs)
-        self._supports_masking = type(self).compute_mask is not Layer.compute_mask
+        self._nt_take_shape(kwargs)
+        self._nt_supports_masking = type(self).compute_mask is not Layer.compute_mask
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -95,20 +95,20 @@ class Layer(LayerLosses):
     @property
     def input_spec(self) -> Any:
         """What it expects of its inputs: an `InputSpec`, a list of them, or None. It can be set."""
-        return self._input_spec
+        return self._nt_input_spec
 
     @input_spec.setter
     def input_spec(self, value: Any) -> None:
-        self._input_spec = value
+        self._nt_input_spec = value
 
     @property
     def supports_masking(self) -> bool:
         """Whether it gives masks of its inputs to its outputs. It can be set."""
-        return self._supports_masking
+        return self._nt_supports_masking
 
     @supports_masking.setter
     def supports_masking(self, value: bool) -> None:
-        self._supports_masking = bool(value)
+        self._nt_supports_masking = bool(value)
 
     def build(self, input_shape: Any) -> None:
         """Make the variables. The first call does so, unless it was done before.
@@ -169,8 +169,8 @@ class Layer(LayerLosses):
         inputs = tuple(symbols_of(x, self.dtype) for x in args)
         named = {k.removesuffix("_shape"): symbols_of(x, self.dtype) for k, x in kwargs.items()}
         if not self.built:
-            self._build(signature_of(type(self).call).arguments(inputs, named))
-        return map_structure(lambda x: x.shape, self._inferred(*inputs, **named))
+            self._nt_build(signature_of(type(self).call).arguments(inputs, named))
+        return map_structure(lambda x: x.shape, self._nt_inferred(*inputs, **named))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """What a call gives for symbolic tensors: symbolic tensors.
@@ -184,69 +184,69 @@ class Layer(LayerLosses):
         """
         method = type(self).compute_output_shape
         if method is Layer.compute_output_shape:
-            return self._inferred(*args, **kwargs)
+            return self._nt_inferred(*args, **kwargs)
         arguments = signature_of(type(self).call).arguments(args, kwargs)
         shape = self.compute_output_shape(**shapes_for(method, arguments, type(self).__name__))
         return symbols_of(shape, self.dtype)
 
-    def _inferred(self, *args: Any, **kwargs: Any) -> Any:
+    def _nt_inferred(self, *args: Any, **kwargs: Any) -> Any:
         """What ``call`` gives for symbolic tensors, found by calls with zeros."""
         try:
             return inferred(self.call, args, kwargs)
         finally:
-            self._clear_losses()
+            self._nt_clear_losses()
 
     # --- A call ------------------------------------------------------------------------------
 
-    def _converted(self, x: Any) -> Any:
+    def _nt_converted(self, x: Any) -> Any:
         """An argument: arrays and variables as tensors, floats as tensors of the layer's dtype."""
         if isinstance(x, Variable) or (not isinstance(x, Tensor) and hasattr(x, "__array__")
                                        and not isinstance(x, KerasTensor)):  # fmt: skip
             x = as_tensor(x)
         if isinstance(x, Tensor) and self.autocast and x.dtype.is_floating:
-            if x.dtype is not self._dtype and self._dtype.is_floating:
+            if x.dtype is not self._nt_dtype and self._nt_dtype.is_floating:
                 mask = mask_of(x)
-                x = cast(x, self._dtype)
+                x = cast(x, self._nt_dtype)
                 set_mask(x, mask)
         return x
 
-    def _build(self, arguments: dict[str, Any]) -> None:
+    def _nt_build(self, arguments: dict[str, Any]) -> None:
         method = type(self).build
         if method is Layer.build:
             self.built = True
         else:
             self.build(**shapes_for(method, arguments, type(self).__name__))
 
-    def _computed(
+    def _nt_computed(
         self, symbolic: bool, args: tuple[Any, ...], kwargs: dict[str, Any], first: Any, mask: Any
     ) -> Any:
         if symbolic:
             outputs = self.compute_output_spec(*args, **kwargs)
             own = type(self).compute_mask is not Layer.compute_mask
-            if self._supports_masking and (own or is_symbolic(mask)):
+            if self._nt_supports_masking and (own or is_symbolic(mask)):
                 pass_masks(self.compute_mask, first, mask, outputs)
         else:
             outputs = self.call(*args, **kwargs)
             if not self.built:
                 self.built = True
-            masks = self._supports_masking and type(self).compute_mask is not Layer.compute_mask
+            masks = self._nt_supports_masking and type(self).compute_mask is not Layer.compute_mask
             if masks or mask is not None or self.activity_regularizer is not None:
-                self._finish(first, outputs, mask)
+                self._nt_finish(first, outputs, mask)
         return outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The output for the inputs; the first call makes the variables."""
-        if getattr(self, "_trained", None) is None:
-            self._check_begun()
+        if getattr(self, "_nt_trained", None) is None:
+            self._nt_check_begun()
         if len(args) == 1 and type(args[0]) is Tensor and self.built and kwargs.keys() <= _TRAINING:
             told = kwargs.get("training")
             if told is None or type(told) is bool:
-                return self._of_tensor(args[0], told)
+                return self._nt_of_tensor(args[0], told)
         given = args, kwargs
         if kwargs or len(args) != 1 or type(args[0]) is not Tensor:
-            args, kwargs = map_structure(self._converted, (args, kwargs))
+            args, kwargs = map_structure(self._nt_converted, (args, kwargs))
         else:
-            args, kwargs = (self._converted(args[0]),), {}
+            args, kwargs = (self._nt_converted(args[0]),), {}
         if not self._allow_non_tensor_positional_args:
             for x in flatten(args):
                 if x is not None and not is_tensor(x):
@@ -263,45 +263,45 @@ class Layer(LayerLosses):
         if not arguments and not args:
             raise TypeError(f"{type(self).__name__}.__call__() is missing its inputs.")
         first = args[0] if args else next(iter(arguments.values()))
-        assert_input_compatibility(self._input_spec, first, self._name)
+        assert_input_compatibility(self._nt_input_spec, first, self._nt_name)
         if not self.built:
-            self._place()
-            self._build(arguments)
+            self._nt_place()
+            self._nt_build(arguments)
         symbolic = is_symbolic((args, kwargs))
-        mask = self._masks(signature.all, first, arguments, kwargs)
-        outputs = self._run(training, symbolic, args, kwargs, first, mask)
+        mask = self._nt_masks(signature.all, first, arguments, kwargs)
+        outputs = self._nt_run(training, symbolic, args, kwargs, first, mask)
         if symbolic:
             Node(self, given[0], given[1], outputs)
         return outputs
 
-    def _of_tensor(self, x: Tensor, told: bool | None) -> Any:
+    def _nt_of_tensor(self, x: Tensor, told: bool | None) -> Any:
         """`__call__` of a layer that is built, for one tensor: no nest has to be gone through."""
-        if x._spec.dtype is not self._dtype:
-            x = self._converted(x)
+        if x._spec.dtype is not self._nt_dtype:
+            x = self._nt_converted(x)
         kwargs: dict[str, Any] = {}
         signature, mask = signature_of(type(self).call), getattr(x, "_keras_mask", None)
         training = _training(signature, told, kwargs)
-        assert_input_compatibility(self._input_spec, x, self._name)
+        assert_input_compatibility(self._nt_input_spec, x, self._nt_name)
         if signature.of_mask:
             kwargs["mask"] = mask
-        return self._run(training, False, (x,), kwargs, x, mask)
+        return self._nt_run(training, False, (x,), kwargs, x, mask)
 
-    def _run(
+    def _nt_run(
         self, training: Any, symbolic: bool, args: tuple[Any, ...], kwargs: dict[str, Any],
         first: Any, mask: Any,
     ) -> Any:  # fmt: skip
         """What a call gives whose arguments are as `call` takes them."""
         if not local.layers:
-            self._clear_losses()
+            self._nt_clear_losses()
         try:
             return ambient.within(
-                self, training, self._computed, symbolic, args, kwargs, first, mask
+                self, training, self._nt_computed, symbolic, args, kwargs, first, mask
             )
         except OpError as error:
             located(error, self, first)
             raise
 
-    def _masks(
+    def _nt_masks(
         self, names: tuple[str, ...], first: Any, arguments: dict[str, Any], kwargs: dict[str, Any]
     ) -> Any:
         """Give ``call`` the masks of its inputs, where it has parameters for them.
@@ -318,22 +318,22 @@ class Layer(LayerLosses):
         mask = kwargs.get("mask")
         return map_structure(mask_of, first) if mask is None else mask
 
-    def _finish(self, first: Any, outputs: Any, mask: Any) -> None:
+    def _nt_finish(self, first: Any, outputs: Any, mask: Any) -> None:
         """Add the loss of outputs, and give them their mask."""
         if self.activity_regularizer is not None:
             for x in flatten(outputs):
                 if isinstance(x, Tensor):
                     loss = self.activity_regularizer(x)
-                    self._losses.add(loss / float(x.shape[0]) if x.ndim else loss)
+                    self._nt_losses.add(loss / float(x.shape[0]) if x.ndim else loss)
         if mask is None:
-            if not self._supports_masking or type(self).compute_mask is Layer.compute_mask:
+            if not self._nt_supports_masking or type(self).compute_mask is Layer.compute_mask:
                 return
-        elif not any(m is not None for m in flatten(mask)) and not self._supports_masking:
+        elif not any(m is not None for m in flatten(mask)) and not self._nt_supports_masking:
             return
-        if not self._supports_masking:
+        if not self._nt_supports_masking:
             warn(
-                f"Layer '{self._name}' (of type {type(self).__name__}) was passed an input with a "
-                f"mask attached to it. However, this layer does not support masking and will "
+                f"Layer '{self._nt_name}' (of type {type(self).__name__}) was passed an input with "
+                f"a mask attached to it. However, this layer does not support masking and will "
                 f"therefore destroy the mask information. Downstream layers will not see the mask."
             )
             return
@@ -347,24 +347,24 @@ class Layer(LayerLosses):
 
     # --- Its place in a graph ----------------------------------------------------------------
 
-    def _node(self, what: str) -> Node:
-        if not self._inbound_nodes:
+    def _nt_node(self, what: str) -> Node:
+        if not self._nt_inbound_nodes:
             raise AttributeError(
-                f"The layer {self._name} has never been called and thus has no defined {what}."
+                f"The layer {self._nt_name} has never been called and thus has no defined {what}."
             )
-        node: Node = self._inbound_nodes[0]
+        node: Node = self._nt_inbound_nodes[0]
         return node
 
     @property
     def input(self) -> Any:
         """The symbolic tensor that it was called with, or a list of them."""
-        inputs = self._node("input").inputs
+        inputs = self._nt_node("input").inputs
         return inputs[0] if len(inputs) == 1 else inputs
 
     @property
     def output(self) -> Any:
         """The symbolic tensor that it gave, or a structure of them."""
-        return self._node("output").structure
+        return self._nt_node("output").structure
 
 
 elsewhere(Layer, LAYER)

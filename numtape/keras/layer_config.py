@@ -25,20 +25,20 @@ class LayerConfig:
     """The part of `Layer` that knows its arguments."""
 
     __signature__ = _Signature()
-    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
-    _dtype: DType
-    _name: str
-    _input_shape_arg: tuple[Any, ...]
-    _trainable: bool
+    _nt_made_with: tuple[tuple[Any, ...], dict[str, Any]]
+    _nt_dtype: DType
+    _nt_name: str
+    _nt_input_shape_arg: tuple[Any, ...]
+    _nt_trainable: bool
     activity_regularizer: Any = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Keep the arguments, for `get_config`."""
         made = super().__new__(cls)
-        made._made_with = args, kwargs
+        made._nt_made_with = args, kwargs
         return made
 
-    def _take_shape(self, kwargs: dict[str, Any]) -> None:
+    def _nt_take_shape(self, kwargs: dict[str, Any]) -> None:
         """Take older Keras's arguments for shapes out of ``kwargs``; nothing else may be there."""
         size = kwargs.pop("input_dim", None)
         shape = kwargs.pop("input_shape", None) if size is None else (size,)
@@ -53,7 +53,7 @@ class LayerConfig:
                 "Sequential models, prefer using an `Input(shape)` object as the first layer in "
                 "the model instead."
             )
-            self._input_shape_arg = tuple(shape)
+            self._nt_input_shape_arg = tuple(shape)
         if kwargs:
             kind = type(self)
             meant = hint(next(iter(kwargs)), inspect.signature(kind).parameters)
@@ -61,16 +61,16 @@ class LayerConfig:
                 f"Unrecognized keyword arguments passed to {kind.__name__}: {kwargs}{meant}"
             )
 
-    def _arguments_shown(self) -> dict[str, Any]:
+    def _nt_arguments_shown(self) -> dict[str, Any]:
         """The arguments that say in short what it does: those that differ from their defaults."""
         parameters = dict(inspect.signature(type(self).__init__).parameters)
-        args, kwargs = self._made_with
+        args, kwargs = self._nt_made_with
         given = {**dict(zip(list(parameters)[1:], args, strict=False)), **kwargs}
         found = {}
         for key, value in given.items():
             default = parameters[key].default if key in parameters else None
             if isinstance(value, LayerConfig):
-                value = value._name
+                value = value._nt_name
             elif callable(value) and hasattr(value, "__name__"):
                 value = value.__name__
             if key in ("name", "seed", "dtype", "trainable") or isinstance(value, dict | list):
@@ -82,7 +82,7 @@ class LayerConfig:
     @property
     def dtype(self) -> str:
         """The name of the variables' dtype."""
-        return self._dtype.name
+        return self._nt_dtype.name
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with. A class with more arguments adds them, or has them added.
@@ -98,13 +98,13 @@ class LayerConfig:
           >>> tf.keras.Layer(name="mine").get_config()
           {'name': 'mine', 'trainable': True, 'dtype': 'float32'}
         """
-        base: dict[str, Any] = {"name": self._name, "trainable": self._trainable}
+        base: dict[str, Any] = {"name": self._nt_name, "trainable": self._nt_trainable}
         base["dtype"] = self.dtype
         if self.activity_regularizer is not None:
             base["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
         if type(self).get_config is not LayerConfig.get_config:
             return base  # the class's own method adds to it
-        args, kwargs = self._made_with
+        args, kwargs = self._nt_made_with
         accepted = inspect.signature(type(self).__init__).parameters
         given = {**dict(zip(list(accepted)[1:], args, strict=False)), **kwargs}
         if not all(_is_plain(x) for x in given.values()):

@@ -40,7 +40,7 @@ class LayerLosses(LayerState):
                     f"tensor input. Received invalid value: {x}"
                 )
         for x in losses:
-            self._losses.add(x)
+            self._nt_losses.add(x)
 
     @property
     def losses(self) -> list[Any]:
@@ -50,11 +50,12 @@ class LayerLosses(LayerState):
         """
         found: list[Any] = []
         if ambient.has_losses():
-            found += [loss for layer in self._flatten_layers() for loss in layer._losses.all()]
+            for layer in self._nt_flatten_layers():
+                found += layer._nt_losses.all()
         functions = [(getattr(v, "regularizer", None), v) for v in self.trainable_weights]
         return found + [function(v) for function, v in functions if function is not None]
 
-    def _clear_losses(self) -> None:
+    def _nt_clear_losses(self) -> None:
         if ambient.has_losses():
-            for layer in self._flatten_layers():
-                layer._losses.clear()
+            for layer in self._nt_flatten_layers():
+                layer._nt_losses.clear()

@@ -12,23 +12,23 @@ from ..core.log import ambient
 class LayerPath:
     """The part of `Layer` that knows where it was built."""
 
-    _name: str
-    _path: str | None = None
+    _nt_name: str
+    _nt_path: str | None = None
 
     @property
     def path(self) -> str:
         """The names of the layers that it was built in, and its own: ``"sequential/dense"``."""
-        return self._path or self._name
+        return self._nt_path or self._nt_name
 
-    def _place(self) -> None:
+    def _nt_place(self) -> None:
         """Note the path, if that was not done before."""
-        if self._path is None:
+        if self._nt_path is None:
             outer = ambient.around(self)
-            self._path = self._name if outer is None else f"{outer.path}/{self._name}"
+            self._nt_path = self._nt_name if outer is None else f"{outer.path}/{self._nt_name}"
 
-    def _inside(self, make: Callable[..., Any], *arguments: Any, **kwargs: Any) -> Any:
+    def _nt_inside(self, make: Callable[..., Any], *arguments: Any, **kwargs: Any) -> Any:
         """What a function makes: layers that are built meanwhile are built in this one."""
-        self._place()
+        self._nt_place()
         return ambient.within(self, ambient.training(), partial(make, *arguments, **kwargs))
 
 
@@ -37,12 +37,12 @@ def noted(build: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(build)
     def building(self: Any, *args: Any, **kwargs: Any) -> None:
-        self._check_begun()
-        variables = self._trained, self._fixed
+        self._nt_check_begun()
+        variables = self._nt_trained, self._nt_fixed
         try:
-            self._inside(build, self, *args, **kwargs)
+            self._nt_inside(build, self, *args, **kwargs)
         except BaseException:
-            self._trained, self._fixed = variables
+            self._nt_trained, self._nt_fixed = variables
             raise
         if type(self).build is building:  # else a subclass is not done yet
             self.built = True

@@ -23,21 +23,23 @@ from .symbolic import auto_name
 class LayerState(LayerPath, LayerConfig, Module):
     """The part of `Layer` that holds variables and layers."""
 
-    # Attributes of numtape's own, in which no variables or layers are looked for.
-    _INTERNAL = frozenset({"_fixed", "_held", "_inbound_nodes", "_made_with", "_trained", "built"})
+    # Attributes of numtape in which no variables or layers are searched for.
+    _nt_internal = frozenset({
+        "_nt_fixed", "_nt_held", "_nt_inbound_nodes", "_nt_made_with", "_nt_trained", "built",
+    })  # fmt: skip
 
     # Tuples, so that a function that is recorded while a layer makes its variables is recorded
     # again, and not given up: it sets attributes, and changes no list that it reads.
-    _trained: tuple[LayerVariable, ...]  # what `add_weight` made: what can be trained
-    _fixed: tuple[LayerVariable, ...]  # and what cannot
-    _held: tuple[str, ...] = ()  # names of attributes that may hold variables, layers or metrics
+    _nt_trained: tuple[LayerVariable, ...]  # what `add_weight` made: what can be trained
+    _nt_fixed: tuple[LayerVariable, ...]  # and what cannot
+    _nt_held: tuple[str, ...] = ()  # names of attributes that may hold variables, layers or metrics
 
-    _name: str
-    _trainable: bool
+    _nt_name: str
+    _nt_trainable: bool
     activity_regularizer: Any = None
     built: bool
 
-    def _begin(self, trainable: bool, name: str | None, dtype: Any) -> None:
+    def _nt_begin(self, trainable: bool, name: str | None, dtype: Any) -> None:
         if name is None:
             name = auto_name(type(self).__name__)
         elif not isinstance(name, str) or "/" in name:
@@ -46,22 +48,22 @@ class LayerState(LayerPath, LayerConfig, Module):
         if not isinstance(trainable, bool):
             raise ValueError(f"Expected `trainable` to be a boolean. Received: "
                              f"trainable={trainable} (of type {type(trainable)})")  # fmt: skip
-        self._name = name
-        self._trainable = trainable
-        self._dtype: DType = as_dtype("float32" if dtype is None else dtype)
-        self._trained, self._fixed = (), ()
-        self._inbound_nodes: list[Any] = []
-        self._losses = Losses()
+        self._nt_name = name
+        self._nt_trainable = trainable
+        self._nt_dtype: DType = as_dtype("float32" if dtype is None else dtype)
+        self._nt_trained, self._nt_fixed = (), ()
+        self._nt_inbound_nodes: list[Any] = []
+        self._nt_losses = Losses()
 
     @property
     def variable_dtype(self) -> str:
         """The name of the variables' dtype."""
-        return self._dtype.name
+        return self._nt_dtype.name
 
     @property
     def compute_dtype(self) -> str:
         """The name of the dtype that it computes in: the same."""
-        return self._dtype.name
+        return self._nt_dtype.name
 
     # --- Variables ---------------------------------------------------------------------------
 
@@ -99,7 +101,7 @@ class LayerState(LayerPath, LayerConfig, Module):
           >>> [v.path for v in layer.variables]
           ['mine/offset']
         """
-        self._check_begun()
+        self._nt_check_begun()
         if isinstance(shape, str):
             raise ValueError(
                 f"`name` must be passed as a keyword argument. Received: add_weight('{shape}', "
@@ -108,57 +110,57 @@ class LayerState(LayerPath, LayerConfig, Module):
         if overwrite_with_gradient:
             raise ValueError("overwrite_with_gradient=True is not possible: gradients of numtape "
                              "are given to optimizers.")  # fmt: skip
-        self._place()
-        wanted = self._dtype if dtype is None else as_dtype(dtype)
+        self._nt_place()
+        wanted = self._nt_dtype if dtype is None else as_dtype(dtype)
         if initializer is None:
             initializer = "glorot_uniform" if wanted.is_floating else "zeros"
         size = (shape,) if isinstance(shape, int) else tuple(shape or ())
         value = initializers.get(initializer)(size, wanted)
         if name is None:
-            number = len(self._trained) + len(self._fixed)
+            number = len(self._nt_trained) + len(self._nt_fixed)
             name = f"variable_{number}" if number else "variable"
         variable = LayerVariable(
             Variable(value, trainable, name=f"{self.path}/{name}", dtype=wanted,
                      constraint=constraints.get(constraint)),
             regularizers.get(regularizer),
-            trainable and self._trainable,
+            trainable and self._nt_trainable,
         )  # fmt: skip
         if trainable:
-            self._trained = (*self._trained, variable)
+            self._nt_trained = (*self._nt_trained, variable)
         else:
-            self._fixed = (*self._fixed, variable)
+            self._nt_fixed = (*self._nt_fixed, variable)
         return variable
 
     add_variable = add_weight
 
-    def _check_begun(self) -> None:
-        if getattr(self, "_trained", None) is None:
+    def _nt_check_begun(self) -> None:
+        if getattr(self, "_nt_trained", None) is None:
             raise RuntimeError(
                 f"In layer '{type(self).__name__}', you forgot to call `super().__init__()` in the "
                 f"`__init__()` method. Go add it!"
             )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._INTERNAL and _holds(value) and name not in self._held:
+        if name not in self._nt_internal and _holds(value) and name not in self._nt_held:
             if not isinstance(getattr(type(self), name, None), property):  # which sets another one
-                self._held = (*self._held, name)
+                self._nt_held = (*self._nt_held, name)
         object.__setattr__(self, name, value)
         changed(self)
 
-    def _saved_parts(self) -> dict[str, Any]:
+    def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name: variables of its own, and attributes with others."""
         found: dict[str, Any] = {}
-        for v in (*self._trained, *self._fixed):
+        for v in (*self._nt_trained, *self._nt_fixed):
             name = v.name
             while name in found:
                 name += "_"
             found[name] = v
-        return {**{name: vars(self).get(name) for name in self._held}, **found}
+        return {**{name: vars(self).get(name) for name in self._nt_held}, **found}
 
-    def _leaves(self) -> list[Any]:
+    def _nt_leaves(self) -> list[Any]:
         """Variables, modules and metrics in attributes, in the order in which these were set."""
         found: list[Any] = []
-        for name in self._held:  # not vars(self): a recorded call may set other attributes
+        for name in self._nt_held:  # not vars(self): a recorded call may set other attributes
             value = getattr(self, name, None)
             if isinstance(value, list | tuple | dict):
                 _inside(value, found)
@@ -166,15 +168,15 @@ class LayerState(LayerPath, LayerConfig, Module):
                 found.append(value)
         return found
 
-    def _own_variables(self) -> list[Variable]:
+    def _nt_own_variables(self) -> list[Variable]:
         """Its own, trainable ones first; those of modules inside it that are no layers, too."""
-        if not self._held:
-            return [*self._trained, *self._fixed]
+        if not self._nt_held:
+            return [*self._nt_trained, *self._nt_fixed]
         found: dict[int, tuple[Variable, bool]] = {}
-        found.update((id(v._of), (v, True)) for v in self._trained)
-        found.update((id(v._of), (v, False)) for v in self._fixed)
+        found.update((id(v._of), (v, True)) for v in self._nt_trained)
+        found.update((id(v._of), (v, False)) for v in self._nt_fixed)
         leaf: Any
-        for leaf in self._leaves():
+        for leaf in self._nt_leaves():
             if isinstance(leaf, Variable):
                 found.setdefault(id(original(leaf)), (leaf, leaf.trainable))
             elif isinstance(leaf, Module) and not isinstance(leaf, LayerState):
@@ -184,21 +186,21 @@ class LayerState(LayerPath, LayerConfig, Module):
         return [v for v, trained in own if trained] + [v for v, trained in own if not trained]
 
     @property
-    def _layers(self) -> list[Any]:
+    def _nt_layers(self) -> list[Any]:
         """The layers right inside it."""
-        if not self._held:
+        if not self._nt_held:
             return []
-        found = {id(x): x for x in self._leaves() if isinstance(x, LayerState)}
+        found = {id(x): x for x in self._nt_leaves() if isinstance(x, LayerState)}
         found.pop(id(self), None)
         return list(found.values())
 
-    def _flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Any]:
+    def _nt_flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Any]:
         """The layers inside it, those inside them after each."""
         found: dict[int, Any] = {id(self): self}
         if recursive:
             _collect(self, found)
         else:
-            found.update((id(x), x) for x in self._layers)
+            found.update((id(x), x) for x in self._nt_layers)
         return list(found.values())[not include_self :]
 
     @property
@@ -212,8 +214,8 @@ class LayerState(LayerPath, LayerConfig, Module):
           [[3, 2], [2]]
         """
         found: dict[int, Variable] = {}
-        for layer in self._flatten_layers():
-            for v in layer._own_variables():
+        for layer in self._nt_flatten_layers():
+            for v in layer._nt_own_variables():
                 found.setdefault(id(original(v)), v)
         return list(found.values())
 
@@ -222,14 +224,14 @@ class LayerState(LayerPath, LayerConfig, Module):
         """All variables, as a list."""
         return self.weights
 
-    def _variables(self, seen: set[int]) -> Iterator[Variable]:
-        seen.update(map(id, self._flatten_layers()))
+    def _nt_variables(self, seen: set[int]) -> Iterator[Variable]:
+        seen.update(map(id, self._nt_flatten_layers()))
         yield from self.weights
 
     @property
     def trainable_weights(self) -> list[Variable]:
         """The trainable ones, as a list; none if the layer is not trainable."""
-        return [v for v in self.weights if v.trainable] if self._trainable else []
+        return [v for v in self.weights if v.trainable] if self._nt_trainable else []
 
     @property
     def trainable_variables(self) -> list[Variable]:  # type: ignore[override]
@@ -239,7 +241,7 @@ class LayerState(LayerPath, LayerConfig, Module):
     @property
     def non_trainable_weights(self) -> list[Variable]:
         """The others, as a list."""
-        return [v for v in self.weights if not v.trainable] if self._trainable else self.weights
+        return [v for v in self.weights if not v.trainable] if self._nt_trainable else self.weights
 
     @property
     def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]
@@ -257,14 +259,14 @@ class LayerState(LayerPath, LayerConfig, Module):
           >>> len(dense.trainable_weights), len(dense.non_trainable_weights)
           (0, 2)
         """
-        return self._trainable
+        return self._nt_trainable
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
-        self._trainable = bool(value)
-        for v in self._trained:
+        self._nt_trainable = bool(value)
+        for v in self._nt_trained:
             v.trainable = value
-        for layer in self._layers:
+        for layer in self._nt_layers:
             layer.trainable = value
 
     def get_weights(self) -> list[np.ndarray[Any, Any]]:
@@ -342,22 +344,22 @@ class LayerState(LayerPath, LayerConfig, Module):
     def metrics(self) -> list[Any]:
         """The metrics in its attributes and in layers inside it."""
         found: dict[int, Any] = {}
-        for layer in self._flatten_layers():
-            if layer._held:
-                found.update((id(x), x) for x in layer._leaves() if _is_metric(x))
+        for layer in self._nt_flatten_layers():
+            if layer._nt_held:
+                found.update((id(x), x) for x in layer._nt_leaves() if _is_metric(x))
         return list(found.values())
 
     def __repr__(self) -> str:
-        said = {"name": self.name, **self._arguments_shown(), "built": self.built}
-        said.update((v.name, tuple(v.shape)) for v in (*self._trained, *self._fixed)[:6])
+        said = {"name": self.name, **self._nt_arguments_shown(), "built": self.built}
+        said.update((v.name, tuple(v.shape)) for v in (*self._nt_trained, *self._nt_fixed)[:6])
         return f"<{type(self).__name__} {', '.join(f'{k}={x}' for k, x in said.items())}>"
 
 
 def _collect(layer: LayerState, found: dict[int, Any]) -> None:
-    for inner in layer._layers:
+    for inner in layer._nt_layers:
         if id(inner) not in found:
             found[id(inner)] = inner
-            if inner._held:
+            if inner._nt_held:
                 _collect(inner, found)
 
 
@@ -373,7 +375,7 @@ def _holds(value: Any) -> bool:
         return any(map(_holds, value))
     return (
         isinstance(value, Variable | Module | list | dict)
-        or hasattr(type(value), "_saved_parts") or _is_metric(value)
+        or hasattr(type(value), "_nt_saved_parts") or _is_metric(value)
     )  # fmt: skip
 
 

@@ -95,12 +95,12 @@ class Loss:
             )
         self.name = name or snake_case(type(self).__name__)
         self.reduction = reduction
-        self._dtype = as_dtype(dtype or "float32")
+        self._nt_dtype = as_dtype(dtype or "float32")
 
     @property
     def dtype(self) -> str:
         """The name of the dtype it computes in."""
-        return self._dtype.name
+        return self._nt_dtype.name
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
         """The loss.
@@ -114,29 +114,29 @@ class Loss:
           A tensor: a scalar, unless ``reduction`` is "none".
         """
         known = None if _nested(y_pred) else mask_of(y_pred)
-        wanted, found = self._wanted, self._found
+        wanted, found = self._nt_wanted, self._nt_found
         y_true = map_structure(wanted, y_true) if _nested(y_true) else wanted(y_true)
         y_pred = map_structure(found, y_pred) if _nested(y_pred) else found(y_pred)
         try:
             return weighted(
-                self._computed(self.call(y_true, y_pred)), sample_weight, self.reduction,
-                _both(self._mask(y_true), known),
+                self._nt_computed(self.call(y_true, y_pred)), sample_weight, self.reduction,
+                _both(self._nt_mask(y_true), known),
             )  # fmt: skip
         except OpError as error:
             located(error, self, y_true, y_pred)
             raise
 
-    def _found(self, x: Any) -> Tensor:
+    def _nt_found(self, x: Any) -> Tensor:
         """What was predicted, as a tensor of the dtype that the loss computes in."""
-        if type(x) is Tensor and x._spec.dtype is self._dtype:
+        if type(x) is Tensor and x._spec.dtype is self._nt_dtype:
             return x
-        return elementwise.cast(as_tensor(x), self._dtype)
+        return elementwise.cast(as_tensor(x), self._nt_dtype)
 
-    def _wanted(self, x: Any) -> Tensor:
+    def _nt_wanted(self, x: Any) -> Tensor:
         """What is wanted, likewise."""
-        return self._found(x)
+        return self._nt_found(x)
 
-    def _computed(self, found: Any) -> Tensor:
+    def _nt_computed(self, found: Any) -> Tensor:
         """What ``call`` gave, as a tensor: of None and of NumPy's arrays there is no gradient."""
         if type(found) is Tensor:
             return found
@@ -168,7 +168,7 @@ class Loss:
         """
         raise NotImplementedError(f"{type(self).__name__} has no method `call(y_true, y_pred)`.")
 
-    def _mask(self, y_true: Any) -> Tensor | None:
+    def _nt_mask(self, y_true: Any) -> Tensor | None:
         """Which losses count; None for all."""
         return None
 
@@ -226,8 +226,8 @@ class LossFunction(Loss):
         **arguments: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, reduction, dtype)
-        self._function = function
-        self._arguments = arguments
+        self._nt_function = function
+        self._nt_arguments = arguments
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
         """The loss of each example.
@@ -241,7 +241,7 @@ class LossFunction(Loss):
         """
         if isinstance(y_true, Tensor) and isinstance(y_pred, Tensor):
             y_true, y_pred = same_rank(y_true, y_pred)
-        found: Tensor = self._function(y_true, y_pred, **self._arguments)
+        found: Tensor = self._nt_function(y_true, y_pred, **self._nt_arguments)
         return found
 
     def get_config(self) -> dict[str, Any]:
@@ -250,7 +250,7 @@ class LossFunction(Loss):
         Returns:
           A dict of arguments.
         """
-        return {**super().get_config(), **self._arguments}
+        return {**super().get_config(), **self._nt_arguments}
 
 
 tell(Loss, "keras.losses.Loss")

@@ -345,16 +345,16 @@ class SparseCategoricalCrossentropy(LossFunction):
             ignore_class=ignore_class, axis=axis,
         )  # fmt: skip
 
-    def _wanted(self, x: Any) -> Tensor:
+    def _nt_wanted(self, x: Any) -> Tensor:
         labels = as_tensor(x)
         own = type(self).call is LossFunction.call  # which takes ints: others may compute with them
-        return labels if own and labels._spec.dtype.is_integer else self._found(labels)
+        return labels if own and labels._spec.dtype.is_integer else self._nt_found(labels)
 
-    def _mask(self, y_true: Any) -> Tensor | None:
-        ignored = self._arguments["ignore_class"]
+    def _nt_mask(self, y_true: Any) -> Tensor | None:
+        ignored = self._nt_arguments["ignore_class"]
         if ignored is None:
             return None
-        counted = not_equal(self._found(y_true), float(ignored))
+        counted = not_equal(self._nt_found(y_true), float(ignored))
         return counted[..., 0] if counted.ndim > 1 and counted.shape[-1] == 1 else counted
 
 

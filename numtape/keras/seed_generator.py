@@ -36,7 +36,7 @@ class SeedGenerator:
         start = np.array([int(seed) % 2**63, 0])
         self.state = Variable(start, trainable=False, name="seed_generator_state", dtype=int64)
 
-    def _saved_parts(self) -> dict[str, Any]:
+    def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name."""
         return {"state": self.state}
 

@@ -57,7 +57,7 @@ class Node:
         self.outputs = [x for x in flatten(structure) if isinstance(x, KerasTensor)]
         for x in self.outputs:
             x._node = self
-        operation._inbound_nodes.append(self)
+        operation._nt_inbound_nodes.append(self)
 
 
 class Operation:
@@ -66,7 +66,7 @@ class Operation:
     def __init__(self, function: Callable[..., Any], kind: str) -> None:
         self.function, self.kind = function, kind
         self.name = auto_name(kind)
-        self._inbound_nodes: list[Node] = []
+        self._nt_inbound_nodes: list[Node] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's value; of symbolic tensors a symbolic one."""

@@ -73,14 +73,14 @@ class Checkpoint:
         object.__setattr__(self, name, value)
         changed(self)
 
-    def _saved_parts(self) -> dict[str, Any]:
+    def _nt_saved_parts(self) -> dict[str, Any]:
         found: dict[str, Any] = {} if self._root is None else dict(parts(self._root))
         found.update((k, x) for k, x in vars(self).items() if not k.startswith("_"))
         if self._save_counter is not None:
             found["save_counter"] = self._save_counter
         return found
 
-    def _saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
+    def _nt_saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
         """The root's parts are the checkpoint's, and so are their names."""
         return renamed(self._root, number)
 

@@ -14,7 +14,7 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"  # how TensorFlow ends the names of value
 
 def is_trackable(thing: Any) -> bool:
     """Whether a thing has parts, or is a variable."""
-    return isinstance(thing, Variable | Module) or hasattr(type(thing), "_saved_parts")
+    return isinstance(thing, Variable | Module) or hasattr(type(thing), "_nt_saved_parts")
 
 
 def parts(thing: Any, without: type | tuple[type, ...] = ()) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def parts(thing: Any, without: type | tuple[type, ...] = ()) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     if not isinstance(thing, Variable):
-        for name, value in thing._saved_parts().items():
+        for name, value in thing._nt_saved_parts().items():
             found.update((k, x) for k, x in _flat(name, value) if not isinstance(x, without))
     return found
 
@@ -49,7 +49,7 @@ def named_parts(
 
 def renamed(thing: Any, number: Callable[[Variable], int | None]) -> dict[str, str]:
     """Which parts of a thing a graph has other names for."""
-    names = getattr(thing, "_saved_names", None)
+    names = getattr(thing, "_nt_saved_names", None)
     return {} if names is None else names(number)
 
 

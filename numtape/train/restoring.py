@@ -63,7 +63,7 @@ class Restoration:
         self._walk(pairs, bound, found, skipped)
         # What optimizers keep goes by variables, of which all are known by now.
         keepers = [(thing, k) for thing, k in [*bound.values(), *self._keepers]
-                   if hasattr(thing, "_saved_names")]  # fmt: skip
+                   if hasattr(thing, "_nt_saved_names")]  # fmt: skip
         for thing, number in keepers:
             own, node = self._parts(thing, number, bound), self.nodes[number]
             kept = [(own[name], k) for name, k in node.items() if name in own]
@@ -121,7 +121,7 @@ class Restoration:
             found = (bound or {}).get(id(variable))
             return self._bound.get(variable) if found is None else found[1]
 
-        if not hasattr(thing, "_saved_names"):
+        if not hasattr(thing, "_nt_saved_names"):
             return parts(thing, self._without)
         node, names = self.nodes[number], renamed(thing, number_of)
         if names.keys() & node.keys():
@@ -172,7 +172,7 @@ class Restoration:
 
     def _note(self, thing: Any, number: int) -> None:
         self._bound.put(thing, number)
-        if hasattr(thing, "_saved_names"):
+        if hasattr(thing, "_nt_saved_names"):
             self._keepers.put(thing, number)
 
     def _is_bound(self, thing: Any) -> bool:

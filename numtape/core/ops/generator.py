@@ -120,7 +120,7 @@ class Generator:
     def __repr__(self) -> str:
         return f"<Generator alg='philox', state={self._state.numpy().tolist()}>"
 
-    def _saved_parts(self) -> dict[str, Any]:
+    def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name."""
         return {"_state_var": self._state}
 

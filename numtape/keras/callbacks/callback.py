@@ -25,7 +25,7 @@ class Callback:
     """
 
     params: dict[str, Any] | None = None
-    _model: Any = None
+    _nt_model: Any = None
 
     def set_params(self, params: dict[str, Any]) -> None:
         """Note what ``fit`` was told.
@@ -41,12 +41,12 @@ class Callback:
         Args:
           model: A model.
         """
-        self._model = model
+        self._nt_model = model
 
     @property
     def model(self) -> Any:
         """The model."""
-        return self._model
+        return self._nt_model
 
     def overrides(self, *names: str) -> bool:
         """Whether it does anything in one of these methods.

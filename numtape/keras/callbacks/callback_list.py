@@ -74,8 +74,8 @@ class CallbackList(Callback):
         if not histories and add_history:
             histories = [History()]
             self.callbacks.append(histories[0])
-        self._history = histories[-1] if histories else None
-        self._wanted: dict[str, list[Any]] = {}
+        self._nt_history = histories[-1] if histories else None
+        self._nt_wanted: dict[str, list[Any]] = {}
         self.set_model(model)
         self.set_params(params)
 
@@ -91,8 +91,8 @@ class CallbackList(Callback):
         if model is None:
             return
         super().set_model(model)
-        if self._history is not None:
-            model.history = self._history
+        if self._nt_history is not None:
+            model.history = self._nt_history
         for callback in self.callbacks:
             callback.set_model(model)
 
@@ -105,88 +105,88 @@ class CallbackList(Callback):
         Returns:
           A bool.
         """
-        return bool(self._wanting(name))
+        return bool(self._nt_wanting(name))
 
-    def _wanting(self, name: str) -> list[Any]:
+    def _nt_wanting(self, name: str) -> list[Any]:
         """The callbacks that override a method; looked for once in a training."""
-        found = self._wanted.get(name)
+        found = self._nt_wanted.get(name)
         if found is None:
             names = [name, *([_OLDER[name]] if name in _OLDER else [])]
             found = [one for one in self.callbacks if _overrides(one, *names)]
-            self._wanted[name] = found
+            self._nt_wanted[name] = found
         return found
 
-    def _call(self, name: str, *place: int, logs: dict[str, Any] | None) -> None:
-        wanting = self._wanting(name)
+    def _nt_call(self, name: str, *place: int, logs: dict[str, Any] | None) -> None:
+        wanting = self._nt_wanting(name)
         if wanting:
             logs = as_numbers(logs)
             for callback in wanting:
                 getattr(callback, name)(*place, logs=logs)
 
-    def _begin(self, name: str, logs: dict[str, Any] | None) -> None:
-        self._wanted.clear()  # callbacks may have been added, or given other methods
-        self._call(name, logs=logs)
+    def _nt_begin(self, name: str, logs: dict[str, Any] | None) -> None:
+        self._nt_wanted.clear()  # callbacks may have been added, or given other methods
+        self._nt_call(name, logs=logs)
 
     def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_batch_begin", batch, logs=logs)
+        self._nt_call("on_batch_begin", batch, logs=logs)
 
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_batch_end", batch, logs=logs)
+        self._nt_call("on_batch_end", batch, logs=logs)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_epoch_begin", epoch, logs=logs)
+        self._nt_call("on_epoch_begin", epoch, logs=logs)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_epoch_end", epoch, logs=logs)
+        self._nt_call("on_epoch_end", epoch, logs=logs)
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_train_batch_begin", batch, logs=logs)
+        self._nt_call("on_train_batch_begin", batch, logs=logs)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_train_batch_end", batch, logs=logs)
+        self._nt_call("on_train_batch_end", batch, logs=logs)
 
     def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_test_batch_begin", batch, logs=logs)
+        self._nt_call("on_test_batch_begin", batch, logs=logs)
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_test_batch_end", batch, logs=logs)
+        self._nt_call("on_test_batch_end", batch, logs=logs)
 
     def on_predict_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_predict_batch_begin", batch, logs=logs)
+        self._nt_call("on_predict_batch_begin", batch, logs=logs)
 
     def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_predict_batch_end", batch, logs=logs)
+        self._nt_call("on_predict_batch_end", batch, logs=logs)
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._begin("on_train_begin", logs)
+        self._nt_begin("on_train_begin", logs)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_train_end", logs=logs)
+        self._nt_call("on_train_end", logs=logs)
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._begin("on_test_begin", logs)
+        self._nt_begin("on_test_begin", logs)
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_test_end", logs=logs)
+        self._nt_call("on_test_end", logs=logs)
 
     def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._begin("on_predict_begin", logs)
+        self._nt_begin("on_predict_begin", logs)
 
     def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
         """Call all callbacks."""
-        self._call("on_predict_end", logs=logs)
+        self._nt_call("on_predict_end", logs=logs)

@@ -60,33 +60,33 @@ class ModelCheckpoint(MonitorCallback):
         self.save_best_only = save_best_only
         self.save_weights_only = save_weights_only
         self.save_freq = save_freq
-        self._current_epoch = 0
-        self._batches = 0  # since something was saved
-        self._last_batch: int | None = None
+        self._nt_current_epoch = 0
+        self._nt_batches = 0  # since something was saved
+        self._nt_last_batch: int | None = None
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Note the epoch."""
-        self._current_epoch = epoch
+        self._nt_current_epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Save, if there were enough batches."""
         if isinstance(self.save_freq, str):
             return
-        anew = self._last_batch is None or batch <= self._last_batch
-        self._batches += batch + 1 if anew else batch - (self._last_batch or 0)
-        self._last_batch = batch
-        if self._batches >= self.save_freq:
-            self._batches = 0
-            self._save(self._current_epoch, batch, logs or {})
+        anew = self._nt_last_batch is None or batch <= self._nt_last_batch
+        self._nt_batches += batch + 1 if anew else batch - (self._nt_last_batch or 0)
+        self._nt_last_batch = batch
+        if self._nt_batches >= self.save_freq:
+            self._nt_batches = 0
+            self._nt_save(self._nt_current_epoch, batch, logs or {})
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Save, if that is to be done after epochs."""
         if self.save_freq == "epoch":
-            self._save(epoch, None, logs or {})
+            self._nt_save(epoch, None, logs or {})
 
-    def _save(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> None:
-        path = self._path(epoch, batch, logs)
-        save, best = self._asked(epoch, logs, path)
+    def _nt_save(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> None:
+        path = self._nt_path(epoch, batch, logs)
+        save, best = self._nt_asked(epoch, logs, path)
         if not save:
             return
         if Path(path).is_dir():
@@ -103,7 +103,7 @@ class ModelCheckpoint(MonitorCallback):
         if self.verbose > 0:
             say(f"\nEpoch {epoch + 1}: finished saving model to {path}")
 
-    def _asked(self, epoch: int, logs: dict[str, Any], path: str) -> tuple[bool, Any]:
+    def _nt_asked(self, epoch: int, logs: dict[str, Any], path: str) -> tuple[bool, Any]:
         """Whether the model is to be saved, and what the best value is then."""
         begin = f"\nEpoch {epoch + 1}:"
         if not self.save_best_only:
@@ -123,7 +123,7 @@ class ModelCheckpoint(MonitorCallback):
             )  # fmt: skip
             return True, self.best
         before = "None" if self.best is None else f"{self.best:.5f}"
-        better = self._is_improvement(current, self.best)
+        better = self._nt_is_improvement(current, self.best)
         if self.verbose > 0 and better:
             say(
                 f"{begin} {self.monitor} improved from {before} to {current:.5f}, saving model to "
@@ -133,7 +133,7 @@ class ModelCheckpoint(MonitorCallback):
             say(f"{begin} {self.monitor} did not improve from {before}")
         return better, current
 
-    def _path(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> str:
+    def _nt_path(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> str:
         """The path, with the values that it names."""
         values = {"epoch": epoch + 1, **logs}
         if batch is not None and "batch" not in logs:

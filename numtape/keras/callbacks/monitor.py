@@ -35,7 +35,7 @@ class MonitorCallback(Callback):
         self.min_delta = abs(min_delta)
         self.monitor_op: Callable[[Any, Any], bool] | None = None
 
-    def _set_monitor_op(self) -> None:
+    def _nt_set_monitor_op(self) -> None:
         """Find out whether more or less is better."""
         if self.mode == "auto":
             name = self.monitor.removeprefix("val_")
@@ -53,9 +53,9 @@ class MonitorCallback(Callback):
         if direction == "down":
             self.min_delta *= -1
 
-    def _is_improvement(self, value: Any, reference: Any) -> bool:
+    def _nt_is_improvement(self, value: Any, reference: Any) -> bool:
         if self.monitor_op is None:  # metrics are known from the first batch on
-            self._set_monitor_op()
+            self._nt_set_monitor_op()
         if reference is None:
             return True
         assert self.monitor_op is not None
@@ -117,9 +117,9 @@ class EarlyStopping(MonitorCallback):
         self.baseline = baseline
         self.restore_best_weights = restore_best_weights
         self.start_from_epoch = start_from_epoch
-        self._begin()
+        self._nt_begin()
 
-    def _begin(self) -> None:
+    def _nt_begin(self) -> None:
         self.wait = 0
         self.stopped_epoch = 0
         self.best = None
@@ -128,29 +128,29 @@ class EarlyStopping(MonitorCallback):
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Forget an earlier training."""
-        self._begin()
+        self._nt_begin()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Look whether it got better, and stop training if it did not for too long."""
         if self.monitor_op is None:
-            self._set_monitor_op()
-        current = self._current(logs or {})
+            self._nt_set_monitor_op()
+        current = self._nt_current(logs or {})
         if current is None or epoch < self.start_from_epoch:
             return
         if self.restore_best_weights and self.best_weights is None:
             self.best_weights, self.best_epoch = self.model.get_weights(), epoch
         self.wait += 1
-        if self._is_improvement(current, self.best):
+        if self._nt_is_improvement(current, self.best):
             self.best, self.best_epoch = current, epoch
             if self.restore_best_weights:
                 self.best_weights = self.model.get_weights()
-            if self.baseline is None or self._is_improvement(current, self.baseline):
+            if self.baseline is None or self._nt_is_improvement(current, self.baseline):
                 self.wait = 0
         elif self.wait >= self.patience and epoch > 0:
             self.stopped_epoch = epoch
             self.model.stop_training = True
 
-    def _current(self, logs: dict[str, Any]) -> Any:
+    def _nt_current(self, logs: dict[str, Any]) -> Any:
         value = logs.get(self.monitor)
         if value is None:
             warn(

@@ -132,7 +132,7 @@ class ReduceLROnPlateau(MonitorCallback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Look whether it got better; add the learning rate to the logs."""
         if self.monitor_op is None:
-            self._set_monitor_op()
+            self._nt_set_monitor_op()
         logs = {} if logs is None else logs
         logs["learning_rate"] = rate(self.model.optimizer)
         current = logs.get(self.monitor)
@@ -145,16 +145,16 @@ class ReduceLROnPlateau(MonitorCallback):
         if self.in_cooldown():
             self.cooldown_counter -= 1
             self.wait = 0
-        if self._is_improvement(current, self.best):
+        if self._nt_is_improvement(current, self.best):
             self.best = current
             self.wait = 0
         elif not self.in_cooldown():
             self.wait += 1
-            if self.wait >= self.patience and self._reduce(epoch):
+            if self.wait >= self.patience and self._nt_reduce(epoch):
                 self.cooldown_counter = self.cooldown
                 self.wait = 0
 
-    def _reduce(self, epoch: int) -> bool:
+    def _nt_reduce(self, epoch: int) -> bool:
         """Make the learning rate smaller; False if it cannot be smaller."""
         before = rate(self.model.optimizer)
         if before <= np.float32(self.min_lr):

@@ -67,53 +67,53 @@ class TensorBoard(Callback):
                     f"numtape's TensorBoard has no {name}={value!r}: it writes losses, metrics and "
                     "histograms of weights."
                 )
-        self._class = _writer_class()
+        self._nt_class = _writer_class()
         self.log_dir = os.fspath(log_dir)
         self.histogram_freq = histogram_freq
         self.write_graph = write_graph
         self.write_steps_per_second = write_steps_per_second
         self.update_freq = 1 if update_freq == "batch" else update_freq
-        self._writers: dict[str, Any] = {}
-        self._batches = 0
-        self._batch_begin = self._epoch_begin = 0.0
-        self._steps_before = 0
+        self._nt_writers: dict[str, Any] = {}
+        self._nt_batches = 0
+        self._nt_batch_begin = self._nt_epoch_begin = 0.0
+        self._nt_steps_before = 0
 
-    def _writer(self, name: str) -> Any:
+    def _nt_writer(self, name: str) -> Any:
         """The writer of a folder: the file is made when there is something to write."""
-        if name not in self._writers:
-            self._writers[name] = self._class(str(Path(self.log_dir) / name))
-        return self._writers[name]
+        if name not in self._nt_writers:
+            self._nt_writers[name] = self._nt_class(str(Path(self.log_dir) / name))
+        return self._nt_writers[name]
 
-    def _write(self, where: str, values: dict[str, Any], pattern: str, step: int) -> None:
+    def _nt_write(self, where: str, values: dict[str, Any], pattern: str, step: int) -> None:
         for name, value in values.items():
-            self._writer(where).add_scalar(pattern.format(name), value, step)
+            self._nt_writer(where).add_scalar(pattern.format(name), value, step)
 
-    def _now(self) -> bool:
+    def _nt_now(self) -> bool:
         """Whether this batch is written."""
-        return not isinstance(self.update_freq, str) and self._batches % self.update_freq == 0
+        return not isinstance(self.update_freq, str) and self._nt_batches % self.update_freq == 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Count batches anew."""
-        self._batches = 0
+        self._nt_batches = 0
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Count the batch."""
-        self._batches += 1
-        self._batch_begin = time.perf_counter()
+        self._nt_batches += 1
+        self._nt_batch_begin = time.perf_counter()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Write the batch's losses and metrics."""
-        if self._now():
+        if self._nt_now():
             if self.write_steps_per_second:
-                speed = 1.0 / max(time.perf_counter() - self._batch_begin, 1e-9)
-                self._write("train", {"steps_per_second": speed}, "batch_{}", self._batches)
-            self._write("train", logs or {}, "batch_{}", self._batches)
+                speed = 1.0 / max(time.perf_counter() - self._nt_batch_begin, 1e-9)
+                self._nt_write("train", {"steps_per_second": speed}, "batch_{}", self._nt_batches)
+            self._nt_write("train", logs or {}, "batch_{}", self._nt_batches)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Note the time."""
         if self.write_steps_per_second:
-            self._steps_before = int(np.asarray(self.model.optimizer.iterations))
-            self._epoch_begin = time.perf_counter()
+            self._nt_steps_before = int(np.asarray(self.model.optimizer.iterations))
+            self._nt_epoch_begin = time.perf_counter()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Write the epoch's losses and metrics, and histograms of weights."""
@@ -123,18 +123,18 @@ class TensorBoard(Callback):
         if logs and optimizer is not None:
             train["learning_rate"] = rate(optimizer)
             if self.write_steps_per_second:
-                steps = int(np.asarray(optimizer.iterations)) - self._steps_before
-                seconds = max(time.perf_counter() - self._epoch_begin, 1e-9)
+                steps = int(np.asarray(optimizer.iterations)) - self._nt_steps_before
+                seconds = max(time.perf_counter() - self._nt_epoch_begin, 1e-9)
                 train["steps_per_second"] = steps / seconds
-        self._write("train", train, "epoch_{}", epoch)
+        self._nt_write("train", train, "epoch_{}", epoch)
         validation = {name[4:]: value for name, value in logs.items() if name.startswith("val_")}
-        self._write("validation", validation, "epoch_{}", epoch)
+        self._nt_write("validation", validation, "epoch_{}", epoch)
         if self.histogram_freq and epoch % self.histogram_freq == 0:
             for layer in self.model.layers:
                 for weight in layer.weights:
                     name = f"{layer.name}/{weight.name.replace(':', '_')}/histogram"
-                    self._writer("train").add_histogram(name, weight.numpy(), epoch)
-        for writer in self._writers.values():
+                    self._nt_writer("train").add_histogram(name, weight.numpy(), epoch)
+        for writer in self._nt_writers.values():
             writer.flush()
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
@@ -142,10 +142,10 @@ class TensorBoard(Callback):
         optimizer = getattr(self.model, "optimizer", None)
         if optimizer is not None and hasattr(optimizer, "iterations"):
             step = int(np.asarray(optimizer.iterations))
-            self._write("validation", logs or {}, "evaluation_{}_vs_iterations", step)
+            self._nt_write("validation", logs or {}, "evaluation_{}_vs_iterations", step)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """Close the files; a further training opens others."""
-        for writer in self._writers.values():
+        for writer in self._nt_writers.values():
             writer.close()
-        self._writers.clear()
+        self._nt_writers.clear()

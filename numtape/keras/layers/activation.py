@@ -36,7 +36,7 @@ class Activation(_Elementwise):
 
     def __init__(self, activation: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep(activation=activation)
+        self._nt_keep(activation=activation)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(inputs)``."""
@@ -78,7 +78,7 @@ class ReLU(_Elementwise):
         super().__init__(**kwargs)
         if max_value is not None:
             _not_negative(max_value, "max_value", "ReLU")
-        self._keep(
+        self._nt_keep(
             max_value=max_value,
             negative_slope=_not_negative(negative_slope, "negative_slope", "ReLU"),
             threshold=_not_negative(threshold, "threshold", "ReLU"),
@@ -102,7 +102,7 @@ class LeakyReLU(_Elementwise):
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         slope = _not_negative(negative_slope, "negative_slope", "LeakyReLU")
-        self._keep(negative_slope=slope)
+        self._nt_keep(negative_slope=slope)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the activation of each element."""
@@ -119,7 +119,7 @@ class ELU(_Elementwise):
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep(alpha=alpha)
+        self._nt_keep(alpha=alpha)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the activation of each element."""
@@ -148,7 +148,7 @@ class PReLU(_Elementwise):
         if shared_axes is not None:
             shared_axes = list(shared_axes) if isinstance(shared_axes, list | tuple) else [
                 shared_axes]  # fmt: skip
-        self._keep(
+        self._nt_keep(
             alpha_initializer=alpha_initializer, alpha_regularizer=alpha_regularizer,
             alpha_constraint=alpha_constraint, shared_axes=shared_axes,
         )  # fmt: skip
@@ -161,7 +161,7 @@ class PReLU(_Elementwise):
             raise ValueError(
                 f"`shared_axes` are axes from 1 to {len(shape) - 1}, received {shown(shared)}"
             )
-        self.alpha = self._weight(
+        self.alpha = self._nt_weight(
             "alpha", (1 if k in shared else n for k, n in enumerate(shape) if k)
         )
         axes = {k: n for k, n in enumerate(shape) if shared and k and k not in shared}
@@ -189,12 +189,12 @@ class Softmax(_Elementwise):
         super().__init__(**kwargs)
         if isinstance(axis, list | tuple) and not axis:
             raise ValueError(f"`axis` names no axis. Received: axis={axis}")
-        self._keep(axis=axis)
+        self._nt_keep(axis=axis)
 
     def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
         """Give the parts of the sum; 0 where the mask is not true."""
         if mask is None:
-            return self._parts(inputs)
+            return self._nt_parts(inputs)
         there = mask if mask.dtype is bool_ else mask > 0.5
         shape, given = tuple(inputs.shape), tuple(there.shape)
         sizes = zip(given[::-1], shape[::-1], strict=False)
@@ -204,9 +204,9 @@ class Softmax(_Elementwise):
                 f"inputs.shape={shape}, mask.shape={given}"
             )
         least = -3e4 if inputs.dtype.name == "float16" else -1e9
-        return select(there, self._parts(select(there, inputs, least)), 0.0)
+        return select(there, self._nt_parts(select(there, inputs, least)), 0.0)
 
-    def _parts(self, x: Tensor) -> Tensor:
+    def _nt_parts(self, x: Tensor) -> Tensor:
         axis = self.axis
         if isinstance(axis, list | tuple) and len(axis) > 1:
             return exp(x - reduce_logsumexp(x, list(axis), True))

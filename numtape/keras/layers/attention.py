@@ -34,7 +34,7 @@ def causal(queries: int, values: int) -> Tensor:
 class _Attention(ConfiguredLayer):
     """What both kinds of attention do once they know how well queries and keys fit."""
 
-    def _check(self, inputs: Any, mask: Any = None) -> None:
+    def _nt_check(self, inputs: Any, mask: Any = None) -> None:
         kind = type(self).__name__
         if not isinstance(inputs, list | tuple):
             raise ValueError(
@@ -52,7 +52,7 @@ class _Attention(ConfiguredLayer):
                 f"value_mask]. Received: mask={shown(mask)}."
             )
 
-    def _scores(self, query: Tensor, key: Tensor) -> Tensor:
+    def _nt_scores(self, query: Tensor, key: Tensor) -> Tensor:
         raise NotImplementedError
 
     def call(
@@ -60,10 +60,10 @@ class _Attention(ConfiguredLayer):
         return_attention_scores: bool = False, use_causal_mask: bool = False,
     ) -> Any:  # fmt: skip
         """Give the mean of the values for each query, and the weights if they are asked for."""
-        self._check(inputs, mask)
+        self._nt_check(inputs, mask)
         query, value = inputs[:2]
         key = inputs[2] if len(inputs) > 2 else value
-        scores = self._scores(query, key)
+        scores = self._nt_scores(query, key)
         there = None
         if mask is not None and mask[1] is not None:
             there = movement.expand_dims(cast(mask[1], bool_), -2)
@@ -83,18 +83,18 @@ class _Attention(ConfiguredLayer):
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Give the mask of the query."""
-        self._check(inputs, previous_mask)
+        self._nt_check(inputs, previous_mask)
         return None if previous_mask is None else previous_mask[0]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Give the query's shape with the size of the values."""
-        self._check(input_shape)
+        self._nt_check(input_shape)
         query, value = (tuple(shape) for shape in input_shape[:2])
         return (*query[:-1], value[-1])
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """What a call gives for symbolic tensors: the weights too, if they are asked for."""
-        return self._inferred(*args, **kwargs)
+        return self._nt_inferred(*args, **kwargs)
 
 
 _DROPOUT = "The part of the weights that are dropped in training."
@@ -129,7 +129,7 @@ class Attention(_Attention):
                 "Invalid value for argument score_mode. Expected one of {'dot', 'concat'}. "
                 f"Received: score_mode={shown(score_mode)}"
             )
-        self._keep(use_scale=use_scale, score_mode=score_mode, dropout=dropout, seed=seed)
+        self._nt_keep(use_scale=use_scale, score_mode=score_mode, dropout=dropout, seed=seed)
         if dropout > 0:
             self.seed_generator = SeedGenerator(seed)
         self.supports_masking = True
@@ -138,7 +138,7 @@ class Attention(_Attention):
 
     def build(self, input_shape: Any) -> None:
         """Make ``scale`` and ``concat_score_weight``, single numbers, where they are needed."""
-        self._check(input_shape)
+        self._nt_check(input_shape)
         if self.use_scale:
             self.scale = self.add_weight(shape=(), initializer="ones", name="scale")
         if self.score_mode == "concat":
@@ -146,7 +146,7 @@ class Attention(_Attention):
                 shape=(), initializer="ones", name="concat_score_weight"
             )
 
-    def _scores(self, query: Tensor, key: Tensor) -> Tensor:
+    def _nt_scores(self, query: Tensor, key: Tensor) -> Tensor:
         if self.score_mode == "dot":
             found = matmul(query, key, transpose_b=True)
             return found if self.scale is None else multiply(found, original(self.scale))
@@ -177,7 +177,7 @@ class AdditiveAttention(_Attention):
     def __init__(self, use_scale: bool = True, dropout: float = 0.0, **kwargs: Any) -> None:
         seed = kwargs.pop("seed", None)
         super().__init__(**kwargs)
-        self._keep(use_scale=use_scale, dropout=dropout, seed=seed)
+        self._nt_keep(use_scale=use_scale, dropout=dropout, seed=seed)
         if dropout > 0:
             self.seed_generator = SeedGenerator(seed)
         self.supports_masking = True
@@ -185,12 +185,12 @@ class AdditiveAttention(_Attention):
 
     def build(self, input_shape: Any) -> None:
         """Make ``scale``, of the size of the features, if it is used."""
-        self._check(input_shape)
+        self._nt_check(input_shape)
         if self.use_scale:
             self.scale = self.add_weight(
                 shape=(tuple(input_shape[0])[-1],), initializer="glorot_uniform", name="scale"
             )
 
-    def _scores(self, query: Tensor, key: Tensor) -> Tensor:
+    def _nt_scores(self, query: Tensor, key: Tensor) -> Tensor:
         both = tanh(movement.expand_dims(query, -2) + movement.expand_dims(key, -3))
         return reduce_sum(both if self.scale is None else both * original(self.scale), -1)

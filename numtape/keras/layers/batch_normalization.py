@@ -51,8 +51,8 @@ class BatchNormalization(Normalizing):
         super().__init__(**kwargs)
         if synchronized:
             raise ValueError("`synchronized=True` is not there: moments are of one process.")
-        self._keep(momentum=float(momentum), synchronized=synchronized)
-        self._keep_affine(
+        self._nt_keep(momentum=float(momentum), synchronized=synchronized)
+        self._nt_keep_affine(
             axis, epsilon, center, scale, beta_initializer=beta_initializer,
             gamma_initializer=gamma_initializer,
             moving_mean_initializer=moving_mean_initializer,
@@ -66,14 +66,14 @@ class BatchNormalization(Normalizing):
         shape = tuple(input_shape)
         (axis,) = counted(self.axis, shape)
         size = (shape[axis],)
-        self._build_affine(size)
-        self.moving_mean = self._weight("moving_mean", size, trainable=False)
-        self.moving_variance = self._weight("moving_variance", size, trainable=False)
+        self._nt_build_affine(size)
+        self.moving_mean = self._nt_weight("moving_mean", size, trainable=False)
+        self.moving_variance = self._nt_weight("moving_variance", size, trainable=False)
         self.input_spec = InputSpec(ndim=len(shape), axes={self.axis: shape[axis]})
 
     def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
         """Give the inputs, normalized, scaled and shifted; in training, move the moments."""
-        inputs = self._floats(inputs)
+        inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
         if mask is not None and len(mask.shape) != len(shape) - 1:
             raise ValueError(
@@ -85,9 +85,9 @@ class BatchNormalization(Normalizing):
         variance: Any = original(self.moving_variance)
         if training and self.trainable:
             others = [k for k in range(len(shape)) if k != axis]
-            mean, variance = self._moments(inputs, others, mask)
-            self._move(self.moving_mean, mean)
-            self._move(self.moving_variance, variance)
+            mean, variance = self._nt_moments(inputs, others, mask)
+            self._nt_move(self.moving_mean, mean)
+            self._nt_move(self.moving_variance, variance)
         wide = [n if k == axis else 1 for k, n in enumerate(shape)]
 
         def along(part: Any) -> Any:
@@ -101,7 +101,7 @@ class BatchNormalization(Normalizing):
             inputs, along(mean), along(variance), along(beta), along(gamma), self.epsilon
         )
 
-    def _moments(self, x: Tensor, axes: list[int], mask: Any) -> tuple[Tensor, Tensor]:
+    def _nt_moments(self, x: Tensor, axes: list[int], mask: Any) -> tuple[Tensor, Tensor]:
         if mask is None:
             return moments(x, axes)
         there = cast(movement.expand_dims(mask, -1), bool_)
@@ -111,6 +111,6 @@ class BatchNormalization(Normalizing):
         variance = reduce_sum(select(there, square(x - mean), 0.0), axes, True) / count
         return movement.squeeze(mean, axes), movement.squeeze(variance, axes)
 
-    def _move(self, moving: Any, value: Tensor) -> None:
+    def _nt_move(self, moving: Any, value: Tensor) -> None:
         old = original(moving)
         old.assign(old * self.momentum + value * (1.0 - self.momentum))

@@ -48,17 +48,19 @@ class _Borders(ConfiguredLayer):
 
     rank: int
 
-    def _keep_pairs(self, name: str, value: Any, data_format: Any, in_config: bool = True) -> None:
-        self._pairs = _pairs(value, self.rank, name)
-        self._keep(**{name: self._pairs[0] if self.rank == 1 else self._pairs})
+    def _nt_keep_pairs(
+        self, name: str, value: Any, data_format: Any, in_config: bool = True
+    ) -> None:
+        self._nt_pairs = _pairs(value, self.rank, name)
+        self._nt_keep(**{name: self._nt_pairs[0] if self.rank == 1 else self._nt_pairs})
         self.data_format = formatted(data_format)
         if in_config:
-            self._keep(data_format=self.data_format)
+            self._nt_keep(data_format=self.data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def _whole(self, pair: Any) -> list[Any]:
+    def _nt_whole(self, pair: Any) -> list[Any]:
         """A pair for each axis: none for the batch and the channels."""
-        return list(joined(pair, self._pairs, pair, self.data_format))
+        return list(joined(pair, self._nt_pairs, pair, self.data_format))
 
 
 class _Cropping(_Borders):
@@ -67,7 +69,7 @@ class _Cropping(_Borders):
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs without their borders."""
         shape = self.compute_output_shape(inputs.shape)
-        pairs = self._whole((0, 0))
+        pairs = self._nt_whole((0, 0))
         cut = tuple(
             slice(before, before + (size or 0))
             for (before, _), size in zip(pairs, shape, strict=True)
@@ -81,7 +83,7 @@ class _Cropping(_Borders):
         space, channels = parted(shape, self.data_format)
         left = [
             None if size is None else size - before - behind
-            for size, (before, behind) in zip(space, self._pairs, strict=True)
+            for size, (before, behind) in zip(space, self._nt_pairs, strict=True)
         ]
         if any(size is not None and size <= 0 for size in left):
             raise ValueError(
@@ -111,7 +113,7 @@ class Cropping1D(_Cropping):
 
     def __init__(self, cropping: Any = (1, 1), **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep_pairs("cropping", cropping, None, False)
+        self._nt_keep_pairs("cropping", cropping, None, False)
 
 
 @documented(_CROP, cropping=_CUT)
@@ -128,7 +130,7 @@ class Cropping2D(_Cropping):
         self, cropping: Any = ((0, 0), (0, 0)), data_format: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._keep_pairs("cropping", cropping, data_format)
+        self._nt_keep_pairs("cropping", cropping, data_format)
 
 
 @documented(_CROP, cropping=_CUT)
@@ -146,7 +148,7 @@ class Cropping3D(_Cropping):
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
-        self._keep_pairs("cropping", cropping, data_format)
+        self._nt_keep_pairs("cropping", cropping, data_format)
 
 
 class _ZeroPadding(_Borders):
@@ -154,7 +156,7 @@ class _ZeroPadding(_Borders):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs with zeros around them."""
-        return pad(inputs, self._whole((0, 0)))
+        return pad(inputs, self._nt_whole((0, 0)))
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape with the borders."""
@@ -162,7 +164,7 @@ class _ZeroPadding(_Borders):
         space, channels = parted(shape, self.data_format)
         sizes = [
             None if size is None else size + before + behind
-            for size, (before, behind) in zip(space, self._pairs, strict=True)
+            for size, (before, behind) in zip(space, self._nt_pairs, strict=True)
         ]
         return joined(shape[0], sizes, channels, self.data_format)
 
@@ -186,7 +188,7 @@ class ZeroPadding1D(_ZeroPadding):
 
     def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep_pairs("padding", padding, data_format)
+        self._nt_keep_pairs("padding", padding, data_format)
 
 
 @documented(_PAD, padding=_ADD)
@@ -203,7 +205,7 @@ class ZeroPadding2D(_ZeroPadding):
         self, padding: Any = (1, 1), data_format: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._keep_pairs("padding", padding, data_format)
+        self._nt_keep_pairs("padding", padding, data_format)
 
 
 @documented(_PAD, padding=_ADD)
@@ -221,7 +223,7 @@ class ZeroPadding3D(_ZeroPadding):
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
-        self._keep_pairs("padding", padding, data_format)
+        self._nt_keep_pairs("padding", padding, data_format)
 
 
 def parts_of(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
@@ -237,15 +239,15 @@ class _UpSampling(ConfiguredLayer):
     interpolation = "nearest"
 
     @property
-    def _times(self) -> tuple[int, ...]:
+    def _nt_times(self) -> tuple[int, ...]:
         times: tuple[int, ...] = (self.size,) if self.rank == 1 else self.size
         return times
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs with each element repeated, or what lies between elements."""
         if self.interpolation != "nearest":
-            return self._resized(inputs, self.compute_output_shape(inputs.shape))
-        for axis, times in enumerate(joined(1, self._times, 1, self.data_format)):
+            return self._nt_resized(inputs, self.compute_output_shape(inputs.shape))
+        for axis, times in enumerate(joined(1, self._nt_times, 1, self.data_format)):
             if times > 1:
                 before, size, behind = parts_of(tuple(inputs.shape), axis)
                 apart = movement.reshape(inputs, (before, size, 1, behind))
@@ -254,7 +256,7 @@ class _UpSampling(ConfiguredLayer):
                     *inputs.shape[:axis], size * times, *inputs.shape[axis + 1 :]))  # fmt: skip
         return inputs
 
-    def _resized(self, inputs: Tensor, whole: Shape) -> Tensor:
+    def _nt_resized(self, inputs: Tensor, whole: Shape) -> Tensor:
         if self.data_format == "channels_last":
             return resize(inputs, whole[1:-1], self.interpolation)
         found = resize(movement.transpose(inputs, (0, 2, 3, 1)), whole[2:], self.interpolation)
@@ -265,7 +267,7 @@ class _UpSampling(ConfiguredLayer):
         shape = tuple(input_shape)
         space, channels = parted(shape, self.data_format)
         sizes = [
-            None if n is None else n * count for n, count in zip(space, self._times, strict=True)
+            None if n is None else n * count for n, count in zip(space, self._nt_times, strict=True)
         ]
         return joined(shape[0], sizes, channels, self.data_format)
 
@@ -291,7 +293,7 @@ class UpSampling1D(_UpSampling):
             raise TypeError(f"Expected an integer value for `size`, got {type(size)}.")
         if size <= 0:
             raise ValueError(f"Argument `size` should be a positive integer. Received: size={size}")
-        self._keep(size=size)
+        self._nt_keep(size=size)
         self.input_spec = InputSpec(ndim=3)
 
 
@@ -324,7 +326,7 @@ class UpSampling2D(_UpSampling):
                 f"`interpolation` argument should be one of {known}. Received: interpolation="
                 f"{shown(interpolation)}"
             )
-        self._keep(
+        self._nt_keep(
             size=integers(size, 2, "size"), data_format=formatted(data_format),
             interpolation=interpolation,
         )  # fmt: skip
@@ -345,5 +347,5 @@ class UpSampling3D(_UpSampling):
         self, size: Any = (2, 2, 2), data_format: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._keep(size=integers(size, 3, "size"), data_format=formatted(data_format))
+        self._nt_keep(size=integers(size, 3, "size"), data_format=formatted(data_format))
         self.input_spec = InputSpec(ndim=5)

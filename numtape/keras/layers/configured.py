@@ -75,32 +75,32 @@ def documented(raises: str = "", **own: str) -> Callable[[Described], Described]
 class ConfiguredLayer(Layer):
     """A layer that keeps its arguments as attributes, and gives them back as its config."""
 
-    _kept: tuple[str, ...] = ()
+    _nt_kept: tuple[str, ...] = ()
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def _keep(self, **arguments: Any) -> None:
+    def _nt_keep(self, **arguments: Any) -> None:
         """Keep arguments under their names; names of functions become functions."""
         for name, value in arguments.items():
             kind = _KINDS.get(name.rpartition("_")[2])
             setattr(self, name, kind.get(value) if kind else value)
-        self._kept = (*self._kept, *arguments)
+        self._nt_kept = (*self._nt_kept, *arguments)
 
     def get_config(self) -> dict[str, Any]:
         """Give the arguments that make a layer like this one."""
         config = dict(super().get_config())
-        for name in self._kept:
+        for name in self._nt_kept:
             kind, value = _KINDS.get(name.rpartition("_")[2]), getattr(self, name)
             config[name] = kind.serialize(value) if kind and value is not None else value
         return config
 
-    def _floats(self, x: Tensor) -> Tensor:
+    def _nt_floats(self, x: Tensor) -> Tensor:
         """Ints as floats of the layer's dtype; floats as they are."""
-        return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._dtype)
+        return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._nt_dtype)
 
-    def _weight(
+    def _nt_weight(
         self, name: str, shape: Any, kind: str | None = None, trainable: bool = True
     ) -> LayerVariable:
         """A weight with the initializer, regularizer and constraint that arguments gave it."""

@@ -72,10 +72,10 @@ class Sliding(ConfiguredLayer):
 
     rank: int
 
-    def _keep_window(
+    def _nt_keep_window(
         self, kernel_size: Any, strides: Any, padding: str, data_format: Any, dilation_rate: Any
     ) -> None:
-        self._keep(
+        self._nt_keep(
             kernel_size=integers(kernel_size, self.rank, "kernel_size"),
             strides=integers(strides, self.rank, "strides"),
             padding=padding,
@@ -85,7 +85,7 @@ class Sliding(ConfiguredLayer):
         self.input_spec = InputSpec(min_ndim=self.rank + 2, max_ndim=self.rank + 2)
         self.bias: LayerVariable | None = None
 
-    def _channels(self, input_shape: Any) -> int:
+    def _nt_channels(self, input_shape: Any) -> int:
         """The number of channels of inputs that fit."""
         self.compute_output_shape(input_shape)
         channels = parted(input_shape, self.data_format)[1]
@@ -95,33 +95,33 @@ class Sliding(ConfiguredLayer):
             )
         return channels
 
-    def _built_for(self, channels: int) -> None:
+    def _nt_built_for(self, channels: int) -> None:
         """From now on all inputs have as many channels."""
         axis, ndim = -1 if self.data_format == "channels_last" else 1, self.rank + 2
         self.input_spec = InputSpec(min_ndim=ndim, max_ndim=ndim, axes={axis: channels})
 
-    def _convolved(self, x: Tensor, kernel: Any, strides: Any, padding: str) -> Tensor:
+    def _nt_convolved(self, x: Tensor, kernel: Any, strides: Any, padding: str) -> Tensor:
         if padding == "causal":  # all that is added is before the steps
             before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
             x = pad(x, list(joined((0, 0), [(before, 0)], (0, 0), self.data_format)))
             padding = "valid"
         found: Tensor = _CONVOLUTIONS[self.rank](
-            self._floats(x), kernel, self._for_all_axes(strides), padding.upper(),
-            FORMATS[self.data_format][self.rank], self._for_all_axes(self.dilation_rate),
+            self._nt_floats(x), kernel, self._nt_for_all_axes(strides), padding.upper(),
+            FORMATS[self.data_format][self.rank], self._nt_for_all_axes(self.dilation_rate),
         )  # fmt: skip
         return found
 
-    def _for_all_axes(self, steps: tuple[int, ...]) -> list[Any]:
+    def _nt_for_all_axes(self, steps: tuple[int, ...]) -> list[Any]:
         """Steps in space, and ones for the batch and the channels."""
         return list(joined(1, steps, 1, self.data_format))
 
-    def _depthwise(self, x: Tensor, kernel: Any) -> Tensor:
+    def _nt_depthwise(self, x: Tensor, kernel: Any) -> Tensor:
         """Each channel by itself: as many groups as there are channels."""
         *size, channels, each = kernel.shape
         grouped = movement.reshape(kernel, (*size, 1, channels * each))
-        return self._convolved(x, grouped, self.strides, self.padding)
+        return self._nt_convolved(x, grouped, self.strides, self.padding)
 
-    def _finished(self, x: Tensor) -> Tensor:
+    def _nt_finished(self, x: Tensor) -> Tensor:
         """What was convolved, plus the bias, through the activation."""
         if self.bias is not None:
             bias: Variable | Tensor = original(self.bias)
@@ -131,12 +131,12 @@ class Sliding(ConfiguredLayer):
         result: Tensor = self.activation(x)
         return result
 
-    def _features(self, channels: int | None) -> int | None:
+    def _nt_features(self, channels: int | None) -> int | None:
         """How many channels the output has."""
         features: int = self.filters
         return features
 
-    def _space(self, space: Shape) -> Shape:
+    def _nt_space(self, space: Shape) -> Shape:
         """The sizes in space of the output."""
         return slid(space, self.kernel_size, self.strides, self.dilation_rate, self.padding)
 
@@ -149,7 +149,7 @@ class Sliding(ConfiguredLayer):
                 f"{self.kernel_size} and input of shape {shape}."
             )
         space, channels = parted(shape, self.data_format)
-        found = self._space(space)
+        found = self._nt_space(space)
         if any(n is not None and n <= 0 < (m or 1) for n, m in zip(found, space, strict=True)):
             raise ValueError(
                 "Computed output size would be zero or negative. Received `inputs "
@@ -157,7 +157,7 @@ class Sliding(ConfiguredLayer):
                 f"`dilation_rate={self.dilation_rate}`, `strides={self.strides}`, "
                 f"`padding={self.padding}`."
             )
-        return joined(shape[0], found, self._features(channels), self.data_format)
+        return joined(shape[0], found, self._nt_features(channels), self.data_format)
 
 
 class Convolution(Sliding):
@@ -173,18 +173,18 @@ class Convolution(Sliding):
         bias_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._keep(filters=positive(filters, "filters"), groups=positive(groups, "groups"))
+        self._nt_keep(filters=positive(filters, "filters"), groups=positive(groups, "groups"))
         if filters % groups:
             raise ValueError(
                 "The number of filters must be evenly divisible by the number of groups. "
                 f"Received: groups={groups}, filters={filters}."
             )
         causal = ("causal",) if self.rank == 1 else ()
-        self._keep_window(
+        self._nt_keep_window(
             kernel_size, strides, padded(padding, *causal), data_format, dilation_rate
         )
         both_used(self.strides, self.dilation_rate)
-        self._keep(
+        self._nt_keep(
             activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
             bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
             bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
@@ -193,7 +193,7 @@ class Convolution(Sliding):
 
     def build(self, input_shape: Any) -> None:
         """Make ``kernel``, of shape (sizes in space, channels, features), and ``bias``."""
-        channels = self._channels(input_shape)
+        channels = self._nt_channels(input_shape)
         if channels % self.groups:
             raise ValueError(
                 "The number of input channels must be evenly divisible by the number of groups. "
@@ -201,14 +201,14 @@ class Convolution(Sliding):
                 f"input shape is {tuple(input_shape)})."
             )
         shape = (*self.kernel_size, channels // self.groups, self.filters)
-        self.kernel = self._weight("kernel", shape)
-        self.bias = self._weight("bias", (self.filters,)) if self.use_bias else None
-        self._built_for(channels)
+        self.kernel = self._nt_weight("kernel", shape)
+        self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
+        self._nt_built_for(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
         kernel = original(self.kernel)
-        return self._finished(self._convolved(inputs, kernel, self.strides, self.padding))
+        return self._nt_finished(self._nt_convolved(inputs, kernel, self.strides, self.padding))
 
 
 @documented(WRONG, padding=CAUSAL)

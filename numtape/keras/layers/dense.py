@@ -44,7 +44,7 @@ class Dense(ConfiguredLayer):
         if isinstance(units, bool) or not isinstance(units, int) or not 0 < units <= MAX_DIM:
             raise ValueError(f"Received an invalid value for `units`, expected a positive "
                              f"integer. Received: units={shown(units)}")  # fmt: skip
-        self._keep(
+        self._nt_keep(
             units=units, activation=activation, use_bias=use_bias,
             kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
             kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
@@ -57,8 +57,8 @@ class Dense(ConfiguredLayer):
 
     def build(self, input_shape: Any) -> None:
         """Make ``kernel``, of shape (inputs, units), and ``bias``, of shape (units,)."""
-        self.kernel = self._weight("kernel", (input_shape[-1], self.units))
-        self.bias = self._weight("bias", (self.units,)) if self.use_bias else None
+        self.kernel = self._nt_weight("kernel", (input_shape[-1], self.units))
+        self.bias = self._nt_weight("bias", (self.units,)) if self.use_bias else None
         self.input_spec = InputSpec(min_ndim=2, axes={-1: input_shape[-1]})
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ class Dense(ConfiguredLayer):
         if type(inputs) is not Tensor:
             inputs = as_tensor(inputs)  # a list is one more axis, as in Keras
         if not inputs._spec.dtype.is_floating:
-            inputs = self._floats(inputs)
+            inputs = self._nt_floats(inputs)
         kernel = original(self.kernel)  # variables themselves are recorded faster than aliases
         product = inputs @ kernel if inputs._spec.rank == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:

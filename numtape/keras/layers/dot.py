@@ -38,9 +38,9 @@ class Dot(Merge):
                     "Invalid format for argument `axes`: it should contain two integers. "
                     f"Received: axes={shown(axes)}"
                 )
-        self._keep(axes=axes, normalize=normalize)
+        self._nt_keep(axes=axes, normalize=normalize)
 
-    def _both_axes(self, *shapes: Any) -> tuple[int, int]:
+    def _nt_both_axes(self, *shapes: Any) -> tuple[int, int]:
         """The axis of each input, from 0."""
         axes = (self.axes, self.axes) if isinstance(self.axes, int) else self.axes
         ranks = [len(shape) for shape in shapes]
@@ -61,7 +61,7 @@ class Dot(Merge):
         """Give the sums of products."""
         x, y = inputs
         whole = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
-        i, j = self._both_axes(tuple(x.shape), tuple(y.shape))
+        i, j = self._nt_both_axes(tuple(x.shape), tuple(y.shape))
         if self.normalize:
             x, y = l2_normalize(x, i, 1e-14), l2_normalize(y, j, 1e-14)
         batch, size = x.shape[0], x.shape[i]
@@ -83,7 +83,7 @@ class Dot(Merge):
                 f"input_shape={input_shape}"
             )
         first, second = shapes
-        i, j = self._both_axes(first, second)
+        i, j = self._nt_both_axes(first, second)
         if None not in (first[i], second[j]) and first[i] != second[j]:
             raise ValueError(
                 f"Incompatible input shapes: axis values {first[i]} (at axis {i}) != {second[j]} "

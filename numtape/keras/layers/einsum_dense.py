@@ -131,7 +131,7 @@ class EinsumDense(ConfiguredLayer):
             raise ValueError(
                 f"`output_shape` must be an int or a tuple of ints, got {shown(output_shape)}"
             )
-        self._keep(
+        self._nt_keep(
             equation=equation, output_shape=given, activation=activation, bias_axes=bias_axes,
             kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
             kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
@@ -139,12 +139,12 @@ class EinsumDense(ConfiguredLayer):
         )  # fmt: skip
         self.bias: LayerVariable | None = None
 
-    def _shapes(self, input_shape: Any) -> _Shapes:
+    def _nt_shapes(self, input_shape: Any) -> _Shapes:
         return _shapes(self.equation, self.bias_axes, tuple(input_shape), self.output_shape)
 
     def build(self, input_shape: Any) -> None:
         """Make ``kernel`` and, if it has axes, ``bias``."""
-        shapes, drawn = self._shapes(input_shape), self.kernel_initializer
+        shapes, drawn = self._nt_shapes(input_shape), self.kernel_initializer
         if isinstance(drawn, VarianceScaling) and None in (drawn.input_axes, drawn.output_axes):
             # The number of inputs and outputs is read from the equation, not from the shape.
             axes = {"input_axes": shapes.inputs, "output_axes": shapes.outputs}
@@ -153,12 +153,12 @@ class EinsumDense(ConfiguredLayer):
             shape=shapes.kernel, initializer=drawn, name="kernel",
             regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
         )  # fmt: skip
-        self.bias = None if shapes.bias is None else self._weight("bias", shapes.bias)
+        self.bias = None if shapes.bias is None else self._nt_weight("bias", shapes.bias)
         self.input_spec = InputSpec(ndim=len(tuple(input_shape)))
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(einsum(equation, inputs, kernel) + bias)``."""
-        found = einsum(self.equation, self._floats(inputs), original(self.kernel))
+        found = einsum(self.equation, self._nt_floats(inputs), original(self.kernel))
         if self.bias is not None:
             found = found + original(self.bias)
         result: Tensor = self.activation(found)
@@ -166,4 +166,4 @@ class EinsumDense(ConfiguredLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape that the equation means."""
-        return self._shapes(input_shape).output
+        return self._nt_shapes(input_shape).output

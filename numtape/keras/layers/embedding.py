@@ -34,7 +34,7 @@ class Embedding(ConfiguredLayer):
         mask_zero: bool = False, weights: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
-        self._keep(
+        self._nt_keep(
             input_dim=positive(input_dim, "input_dim"),
             output_dim=positive(output_dim, "output_dim"),
             embeddings_initializer=embeddings_initializer,
@@ -49,7 +49,7 @@ class Embedding(ConfiguredLayer):
 
     def build(self, input_shape: Any = None) -> None:
         """Make ``embeddings``, of shape (input_dim, output_dim)."""
-        self.embeddings = self._weight("embeddings", (self.input_dim, self.output_dim))
+        self.embeddings = self._nt_weight("embeddings", (self.input_dim, self.output_dim))
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the vectors of the inputs."""

@@ -38,19 +38,19 @@ class Lambda(ConfiguredLayer):
         super().__init__(**kwargs)
         if not callable(function):
             raise TypeError(f"`function` must be a function, received {shown(function)}")
-        self._keep(
+        self._nt_keep(
             function=function, output_shape=output_shape, mask=mask,
             arguments=dict(arguments or {}),
         )  # fmt: skip
         self.supports_masking = mask is not None
         taken = inspect.signature(function).parameters
-        self._passed = tuple(name for name in ("mask", "training") if name in taken)
+        self._nt_passed = tuple(name for name in ("mask", "training") if name in taken)
 
     def call(self, inputs: Any, mask: Any = None, training: bool | None = None) -> Any:
         """Give what the function gives."""
         more = dict(self.arguments)
         for name, value in (("mask", mask), ("training", training)):
-            if name in self._passed:
+            if name in self._nt_passed:
                 more.setdefault(name, value)
         return self.function(inputs, **more)
 
@@ -128,7 +128,7 @@ class Masking(ConfiguredLayer):
 
     def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep(mask_value=mask_value)
+        self._nt_keep(mask_value=mask_value)
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -162,7 +162,7 @@ class ActivityRegularization(ConfiguredLayer):
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1=l1, l2=l2), **kwargs)
-        self._keep(l1=l1, l2=l2)
+        self._nt_keep(l1=l1, l2=l2)
         self.supports_masking = True
 
     def get_config(self) -> dict[str, Any]:

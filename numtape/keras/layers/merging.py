@@ -61,7 +61,7 @@ class Merge(ConfiguredLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def _merged(self, inputs: list[Any]) -> Any:
+    def _nt_merged(self, inputs: list[Any]) -> Any:
         raise NotImplementedError
 
     def build(self, input_shape: Any) -> None:
@@ -76,7 +76,7 @@ class Merge(ConfiguredLayer):
                 f"{inputs} (not a list of tensors)"
             )
         rank = max(x.ndim for x in inputs)
-        return self._merged([
+        return self._nt_merged([
             x if x.ndim == rank
             else movement.reshape(x, (x.shape[0], *[1] * (rank - x.ndim), *x.shape[1:]))
             for x in inputs
@@ -136,13 +136,13 @@ _WRONG = "ValueError: At a call, if the inputs are no list, or their shapes do n
 class _Folded(Merge):
     """Inputs that are made one by a function of two."""
 
-    def _merged(self, inputs: list[Any]) -> Any:
+    def _nt_merged(self, inputs: list[Any]) -> Any:
         found = inputs[0]
         for x in inputs[1:]:
-            found = self._both(found, x)
+            found = self._nt_both(found, x)
         return found
 
-    def _both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Any, y: Any) -> Any:
         raise NotImplementedError
 
 
@@ -154,7 +154,7 @@ class Add(_Folded):
     array([4., 6.], dtype=float32)
     """
 
-    def _both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Any, y: Any) -> Any:
         return x + y
 
 
@@ -175,7 +175,7 @@ class Subtract(Merge):
                 f"input_shape={input_shape}"
             )
 
-    def _merged(self, inputs: list[Any]) -> Any:
+    def _nt_merged(self, inputs: list[Any]) -> Any:
         return inputs[0] - inputs[1]
 
 
@@ -187,9 +187,9 @@ class Multiply(_Folded):
     array([3., 8.], dtype=float32)
     """
 
-    def _merged(self, inputs: list[Any]) -> Any:
+    def _nt_merged(self, inputs: list[Any]) -> Any:
         masks = [_spread(x) for x in inputs]
-        found = super()._merged([
+        found = super()._nt_merged([
             x if mask is None else where(mask, x, ones_like(x))
             for x, mask in zip(inputs, masks, strict=True)
         ])  # fmt: skip
@@ -198,7 +198,7 @@ class Multiply(_Folded):
         there = functools.reduce(comparison.logical_or, masks)
         return where(there, found, zeros_like(found))
 
-    def _both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Any, y: Any) -> Any:
         return x * y
 
 
@@ -210,14 +210,14 @@ class Average(Add):
     array([2., 3.], dtype=float32)
     """
 
-    def _merged(self, inputs: list[Any]) -> Any:
-        return super()._merged(inputs) / len(inputs)
+    def _nt_merged(self, inputs: list[Any]) -> Any:
+        return super()._nt_merged(inputs) / len(inputs)
 
 
 class _Extreme(_Folded):
     """The largest or the smallest input, of those that their masks count."""
 
-    def _merged(self, inputs: list[Any]) -> Any:
+    def _nt_merged(self, inputs: list[Any]) -> Any:
         found, known = inputs[0], _spread(inputs[0])
         for x in inputs[1:]:
             mask = _spread(x)
@@ -227,7 +227,7 @@ class _Extreme(_Folded):
                 found = where(known, found, x)
             both = mask is not None and known is not None
             known = comparison.logical_or(known, mask) if both else None
-            found = self._both(found, x)
+            found = self._nt_both(found, x)
         return found
 
 
@@ -239,7 +239,7 @@ class Maximum(_Extreme):
     array([3., 5.], dtype=float32)
     """
 
-    def _both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Any, y: Any) -> Any:
         return elementwise.maximum(x, y)
 
 
@@ -251,7 +251,7 @@ class Minimum(_Extreme):
     array([1., 4.], dtype=float32)
     """
 
-    def _both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Any, y: Any) -> Any:
         return elementwise.minimum(x, y)
 
 
@@ -265,7 +265,7 @@ class Concatenate(Merge):
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep(axis=axis)
+        self._nt_keep(axis=axis)
 
     def call(self, inputs: Any) -> Any:
         """Give the inputs, one behind the other."""

@@ -98,7 +98,7 @@ class MultiHeadAttention(ConfiguredLayer):
                 "`attention_axes` must be an int, list, or tuple. Received: "
                 f"attention_axes={shown(attention_axes)}"
             )
-        self._keep(
+        self._nt_keep(
             num_heads=_size(num_heads, "num_heads"), key_dim=_size(key_dim, "key_dim"),
             value_dim=key_dim if value_dim is None else _size(value_dim, "value_dim"),
             dropout=dropout, use_bias=use_bias,
@@ -113,7 +113,7 @@ class MultiHeadAttention(ConfiguredLayer):
         )  # fmt: skip
         self.supports_masking = True
 
-    def _dense(
+    def _nt_dense(
         self, name: str, shape: Shape, made: tuple[int, ...], bound: int = 1, activation: Any = None
     ) -> EinsumDense:
         """A projection of the last axes onto new ones, with its weights made."""
@@ -143,22 +143,22 @@ class MultiHeadAttention(ConfiguredLayer):
             )
         rank = len(query)
         axes = tuple(range(1, rank - 1)) if self.attention_axes is None else self.attention_axes
-        self._axes = tuple(axis % rank for axis in axes)
+        self._nt_axes = tuple(axis % rank for axis in axes)
         heads = self.num_heads
-        self.query_dense = self._dense("query", query, (heads, self.key_dim))
-        self.key_dense = self._dense("key", key, (heads, self.key_dim))
+        self.query_dense = self._nt_dense("query", query, (heads, self.key_dim))
+        self.key_dense = self._nt_dense("key", key, (heads, self.key_dim))
         self.gate_dense = (
-            self._dense("gate", query, (heads, self.value_dim), 1, "sigmoid")
+            self._nt_dense("gate", query, (heads, self.value_dim), 1, "sigmoid")
             if self.use_gate else None
         )  # fmt: skip
-        self.value_dense = self._dense("value", value, (heads, self.value_dim))
+        self.value_dense = self._nt_dense("value", value, (heads, self.value_dim))
         self.dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
         made = self.output_shape or (query[-1],)
-        self.output_dense = self._dense(
+        self.output_dense = self._nt_dense(
             "attention_output", (*query[:-1], heads, self.value_dim), made, 2
         )
 
-    def _equations(self, rank: int) -> tuple[str, str]:
+    def _nt_equations(self, rank: int) -> tuple[str, str]:
         """Letters: of keys and queries to scores, and of scores and values to the output.
 
         Scores have the batch (all axes without attention), the heads, the queries' axes and the
@@ -166,17 +166,19 @@ class MultiHeadAttention(ConfiguredLayer):
         """
         letters = iter(string.ascii_lowercase)
         query = [next(letters) for _ in range(rank)]  # the axes without the last, heads, size
-        value = [next(letters) if k in self._axes else c for k, c in enumerate(query)]
+        value = [next(letters) if k in self._nt_axes else c for k, c in enumerate(query)]
         size = next(letters)
-        batch = [c for k, c in enumerate(query[:-2]) if k not in self._axes]
+        batch = [c for k, c in enumerate(query[:-2]) if k not in self._nt_axes]
         scores = "".join(
-            [*batch, query[-2], *(query[k] for k in self._axes), *(value[k] for k in self._axes)]
+            [*batch, query[-2]]
+            + [query[k] for k in self._nt_axes]
+            + [value[k] for k in self._nt_axes]
         )
         q, k = "".join(query), "".join(value)
         v, y = f"{k[:-1]}{size}", f"{q[:-1]}{size}"
         return f"{k},{q}->{scores}", f"{scores},{v}->{y}"
 
-    def _mask(
+    def _nt_mask(
         self, query: Tensor, value: Tensor, masks: tuple[Any, Any, Any], given: Any, triangle: bool
     ) -> Any:
         """Where a query sees a value: masks of shape (batch, queries, values), all together."""
@@ -188,12 +190,12 @@ class MultiHeadAttention(ConfiguredLayer):
             if mask is not None:
                 parts.append(movement.expand_dims(cast(mask, bool_), -2))
         if triangle or self.sliding_window is not None:
-            if len(self._axes) != 1:
+            if len(self._nt_axes) != 1:
                 raise ValueError(
                     "`use_causal_mask` and `sliding_window` need an order of the values: attention "
-                    f"over one axis. Received: attention_axes={self._axes}"
+                    f"over one axis. Received: attention_axes={self._nt_axes}"
                 )
-            queries, values = query.shape[self._axes[0]], value.shape[self._axes[0]]
+            queries, values = query.shape[self._nt_axes[0]], value.shape[self._nt_axes[0]]
             if triangle:
                 parts.append(causal(queries, values))
             if self.sliding_window is not None:
@@ -212,19 +214,19 @@ class MultiHeadAttention(ConfiguredLayer):
     ) -> Any:  # fmt: skip
         """Give the output for each query, and the weights of the values if they are asked for."""
         masks = query_mask, value_mask, key_mask
-        there = self._mask(query, value, masks, attention_mask, use_causal_mask)
+        there = self._nt_mask(query, value, masks, attention_mask, use_causal_mask)
         gate = None if self.gate_dense is None else self.gate_dense(query)
         queries = self.query_dense(query) * (1.0 / math.sqrt(self.key_dim))
         keys = self.key_dense(value if key is None else key)
         values = self.value_dense(value)
-        scoring, combining = self._equations(queries.ndim)
+        scoring, combining = self._nt_equations(queries.ndim)
         scores = einsum(scoring, keys, queries)
         if there is not None:
             for _ in range(scores.ndim - there.ndim):  # the heads have none of their own
-                there = movement.expand_dims(there, -2 * len(self._axes) - 1)
+                there = movement.expand_dims(there, -2 * len(self._nt_axes) - 1)
             least = -3e4 if scores.dtype.name == "float16" else -1e9
             scores = select(there, scores, least)
-        shape, far = tuple(scores.shape), len(self._axes)
+        shape, far = tuple(scores.shape), len(self._nt_axes)
         flat = math.prod(shape[scores.ndim - far :])
         weights = softmax(movement.reshape(scores, (*shape[: scores.ndim - far], flat)))
         weights = movement.reshape(weights, shape)
@@ -250,4 +252,4 @@ class MultiHeadAttention(ConfiguredLayer):
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """What a call gives for symbolic tensors: the weights too, if they are asked for."""
-        return self._inferred(*args, **kwargs)
+        return self._nt_inferred(*args, **kwargs)

@@ -33,24 +33,24 @@ def _part(rate: Any) -> float:
 class _Noise(ConfiguredLayer):
     """A layer that changes its inputs in training only: their shape and mask stay."""
 
-    _amount = "rate"
+    _nt_amount = "rate"
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def _seed(self, seed: Any) -> None:
+    def _nt_seed(self, seed: Any) -> None:
         """Keep the seed, and draw from it."""
-        self._keep(seed=seed)
+        self._nt_keep(seed=seed)
         self.seed_generator = SeedGenerator(seed)
 
-    def _changed(self, inputs: Tensor) -> Tensor:
+    def _nt_changed(self, inputs: Tensor) -> Tensor:
         raise NotImplementedError
 
     def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
         """Give the inputs, changed if the model is trained."""
-        if training and getattr(self, self._amount) > 0:
-            return self._changed(inputs)
+        if training and getattr(self, self._nt_amount) > 0:
+            return self._nt_changed(inputs)
         return inputs
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -86,17 +86,17 @@ class Dropout(_Noise):
                 "Invalid value received for argument `noise_shape`. Expected a tuple or list of "
                 f"integers. Received: noise_shape={shown(noise_shape)}"
             )
-        self._keep(rate=_part(rate), noise_shape=noise_shape)
-        self._seed(seed)
+        self._nt_keep(rate=_part(rate), noise_shape=noise_shape)
+        self._nt_seed(seed)
 
-    def _drawn(self, inputs: Tensor) -> Any:
+    def _nt_drawn(self, inputs: Tensor) -> Any:
         return self.noise_shape
 
-    def _changed(self, inputs: Tensor) -> Tensor:
+    def _nt_changed(self, inputs: Tensor) -> Tensor:
         if self.rate == 1:
             return inputs * 0.0
         return general_dropout(
-            inputs, self.rate, self.seed_generator.uniform, self._drawn(inputs)
+            inputs, self.rate, self.seed_generator.uniform, self._nt_drawn(inputs)
         )
 
 
@@ -111,7 +111,7 @@ class _Spatial(Dropout):
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(rate, None, seed, name=name, dtype=dtype, **kwargs)
-        self._kept = ("rate", "seed")
+        self._nt_kept = ("rate", "seed")
         self.data_format = formatted(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
@@ -121,7 +121,7 @@ class _Spatial(Dropout):
         del config["trainable"]  # which Keras's do not take
         return config
 
-    def _drawn(self, inputs: Tensor) -> Any:
+    def _nt_drawn(self, inputs: Tensor) -> Any:
         shape = tuple(inputs.shape)
         channels = parted(shape, self.data_format)[1]
         return joined(shape[0], (1,) * self.rank, channels, self.data_format)
@@ -164,7 +164,7 @@ class SpatialDropout2D(_Spatial):
         name: str | None = None, dtype: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(rate, data_format, seed, name, dtype, **kwargs)
-        self._keep(data_format=self.data_format)
+        self._nt_keep(data_format=self.data_format)
 
 
 @documented(_RANGE, **_NAMED)
@@ -183,7 +183,7 @@ class SpatialDropout3D(_Spatial):
         name: str | None = None, dtype: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(rate, data_format, seed, name, dtype, **kwargs)
-        self._keep(data_format=self.data_format)
+        self._nt_keep(data_format=self.data_format)
 
 
 @documented(
@@ -198,7 +198,7 @@ class GaussianNoise(_Noise):
     True
     """
 
-    _amount = "stddev"
+    _nt_amount = "stddev"
 
     def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -207,10 +207,10 @@ class GaussianNoise(_Noise):
                 "Invalid value received for argument `stddev`. Expected a float value between 0 "
                 f"and 1. Received: stddev={shown(stddev)}"
             )
-        self._keep(stddev=stddev)
-        self._seed(seed)
+        self._nt_keep(stddev=stddev)
+        self._nt_seed(seed)
 
-    def _changed(self, inputs: Tensor) -> Tensor:
+    def _nt_changed(self, inputs: Tensor) -> Tensor:
         noise = self.seed_generator.normal(inputs.shape, inputs.dtype)
         found: Tensor = inputs + noise * self.stddev
         return found
@@ -230,10 +230,10 @@ class GaussianDropout(_Noise):
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep(rate=_part(rate))
-        self._seed(seed)
+        self._nt_keep(rate=_part(rate))
+        self._nt_seed(seed)
 
-    def _changed(self, inputs: Tensor) -> Tensor:
+    def _nt_changed(self, inputs: Tensor) -> Tensor:
         deviation = math.sqrt(self.rate / (1.0 - self.rate)) if self.rate < 1 else math.inf
         noise = self.seed_generator.normal(inputs.shape, inputs.dtype)
         found: Tensor = inputs * (1.0 + noise * deviation)
@@ -255,10 +255,10 @@ class AlphaDropout(_Noise):
         self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._keep(rate=_part(rate), noise_shape=noise_shape)
-        self._seed(seed)
+        self._nt_keep(rate=_part(rate), noise_shape=noise_shape)
+        self._nt_seed(seed)
 
-    def _changed(self, inputs: Tensor) -> Tensor:
+    def _nt_changed(self, inputs: Tensor) -> Tensor:
         if self.rate == 1:
             raise ValueError("`AlphaDropout` with a rate of 1 leaves nothing to scale.")
         low = -1.6732632423543772 * 1.0507009873554805  # what selu gives far below 0

@@ -52,19 +52,19 @@ def listed(axis: Any) -> int | list[int]:
 class Normalizing(ConfiguredLayer):
     """A layer that normalizes: the shape stays; a gamma scales, a beta shifts."""
 
-    def _keep_affine(
+    def _nt_keep_affine(
         self, axis: Any, epsilon: float, center: bool, scale: bool, **initializers: Any
     ) -> None:
-        self._keep(
+        self._nt_keep(
             axis=axis, epsilon=float(epsilon), center=center, scale=scale, **initializers
         )
         self.supports_masking = True
         self.gamma: LayerVariable | None = None
         self.beta: LayerVariable | None = None
 
-    def _build_affine(self, shape: Any) -> None:
-        self.gamma = self._weight("gamma", shape) if self.scale else None
-        self.beta = self._weight("beta", shape) if self.center else None
+    def _nt_build_affine(self, shape: Any) -> None:
+        self.gamma = self._nt_weight("gamma", shape) if self.scale else None
+        self.beta = self._nt_weight("beta", shape) if self.center else None
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the inputs."""
@@ -96,7 +96,7 @@ class LayerNormalization(Normalizing):
         super().__init__(**kwargs)
         axes = listed(axis)
         axes = sorted(axes) if isinstance(axes, list) else axes
-        self._keep_affine(
+        self._nt_keep_affine(
             axes, epsilon, center, scale, beta_initializer=beta_initializer,
             gamma_initializer=gamma_initializer, beta_regularizer=beta_regularizer,
             gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
@@ -111,22 +111,22 @@ class LayerNormalization(Normalizing):
                 f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
                 f"min_ndim=1, found ndim=0. Full shape received: ()"
             )
-        self._build_affine(tuple(shape[axis] for axis in counted(self.axis, shape)))
+        self._nt_build_affine(tuple(shape[axis] for axis in counted(self.axis, shape)))
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, scaled and shifted."""
-        inputs = self._floats(inputs)
+        inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
         axes = counted(self.axis, shape)
-        result = self._normalized(inputs, shape, axes)
+        result = self._nt_normalized(inputs, shape, axes)
         wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         if self.gamma is not None:
-            result = result * self._along(original(self.gamma), wide, axes)
+            result = result * self._nt_along(original(self.gamma), wide, axes)
         if self.beta is not None:
-            result = result + self._along(original(self.beta), wide, axes)
+            result = result + self._nt_along(original(self.beta), wide, axes)
         return result
 
-    def _normalized(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
+    def _nt_normalized(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
         if sorted(axes) == list(range(len(shape) - len(axes), len(shape))):
             if len(axes) == 1:
                 return normalize(x, self.epsilon)
@@ -137,7 +137,7 @@ class LayerNormalization(Normalizing):
         found: Tensor = (x - mean) * elementwise.rsqrt(variance + self.epsilon)
         return found
 
-    def _along(self, weight: Any, wide: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    def _nt_along(self, weight: Any, wide: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         """A weight in a shape that broadcasts with the inputs."""
         if axes == (len(wide) - 1,):
             return weight
@@ -166,8 +166,8 @@ class GroupNormalization(Normalizing):
         gamma_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
-        self._keep(groups=groups)
-        self._keep_affine(
+        self._nt_keep(groups=groups)
+        self._nt_keep_affine(
             axis, epsilon, center, scale, beta_initializer=beta_initializer,
             gamma_initializer=gamma_initializer, beta_regularizer=beta_regularizer,
             gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
@@ -193,12 +193,12 @@ class GroupNormalization(Normalizing):
                 f"Number of groups ({self.groups}) must be a multiple of the number of channels "
                 f"({size})."
             )
-        self._build_affine((size,))
+        self._nt_build_affine((size,))
         self.input_spec = InputSpec(ndim=len(shape), axes={self.axis: size})
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, scaled and shifted."""
-        inputs = self._floats(inputs)
+        inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
         (axis,) = counted(self.axis, shape)
         each = shape[axis] // self.groups
@@ -226,12 +226,12 @@ class UnitNormalization(ConfiguredLayer):
 
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep(axis=listed(axis))
+        self._nt_keep(axis=listed(axis))
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, divided by their length."""
-        inputs = self._floats(inputs)
+        inputs = self._nt_floats(inputs)
         square = reduce_sum(elementwise.square(inputs), self.axis, True)
         found: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(square), 1e12)
         return found
@@ -254,7 +254,7 @@ class RMSNormalization(ConfiguredLayer):
 
     def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep(axis=listed(axis), epsilon=epsilon)
+        self._nt_keep(axis=listed(axis), epsilon=epsilon)
 
     def build(self, input_shape: Any) -> None:
         """Make ``scale``, of the sizes of the axes that are normalized."""
@@ -264,7 +264,7 @@ class RMSNormalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized and scaled."""
-        inputs = self._floats(inputs)
+        inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
         axes = counted(self.axis, shape)
         mean = reduce_mean(elementwise.square(inputs), list(axes), True)

@@ -34,7 +34,7 @@ class Pooling(ConfiguredLayer):
     """The largest or the mean of windows that slide over `rank` axes in space."""
 
     rank: int
-    _pool: ClassVar[Any]
+    _nt_pool: ClassVar[Any]
 
     def __init__(
         self, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
@@ -43,7 +43,7 @@ class Pooling(ConfiguredLayer):
         super().__init__(name=name, **kwargs)
         size = integers(pool_size, self.rank, "pool_size")
         steps = size if strides is None else integers(strides, self.rank, "strides")
-        self._keep(
+        self._nt_keep(
             pool_size=size, strides=steps, padding=padded(padding),
             data_format=formatted(data_format),
         )  # fmt: skip
@@ -52,7 +52,7 @@ class Pooling(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Give one element for each window and channel."""
         self.compute_output_shape(inputs.shape)
-        found: Tensor = self._pool(
+        found: Tensor = self._nt_pool(
             inputs, list(self.pool_size), list(self.strides), self.padding.upper(),
             FORMATS[self.data_format][self.rank],
         )  # fmt: skip
@@ -81,7 +81,7 @@ class MaxPooling1D(Pooling):
     """
 
     rank = 1
-    _pool = staticmethod(pooling.max_pool1d)
+    _nt_pool = staticmethod(pooling.max_pool1d)
 
 
 @documented(_WRONG, strides=_STRIDES, name="Its name.")
@@ -93,7 +93,7 @@ class MaxPooling2D(Pooling):
     """
 
     rank = 2
-    _pool = staticmethod(pooling.max_pool2d)
+    _nt_pool = staticmethod(pooling.max_pool2d)
 
 
 @documented(_WRONG, strides=_STRIDES, name="Its name.")
@@ -105,7 +105,7 @@ class MaxPooling3D(Pooling):
     """
 
     rank = 3
-    _pool = staticmethod(pooling.max_pool3d)
+    _nt_pool = staticmethod(pooling.max_pool3d)
 
 
 class _Average(Pooling):
@@ -119,7 +119,7 @@ class _Average(Pooling):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the mean of each window and channel."""
-        return super().call(self._floats(inputs))
+        return super().call(self._nt_floats(inputs))
 
 
 @documented(_WRONG, strides=_STRIDES, name="Its name.")
@@ -132,7 +132,7 @@ class AveragePooling1D(_Average):
     """
 
     rank = 1
-    _pool = staticmethod(pooling.avg_pool1d)
+    _nt_pool = staticmethod(pooling.avg_pool1d)
 
 
 @documented(_WRONG, strides=_STRIDES, name="Its name.")
@@ -144,7 +144,7 @@ class AveragePooling2D(_Average):
     """
 
     rank = 2
-    _pool = staticmethod(pooling.avg_pool2d)
+    _nt_pool = staticmethod(pooling.avg_pool2d)
 
 
 @documented(_WRONG, strides=_STRIDES, name="Its name.")
@@ -156,32 +156,32 @@ class AveragePooling3D(_Average):
     """
 
     rank = 3
-    _pool = staticmethod(pooling.avg_pool3d)
+    _nt_pool = staticmethod(pooling.avg_pool3d)
 
 
 class GlobalPooling(ConfiguredLayer):
     """The largest or the mean of all places in `rank` axes in space."""
 
     rank: int
-    _reduce: ClassVar[Any]
+    _nt_reduce: ClassVar[Any]
 
     def __init__(
         self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._keep(data_format=formatted(data_format), keepdims=keepdims)
+        self._nt_keep(data_format=formatted(data_format), keepdims=keepdims)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     @property
-    def _axes(self) -> list[int]:
+    def _nt_axes(self) -> list[int]:
         first = 1 if self.data_format == "channels_last" else 2
         return list(range(first, first + self.rank))
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give one element for each channel."""
-        if self._reduce is reduce_mean:
-            inputs = self._floats(inputs)
-        found: Tensor = self._reduce(inputs, self._axes, self.keepdims)
+        if self._nt_reduce is reduce_mean:
+            inputs = self._nt_floats(inputs)
+        found: Tensor = self._nt_reduce(inputs, self._nt_axes, self.keepdims)
         return found
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -205,7 +205,7 @@ class GlobalAveragePooling1D(GlobalPooling):
     """
 
     rank = 1
-    _reduce = staticmethod(reduce_mean)
+    _nt_reduce = staticmethod(reduce_mean)
 
     def __init__(
         self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
@@ -218,8 +218,8 @@ class GlobalAveragePooling1D(GlobalPooling):
         if mask is None:
             return super().call(inputs)
         there = expand_dims(cast(mask, bool_), 2 if self.data_format == "channels_last" else 1)
-        total = reduce_sum(select(there, inputs, 0.0), self._axes, self.keepdims)
-        return total / reduce_sum(cast(there, inputs.dtype), self._axes, self.keepdims)
+        total = reduce_sum(select(there, inputs, 0.0), self._nt_axes, self.keepdims)
+        return total / reduce_sum(cast(there, inputs.dtype), self._nt_axes, self.keepdims)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
         """Give no mask: there are no steps any more."""
@@ -234,7 +234,7 @@ class GlobalAveragePooling2D(GlobalPooling):
     """
 
     rank = 2
-    _reduce = staticmethod(reduce_mean)
+    _nt_reduce = staticmethod(reduce_mean)
 
 
 @documented(_FORMAT, keepdims=_KEEPDIMS)
@@ -246,7 +246,7 @@ class GlobalAveragePooling3D(GlobalPooling):
     """
 
     rank = 3
-    _reduce = staticmethod(reduce_mean)
+    _nt_reduce = staticmethod(reduce_mean)
 
 
 @documented(_FORMAT, keepdims=_KEEPDIMS)
@@ -258,7 +258,7 @@ class GlobalMaxPooling1D(GlobalPooling):
     """
 
     rank = 1
-    _reduce = staticmethod(reduce_max)
+    _nt_reduce = staticmethod(reduce_max)
 
 
 @documented(_FORMAT, keepdims=_KEEPDIMS)
@@ -270,7 +270,7 @@ class GlobalMaxPooling2D(GlobalPooling):
     """
 
     rank = 2
-    _reduce = staticmethod(reduce_max)
+    _nt_reduce = staticmethod(reduce_max)
 
 
 @documented(_FORMAT, keepdims=_KEEPDIMS)
@@ -282,4 +282,4 @@ class GlobalMaxPooling3D(GlobalPooling):
     """
 
     rank = 3
-    _reduce = staticmethod(reduce_max)
+    _nt_reduce = staticmethod(reduce_max)

@@ -84,7 +84,7 @@ class RNN(ConfiguredLayer):
     """
 
     # Its states are no weights.
-    _INTERNAL = Layer._INTERNAL | {"states"}
+    _nt_internal = Layer._nt_internal | {"states"}
     return_sequences: bool
     return_state: bool
     go_backwards: bool
@@ -102,7 +102,7 @@ class RNN(ConfiguredLayer):
         sized(cell, "Argument `cell`", "cell")
         super().__init__(**kwargs)
         self.cell = cell
-        self._keep(
+        self._nt_keep(
             return_sequences=return_sequences, return_state=return_state,
             go_backwards=go_backwards, stateful=stateful, unroll=unroll,
             zero_output_for_mask=zero_output_for_mask,
@@ -144,7 +144,7 @@ class RNN(ConfiguredLayer):
         Returns:
           A list of tensors, or of lists of them for cells on top of each other.
         """
-        found = first_state(self.cell, batch_size, self._dtype)
+        found = first_state(self.cell, batch_size, self._nt_dtype)
         return list(found) if is_nested(found) else [found]
 
     def reset_state(self) -> None:
@@ -176,11 +176,11 @@ class RNN(ConfiguredLayer):
                 f"Layer '{self.name}' needs sequences of at least one time step. Received: "
                 f"sequences.shape={tuple(sequences.shape)}"
             )
-        if sequences.dtype is not self._dtype:
-            sequences = cast(sequences, self._dtype)
-        states = self._begun(batch, initial_state)
+        if sequences.dtype is not self._nt_dtype:
+            sequences = cast(sequences, self._nt_dtype)
+        states = self._nt_begun(batch, initial_state)
         whole = time_first(sequences)
-        masks = None if mask is None else self._mask_steps(mask, batch, length)
+        masks = None if mask is None else self._nt_mask_steps(mask, batch, length)
         fused = isinstance(self.cell, Cell) or (
             isinstance(self.cell, StackedRNNCells) and isinstance(self.cell.cells[0], Cell)
         )
@@ -196,7 +196,7 @@ class RNN(ConfiguredLayer):
         found = stack(outputs, 1) if self.return_sequences else outputs[-1]
         return (found, *states) if self.return_state else found
 
-    def _begun(self, batch: int, initial_state: Any) -> list[Any]:
+    def _nt_begun(self, batch: int, initial_state: Any) -> list[Any]:
         """The states at the beginning, checked."""
         if self.stateful:
             size = int(flatten(self.states)[0].shape[0])
@@ -214,13 +214,13 @@ class RNN(ConfiguredLayer):
                 f"Layer '{self.name}' has {len(self.state_size)} states, but got initial_state of "
                 f"{len(states)}."
             )
-        return [map_structure(self._state, state) for state in states]
+        return [map_structure(self._nt_state, state) for state in states]
 
-    def _state(self, x: Any) -> Tensor:
+    def _nt_state(self, x: Any) -> Tensor:
         found = as_tensor(x)
-        return found if found.dtype is self._dtype else cast(found, self._dtype)
+        return found if found.dtype is self._nt_dtype else cast(found, self._nt_dtype)
 
-    def _mask_steps(self, mask: Any, batch: int, length: int) -> list[Tensor]:
+    def _nt_mask_steps(self, mask: Any, batch: int, length: int) -> list[Tensor]:
         found = flatten(mask)[0]
         found = cast(as_tensor(found), bool_)
         if tuple(found.shape[:2]) != (batch, length):

@@ -50,7 +50,7 @@ Project = Callable[[Tensor], list[Tensor]]
 class Cell(ConfiguredLayer):
     """A cell whose kernels have one block of columns for each gate."""
 
-    _gates = 1
+    _nt_gates = 1
     units: int
     use_bias: bool
     dropout: float
@@ -66,19 +66,19 @@ class Cell(ConfiguredLayer):
                 f"got {shown(units)}."
             )
         # Keras's 1 drops inputs anew for each gate; 2, which it prefers, all gates alike.
-        self.implementation = kwargs.pop("implementation", 2) if self._gates > 1 else 2
+        self.implementation = kwargs.pop("implementation", 2) if self._nt_gates > 1 else 2
         super().__init__(**kwargs)
-        self._keep(units=units)
+        self._nt_keep(units=units)
         self.state_size: Any = units
         self.output_size = units
         for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
             try:
-                self._keep(**{name: float(min(1.0, max(0.0, rate)))})
+                self._nt_keep(**{name: float(min(1.0, max(0.0, rate)))})
             except TypeError:
                 raise ValueError(
                     f"`{name}` is a number from 0 to 1. Received: {shown(rate)}"
                 ) from None
-        if self._gates > 1 and self.recurrent_dropout != 0.0:
+        if self._nt_gates > 1 and self.recurrent_dropout != 0.0:
             self.implementation = 1
 
     def build(self, input_shape: Any) -> None:
@@ -87,15 +87,17 @@ class Cell(ConfiguredLayer):
         Args:
           input_shape: The shape of the inputs, (batch, features).
         """
-        columns = self._gates * self.units
-        self.kernel = self._weight("kernel", (input_shape[-1], columns))
-        self.recurrent_kernel = self._weight("recurrent_kernel", (self.units, columns), "recurrent")
-        self.bias = self._biased() if self.use_bias else None
+        columns = self._nt_gates * self.units
+        self.kernel = self._nt_weight("kernel", (input_shape[-1], columns))
+        self.recurrent_kernel = self._nt_weight(
+            "recurrent_kernel", (self.units, columns), "recurrent"
+        )
+        self.bias = self._nt_biased() if self.use_bias else None
         if self.dropout or self.recurrent_dropout:
             self.seed_generator = SeedGenerator(self.seed)
 
-    def _biased(self) -> LayerVariable:
-        return self._weight("bias", (self._gates * self.units,))
+    def _nt_biased(self) -> LayerVariable:
+        return self._nt_weight("bias", (self._nt_gates * self.units,))
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """The states before the first step: zeros.
@@ -107,23 +109,23 @@ class Cell(ConfiguredLayer):
           A list of tensors.
         """
         sizes = self.state_size if isinstance(self.state_size, list) else [self.state_size]
-        state = zeros((int(batch_size), self.units), self._dtype)
+        state = zeros((int(batch_size), self.units), self._nt_dtype)
         return [state for _ in sizes]
 
-    def _dropped(self, batch: int, size: int, rate: float, training: Any) -> list[Tensor]:
+    def _nt_dropped(self, batch: int, size: int, rate: float, training: Any) -> list[Tensor]:
         """What inputs or states are multiplied by, for each gate or for all; empty for nothing."""
         if not training or not 0.0 < rate < 1.0:
             return []
-        count = self._gates if self.implementation == 1 else 1
-        whole = ones((batch, size), self._dtype)
+        count = self._nt_gates if self.implementation == 1 else 1
+        whole = ones((batch, size), self._nt_dtype)
         draw = self.seed_generator.uniform
         return [general_dropout(whole, rate, draw) for _ in range(count)]
 
-    def _product(self, x: Tensor, kernel: Any, masks: list[Tensor]) -> Tensor:
+    def _nt_product(self, x: Tensor, kernel: Any, masks: list[Tensor]) -> Tensor:
         """``x @ kernel``, with what is dropped, for any number of axes."""
         if len(masks) > 1:
             parts = zip(masks, split(kernel, len(masks), 1), strict=True)
-            return concat([self._product(x * mask, k, []) for mask, k in parts], -1)
+            return concat([self._nt_product(x * mask, k, []) for mask, k in parts], -1)
         if masks:
             x = x * masks[0]
         if x.ndim == 2:
@@ -140,19 +142,19 @@ class Cell(ConfiguredLayer):
           training: Whether inputs and states are dropped.
         """
         kernel, bias = original(self.kernel), None if self.bias is None else original(self.bias)
-        masks = self._dropped(batch, features, self.dropout, training)
-        states = self._dropped(batch, self.units, self.recurrent_dropout, training)
+        masks = self._nt_dropped(batch, features, self.dropout, training)
+        states = self._nt_dropped(batch, self.units, self.recurrent_dropout, training)
 
         def project(x: Tensor) -> list[Tensor]:
-            found = self._product(x, kernel, masks)
-            return self._grouped(found, bias)
+            found = self._nt_product(x, kernel, masks)
+            return self._nt_grouped(found, bias)
 
-        return project, self._step(original(self.recurrent_kernel), bias, states)
+        return project, self._nt_step(original(self.recurrent_kernel), bias, states)
 
-    def _grouped(self, found: Tensor, bias: Any) -> list[Tensor]:
+    def _nt_grouped(self, found: Tensor, bias: Any) -> list[Tensor]:
         return [found if bias is None else found + bias]
 
-    def _step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
         raise NotImplementedError
 
     def call(self, inputs: Any, states: Any, training: bool = False) -> tuple[Tensor, Any]:
@@ -166,7 +168,7 @@ class Cell(ConfiguredLayer):
         Returns:
           The output, and a list of the new states.
         """
-        inputs = inputs if inputs.dtype is self._dtype else cast(inputs, self._dtype)
+        inputs = inputs if inputs.dtype is self._nt_dtype else cast(inputs, self._nt_dtype)
         project, step = self.over(int(inputs.shape[0]), int(inputs.shape[-1]), training)
         output, new = step(project(inputs), list(states) if is_nested(states) else [states])
         return output, new if is_nested(states) else new[0]
@@ -193,7 +195,7 @@ class SimpleRNNCell(Cell):
         seed: int | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
-        self._keep(
+        self._nt_keep(
             activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer, bias_initializer=bias_initializer,
             kernel_regularizer=kernel_regularizer, recurrent_regularizer=recurrent_regularizer,
@@ -201,9 +203,9 @@ class SimpleRNNCell(Cell):
             recurrent_constraint=recurrent_constraint, bias_constraint=bias_constraint, seed=seed,
         )  # fmt: skip
 
-    def _step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-            h = self.activation(x[0] + self._product(states[0], kernel, masks))
+            h = self.activation(x[0] + self._nt_product(states[0], kernel, masks))
             return h, [h]
 
         return step
@@ -219,7 +221,7 @@ class LSTMCell(Cell):
     (True, TensorShape([2, 3]))
     """
 
-    _gates = 4
+    _nt_gates = 4
     recurrent_activation: Any
     bias_initializer: Any
     bias_regularizer: Any
@@ -237,7 +239,7 @@ class LSTMCell(Cell):
         seed: int | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
-        self._keep(
+        self._nt_keep(
             activation=activation, recurrent_activation=recurrent_activation, use_bias=use_bias,
             kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer, unit_forget_bias=unit_forget_bias,
@@ -247,7 +249,7 @@ class LSTMCell(Cell):
         )  # fmt: skip
         self.state_size = [units, units]
 
-    def _biased(self) -> LayerVariable:
+    def _nt_biased(self) -> LayerVariable:
         given, units = self.bias_initializer, self.units
 
         def initializer(shape: Any, dtype: Any = None) -> Tensor:
@@ -259,12 +261,12 @@ class LSTMCell(Cell):
             regularizer=self.bias_regularizer, constraint=self.bias_constraint,
         )  # fmt: skip
 
-    def _step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
         gate, bent = self.recurrent_activation, self.activation
 
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h, c = states
-            i, f, new, o = split(x[0] + self._product(h, kernel, masks), 4, 1)
+            i, f, new, o = split(x[0] + self._nt_product(h, kernel, masks), 4, 1)
             c = gate(f) * c + gate(i) * bent(new)
             h = gate(o) * bent(c)
             return h, [h, c]
@@ -282,7 +284,7 @@ class GRUCell(Cell):
     True
     """
 
-    _gates = 3
+    _nt_gates = 3
     recurrent_activation: Any
     reset_after: bool
 
@@ -297,7 +299,7 @@ class GRUCell(Cell):
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
-        self._keep(
+        self._nt_keep(
             activation=activation, recurrent_activation=recurrent_activation, use_bias=use_bias,
             kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
@@ -306,16 +308,16 @@ class GRUCell(Cell):
             bias_constraint=bias_constraint, reset_after=reset_after, seed=seed,
         )  # fmt: skip
 
-    def _biased(self) -> LayerVariable:
+    def _nt_biased(self) -> LayerVariable:
         columns = 3 * self.units
-        return self._weight("bias", (2, columns) if self.reset_after else (columns,))
+        return self._nt_weight("bias", (2, columns) if self.reset_after else (columns,))
 
-    def _grouped(self, found: Tensor, bias: Any) -> list[Tensor]:
+    def _nt_grouped(self, found: Tensor, bias: Any) -> list[Tensor]:
         if bias is not None:
             found = found + (bias[0] if self.reset_after else bias)
         return split(found, [2 * self.units, self.units], -1)
 
-    def _step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
         gate, bent, units = self.recurrent_activation, self.activation, self.units
         gates, candidate = masks[:2], masks[2:]
         inner_bias = bias[1] if bias is not None and self.reset_after else None
@@ -325,15 +327,15 @@ class GRUCell(Cell):
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h = states[0]
             if self.reset_after:
-                inner = self._product(h, kernel, masks)
+                inner = self._nt_product(h, kernel, masks)
                 if inner_bias is not None:
                     inner = inner + inner_bias
                 both, rest = split(inner, [2 * units, units], 1)
                 z, r = split(gate(x[0] + both), 2, 1)
                 rest = r * rest
             else:
-                z, r = split(gate(x[0] + self._product(h, gates_kernel, gates)), 2, 1)
-                rest = self._product(r * h, candidate_kernel, candidate)
+                z, r = split(gate(x[0] + self._nt_product(h, gates_kernel, gates)), 2, 1)
+                rest = self._nt_product(r * h, candidate_kernel, candidate)
             h = z * h + (1.0 - z) * bent(x[1] + rest)
             return h, [h]
 

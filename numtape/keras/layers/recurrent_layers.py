@@ -31,9 +31,9 @@ def _arguments(cell: type[Cell]) -> list[str]:
 class _Named(RNN):
     """A recurrent layer that makes its cell: it has all of the cell's arguments."""
 
-    _cell: type[Cell]
+    _nt_cell: type[Cell]
 
-    def _make(self, given: dict[str, Any]) -> None:
+    def _nt_make(self, given: dict[str, Any]) -> None:
         """Make the cell and the layer with the arguments of its constructor, by name."""
         kwargs = dict(given["kwargs"])
         use_cudnn = given.get("use_cudnn", "auto")
@@ -42,9 +42,9 @@ class _Named(RNN):
                 f"Invalid valid received for argument `use_cudnn`. Expected one of {{'auto', True, "
                 f"False}}. Received: use_cudnn={shown(use_cudnn)}"
             )
-        own = {name: given[name] for name in _arguments(self._cell)}
+        own = {name: given[name] for name in _arguments(self._nt_cell)}
         own.update({n: kwargs.pop(n) for n in ("implementation",) if n in kwargs})
-        cell = self._cell(**own, name=CELL_NAMES[self._cell], dtype=kwargs.get("dtype"),
+        cell = self._nt_cell(**own, name=CELL_NAMES[self._nt_cell], dtype=kwargs.get("dtype"),
                           trainable=kwargs.get("trainable", True))  # fmt: skip
         how = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll",
                "activity_regularizer")  # fmt: skip
@@ -54,19 +54,19 @@ class _Named(RNN):
     def __getattr__(self, name: str) -> Any:
         """Arguments of the cell."""
         cell = vars(self).get("cell")
-        if cell is None or name.startswith("_") or name not in _arguments(self._cell):
+        if cell is None or name.startswith("_") or name not in _arguments(self._nt_cell):
             return object.__getattribute__(self, name)  # which says why it is not there
         return getattr(cell, name)
 
     def __dir__(self) -> Iterable[str]:
-        return sorted({*super().__dir__(), *_arguments(self._cell)})
+        return sorted({*super().__dir__(), *_arguments(self._nt_cell)})
 
     def get_config(self) -> dict[str, Any]:
         """Give the arguments that make a layer like this one."""
         config = {name: x for name, x in super().get_config().items() if name != "cell"}
         config["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
         of_cell = self.cell.get_config()
-        return {**config, **{name: of_cell[name] for name in _arguments(self._cell)}}
+        return {**config, **{name: of_cell[name] for name in _arguments(self._nt_cell)}}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -99,7 +99,7 @@ class SimpleRNN(_Named):
     TensorShape([2, 3])
     """
 
-    _cell = SimpleRNNCell
+    _nt_cell = SimpleRNNCell
 
     def __init__(
         self, units: int, activation: Any = "tanh", use_bias: bool = True,
@@ -112,7 +112,7 @@ class SimpleRNN(_Named):
         return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
         unroll: bool = False, seed: int | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        self._make(locals())
+        self._nt_make(locals())
 
 
 @_layer
@@ -131,7 +131,7 @@ class LSTM(_Named):
     (TensorShape([2, 5, 3]), True)
     """
 
-    _cell = LSTMCell
+    _nt_cell = LSTMCell
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
@@ -145,7 +145,7 @@ class LSTM(_Named):
         return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
         unroll: bool = False, use_cudnn: Any = "auto", **kwargs: Any,
     ) -> None:  # fmt: skip
-        self._make(locals())
+        self._nt_make(locals())
 
 
 @_layer
@@ -164,7 +164,7 @@ class GRU(_Named):
     TensorShape([2, 3])
     """
 
-    _cell = GRUCell
+    _nt_cell = GRUCell
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
@@ -178,4 +178,4 @@ class GRU(_Named):
         go_backwards: bool = False, stateful: bool = False, unroll: bool = False,
         reset_after: bool = True, use_cudnn: Any = "auto", **kwargs: Any,
     ) -> None:  # fmt: skip
-        self._make(locals())
+        self._nt_make(locals())

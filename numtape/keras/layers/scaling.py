@@ -41,7 +41,7 @@ class Normalization(ConfiguredLayer):
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
         axes = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-        self._keep(axis=axes, invert=invert)
+        self._nt_keep(axis=axes, invert=invert)
         self.supports_masking = True
         if (mean is None) != (variance is None):
             raise ValueError(
@@ -79,16 +79,16 @@ class Normalization(ConfiguredLayer):
                 "All `axis` values must be in the range [-ndim, ndim). Received inputs with "
                 f"ndim={len(shape)}, while axis={self.axis}"
             )
-        self._kept_axes = sorted({axis % len(shape) for axis in self.axis})
-        for axis in self._kept_axes:
+        self._nt_kept_axes = sorted({axis % len(shape) for axis in self.axis})
+        for axis in self._nt_kept_axes:
             if shape[axis] is None:
                 raise ValueError(
                     "All `axis` values to be kept must have a known shape. Received "
                     f"axis={self.axis}, inputs.shape={shape}, with unknown axis at index {axis}"
                 )
-        self._built_for = shape
-        self._wide = tuple(n if k in self._kept_axes else 1 for k, n in enumerate(shape))
-        own = tuple(shape[axis] for axis in self._kept_axes)
+        self._nt_built_for = shape
+        self._nt_wide = tuple(n if k in self._nt_kept_axes else 1 for k, n in enumerate(shape))
+        own = tuple(shape[axis] for axis in self._nt_kept_axes)
         if self.input_mean is None:
             self.adapt_mean: Variable = self.add_weight(
                 shape=own, initializer="zeros", trainable=False, name="mean"
@@ -100,31 +100,31 @@ class Normalization(ConfiguredLayer):
                 shape=(), initializer="zeros", dtype="int32", trainable=False, name="count"
             )
 
-    def _constant(self, given: Any) -> Any:
+    def _nt_constant(self, given: Any) -> Any:
         """Given moments in a shape that broadcasts with the inputs."""
         value = np.asarray(given, self.dtype)
-        sizes = [1] * len(self._wide)
-        for axis, size in zip(self._kept_axes[::-1], value.shape[::-1], strict=False):
+        sizes = [1] * len(self._nt_wide)
+        for axis, size in zip(self._nt_kept_axes[::-1], value.shape[::-1], strict=False):
             sizes[axis] = size
-        return np.broadcast_to(value.reshape(sizes), self._wide)
+        return np.broadcast_to(value.reshape(sizes), self._nt_wide)
 
-    def _moment(self, given: Any, name: str) -> Tensor:
+    def _nt_moment(self, given: Any, name: str) -> Tensor:
         if given is not None:
-            return as_tensor(self._constant(given))
-        return reshape(original(getattr(self, name)), self._wide)
+            return as_tensor(self._nt_constant(given))
+        return reshape(original(getattr(self, name)), self._nt_wide)
 
     @property
     def mean(self) -> Any:
         """The mean, in a shape that broadcasts with the inputs; None before there is one."""
-        return self._shown(self.input_mean, "adapt_mean")
+        return self._nt_shown(self.input_mean, "adapt_mean")
 
     @property
     def variance(self) -> Any:
         """The variance, in a shape that broadcasts with the inputs; None before there is one."""
-        return self._shown(self.input_variance, "adapt_variance")
+        return self._nt_shown(self.input_variance, "adapt_variance")
 
-    def _shown(self, given: Any, name: str) -> Any:
-        return self._moment(given, name) if self.built else None
+    def _nt_shown(self, given: Any, name: str) -> Any:
+        return self._nt_moment(given, name) if self.built else None
 
     def adapt(self, data: Any) -> None:
         """Find mean and variance of the data.
@@ -140,7 +140,7 @@ class Normalization(ConfiguredLayer):
         """
         if self.input_mean is not None:
             raise ValueError("`adapt` has nothing to find: `mean` and `variance` were given.")
-        batches = self._batches(data)
+        batches = self._nt_batches(data)
         first = next(batches, None)
         if first is None:
             raise ValueError(
@@ -150,8 +150,8 @@ class Normalization(ConfiguredLayer):
             self.build(first.shape)
         count, mean, variance = 0, np.zeros(()), np.zeros(())
         for batch in itertools.chain([first], batches):
-            self._check(batch)
-            axes = tuple(k for k in range(batch.ndim) if k not in self._kept_axes)
+            self._nt_check(batch)
+            axes = tuple(k for k in range(batch.ndim) if k not in self._nt_kept_axes)
             own, size = batch.mean(axes), math.prod(batch.shape[k] for k in axes)
             count += size
             part = size / count if count else 1.0
@@ -164,17 +164,17 @@ class Normalization(ConfiguredLayer):
         self.adapt_mean.assign(mean.astype(self.dtype))
         self.adapt_variance.assign(variance.astype(self.dtype))
 
-    def _check(self, batch: np.ndarray[Any, Any]) -> None:
-        fits = batch.ndim == len(self._built_for) and all(
-            batch.shape[axis] == self._built_for[axis] for axis in self._kept_axes
+    def _nt_check(self, batch: np.ndarray[Any, Any]) -> None:
+        fits = batch.ndim == len(self._nt_built_for) and all(
+            batch.shape[axis] == self._nt_built_for[axis] for axis in self._nt_kept_axes
         )
         if not fits:
             raise ValueError(
-                f"The layer was built with input_shape={self._built_for}, but adapt() is being "
+                f"The layer was built with input_shape={self._nt_built_for}, but adapt() is being "
                 f"called with data with an incompatible shape, data.shape={batch.shape}"
             )
 
-    def _batches(self, data: Any) -> Iterator[np.ndarray[Any, Any]]:
+    def _nt_batches(self, data: Any) -> Iterator[np.ndarray[Any, Any]]:
         if isinstance(data, np.ndarray | Tensor | Variable):
             yield np.asarray(data, np.float64)
             return
@@ -194,7 +194,7 @@ class Normalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, or back as they were."""
-        inputs = self._floats(inputs)
+        inputs = self._nt_floats(inputs)
         scale = elementwise.maximum(elementwise.sqrt(self.variance), 1e-7)
         found: Tensor = self.mean + inputs * scale if self.invert else (inputs - self.mean) / scale
         return found
@@ -218,13 +218,13 @@ class Rescaling(ConfiguredLayer):
 
     def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep(scale=scale, offset=offset)
+        self._nt_keep(scale=scale, offset=offset)
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``inputs * scale + offset``."""
         scale, offset = (np.asarray(value, self.dtype) for value in (self.scale, self.offset))
-        found: Tensor = self._floats(inputs) * as_tensor(scale) + as_tensor(offset)
+        found: Tensor = self._nt_floats(inputs) * as_tensor(scale) + as_tensor(offset)
         return found
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

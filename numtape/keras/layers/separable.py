@@ -23,9 +23,9 @@ class Depthwise(Sliding):
         bias_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._keep(depth_multiplier=positive(depth_multiplier, "depth_multiplier"))
-        self._keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
-        self._keep(
+        self._nt_keep(depth_multiplier=positive(depth_multiplier, "depth_multiplier"))
+        self._nt_keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
+        self._nt_keep(
             activation=activation, use_bias=use_bias,
             depthwise_initializer=depthwise_initializer, bias_initializer=bias_initializer,
             depthwise_regularizer=depthwise_regularizer, bias_regularizer=bias_regularizer,
@@ -35,19 +35,19 @@ class Depthwise(Sliding):
 
     def build(self, input_shape: Any) -> None:
         """Make ``kernel``, of shape (sizes in space, channels, features of each), and ``bias``."""
-        channels = self._channels(input_shape)
+        channels = self._nt_channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
-        self.kernel = self._weight("kernel", shape, "depthwise")
+        self.kernel = self._nt_weight("kernel", shape, "depthwise")
         features = (channels * self.depth_multiplier,)
-        self.bias = self._weight("bias", features) if self.use_bias else None
-        self._built_for(channels)
+        self.bias = self._nt_weight("bias", features) if self.use_bias else None
+        self._nt_built_for(channels)
 
-    def _features(self, channels: int | None) -> int | None:
+    def _nt_features(self, channels: int | None) -> int | None:
         return None if channels is None else channels * int(self.depth_multiplier)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
-        return self._finished(self._depthwise(inputs, original(self.kernel)))
+        return self._nt_finished(self._nt_depthwise(inputs, original(self.kernel)))
 
 
 @documented(WRONG)
@@ -89,12 +89,12 @@ class Separable(Sliding):
         bias_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._keep(
+        self._nt_keep(
             filters=positive(filters, "filters"),
             depth_multiplier=positive(depth_multiplier, "depth_multiplier"),
         )
-        self._keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
-        self._keep(
+        self._nt_keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
+        self._nt_keep(
             activation=activation, use_bias=use_bias,
             depthwise_initializer=depthwise_initializer,
             pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
@@ -107,19 +107,20 @@ class Separable(Sliding):
 
     def build(self, input_shape: Any) -> None:
         """Make ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``."""
-        channels = self._channels(input_shape)
+        channels = self._nt_channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
-        self.depthwise_kernel = self._weight("depthwise_kernel", shape, "depthwise")
+        self.depthwise_kernel = self._nt_weight("depthwise_kernel", shape, "depthwise")
         shape = (*[1] * self.rank, channels * self.depth_multiplier, self.filters)
-        self.pointwise_kernel = self._weight("pointwise_kernel", shape, "pointwise")
-        self.bias = self._weight("bias", (self.filters,)) if self.use_bias else None
-        self._built_for(channels)
+        self.pointwise_kernel = self._nt_weight("pointwise_kernel", shape, "pointwise")
+        self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
+        self._nt_built_for(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
-        each = self._depthwise(inputs, original(self.depthwise_kernel))
+        each = self._nt_depthwise(inputs, original(self.depthwise_kernel))
         once = (1,) * self.rank
-        return self._finished(self._convolved(each, original(self.pointwise_kernel), once, "valid"))
+        pointwise = self._nt_convolved(each, original(self.pointwise_kernel), once, "valid")
+        return self._nt_finished(pointwise)
 
 
 @documented(WRONG)

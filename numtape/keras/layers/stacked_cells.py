@@ -70,7 +70,7 @@ class StackedRNNCells(Layer):
         Returns:
           A list of what each cell has.
         """
-        return [first_state(cell, batch_size, self._dtype) for cell in self.cells]
+        return [first_state(cell, batch_size, self._nt_dtype) for cell in self.cells]
 
     def build(self, input_shape: Any) -> None:
         """Make the variables of the cells.

@@ -27,8 +27,8 @@ class Transposed(Sliding):
         bias_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._keep(filters=positive(filters, "filters"))
-        self._keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
+        self._nt_keep(filters=positive(filters, "filters"))
+        self._nt_keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
         both_used(self.strides, self.dilation_rate)
         more = output_padding
         if more is not None:
@@ -41,7 +41,7 @@ class Transposed(Sliding):
                         f"`strides` is {stride}. Received: output_padding={more}, "
                         f"strides={self.strides}"
                     )
-        self._keep(
+        self._nt_keep(
             output_padding=more, activation=activation, use_bias=use_bias,
             kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
             kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
@@ -51,12 +51,12 @@ class Transposed(Sliding):
 
     def build(self, input_shape: Any) -> None:
         """Make ``kernel``, of shape (sizes in space, features, channels), and ``bias``."""
-        channels = self._channels(input_shape)
-        self.kernel = self._weight("kernel", (*self.kernel_size, self.filters, channels))
-        self.bias = self._weight("bias", (self.filters,)) if self.use_bias else None
-        self._built_for(channels)
+        channels = self._nt_channels(input_shape)
+        self.kernel = self._nt_weight("kernel", (*self.kernel_size, self.filters, channels))
+        self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
+        self._nt_built_for(channels)
 
-    def _space(self, space: Shape) -> Shape:
+    def _nt_space(self, space: Shape) -> Shape:
         found: list[int | None] = []
         more = self.output_padding or (None,) * self.rank
         windows = zip(space, self.kernel_size, self.strides, self.dilation_rate, more, strict=True)
@@ -76,11 +76,11 @@ class Transposed(Sliding):
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
         found = conv_transpose(
-            self._floats(inputs), original(self.kernel), self.compute_output_shape(inputs.shape),
+            self._nt_floats(inputs), original(self.kernel), self.compute_output_shape(inputs.shape),
             list(self.strides), self.padding.upper(), FORMATS[self.data_format][self.rank],
             list(self.dilation_rate),
         )  # fmt: skip
-        return self._finished(found)
+        return self._nt_finished(found)
 
 
 @documented(WRONG)

@@ -84,7 +84,7 @@ class TimeDistributed(Wrapper):
         super().__init__(layer, **kwargs)
         self.supports_masking = True
 
-    def _inner_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def _nt_inner_shape(self, input_shape: Any) -> tuple[int | None, ...]:
         if len(input_shape) < 3:
             raise ValueError(
                 f"`TimeDistributed` Layer should be passed an `input_shape` with at least 3 "
@@ -98,7 +98,7 @@ class TimeDistributed(Wrapper):
         Args:
           input_shape: The shape of the inputs, (batch, time, ...).
         """
-        super().build(self._inner_shape(input_shape))
+        super().build(self._nt_inner_shape(input_shape))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the output.
@@ -109,7 +109,7 @@ class TimeDistributed(Wrapper):
         Returns:
           A tuple.
         """
-        inner = self.layer.compute_output_shape(self._inner_shape(input_shape))
+        inner = self.layer.compute_output_shape(self._nt_inner_shape(input_shape))
         return (inner[0], input_shape[1], *inner[1:])
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Tensor:
@@ -185,19 +185,19 @@ class Bidirectional(Layer):
         if backward_layer is None:
             backward_layer = _again(layer, "backward_", go_backwards=True)
         self.backward_layer = backward_layer
-        self._check()
+        self._nt_check()
         for one in (self.forward_layer, self.backward_layer):
             if getattr(one, "zero_output_for_mask", None) is not None:
                 one.zero_output_for_mask = one.return_sequences
         self.merge_mode = merge_mode
-        self._given = list(weights) if weights else None
+        self._nt_given = list(weights) if weights else None
         self.stateful = self.forward_layer.stateful
         self.return_sequences = self.forward_layer.return_sequences
         self.return_state = self.forward_layer.return_state
         self.supports_masking = True
         self.input_spec = layer.input_spec
 
-    def _check(self) -> None:
+    def _nt_check(self) -> None:
         forward, backward = self.forward_layer, self.backward_layer
         if forward.go_backwards == backward.go_backwards:
             raise ValueError(
@@ -225,11 +225,11 @@ class Bidirectional(Layer):
             if not layer.built:
                 layer.build(sequences_shape)
                 layer.built = True
-        if self._given is not None:
-            half = len(self._given) // 2
-            self.forward_layer.set_weights(self._given[:half])
-            self.backward_layer.set_weights(self._given[half:])
-            self._given = None
+        if self._nt_given is not None:
+            half = len(self._nt_given) // 2
+            self.forward_layer.set_weights(self._nt_given[:half])
+            self.backward_layer.set_weights(self._nt_given[half:])
+            self._nt_given = None
 
     def call(
         self, sequences: Any, initial_state: Any = None, mask: Any = None, training: Any = None
@@ -259,7 +259,7 @@ class Bidirectional(Layer):
         if self.return_state:
             states = (*found[0][1:], *found[1][1:])
             found = [found[0][0], found[1][0]]
-        one, other = (x if x.dtype is self._dtype else cast(x, self._dtype) for x in found)
+        one, other = (x if x.dtype is self._nt_dtype else cast(x, self._nt_dtype) for x in found)
         if self.return_sequences:
             other = reverse(other, [1])
         merged: Any = (one, other)
@@ -357,4 +357,4 @@ def _again(layer: Layer, prefix: str, **changes: Any) -> Any:
     config = serialize(layer)
     name = f"{prefix}{layer.name.removeprefix(prefix)}"
     config["config"] = {**config["config"], "name": name, **changes}
-    return deserialize(config, {type(x).__name__: type(x) for x in layer._flatten_layers()})
+    return deserialize(config, {type(x).__name__: type(x) for x in layer._nt_flatten_layers()})

@@ -141,13 +141,13 @@ class Counter:
 class _Count(Metric):
     """A metric that counts one of the four kinds of predictions."""
 
-    _kind: str
+    _nt_kind: str
 
     def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
         super().__init__(dtype, name)
         self.init_thresholds = thresholds
         self.thresholds = parsed(thresholds)
-        self._counter = Counter(self.thresholds)
+        self._nt_counter = Counter(self.thresholds)
         self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
@@ -158,7 +158,7 @@ class _Count(Metric):
           y_pred: Predictions from 0 to 1, of the same shape.
           sample_weight: A weight for each example or element.
         """
-        found = self._counter((self._kind,), y_true, y_pred, sample_weight)
+        found = self._nt_counter((self._nt_kind,), y_true, y_pred, sample_weight)
         add_all([self.accumulator], found)
 
     def result(self) -> Tensor:
@@ -186,7 +186,7 @@ class TruePositives(_Count):
     np.float32(2.0)
     """
 
-    _kind = "tp"
+    _nt_kind = "tp"
 
 
 @metric_class
@@ -197,7 +197,7 @@ class TrueNegatives(_Count):
     np.float32(2.0)
     """
 
-    _kind = "tn"
+    _nt_kind = "tn"
 
 
 @metric_class
@@ -208,7 +208,7 @@ class FalsePositives(_Count):
     np.float32(2.0)
     """
 
-    _kind = "fp"
+    _nt_kind = "fp"
 
 
 @metric_class
@@ -219,14 +219,14 @@ class FalseNegatives(_Count):
     np.float32(2.0)
     """
 
-    _kind = "fn"
+    _nt_kind = "fn"
 
 
 class _Share(Metric):
     """A metric that is the share of true positives among others."""
 
     _direction = "up"
-    _other: tuple[str, str]
+    _nt_other: tuple[str, str]
 
     def __init__(
         self, thresholds: Any = None, top_k: int | None = None, class_id: int | None = None,
@@ -237,11 +237,11 @@ class _Share(Metric):
         self.top_k = top_k
         self.class_id = class_id
         self.thresholds = parsed(thresholds, 0.5 if top_k is None else LOWEST)
-        self._counter = Counter(self.thresholds, top_k, class_id)
+        self._nt_counter = Counter(self.thresholds, top_k, class_id)
         shape = (len(self.thresholds),)
         self.true_positives = self.add_variable(shape, "zeros", name="true_positives")
-        other = self.add_variable(shape, "zeros", name=self._other[1])
-        setattr(self, self._other[1], other)
+        other = self.add_variable(shape, "zeros", name=self._nt_other[1])
+        setattr(self, self._nt_other[1], other)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Count the predictions of a batch.
@@ -251,8 +251,8 @@ class _Share(Metric):
           y_pred: Predictions from 0 to 1, of the same shape.
           sample_weight: A weight for each example or element.
         """
-        found = self._counter(("tp", self._other[0]), y_true, y_pred, sample_weight)
-        add_all([self.true_positives, getattr(self, self._other[1])], found)
+        found = self._nt_counter(("tp", self._nt_other[0]), y_true, y_pred, sample_weight)
+        add_all([self.true_positives, getattr(self, self._nt_other[1])], found)
 
     def result(self) -> Tensor:
         """The share so far; 0 without any.
@@ -260,7 +260,7 @@ class _Share(Metric):
         Returns:
           A scalar, or a vector with an element for each threshold.
         """
-        right, wrong = self.true_positives.read_value(), getattr(self, self._other[1])
+        right, wrong = self.true_positives.read_value(), getattr(self, self._nt_other[1])
         return the_only(divide_no_nan(right, right + wrong))
 
     def get_config(self) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class Precision(_Share):
     np.float32(0.6666667)
     """
 
-    _other = ("fp", "false_positives")
+    _nt_other = ("fp", "false_positives")
 
 
 @metric_class
@@ -294,4 +294,4 @@ class Recall(_Share):
     np.float32(0.6666667)
     """
 
-    _other = ("fn", "false_negatives")
+    _nt_other = ("fn", "false_negatives")

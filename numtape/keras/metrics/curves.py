@@ -29,16 +29,16 @@ class _Counts(Metric):
     """A metric made of all four counts at many thresholds."""
 
     _direction = "up"
-    _counter: Counter
+    _nt_counter: Counter
 
-    def _make(self, shape: tuple[int, ...]) -> None:
+    def _nt_make(self, shape: tuple[int, ...]) -> None:
         self.true_positives = self.add_variable(shape, "zeros", name="true_positives")
         self.false_positives = self.add_variable(shape, "zeros", name="false_positives")
         self.true_negatives = self.add_variable(shape, "zeros", name="true_negatives")
         self.false_negatives = self.add_variable(shape, "zeros", name="false_negatives")
 
     @property
-    def _counts(self) -> list[Any]:
+    def _nt_counts(self) -> list[Any]:
         return [
             self.true_positives, self.false_positives, self.true_negatives, self.false_negatives,
         ]  # fmt: skip
@@ -51,7 +51,7 @@ class _Counts(Metric):
           y_pred: Predictions from 0 to 1, of the same shape.
           sample_weight: A weight for each example or element.
         """
-        add_all(self._counts, self._counter(_KINDS, y_true, y_pred, sample_weight))
+        add_all(self._nt_counts, self._nt_counter(_KINDS, y_true, y_pred, sample_weight))
 
 
 class _Best(_Counts):
@@ -61,7 +61,7 @@ class _Best(_Counts):
         self, value: float, num_thresholds: int = 200, class_id: int | None = None,
         name: str | None = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        what = self._asked()
+        what = self._nt_asked()
         if not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
             raise ValueError(
                 f"Argument `{what}` must be in the range [0, 1]. Received: {what}={value!r}"
@@ -78,31 +78,31 @@ class _Best(_Counts):
         self.class_id = class_id
         count = int(num_thresholds)
         self.thresholds = [0.5] if count == 1 else [0.0, *_between(count), 1.0]
-        self._counter = Counter(self.thresholds, class_id=class_id)
-        self._make((len(self.thresholds),))
+        self._nt_counter = Counter(self.thresholds, class_id=class_id)
+        self._nt_make((len(self.thresholds),))
 
-    def _asked(self) -> str:
+    def _nt_asked(self) -> str:
         """What the argument of the value is called."""
         raise NotImplementedError
 
-    def _rates(self) -> tuple[Tensor, Tensor]:
+    def _nt_rates(self) -> tuple[Tensor, Tensor]:
         """The rate that is asked for, and the one that is wanted."""
         raise NotImplementedError
 
-    def _share(self, part: Any, rest: Any) -> Tensor:
+    def _nt_share(self, part: Any, rest: Any) -> Tensor:
         return divide_no_nan(part, part + rest)
 
     @property
-    def _sensitivity(self) -> Tensor:
-        return self._share(self.true_positives, self.false_negatives)
+    def _nt_sensitivity(self) -> Tensor:
+        return self._nt_share(self.true_positives, self.false_negatives)
 
     @property
-    def _specificity(self) -> Tensor:
-        return self._share(self.true_negatives, self.false_positives)
+    def _nt_specificity(self) -> Tensor:
+        return self._nt_share(self.true_negatives, self.false_positives)
 
     @property
-    def _precision(self) -> Tensor:
-        return self._share(self.true_positives, self.false_positives)
+    def _nt_precision(self) -> Tensor:
+        return self._nt_share(self.true_positives, self.false_positives)
 
     def result(self) -> Tensor:
         """The best so far; 0 if no threshold gives what is asked for.
@@ -110,7 +110,7 @@ class _Best(_Counts):
         Returns:
           A scalar.
         """
-        asked, wanted = self._rates()
+        asked, wanted = self._nt_rates()
         return reduce_max(select(asked >= self.value, wanted, 0.0))
 
     def get_config(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class _Best(_Counts):
         """
         return {
             **super().get_config(), "num_thresholds": self.num_thresholds,
-            self._asked(): self.value, "class_id": self.class_id,
+            self._nt_asked(): self.value, "class_id": self.class_id,
         }  # fmt: skip
 
 
@@ -140,11 +140,11 @@ class SensitivityAtSpecificity(_Best):
     ) -> None:  # fmt: skip
         super().__init__(specificity, num_thresholds, class_id, name, dtype)
 
-    def _asked(self) -> str:
+    def _nt_asked(self) -> str:
         return "specificity"
 
-    def _rates(self) -> tuple[Tensor, Tensor]:
-        return self._specificity, self._sensitivity
+    def _nt_rates(self) -> tuple[Tensor, Tensor]:
+        return self._nt_specificity, self._nt_sensitivity
 
 
 @metric_class
@@ -162,11 +162,11 @@ class SpecificityAtSensitivity(_Best):
     ) -> None:  # fmt: skip
         super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
 
-    def _asked(self) -> str:
+    def _nt_asked(self) -> str:
         return "sensitivity"
 
-    def _rates(self) -> tuple[Tensor, Tensor]:
-        return self._sensitivity, self._specificity
+    def _nt_rates(self) -> tuple[Tensor, Tensor]:
+        return self._nt_sensitivity, self._nt_specificity
 
 
 @metric_class
@@ -184,11 +184,11 @@ class PrecisionAtRecall(_Best):
     ) -> None:  # fmt: skip
         super().__init__(recall, num_thresholds, class_id, name, dtype)
 
-    def _asked(self) -> str:
+    def _nt_asked(self) -> str:
         return "recall"
 
-    def _rates(self) -> tuple[Tensor, Tensor]:
-        return self._sensitivity, self._precision
+    def _nt_rates(self) -> tuple[Tensor, Tensor]:
+        return self._nt_sensitivity, self._nt_precision
 
 
 @metric_class
@@ -206,11 +206,11 @@ class RecallAtPrecision(_Best):
     ) -> None:  # fmt: skip
         super().__init__(precision, num_thresholds, class_id, name, dtype)
 
-    def _asked(self) -> str:
+    def _nt_asked(self) -> str:
         return "precision"
 
-    def _rates(self) -> tuple[Tensor, Tensor]:
-        return self._precision, self._sensitivity
+    def _nt_rates(self) -> tuple[Tensor, Tensor]:
+        return self._nt_precision, self._nt_sensitivity
 
 
 @metric_class
@@ -255,23 +255,23 @@ class AUC(_Counts):
         if num_labels and not multi_label:
             raise ValueError("`num_labels` is needed only when `multi_label` is True.")
         super().__init__(dtype, name)
-        self._given = thresholds is not None
+        self._nt_given = thresholds is not None
         self.num_thresholds = len(inner) + 2
         self.multi_label = multi_label
         self.num_labels = num_labels
         self.label_weights = (
             None if label_weights is None else np.asarray(label_weights, np.float32)
         )
-        self._from_logits = from_logits
+        self._nt_from_logits = from_logits
         # All predictions are above the first threshold, and none above the last.
         self.thresholds = [-EPSILON, *inner, 1.0 + EPSILON]
-        self._counter = Counter(
+        self._nt_counter = Counter(
             self.thresholds, multi_label=multi_label,
             label_weights=None if multi_label else self.label_weights,
         )  # fmt: skip
-        self._built = not multi_label or bool(num_labels)
-        if self._built:
-            self._make((self.num_thresholds, *([num_labels] if num_labels else [])))
+        self._nt_built = not multi_label or bool(num_labels)
+        if self._nt_built:
+            self._nt_make((self.num_thresholds, *([num_labels] if num_labels else [])))
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Count the predictions of a batch.
@@ -285,15 +285,15 @@ class AUC(_Counts):
           ValueError: If there are several labels, and predictions are no matrix.
         """
         y_pred = as_tensor(y_pred)
-        if not self._built:
+        if not self._nt_built:
             if y_pred.ndim != 2:
                 raise ValueError(
                     "`y_pred` must have rank 2 when `multi_label=True`. Found rank "
                     f"{y_pred.ndim}. Full shape received for `y_pred`: {y_pred.shape}"
                 )
-            self._make((self.num_thresholds, y_pred.shape[1]))
-            self._built = True
-        super().update_state(y_true, sigmoid(y_pred) if self._from_logits else y_pred,
+            self._nt_make((self.num_thresholds, y_pred.shape[1]))
+            self._nt_built = True
+        super().update_state(y_true, sigmoid(y_pred) if self._nt_from_logits else y_pred,
                              sample_weight)  # fmt: skip
 
     def result(self) -> Tensor:
@@ -302,7 +302,7 @@ class AUC(_Counts):
         Returns:
           A scalar.
         """
-        areas = reduce_sum(self._areas(), 0)
+        areas = reduce_sum(self._nt_areas(), 0)
         if not self.multi_label:
             return areas
         if self.label_weights is None:
@@ -310,11 +310,11 @@ class AUC(_Counts):
         weights = as_tensor(self.label_weights)
         return divide_no_nan(reduce_sum(areas * weights), reduce_sum(weights))
 
-    def _areas(self) -> Tensor:
+    def _nt_areas(self) -> Tensor:
         """The area between each two thresholds."""
-        tp, fp, tn, fn = (variable.read_value() for variable in self._counts)
+        tp, fp, tn, fn = (variable.read_value() for variable in self._nt_counts)
         if self.curve == "PR" and self.summation_method == "interpolation":
-            return self._interpolated(tp, fp, fn)
+            return self._nt_interpolated(tp, fp, fn)
         recall = divide_no_nan(tp, tp + fn)
         if self.curve == "ROC":
             x, y = divide_no_nan(fp, fp + tn), recall
@@ -334,7 +334,7 @@ class AUC(_Counts):
         found: Tensor = (x[:-1] - x[1:]) * heights
         return found
 
-    def _interpolated(self, tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
+    def _nt_interpolated(self, tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
         """Areas under the curve on which true positives grow evenly with positives."""
         found = tp[:-1] - tp[1:]
         positives = tp + fp
@@ -360,6 +360,6 @@ class AUC(_Counts):
             "summation_method": self.summation_method, "multi_label": self.multi_label,
             "num_labels": self.num_labels,
             "label_weights": None if weights is None else weights.tolist(),
-            "from_logits": self._from_logits,
+            "from_logits": self._nt_from_logits,
         }  # fmt: skip
-        return {**config, "thresholds": self.thresholds[1:-1]} if self._given else config
+        return {**config, "thresholds": self.thresholds[1:-1]} if self._nt_given else config

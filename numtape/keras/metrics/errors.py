@@ -48,7 +48,7 @@ class RootMeanSquaredError(Mean):
           y_pred: What was predicted.
           sample_weight: A weight for each example or element.
         """
-        pair = [cast(as_tensor(x), self._dtype) for x in (y_true, y_pred)]
+        pair = [cast(as_tensor(x), self._nt_dtype) for x in (y_true, y_pred)]
         y_true, y_pred = same_rank(*pair)
         super().update_state(square(y_pred - y_true), sample_weight)
 

@@ -87,13 +87,13 @@ class Metric:
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
         self.name = name or auto_name(type(self).__name__)
-        self._dtype = as_dtype(dtype or "float32")
-        self._variables: tuple[LayerVariable, ...] = ()
+        self._nt_dtype = as_dtype(dtype or "float32")
+        self._nt_variables: tuple[LayerVariable, ...] = ()
 
     @property
     def dtype(self) -> str:
         """The name of the dtype it computes in."""
-        return self._dtype.name
+        return self._nt_dtype.name
 
     def add_variable(
         self, shape: Any, initializer: Any, dtype: Any = None, aggregation: str = "sum",
@@ -120,7 +120,7 @@ class Metric:
           >>> metric.add_variable((2,), "zeros", name="counts").path
           'mine/counts'
         """
-        if not hasattr(self, "_variables"):
+        if not hasattr(self, "_nt_variables"):
             raise RuntimeError(
                 "You forgot to call `super().__init__()` in the `__init__()` method. Go add it!"
             )
@@ -128,13 +128,17 @@ class Metric:
         value = cast(initializers.get(initializer)(tuple(shape), wanted), wanted)
         path = f"{self.name.replace('/', '>')}/{name or 'variable'}"
         variable = LayerVariable(Variable(value, trainable=False, name=path))
-        self._variables = (*self._variables, variable)
+        self._nt_variables = (*self._nt_variables, variable)
         changed(self)
         return variable
 
-    def _saved_parts(self) -> dict[str, Any]:
+    def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name: attributes with variables."""
-        return dict(sorted(vars(self).items()))
+        parts = dict(vars(self))
+        # Files know these as `_variables`, unless a subclass has an attribute of that name.
+        name = "_nt_variables" if "_variables" in parts else "_variables"
+        parts[name] = parts.pop("_nt_variables", ())
+        return dict(sorted(parts.items()))
 
     def add_weight(
         self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
@@ -160,7 +164,7 @@ class Metric:
           >>> [v.name for v in tf.keras.metrics.Mean().variables]
           ['total', 'count']
         """
-        return [*self._variables, *(v for part in _metrics(vars(self)) for v in part.variables)]
+        return [*self._nt_variables, *(v for part in _metrics(vars(self)) for v in part.variables)]
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Add what a batch says to the state, to be overridden.

@@ -61,7 +61,7 @@ class IoU(Metric):
         self.sparse_y_pred = sparse_y_pred
         self.axis = axis
         self.total_cm = self.add_variable(
-            (num_classes, num_classes), "zeros", self._dtype, name="total_confusion_matrix"
+            (num_classes, num_classes), "zeros", self._nt_dtype, name="total_confusion_matrix"
         )
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
@@ -84,14 +84,14 @@ class IoU(Metric):
                 f"{type(self).__name__} counts examples: labels or predictions are without an "
                 f"axis of these (and scores need one of classes besides)."
             )
-        y_true, y_pred = (reshape(cast(x, self._dtype), (-1,)) for x in (y_true, y_pred))
+        y_true, y_pred = (reshape(cast(x, self._nt_dtype), (-1,)) for x in (y_true, y_pred))
         weight = as_tensor(1.0 if sample_weight is None else sample_weight)
-        if sample_weight is not None and weight.dtype.is_floating and self._dtype.is_integer:
+        if sample_weight is not None and weight.dtype.is_floating and self._nt_dtype.is_integer:
             warn(
                 "You are passing weight as `float`, but dtype is `int`. This may result in an "
                 "incorrect weight due to type casting. Consider using integer weights."
             )  # fmt: skip
-        weight = cast(weight, self._dtype)
+        weight = cast(weight, self._nt_dtype)
         weight = reshape(weight, (-1,)) if weight.ndim > 1 else weight
         weight = broadcast_to(weight, y_true.shape)
         known = logical_and(
@@ -102,7 +102,7 @@ class IoU(Metric):
             known = logical_and(known, not_equal(y_true, self.ignore_class))
         y_true, y_pred, weight = (select(known, x, 0) for x in (y_true, y_pred, weight))
         add_all([self.total_cm], [
-            confusion_matrix(y_true, y_pred, self.num_classes, weight, self._dtype)
+            confusion_matrix(y_true, y_pred, self.num_classes, weight, self._nt_dtype)
         ])  # fmt: skip
 
     def result(self) -> Tensor:
@@ -134,7 +134,7 @@ class IoU(Metric):
             "axis": self.axis,
         }  # fmt: skip
 
-    def _without(self, *names: str) -> dict[str, Any]:
+    def _nt_without(self, *names: str) -> dict[str, Any]:
         config = IoU.get_config(self)
         return {name: value for name, value in config.items() if name not in names}
 
@@ -164,7 +164,7 @@ class BinaryIoU(IoU):
           sample_weight: A weight for each element.
         """
         above = cast(as_tensor(y_pred), float32) >= self.threshold
-        super().update_state(y_true, cast(above, self._dtype), sample_weight)
+        super().update_state(y_true, cast(above, self._nt_dtype), sample_weight)
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -172,7 +172,7 @@ class BinaryIoU(IoU):
         Returns:
           A dict of arguments.
         """
-        found = self._without(
+        found = self._nt_without(
             "num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis"
         )
         return {**found, "threshold": self.threshold}
@@ -202,7 +202,7 @@ class MeanIoU(IoU):
         Returns:
           A dict of arguments.
         """
-        return self._without("target_class_ids")
+        return self._nt_without("target_class_ids")
 
 
 @metric_class
@@ -229,7 +229,7 @@ class OneHotIoU(IoU):
         Returns:
           A dict of arguments.
         """
-        return self._without("sparse_y_true")
+        return self._nt_without("sparse_y_true")
 
 
 @metric_class
@@ -253,4 +253,4 @@ class OneHotMeanIoU(MeanIoU):
         Returns:
           A dict of arguments.
         """
-        return self._without("target_class_ids", "sparse_y_true")
+        return self._nt_without("target_class_ids", "sparse_y_true")

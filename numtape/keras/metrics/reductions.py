@@ -69,7 +69,7 @@ class Sum(Metric):
 
     def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
         super().__init__(dtype, name)
-        self.total = self.add_variable((), "zeros", self._dtype, name="total")
+        self.total = self.add_variable((), "zeros", self._nt_dtype, name="total")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Add values to the sum.
@@ -78,7 +78,7 @@ class Sum(Metric):
           values: A tensor of any shape.
           sample_weight: A weight for each example or element.
         """
-        values, _ = _each_example(values, sample_weight, reduce_sum, self._dtype)
+        values, _ = _each_example(values, sample_weight, reduce_sum, self._nt_dtype)
         add_all([self.total], [reduce_sum(values)])
 
     def result(self) -> Tensor:
@@ -103,8 +103,8 @@ class Mean(Metric):
 
     def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
         super().__init__(dtype, name)
-        self.total = self.add_variable((), "zeros", self._dtype, name="total")
-        self.count = self.add_variable((), "zeros", self._dtype, name="count")
+        self.total = self.add_variable((), "zeros", self._nt_dtype, name="total")
+        self.count = self.add_variable((), "zeros", self._nt_dtype, name="count")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Add values to the sum, and their number, or the sum of their weights, to the count.
@@ -113,9 +113,9 @@ class Mean(Metric):
           values: A tensor of any shape; the mean of each example is one value.
           sample_weight: A weight for each example or element.
         """
-        values, weight = _each_example(values, sample_weight, reduce_mean, self._dtype)
+        values, weight = _each_example(values, sample_weight, reduce_mean, self._nt_dtype)
         if weight is None:
-            count = cast(as_tensor(float(values.shape[0] if values.ndim else 1)), self._dtype)
+            count = cast(as_tensor(float(values.shape[0] if values.ndim else 1)), self._nt_dtype)
         else:
             count = reduce_sum(weight)
         add_all([self.total, self.count], [reduce_sum(values), count])
@@ -146,8 +146,8 @@ class MeanMetricWrapper(Mean):
         super().__init__(name, dtype)
         if not callable(fn):
             raise TypeError(f"fn is a function of y_true and y_pred, not {fn!r}.")
-        self._fn = fn
-        self._fn_kwargs = kwargs
+        self._nt_fn = fn
+        self._nt_fn_kwargs = kwargs
         known = any(fn is function for function in _LOSSES)
         if self._direction is None and (known or isinstance(fn, Loss)):
             self._direction = "down"
@@ -162,8 +162,8 @@ class MeanMetricWrapper(Mean):
           y_pred: What was predicted. What a mask of it excludes does not count.
           sample_weight: A weight for each example or element.
         """
-        weight = _masked(sample_weight, mask_of(y_pred), self._dtype)
-        super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), weight)
+        weight = _masked(sample_weight, mask_of(y_pred), self._nt_dtype)
+        super().update_state(self._nt_fn(y_true, y_pred, **self._nt_fn_kwargs), weight)
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -171,7 +171,7 @@ class MeanMetricWrapper(Mean):
         Returns:
           A dict of arguments.
         """
-        return {**super().get_config(), "fn": self._fn, **self._fn_kwargs}
+        return {**super().get_config(), "fn": self._nt_fn, **self._nt_fn_kwargs}
 
 
 class FunctionMetric(MeanMetricWrapper):
@@ -189,4 +189,4 @@ class FunctionMetric(MeanMetricWrapper):
         Returns:
           A dict of arguments.
         """
-        return {"name": self.name, "dtype": self.dtype, **self._fn_kwargs}
+        return {"name": self.name, "dtype": self.dtype, **self._nt_fn_kwargs}

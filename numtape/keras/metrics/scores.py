@@ -66,15 +66,15 @@ class FBetaScore(Metric):
         self.average = average
         self.beta = beta
         self.threshold = threshold
-        self._built = False
+        self._nt_built = False
 
-    def _build(self, classes: int) -> None:
+    def _nt_build(self, classes: int) -> None:
         shape = () if self.average == "micro" else (classes,)
         for name in (
             "true_positives", "false_positives", "false_negatives", "intermediate_weights",
         ):  # fmt: skip
-            setattr(self, name, self.add_variable(shape, "zeros", self._dtype, name=name))
-        self._built = True
+            setattr(self, name, self.add_variable(shape, "zeros", self._nt_dtype, name=name))
+        self._nt_built = True
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Count the predictions of a batch.
@@ -87,22 +87,22 @@ class FBetaScore(Metric):
         Raises:
           ValueError: If these are no matrices.
         """
-        y_true, y_pred = (cast(as_tensor(x), self._dtype) for x in (y_true, y_pred))
+        y_true, y_pred = (cast(as_tensor(x), self._nt_dtype) for x in (y_true, y_pred))
         _need_matrices("FBetaScore", y_true, y_pred)
-        if not self._built:
-            self._build(y_pred.shape[-1])
+        if not self._nt_built:
+            self._nt_build(y_pred.shape[-1])
         if self.threshold is None:
             largest = y_pred >= reduce_max(y_pred, -1, True)
             chosen = logical_and(largest, abs_(y_pred) > 1e-9)
         else:
             chosen = y_pred > self.threshold
-        found = cast(chosen, self._dtype)
+        found = cast(chosen, self._nt_dtype)
         weight = None
         if sample_weight is not None:
-            weight = expand_dims(cast(as_tensor(sample_weight), self._dtype), 1)
+            weight = expand_dims(cast(as_tensor(sample_weight), self._nt_dtype), 1)
         axis = None if self.average == "micro" else 0
         parts = (found * y_true, found * (1.0 - y_true), (1.0 - found) * y_true, y_true)
-        add_all(self._variables, [
+        add_all(self._nt_variables, [
             reduce_sum(part if weight is None else part * weight, axis) for part in parts
         ])  # fmt: skip
 
@@ -115,9 +115,9 @@ class FBetaScore(Metric):
         Raises:
           ValueError: Before the first batch.
         """
-        if not self._built:
+        if not self._nt_built:
             raise ValueError(f"{type(self).__name__} has seen no batch yet, and knows no classes.")
-        tp, fp, fn, weights = (variable.read_value() for variable in self._variables)
+        tp, fp, fn, weights = (variable.read_value() for variable in self._nt_variables)
         precision, recall = tp / (tp + fp + EPSILON), tp / (tp + fn + EPSILON)
         square = self.beta**2
         score: Tensor = precision * recall / (square * precision + recall + EPSILON) * (1 + square)
@@ -195,14 +195,14 @@ class R2Score(Metric):
         self.class_aggregation = class_aggregation
         self.num_regressors = num_regressors
         self.num_samples = self.add_variable((), "zeros", name="num_samples")
-        self._built = False
+        self._nt_built = False
 
-    def _build(self, outputs: int) -> None:
+    def _nt_build(self, outputs: int) -> None:
         self.squared_sum = self.add_variable((outputs,), "zeros", name="squared_sum")
         self.sum = self.add_variable((outputs,), "zeros", name="sum")
         self.total_mse = self.add_variable((outputs,), "zeros", name="residual")
         self.count = self.add_variable((outputs,), "zeros", name="count")
-        self._built = True
+        self._nt_built = True
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add the sums of a batch.
@@ -215,16 +215,16 @@ class R2Score(Metric):
         Raises:
           ValueError: If these are no matrices.
         """
-        pair = [cast(as_tensor(x), self._dtype) for x in (y_true, y_pred)]
+        pair = [cast(as_tensor(x), self._nt_dtype) for x in (y_true, y_pred)]
         y_true, y_pred = same_rank(*pair)
         _need_matrices("R2Score", y_true, y_pred)
-        weight = cast(as_tensor(1.0 if sample_weight is None else sample_weight), self._dtype)
+        weight = cast(as_tensor(1.0 if sample_weight is None else sample_weight), self._nt_dtype)
         weight = broadcast_to(expand_dims(weight, 1) if weight.ndim == 1 else weight, y_true.shape)
-        if not self._built:
-            self._build(y_pred.shape[-1])
+        if not self._nt_built:
+            self._nt_build(y_pred.shape[-1])
         weighed = y_true * weight
         sums = (y_true * weighed, weighed, (y_true - y_pred) ** 2 * weight, weight)
-        add_all(self._variables, [
+        add_all(self._nt_variables, [
             as_tensor(float(y_true._spec.size)),
             *(cast(reduce_sum(part, 0), "float32") for part in sums),
         ])  # fmt: skip
@@ -238,9 +238,9 @@ class R2Score(Metric):
         Raises:
           ValueError: Before the first batch.
         """
-        if not self._built:
+        if not self._nt_built:
             raise ValueError("R2Score has seen no batch yet, and knows no outputs.")
-        samples, squares, sums, errors, count = (v.read_value() for v in self._variables)
+        samples, squares, sums, errors, count = (v.read_value() for v in self._nt_variables)
         total = squares - sums * (sums / count)
         scores = 1.0 - errors / total
         scores = select(is_inf(scores), 0.0, scores)
@@ -248,9 +248,9 @@ class R2Score(Metric):
             scores = reduce_mean(scores)
         elif self.class_aggregation is not None:
             scores = reduce_sum(total * scores) / reduce_sum(total)
-        return self._adjusted(scores, samples) if self.num_regressors else scores
+        return self._nt_adjusted(scores, samples) if self.num_regressors else scores
 
-    def _adjusted(self, score: Tensor, samples: Tensor) -> Tensor:
+    def _nt_adjusted(self, score: Tensor, samples: Tensor) -> Tensor:
         """The score that takes the number of inputs into account."""
         free = float(samples) - 1.0 - self.num_regressors
         if free <= 0.0:

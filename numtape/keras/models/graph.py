@@ -29,10 +29,14 @@ class Graph:
       operations: Layers and others, in Keras's order: by their distance from the outputs.
       calls: The nodes that are no inputs, each with its argument where that is all that it takes,
         and it gives one.
+      entries: The nodes of the `InputLayer` of each input, by the input's id. An input that is in
+        the middle of another graph gets a new layer.
+      rank_only: Whether inputs may have other sizes than the symbolic ones, as in `Sequential`.
     """
 
-    def __init__(self, inputs: Any, outputs: Any) -> None:
+    def __init__(self, inputs: Any, outputs: Any, rank_only: bool = False) -> None:
         self.structure, self.results = inputs, outputs
+        self.rank_only = rank_only
         self.inputs, self.outputs = flatten(inputs), flatten(outputs)
         for kind, tensors in (("inputs", self.inputs), ("outputs", self.outputs)):
             for x in tensors:
@@ -43,6 +47,7 @@ class Graph:
                     )
         self._order: dict[int, int] = {}  # when each operation was first met
         self.nodes: list[Node] = []
+        self.entries = {id(x): _entry(x) for x in self.inputs}
         self._walk()
         self.calls = [(node, _only(node)) for node in self.nodes if node.inputs]
         self.operations = self._by_depth()
@@ -66,11 +71,12 @@ class Graph:
                 raise self._disconnected(tensor)
             if id(node) in done:
                 continue
+            node = self.entries.get(id(tensor), node)
             is_input = not node.inputs
-            if id(tensor) in given and not is_input:
-                continue
             if is_input and id(tensor) not in given:
                 raise self._disconnected(tensor)
+            if id(node) in done:
+                continue
             self._order.setdefault(id(node.operation), len(self._order))
             if ready or is_input:
                 done.add(id(node))
@@ -78,10 +84,14 @@ class Graph:
             else:
                 stack.append((tensor, True))
                 stack += [(x, False) for x in reversed(node.inputs)]
-        for x in self.inputs:  # those that nothing is made of
-            if x._node is not None and not x._node.inputs and id(x._node) not in done:
-                self._order[id(x._node.operation)] = -1
-                self.nodes.append(x._node)
+        for node in self.entries.values():  # those that nothing is made of
+            if id(node) not in done:
+                self._order[id(node.operation)] = -1
+                self.nodes.append(node)
+
+    def source(self, x: KerasTensor) -> Node | None:
+        """The call that gives a symbolic tensor in this graph; an input's is its `InputLayer`."""
+        return self.entries.get(id(x), x._node)
 
     def _disconnected(self, tensor: KerasTensor) -> ValueError:
         name = tensor._node.operation.name if tensor._node else tensor.name
@@ -100,8 +110,9 @@ class Graph:
             deepest[id(node.operation)] = depth, node.operation
             depths[id(node)] = depth
             for x in node.inputs:
-                if x._node is not None and id(x._node) in inside:
-                    depths[id(x._node)] = max(depth + 1, depths.get(id(x._node), 0))
+                source = self.source(x)
+                if source is not None and id(source) in inside:
+                    depths[id(source)] = max(depth + 1, depths.get(id(source), 0))
         found = sorted(deepest.values(), key=lambda d: (-d[0], self._order[id(d[1])]))
         return [operation for _, operation in found]
 
@@ -117,7 +128,7 @@ class Graph:
         return (
             len(self.inputs) == 1 and len({id(n.operation) for n in calls}) == len(calls)
             and all(len(node.inputs) == 1 for node in calls)
-            and all(b.inputs[0]._node is a for a, b in itertools.pairwise(calls))
+            and all(self.source(b.inputs[0]) is a for a, b in itertools.pairwise(calls))
         )  # fmt: skip
 
     def names(self) -> list[str]:
@@ -128,18 +139,11 @@ class Graph:
 
     def flat(self, inputs: Any) -> list[Any]:
         """The inputs in the graph's order. A dict goes by the keys, or by the inputs' names."""
-        if isinstance(inputs, dict):
-            keys = sorted(self.structure) if isinstance(self.structure, dict) else [
-                x.name for x in self.inputs]  # fmt: skip
-            missing = [key for key in keys if key not in inputs]
-            if missing:
-                raise ValueError(
-                    f'Missing data for input "{missing[0]}". You passed a data dictionary with '
-                    f"keys {list(inputs)}. Expected the following keys: {keys}"
-                )
-            found = [inputs[key] for key in keys]
+        if isinstance(inputs, dict) and not isinstance(self.structure, dict):
+            _check_keys([x.name for x in self.inputs], inputs)
+            found = [inputs[x.name] for x in self.inputs]
         else:
-            found = flatten(inputs)
+            found = _leaves_of(self.structure, inputs)
         if len(found) != len(self.inputs):
             raise ValueError(
                 f"The model expects {len(self.inputs)} input(s), {[x.name for x in self.inputs]}, "
@@ -150,7 +154,7 @@ class Graph:
     def _adjusted(self, x: Any, symbol: KerasTensor) -> Any:
         """An input of the dtype and rank that it was declared with."""
         if type(x) is Tensor and x._spec.dtype.name == symbol.dtype:
-            if _fits((*x._spec.shape,), symbol.shape):
+            if self._fits((*x._spec.shape,), symbol.shape):
                 return x
         dtype, mask = as_dtype(symbol.dtype), mask_of(x)
         x = as_tensor(x)
@@ -161,7 +165,7 @@ class Graph:
             x = squeeze(x, -1)
         elif len(shape) == len(wanted) - 1 and wanted[-1] == 1:
             x = expand_dims(x, -1)
-        if not _fits(tuple(x.shape), wanted):
+        if not self._fits(tuple(x.shape), wanted):
             missing = shape == wanted[1:]
             raise ValueError(
                 f"Invalid input shape for input with name '{symbol.name}'. Expected shape "
@@ -170,6 +174,16 @@ class Graph:
             )
         set_mask(x, mask)
         return x
+
+    def _fits(self, shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
+        """Whether an input has the axes that were declared, whatever the size of the first is."""
+        if len(shape) != len(declared):
+            return False
+        if not self.rank_only:
+            for size, fixed in zip(shape[1:], declared[1:], strict=True):
+                if fixed is not None and size != fixed:
+                    return False
+        return True
 
     def run(self, inputs: Any, training: Any = None, masks: Any = None) -> Any:
         """The outputs for inputs."""
@@ -212,14 +226,38 @@ def _only(node: Node) -> KerasTensor | None:
     return node.inputs[0] if alone and node.args[0] is node.inputs[0] else None
 
 
-def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    """Whether an input has the axes that were declared, whatever the size of the first one is."""
-    if len(shape) != len(wanted):
-        return False
-    for size, declared in zip(shape[1:], wanted[1:], strict=True):
-        if declared is not None and size != declared:
-            return False
-    return True
+def _entry(x: KerasTensor) -> Node:
+    """The `InputLayer` call behind an input: a new one for a tensor inside another graph."""
+    if x._node is not None and not x._node.inputs:
+        return x._node
+    layer = InputLayer(batch_shape=x.shape, dtype=x.dtype, name=x.name)
+    node: Node = layer._nt_inbound_nodes[0]
+    return node
+
+
+def _check_keys(keys: list[str], inputs: dict[str, Any], path: str = "") -> None:
+    missing = [key for key in keys if key not in inputs]
+    if missing:
+        raise ValueError(
+            f'Missing data for input "{path}{missing[0]}". You passed a data dictionary with keys '
+            f"{list(inputs)}. Expected the following keys: {keys}"
+        )
+
+
+def _leaves_of(structure: Any, inputs: Any, path: str = "") -> list[Any]:
+    """The leaves of inputs in the order of the model's own; dicts may have more keys."""
+    if isinstance(structure, dict) and isinstance(inputs, dict):
+        _check_keys(sorted(structure), inputs, path)
+        pairs = [(key, structure[key], inputs[key]) for key in sorted(structure)]
+    elif (
+        isinstance(structure, list | tuple) and isinstance(inputs, list | tuple)
+        and len(structure) == len(inputs)
+    ):  # fmt: skip
+        pairs = [(k, part, inputs[k]) for k, part in enumerate(structure)]
+    else:
+        return flatten(inputs)
+    return [leaf for key, part, value in pairs
+            for leaf in _leaves_of(part, value, f"{path}{key}.")]  # fmt: skip
 
 
 def chain(layers: list[Any]) -> Graph:
@@ -228,6 +266,6 @@ def chain(layers: list[Any]) -> Graph:
     x = first.output
     for layer in layers[1:]:
         x = layer(x)
-    return Graph(first.output, x)
+    return Graph(first.output, x, rank_only=True)
 
 

@@ -27,13 +27,8 @@ def to_config(graph: Graph) -> dict[str, Any]:
     places: Places = {}
     made: list[dict[str, Any]] = []
     calls: dict[int, list[Any]] = {}
-    inside = {id(node) for node in graph.nodes}
     for x in graph.inputs:
-        if x._node is None or id(x._node) not in inside:  # in the middle of another graph
-            places[id(x)] = x.name, 0, 0
-            options = {"batch_shape": list(x.shape), "dtype": x.dtype, "name": x.name}
-            made.append({"module": "keras.layers", "class_name": "InputLayer", "config": options,
-                         "registered_name": None, "name": x.name, "inbound_nodes": []})  # fmt: skip
+        places[id(x)] = graph.entries[id(x)].operation.name, 0, 0
     for node in graph.nodes:
         its = calls.setdefault(id(node.operation), [])
         for k, x in enumerate(node.outputs):
@@ -111,9 +106,9 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
             operation.name = name
         else:
             operation = deserialize(described, custom_objects)
-            if operation._inbound_nodes:  # an InputLayer's own
-                found[name, 0] = operation._inbound_nodes[0].outputs
-        first = len(operation._inbound_nodes)
+            if operation._nt_inbound_nodes:  # an InputLayer's own
+                found[name, 0] = operation._nt_inbound_nodes[0].outputs
+        first = len(operation._nt_inbound_nodes)
         waiting += [(name, operation, k, call) for k, call in enumerate(calls, first)]
     while waiting:
         later = []

@@ -50,16 +50,16 @@ class Model(Saved, Trainer, Layer):
       (TensorShape([5, 1]), 13)
     """
 
-    _INTERNAL = Layer._INTERNAL | Trainer._KEPT
+    _nt_internal = Layer._nt_internal | Trainer._nt_training_state
     _allow_non_tensor_positional_args = True
-    _graph: Graph | None = None
-    _functional: type[Model]
-    _built_for: dict[str, Any] | None = None  # shapes, which `build` was given
+    _nt_graph: Graph | None = None
+    _nt_functional: type[Model]
+    _nt_built_for: dict[str, Any] | None = None  # shapes, which `build` was given
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A functional model, if symbolic tensors are given to the class itself."""
         if cls is Model and _is_graph(args, kwargs):
-            cls = Model._functional
+            cls = Model._nt_functional
         return super().__new__(cls, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -72,13 +72,13 @@ class Model(Saved, Trainer, Layer):
             graph = Graph(inputs, outputs)
             args = ()
         super().__init__(*args, **kwargs)
-        self._begin_training()
+        self._nt_begin_training()
         if graph is not None:
-            self._set_graph(graph)
+            self._nt_set_graph(graph)
 
-    def _set_graph(self, graph: Graph) -> None:
-        self._graph = graph
-        self._graph_layers = graph.layers
+    def _nt_set_graph(self, graph: Graph) -> None:
+        self._nt_graph = graph
+        self._nt_graph_layers = graph.layers
         self.built = True
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
@@ -95,12 +95,12 @@ class Model(Saved, Trainer, Layer):
         Raises:
           NotImplementedError: If it has no graph, and is not overridden.
         """
-        if self._graph is None:
+        if self._nt_graph is None:
             raise NotImplementedError(
                 f"Model {type(self).__name__} does not have a `call()` method implemented."
                 + " It has `forward`, PyTorch's name for it." * hasattr(self, "forward")
             )
-        return self._graph.run(inputs, training, mask)
+        return self._nt_graph.run(inputs, training, mask)
 
     def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shape of the output.
@@ -124,7 +124,7 @@ class Model(Saved, Trainer, Layer):
         Returns:
           A `KerasTensor`, or a structure of them.
         """
-        return self._inferred(*args, **kwargs)
+        return self._nt_inferred(*args, **kwargs)
 
     def build(self, input_shape: Any) -> None:
         """Make the variables, by a call with zeros.
@@ -139,11 +139,11 @@ class Model(Saved, Trainer, Layer):
           8
         """
         if not self.built:
-            self._inferred(symbols_of(input_shape, self.dtype))
+            self._nt_inferred(symbols_of(input_shape, self.dtype))
 
-    def _build(self, arguments: dict[str, Any]) -> None:
-        self._built_for = shapes_for(type(self).build, arguments, type(self).__name__)
-        super()._build(arguments)
+    def _nt_build(self, arguments: dict[str, Any]) -> None:
+        self._nt_built_for = shapes_for(type(self).build, arguments, type(self).__name__)
+        super()._nt_build(arguments)
 
     @property
     def layers(self) -> list[Any]:
@@ -153,7 +153,7 @@ class Model(Saved, Trainer, Layer):
           >>> tf.keras.Sequential([tf.keras.layers.Dense(2, name="last")]).layers
           [<Dense name=last, units=2, built=False>]
         """
-        return self._layers if self._graph is None else list(self._graph_layers)
+        return self._nt_layers if self._nt_graph is None else list(self._nt_graph_layers)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """A layer by its name or number.
@@ -194,60 +194,60 @@ class Model(Saved, Trainer, Layer):
             f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}."
         )
 
-    def _arguments_shown(self) -> dict[str, Any]:
+    def _nt_arguments_shown(self) -> dict[str, Any]:
         names = [layer.name for layer in self.layers]
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-        return {**super()._arguments_shown(), "layers": f"[{', '.join(names[:4])}{more}]"}
+        return {**super()._nt_arguments_shown(), "layers": f"[{', '.join(names[:4])}{more}]"}
 
-    def _saved_parts(self) -> dict[str, Any]:
+    def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name; layers in a row or in a graph by their numbers."""
-        found = super()._saved_parts()
-        stacks = [found.pop(name, None) for name in ("_stack", "_graph_layers")]
+        found = super()._nt_saved_parts()
+        stacks = [found.pop(name, None) for name in ("_nt_stack", "_nt_graph_layers")]
         if any(stacks):
             found["layers"] = self.layers
         if self.optimizer is not None:  # also if it is known under another name
             found["optimizer"] = self.optimizer
         return found
 
-    def _the_graph(self, what: str) -> Graph:
-        if self._graph is None:
+    def _nt_the_graph(self, what: str) -> Graph:
+        if self._nt_graph is None:
             raise AttributeError(f"{type(self).__name__} '{self.name}' has no defined {what} yet.")
-        return self._graph
+        return self._nt_graph
 
     @property
     def inputs(self) -> list[Any]:
         """The symbolic tensors that its graph begins with."""
-        return list(self._the_graph("inputs").inputs)
+        return list(self._nt_the_graph("inputs").inputs)
 
     @property
     def outputs(self) -> list[Any]:
         """The symbolic tensors that its graph ends with."""
-        return list(self._the_graph("outputs").outputs)
+        return list(self._nt_the_graph("outputs").outputs)
 
     @property
     def input(self) -> Any:
         """The symbolic tensor that its graph begins with, or a structure of them."""
-        return self._the_graph("input").structure
+        return self._nt_the_graph("input").structure
 
     @property
     def output(self) -> Any:
         """The symbolic tensor that its graph ends with, or a structure of them."""
-        return self._the_graph("output").results
+        return self._nt_the_graph("output").results
 
     @property
     def input_shape(self) -> Any:
         """The shape of `input`."""
-        return map_structure(lambda x: x.shape, self._the_graph("input shape").structure)
+        return map_structure(lambda x: x.shape, self._nt_the_graph("input shape").structure)
 
     @property
     def output_shape(self) -> Any:
         """The shape of `output`."""
-        return map_structure(lambda x: x.shape, self._the_graph("output shape").results)
+        return map_structure(lambda x: x.shape, self._nt_the_graph("output shape").results)
 
     @property
     def output_names(self) -> list[str] | None:
         """The names of the outputs of its graph: of the layers that give them."""
-        return None if self._graph is None else self._graph.names()
+        return None if self._nt_graph is None else self._nt_graph.names()
 
     def summary(
         self, line_length: int | None = None, positions: list[float] | None = None,
@@ -299,7 +299,7 @@ class Model(Saved, Trainer, Layer):
           (None, 3)
         """
         if cls is Model and "input_layers" in config:
-            return Model._functional.from_config(config, custom_objects)
+            return Model._nt_functional.from_config(config, custom_objects)
         return super().from_config(config)
 
 
@@ -328,9 +328,9 @@ class Functional(Model):
         Raises:
           NotImplementedError: If a layer has no configuration.
         """
-        if type(self) is not Functional or self._graph is None:
+        if type(self) is not Functional or self._nt_graph is None:
             return super().get_config()
-        return {"name": self.name, "trainable": self.trainable, **to_config(self._graph)}
+        return {"name": self.name, "trainable": self.trainable, **to_config(self._nt_graph)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -354,7 +354,7 @@ class Functional(Model):
                    trainable=config.get("trainable", True))  # fmt: skip
 
 
-Model._functional = Functional
-Steps._model_call = Model.call
+Model._nt_functional = Functional
+Steps._nt_model_call = Model.call
 elsewhere(Model, MODEL)
 tell(Model, "keras.Model")

@@ -13,7 +13,7 @@ Path = str | os.PathLike[str]
 class Saved:
     """Methods that write a model, and read its weights."""
 
-    _saving: ModuleType  # set in `keras.saving`
+    _nt_saving: ModuleType  # set in `keras.saving`
 
     def save(self, filepath: Path, overwrite: bool = True, zipped: bool | None = None) -> None:
         """Write the model into a file, with its weights and what it was compiled with.
@@ -40,7 +40,7 @@ class Saved:
           >>> np.array_equal(tf.keras.models.load_model(path)(x), model(x))
           True
         """
-        self._saving.save_model(self, filepath, overwrite, zipped)
+        self._nt_saving.save_model(self, filepath, overwrite, zipped)
 
     def save_weights(
         self, filepath: Path, overwrite: bool = True, max_shard_size: float | None = None
@@ -66,7 +66,7 @@ class Saved:
           >>> np.array_equal(other.weights[0], model.weights[0])
           True
         """
-        self._saving.save_weights(self, filepath, overwrite, max_shard_size)
+        self._nt_saving.save_weights(self, filepath, overwrite, max_shard_size)
 
     def load_weights(self, filepath: Path, skip_mismatch: bool = False) -> None:
         """Give all variables the values in a file; or, if one does not fit, none.
@@ -81,7 +81,7 @@ class Saved:
           NotFoundError: If there is no such file.
           DataLossError: If it is cut or changed, or no file that numtape wrote.
         """
-        self._saving.load_weights(self, filepath, skip_mismatch)
+        self._nt_saving.load_weights(self, filepath, skip_mismatch)
 
     def to_json(self, **kwargs: Any) -> str:
         """The model's configuration, without weights, as JSON.
@@ -100,7 +100,7 @@ class Saved:
           >>> tf.keras.models.model_from_json(model.to_json()).count_params()
           8
         """
-        return json.dumps(self._saving.serialize_keras_object(self), **kwargs)
+        return json.dumps(self._nt_saving.serialize_keras_object(self), **kwargs)
 
     def get_compile_config(self) -> dict[str, Any]:
         """What `compile` was given.
@@ -111,7 +111,7 @@ class Saved:
         Raises:
           NotImplementedError: If something has no configuration.
         """
-        found: dict[str, Any] = self._saving.compile_config(self)
+        found: dict[str, Any] = self._nt_saving.compile_config(self)
         return found
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
@@ -120,6 +120,6 @@ class Saved:
         Args:
           config: A dict.
         """
-        self._saving.compile_from(self, config)
+        self._nt_saving.compile_from(self, config)
 
 

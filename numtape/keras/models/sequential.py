@@ -43,11 +43,11 @@ class Sequential(Model):
         self, layers: Any = None, trainable: bool = True, name: str | None = None
     ) -> None:
         super().__init__(trainable=trainable, name=name)
-        self._stack: list[Layer] = []
+        self._nt_stack: list[Layer] = []
         if layers is not None:
             for layer in layers if isinstance(layers, list | tuple) else [layers]:
                 self.add(layer, rebuild=False)
-            self._rebuild()
+            self._nt_rebuild()
 
     def add(self, layer: Any, rebuild: bool = True) -> None:
         """Put a layer at the end.
@@ -66,8 +66,8 @@ class Sequential(Model):
           >>> model.output_shape
           (None, 3)
         """
-        shape = getattr(layer, "_input_shape_arg", None)
-        if not self._stack and shape is not None:
+        shape = getattr(layer, "_nt_input_shape_arg", None)
+        if not self._nt_stack and shape is not None:
             self.add(InputLayer(shape), rebuild=False)
         if isinstance(layer, KerasTensor) and layer._node is not None:
             layer = layer._node.operation
@@ -77,34 +77,34 @@ class Sequential(Model):
                 f"Only instances of `keras.Layer` can be added to a Sequential model. Received: "
                 f"{layer} (of type {type(layer)}){hint}"
             )
-        if any(other.name == layer.name and other is not layer for other in self._stack):
+        if any(other.name == layer.name and other is not layer for other in self._nt_stack):
             raise ValueError(
                 f"All layers added to a Sequential model should have unique names. Name "
                 f"'{layer.name}' is already the name of a layer in this model. Update the `name` "
                 f"argument to pass a unique name."
             )
-        if isinstance(layer, InputLayer) and self._stack:
-            first = self._stack[0]
+        if isinstance(layer, InputLayer) and self._nt_stack:
+            first = self._nt_stack[0]
             if isinstance(first, InputLayer):
                 raise ValueError(
                     f"Sequential model '{self.name}' has already been configured to use input "
                     f"shape {first.batch_shape}. You cannot add a different Input layer to it."
                 )
             raise ValueError("An Input comes before all layers of a Sequential model.")
-        before = self._graph
-        self._stack.append(layer)
-        self._changed()
+        before = self._nt_graph
+        self._nt_stack.append(layer)
+        self._nt_changed()
         if rebuild:
             try:
                 if before is None:
-                    self._rebuild()
+                    self._nt_rebuild()
                 else:
-                    self._set_graph(self._inside(
-                        lambda: Graph(before.structure, layer(before.results))))  # fmt: skip
+                    results = self._nt_inside(layer, before.results)
+                    self._nt_set_graph(Graph(before.structure, results, rank_only=True))
             except BaseException:
-                self._stack.pop()
+                self._nt_stack.pop()
                 if before is not None:
-                    self._set_graph(before)
+                    self._nt_set_graph(before)
                 raise
 
     def pop(self, rebuild: bool = True) -> Any:
@@ -124,20 +124,20 @@ class Sequential(Model):
           >>> model.pop().name, model.layers
           ('only', [])
         """
-        layer = self._stack.pop()
-        self._changed()
+        layer = self._nt_stack.pop()
+        self._nt_changed()
         if rebuild:
-            self._rebuild()
+            self._nt_rebuild()
         return layer
 
-    def _changed(self) -> None:
-        self._graph = None
+    def _nt_changed(self) -> None:
+        self._nt_graph = None
         self.built = False
-        self._forget_functions()
+        self._nt_forget_functions()
 
-    def _rebuild(self) -> None:
-        if len(self._stack) > 1 and isinstance(self._stack[0], InputLayer):
-            self._set_graph(self._inside(lambda: chain(self._stack)))
+    def _nt_rebuild(self) -> None:
+        if len(self._nt_stack) > 1 and isinstance(self._nt_stack[0], InputLayer):
+            self._nt_set_graph(self._nt_inside(lambda: chain(self._nt_stack)))
 
     def build(self, input_shape: Any = None) -> None:
         """Make the variables.
@@ -148,7 +148,7 @@ class Sequential(Model):
         Raises:
           ValueError: If there are no layers, or they were made for another shape.
         """
-        if not self._stack:
+        if not self._nt_stack:
             raise ValueError(
                 f"Sequential model {self.name} cannot be built because it has no layers. Call "
                 f"`model.add(layer)`."
@@ -157,20 +157,20 @@ class Sequential(Model):
             n is None or isinstance(n, int) for n in input_shape
         ):
             return  # several inputs, which the first layer takes: the call makes the variables
-        first = self._stack[0]
+        first = self._nt_stack[0]
         if not isinstance(first, InputLayer):
             inputs = InputLayer(batch_shape=input_shape, dtype=first.compute_dtype)
-            self._stack = [inputs, *self._stack]
+            self._nt_stack = [inputs, *self._nt_stack]
         elif tuple(input_shape) != first.batch_shape:
             raise ValueError(
                 f"Sequential model '{self.name}' has already been configured to use input shape "
                 f"{first.batch_shape}. You cannot build it with input_shape {input_shape}"
             )
         try:
-            self._set_graph(chain(self._stack))
+            self._nt_set_graph(chain(self._nt_stack))
         except BaseException:
-            if self._stack[0] is not first:
-                self._stack = self._stack[1:]
+            if self._nt_stack[0] is not first:
+                self._nt_stack = self._nt_stack[1:]
             raise
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
@@ -184,8 +184,8 @@ class Sequential(Model):
         Returns:
           A tensor.
         """
-        if self._graph is not None:
-            return self._graph.run(inputs, training, mask)
+        if self._nt_graph is not None:
+            return self._nt_graph.run(inputs, training, mask)
         for layer in self.layers:
             options = {"mask": mask} if "mask" in signature_of(type(layer).call).all else {}
             inputs = layer(inputs, **options)
@@ -207,7 +207,7 @@ class Sequential(Model):
           ['InputLayer', 'Dense']
         """
         return {"name": self.name, "trainable": self.trainable,
-                "layers": [serialize(layer) for layer in self._stack]}  # fmt: skip
+                "layers": [serialize(layer) for layer in self._nt_stack]}  # fmt: skip
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -230,4 +230,4 @@ class Sequential(Model):
     @property
     def layers(self) -> list[Any]:
         """The layers, without the `Input`."""
-        return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
+        return [layer for layer in self._nt_stack if not isinstance(layer, InputLayer)]

@@ -30,31 +30,31 @@ _RECORDED = 8  # steps that are recorded together, at most: a longer recording t
 class Steps(LayerState):
     """The part of `Model` that knows what a step is. Override its steps to train otherwise."""
 
-    _KEPT = frozenset({
+    _nt_training_state = frozenset({
         "optimizer", "loss", "history", "stop_training", "stop_evaluating", "stop_predicting",
-        "_compiled", "_compile_loss", "_compile_metrics", "_loss_tracker", "_functions",
-        "_compile_arguments", "_graph", "_built_for",
+        "_nt_compiled", "_nt_compile_loss", "_nt_compile_metrics", "_nt_loss_tracker",
+        "_nt_functions", "_nt_compile_arguments", "_nt_graph", "_nt_built_for",
     })  # fmt: skip
 
     optimizer: Any
     output_names: Any
-    _compile_loss: CompiledLoss | None
-    _compile_metrics: CompiledMetrics | None
-    _loss_tracker: Mean | None
-    _functions: dict[Any, Any]
+    _nt_compile_loss: CompiledLoss | None
+    _nt_compile_metrics: CompiledMetrics | None
+    _nt_loss_tracker: Mean | None
+    _nt_functions: dict[Any, Any]
 
-    def _begin_training(self) -> None:
+    def _nt_begin_training(self) -> None:
         self.optimizer = None
         self.loss = None
         self.stop_training = False
-        self._compiled = False
-        self._compile_loss, self._compile_metrics, self._loss_tracker = None, None, None
-        self._compile_arguments: dict[str, Any] = {}
-        self._forget_functions()
+        self._nt_compiled = False
+        self._nt_compile_loss, self._nt_compile_metrics, self._nt_loss_tracker = None, None, None
+        self._nt_compile_arguments: dict[str, Any] = {}
+        self._nt_forget_functions()
 
-    def _forget_functions(self) -> None:
+    def _nt_forget_functions(self) -> None:
         """Record steps anew."""
-        self._functions = {}
+        self._nt_functions = {}
 
     def compile(
         self, optimizer: Any = "rmsprop", loss: Any = None, loss_weights: Any = None,
@@ -88,7 +88,7 @@ class Steps(LayerState):
           True
         """
         model: Any = self
-        model._check_begun()
+        model._nt_check_begun()
         made = optimizers.get(optimizer)
         names = self.output_names
         compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
@@ -97,37 +97,37 @@ class Steps(LayerState):
             compiled_metrics = CompiledMetrics(metrics, weighted_metrics, names)
         if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
             raise ValueError(f"steps_per_execution={steps_per_execution!r} is no positive int.")
-        self._compile_arguments = {
+        self._nt_compile_arguments = {
             "optimizer": optimizer, "loss": loss, "loss_weights": loss_weights,
             "metrics": metrics, "weighted_metrics": weighted_metrics, "run_eagerly": run_eagerly,
             "steps_per_execution": steps_per_execution, "jit_compile": jit_compile,
         }  # fmt: skip
         self.optimizer, self.loss = made, loss
-        self._compile_loss, self._compile_metrics = compiled_loss, compiled_metrics
-        self._loss_tracker = Mean("loss")
+        self._nt_compile_loss, self._nt_compile_metrics = compiled_loss, compiled_metrics
+        self._nt_loss_tracker = Mean("loss")
         self.run_eagerly, self.jit_compile = run_eagerly, jit_compile
         self.steps_per_execution = steps_per_execution
-        self._compiled = True
-        self._forget_functions()
+        self._nt_compiled = True
+        self._nt_forget_functions()
 
     @property
     def compiled(self) -> bool:
         """Whether `compile` was called."""
-        return self._compiled
+        return self._nt_compiled
 
-    def _check_compiled(self, method: str) -> None:
-        if not self._compiled:
+    def _nt_check_compiled(self, method: str) -> None:
+        if not self._nt_compiled:
             raise ValueError(f"You must call `compile()` before calling `{method}()`.")
 
     @property
     def metrics(self) -> list[Any]:
         """The loss, the metrics in attributes, and those that `compile` was given."""
-        found: list[Any] = [] if self._loss_tracker is None else [self._loss_tracker]
+        found: list[Any] = [] if self._nt_loss_tracker is None else [self._nt_loss_tracker]
         found += super().metrics
-        if self._compile_metrics is not None:
-            found.append(self._compile_metrics)
-        if self._compile_loss is not None:
-            found += self._compile_loss.metrics
+        if self._nt_compile_metrics is not None:
+            found.append(self._nt_compile_metrics)
+        if self._nt_compile_loss is not None:
+            found += self._nt_compile_loss.metrics
         return found
 
     @property
@@ -168,13 +168,13 @@ class Steps(LayerState):
           np.float32(4.0)
         """
         found = []
-        if self._compile_loss is not None:
+        if self._nt_compile_loss is not None:
             if y is None:
                 raise ValueError(
                     "The loss that `compile` was given compares outputs with targets, and there "
                     "are none: pass `y`, or data of pairs (x, y)."
                 )
-            found.append(self._compile_loss(y, y_pred, sample_weight))
+            found.append(self._nt_compile_loss(y, y_pred, sample_weight))
         layer: Any = self
         found += [reduce_sum(as_tensor(loss)) for loss in layer.losses]
         if not found:
@@ -184,7 +184,7 @@ class Steps(LayerState):
             total = total + cast(loss, total.dtype)
         return total
 
-    def _loss(self, batch: Batch, y_pred: Any, training: bool) -> Tensor:
+    def _nt_loss(self, batch: Batch, y_pred: Any, training: bool) -> Tensor:
         """The loss, which an overridden `compute_loss` may give without `training`."""
         x, y, weight = batch
         accepts = signature_of(type(self).compute_loss)
@@ -203,8 +203,8 @@ class Steps(LayerState):
         Returns:
           The values of all metrics, by name.
         """
-        if self._compile_metrics is not None:
-            self._compile_metrics.update_state(y, y_pred, sample_weight)
+        if self._nt_compile_metrics is not None:
+            self._nt_compile_metrics.update_state(y, y_pred, sample_weight)
         return self.get_metrics_result()
 
     def get_metrics_result(self) -> dict[str, Any]:
@@ -219,7 +219,7 @@ class Steps(LayerState):
             found.update(result if isinstance(result, dict) else {m.name: result})
         return found
 
-    def _call(self, x: Any, training: bool) -> Any:
+    def _nt_call(self, x: Any, training: bool) -> Any:
         model: Any = self
         signature = signature_of(type(model).call)
         options = {"training": training} if "training" in signature.all or signature.open else {}
@@ -243,20 +243,20 @@ class Steps(LayerState):
         batch = unpack(data)
         x, y, weight = batch
         with GradientTape() as tape:
-            y_pred = self._call(x, True)
-            loss = self._loss(batch, y_pred, True)
+            y_pred = self._nt_call(x, True)
+            loss = self._nt_loss(batch, y_pred, True)
             scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
-        self._track(loss, x)
+        self._nt_track(loss, x)
         variables = self.trainable_weights
         if variables and self.optimizer is not None:
             self.optimizer.apply(tape.gradient(scaled, variables), variables)
         found: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
         return found
 
-    def _track(self, loss: Tensor, x: Any) -> None:
-        if self._loss_tracker is not None:
+    def _nt_track(self, loss: Tensor, x: Any) -> None:
+        if self._nt_loss_tracker is not None:
             inputs = flatten(x)[0]
-            self._loss_tracker.update_state(loss, sample_weight=float(inputs.shape[0]))
+            self._nt_loss_tracker.update_state(loss, sample_weight=float(inputs.shape[0]))
 
     def test_step(self, data: Any) -> dict[str, Any]:
         """One step of `evaluate`.
@@ -269,8 +269,8 @@ class Steps(LayerState):
         """
         batch = unpack(data)
         x, y, weight = batch
-        y_pred = self._call(x, False)
-        self._track(self._loss(batch, y_pred, False), x)
+        y_pred = self._nt_call(x, False)
+        self._nt_track(self._nt_loss(batch, y_pred, False), x)
         found: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
         return found
 
@@ -283,11 +283,11 @@ class Steps(LayerState):
         Returns:
           What the model gives.
         """
-        return self._call(unpack(data)[0], False)
+        return self._nt_call(unpack(data)[0], False)
 
     # --- Steps that are replayed -------------------------------------------------------------
 
-    def _prepare(self, kind: str, batch: Batch) -> None:
+    def _nt_prepare(self, kind: str, batch: Batch) -> None:
         """Make the variables, before anything is recorded.
 
         A step of one's own may call something else than the model, so that is left to the step.
@@ -298,33 +298,33 @@ class Steps(LayerState):
             symbols = map_structure(
                 lambda x: KerasTensor((None, *tuple(x.shape)[1:]), x.dtype), batch[0]
             )
-            if type(model).call is not Steps._model_call:
+            if type(model).call is not Steps._nt_model_call:
                 with suppress(Exception):  # which the step raises, with the batch's own shapes
                     model(symbols)
                     self.built = True
         if self.optimizer is not None and self.trainable_weights:
-            if getattr(self.optimizer, "_trained", None) is None:
+            if getattr(self.optimizer, "_nt_trained", None) is None:
                 self.optimizer.build(self.trainable_weights)
 
     run_eagerly = False
     jit_compile: Any = "auto"
     steps_per_execution = 1
 
-    _model_call: Any = None  # `Model.call`, which fails unless it is overridden
+    _nt_model_call: Any = None  # `Model.call`, which fails unless it is overridden
 
-    def _step(self, kind: str, batch: Batch, count: int = 1) -> Step:
+    def _nt_step(self, kind: str, batch: Batch, count: int = 1) -> Step:
         """What computes steps for batches of this structure: it takes the leaves of each."""
         key = kind, count, map_structure(lambda x: None if x is None else 0, batch)
         name = repr(key)
-        found: Step | None = self._functions.get(name)
+        found: Step | None = self._nt_functions.get(name)
         if found is None:
-            self._prepare(kind, batch)
+            self._nt_prepare(kind, batch)
             there = [x is not None for x in flatten(batch)]
-            found = self._made_step(kind, batch, there, count)
-            self._functions[name] = found
+            found = self._nt_made_step(kind, batch, there, count)
+            self._nt_functions[name] = found
         return found
 
-    def _made_step(self, kind: str, batch: Batch, there: list[bool], count: int) -> Step:
+    def _nt_made_step(self, kind: str, batch: Batch, there: list[bool], count: int) -> Step:
         method = getattr(self, f"{kind}_step")
         numbers = iter(range(len(there)))
         places = map_structure(lambda x: (next(numbers) if x is not None else None), batch)
@@ -350,25 +350,25 @@ class Steps(LayerState):
             return taken
         return Function(taken, jit_compile=self.jit_compile is True)
 
-    def _taken(self, kind: str, batch: Batch) -> Any:
+    def _nt_taken(self, kind: str, batch: Batch) -> Any:
         """What a step gives for a batch."""
         x, y, weight = batch
         if type(x) is Tensor and type(y) is Tensor and weight is None:
-            step = self._functions.get(kind)  # the most common case
+            step = self._nt_functions.get(kind)  # the most common case
             if step is None:
-                step = self._functions[kind] = self._step(kind, batch)
+                step = self._nt_functions[kind] = self._nt_step(kind, batch)
             return step(x, y)
-        step = self._step(kind, batch)
+        step = self._nt_step(kind, batch)
         return step(*(leaf for leaf in flatten(batch) if leaf is not None))
 
-    def _execution(self, kind: str, group: list[Batch]) -> Any:
+    def _nt_execution(self, kind: str, group: list[Batch]) -> Any:
         """What the last of several steps gives. Those of equal batches are replayed as one."""
         result: Any = None
         size = 1 if self.run_eagerly else even_part(self.steps_per_execution, _RECORDED)
         for block in blocks(group, size):
             if len(block) == 1:
-                result = self._taken(kind, block[0])
+                result = self._nt_taken(kind, block[0])
             else:
                 leaves = [leaf for leaf in flatten(block) if leaf is not None]
-                result = self._step(kind, block[0], len(block))(*leaves)
+                result = self._nt_step(kind, block[0], len(block))(*leaves)
         return result

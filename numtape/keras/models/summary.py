@@ -23,7 +23,7 @@ def summary(
     layer_range: list[str] | None,
 ) -> None:  # fmt: skip
     """Print a model's summary; see `Model.summary`."""
-    graph = model._graph
+    graph = model._nt_graph
     is_chain = graph is None or graph.is_chain
     shown = list(model.layers if graph is None or not _is_drawn(model) else graph.operations)
     names = ["Layer (type)", "Output Shape", "Param #"]
@@ -58,7 +58,7 @@ def summary(
 
 def _is_drawn(model: Any) -> bool:
     """Whether its graph is the user's, and not that of a chain of layers."""
-    return not hasattr(model, "_stack")
+    return not hasattr(model, "_nt_stack")
 
 
 def _kind(operation: Any) -> str:
@@ -103,10 +103,10 @@ def _in_range(layers: list[Any], names: list[str] | None) -> list[Any]:
 
 
 def _shape(operation: Any) -> str:
-    node = operation._inbound_nodes[-1] if operation._inbound_nodes else None
+    node = operation._nt_inbound_nodes[-1] if operation._nt_inbound_nodes else None
     if node is not None:
         structure = map_structure(lambda x: str(x.shape), node.structure)
-    elif getattr(operation, "_graph", None) is not None:
+    elif getattr(operation, "_nt_graph", None) is not None:
         structure = map_structure(str, operation.output_shape)
     else:
         return "?"
@@ -131,9 +131,10 @@ def _connections(operation: Any, graph: Any) -> str:
     found = []
     for node in nodes:
         for x in node.inputs:
-            before = x._node
-            place = before.operation._inbound_nodes.index(before)
-            output = next(k for k, other in enumerate(before.outputs) if other is x)
+            before = graph.source(x)
+            place = before.operation._nt_inbound_nodes.index(before)
+            output = next(k for k, other in enumerate(before.outputs)
+                          if other is x or x in graph.inputs)  # fmt: skip
             found.append(f"{before.operation.name}[{place}][{output}]")
     return ", ".join(found) or "-"
 
@@ -173,7 +174,7 @@ def _table(names: list[str], rows: list[list[str]], widths: list[int]) -> list[s
 def _totals(model: Any) -> list[str]:
     groups = {"Trainable": model.trainable_weights, "Non-trainable": model.non_trainable_weights}
     optimizer = model.optimizer
-    if optimizer is not None and getattr(optimizer, "_trained", None) is not None:
+    if optimizer is not None and getattr(optimizer, "_nt_trained", None) is not None:
         groups["Optimizer"] = optimizer.variables
     counts = {}
     for name, variables in groups.items():

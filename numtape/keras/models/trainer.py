@@ -74,7 +74,7 @@ class Trainer(Steps):
           >>> history.history["loss"][-1] < 0.01 * history.history["loss"][0]
           True
         """
-        self._check_compiled("fit")
+        self._nt_check_compiled("fit")
         if validation_split and validation_data is None:
             if not 0 < validation_split < 1:
                 raise ValueError(f"validation_split={validation_split} is not between 0 and 1.")
@@ -88,19 +88,19 @@ class Trainer(Steps):
             vx, vy, weight = (validation_data, None, None) if not isinstance(
                 validation_data, tuple | list) else unpack(validation_data)  # fmt: skip
             if vy is None and y is not None and _is_arrays(vx) and (
-                self._compile_loss is not None and type(self).test_step is Steps.test_step
+                self._nt_compile_loss is not None and type(self).test_step is Steps.test_step
             ):  # fmt: skip
                 raise ValueError("`validation_data` has no targets: give a pair (x, y).")
             size = validation_batch_size or (batch_size if _is_arrays(vx) else None)
             held = batches(vx, vy, weight, size, validation_steps, False)
-        told = self._told(callbacks, verbose, data.steps, epochs, add_history=True)
+        told = self._nt_told(callbacks, verbose, data.steps, epochs, add_history=True)
         self.stop_training = False
         told.on_train_begin()
         logs: dict[str, Any] = {}
         for epoch in range(initial_epoch, epochs):
             if epoch > initial_epoch and data.is_spent():
                 break
-            logs = self._epoch(epoch, epochs, data, held, told, verbose, validation_freq)
+            logs = self._nt_epoch(epoch, epochs, data, held, told, verbose, validation_freq)
             if self.stop_training:
                 break
         finalize = getattr(self.optimizer, "finalize_variable_values", None)
@@ -109,7 +109,7 @@ class Trainer(Steps):
         told.on_train_end(logs)
         return self.history
 
-    def _told(
+    def _nt_told(
         self, callbacks: Any, verbose: int, steps: int | None, epochs: int = 1,
         add_history: bool = False,
     ) -> CallbackList:  # fmt: skip
@@ -119,7 +119,7 @@ class Trainer(Steps):
         return CallbackList(callbacks, add_history=add_history, model=self, verbose=verbose,
                             epochs=epochs, steps=steps)  # fmt: skip
 
-    def _epoch(
+    def _nt_epoch(
         self, epoch: int, epochs: int, data: Batches, held: Batches | None,
         told: CallbackList, verbose: int, validation_freq: Any,
     ) -> dict[str, Any]:  # fmt: skip
@@ -129,10 +129,10 @@ class Trainer(Steps):
             _write(f"Epoch {epoch + 1}/{epochs}\n")
         progress = Progress(data.steps, verbose)
         try:
-            last, count = self._steps("train", data, told, progress)
-            logs = numbers(self._result(last))
+            last, count = self._nt_steps("train", data, told, progress)
+            logs = numbers(self._nt_result(last))
             if held is not None and _is_due(epoch, validation_freq) and not held.is_spent():
-                found = self._evaluated(held, told)
+                found = self._nt_evaluated(held, told)
                 logs.update((f"val_{name}", value) for name, value in found.items())
             progress.end(count, logs)
         except BaseException:
@@ -141,7 +141,7 @@ class Trainer(Steps):
         told.on_epoch_end(epoch, logs)
         return logs
 
-    def _steps(
+    def _nt_steps(
         self, kind: str, data: Batches, told: CallbackList, progress: Progress | None,
     ) -> tuple[Any, int]:  # fmt: skip
         """Take the steps of an epoch; returns what the last one gave, and their number."""
@@ -154,7 +154,10 @@ class Trainer(Steps):
             first = count
             if heard:
                 begin(first)
-            result = self._taken(kind, group[0]) if size == 1 else self._execution(kind, group)
+            if size == 1:
+                result = self._nt_taken(kind, group[0])
+            else:
+                result = self._nt_execution(kind, group)
             count += len(group)
             if heard:
                 end(first + size - 1, result)
@@ -166,7 +169,7 @@ class Trainer(Steps):
             raise ValueError(_NO_BATCHES)
         return result, count
 
-    def _result(self, logs: Any) -> dict[str, Any]:
+    def _nt_result(self, logs: Any) -> dict[str, Any]:
         """The metrics' values, if these are what a step gives; else what it gives."""
         if not isinstance(logs, dict):
             raise ValueError(
@@ -204,32 +207,32 @@ class Trainer(Steps):
           >>> model.evaluate(tf.ones((4, 2)), tf.zeros((4, 1)), verbose=0)
           [4.0, 2.0]
         """
-        self._check_compiled("evaluate")
+        self._nt_check_compiled("evaluate")
         verbose = _verbosity(verbose)
         data = batches(x, y, sample_weight, batch_size, steps, False)
-        told = self._told(callbacks, verbose, data.steps)
+        told = self._nt_told(callbacks, verbose, data.steps)
         progress = Progress(data.steps, verbose)
         try:
-            logs = self._evaluated(data, told, progress)
+            logs = self._nt_evaluated(data, told, progress)
         except BaseException:
             progress.broken()
             raise
-        return logs if return_dict else self._in_order(logs)
+        return logs if return_dict else self._nt_in_order(logs)
 
-    def _evaluated(
+    def _nt_evaluated(
         self, data: Batches, told: CallbackList, progress: Progress | None = None
     ) -> dict[str, Any]:
         self.stop_evaluating = False
         told.on_test_begin()
         self.reset_metrics()
-        last, count = self._steps("test", data, told, progress)
-        logs = numbers(self._result(last))
+        last, count = self._nt_steps("test", data, told, progress)
+        logs = numbers(self._nt_result(last))
         if progress is not None:
             progress.end(count, logs)
         told.on_test_end(logs)
         return logs
 
-    def _in_order(self, logs: dict[str, Any]) -> Any:
+    def _nt_in_order(self, logs: dict[str, Any]) -> Any:
         """Values as a list, the loss first, then as `compile` was given them; one value alone."""
         names: list[str] = []
         for metric in self.metrics:
@@ -266,7 +269,7 @@ class Trainer(Steps):
         """
         verbose = _verbosity(verbose)
         data = batches(x, None, None, batch_size, steps, False)
-        told = self._told(callbacks, verbose, data.steps)
+        told = self._nt_told(callbacks, verbose, data.steps)
         progress = Progress(data.steps, verbose)
         self.stop_predicting = False
         told.on_predict_begin()
@@ -275,7 +278,7 @@ class Trainer(Steps):
         for group in together(data.epoch(), size):
             first = count
             told.on_predict_batch_begin(first)
-            taken = [self._taken("predict", (batch[0], None, None)) for batch in group]
+            taken = [self._nt_taken("predict", (batch[0], None, None)) for batch in group]
             outputs.append(map_structure(_joined, *(map_structure(_as_array, t) for t in taken)))
             count += len(group)
             told.on_predict_batch_end(first + size - 1, {"outputs": outputs[-1]})
@@ -316,7 +319,7 @@ class Trainer(Steps):
           >>> model.train_on_batch(tf.ones((4, 2)), tf.zeros((4, 1)))
           4.0
         """
-        self._check_compiled("train_on_batch")
+        self._nt_check_compiled("train_on_batch")
         if class_weight is not None:
             if sample_weight is not None:
                 raise ValueError(
@@ -324,7 +327,7 @@ class Trainer(Steps):
                     f"time. Received: sample_weight={sample_weight}, class_weight={class_weight}"
                 )
             sample_weight = weights_of_classes(y, class_weight)
-        return self._on_batch("train", x, y, sample_weight, return_dict)
+        return self._nt_on_batch("train", x, y, sample_weight, return_dict)
 
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
@@ -343,14 +346,14 @@ class Trainer(Steps):
         Raises:
           ValueError: If the model is not compiled.
         """
-        self._check_compiled("test_on_batch")
-        return self._on_batch("test", x, y, sample_weight, return_dict)
+        self._nt_check_compiled("test_on_batch")
+        return self._nt_on_batch("test", x, y, sample_weight, return_dict)
 
-    def _on_batch(self, kind: str, x: Any, y: Any, weight: Any, return_dict: bool) -> Any:
+    def _nt_on_batch(self, kind: str, x: Any, y: Any, weight: Any, return_dict: bool) -> Any:
         batch = batch_of(x), batch_of(y), batch_of(weight)
         self.reset_metrics()
-        logs = numbers(self._result(self._taken(kind, batch)))
-        return logs if return_dict else self._in_order(logs)
+        logs = numbers(self._nt_result(self._nt_taken(kind, batch)))
+        return logs if return_dict else self._nt_in_order(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
         """What the model gives for a batch.
@@ -361,10 +364,10 @@ class Trainer(Steps):
         Returns:
           A NumPy array, or a structure of them.
         """
-        return map_structure(_as_array, self._taken("predict", (batch_of(x), None, None)))
+        return map_structure(_as_array, self._nt_taken("predict", (batch_of(x), None, None)))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_functions": {}}
+        return {**vars(self), "_nt_functions": {}}
 
 
 def _is_arrays(x: Any) -> bool:

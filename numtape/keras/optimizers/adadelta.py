@@ -45,10 +45,10 @@ class Adadelta(Optimizer):
         self.rho = rho
         self.epsilon = epsilon
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         return [[("accumulated_grad", 0.0), ("accumulated_delta_var", 0.0)]]
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         squares = self.rho * slots[0] + (1 - self.rho) * square(gradient)

@@ -57,23 +57,23 @@ class Adafactor(Optimizer):
         self.clip_threshold = clip_threshold
         self.relative_step = relative_step
 
-    def _build(self, trained: list[Variable]) -> None:
-        super()._build(trained)
-        for variable, own in zip(trained, self._slots, strict=True):
+    def _nt_build(self, trained: list[Variable]) -> None:
+        super()._nt_build(trained)
+        for variable, own in zip(trained, self._nt_slots, strict=True):
             shape, dtype, sizes = tuple(variable.shape), variable.dtype, {}
             if len(shape) > 1:
                 sizes = {"row": shape[:-1], "column": (*shape[:-2], shape[-1])}
             for name, size in {**sizes, "velocity": shape}.items():
-                own.append(self._own(zeros(size, dtype), name, dtype, variable))
+                own.append(self._nt_own(zeros(size, dtype), name, dtype, variable))
 
-    def _shared(self, rate: Operand, changes: Changes) -> Any:
-        step = cast(self._count() + 1, rate.dtype)
+    def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
+        step = cast(self._nt_count() + 1, rate.dtype)
         slowest = 1.0 / sqrt(step)
-        if isinstance(self._learning_rate, Variable) and self.relative_step:
+        if isinstance(self._nt_learning_rate, Variable) and self.relative_step:
             rate = minimum(rate, slowest)
         return minimum(rate, slowest), 1.0 - pow_(step, self.beta_2_decay)
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         rate, stays = shared

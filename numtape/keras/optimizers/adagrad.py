@@ -45,10 +45,10 @@ class Adagrad(Optimizer):
         self.initial_accumulator_value = initial_accumulator_value
         self.epsilon = epsilon
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         return [[("accumulator", self.initial_accumulator_value)]]
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         squares = slots[0] + square(gradient)

@@ -54,17 +54,17 @@ class Adam(Optimizer):
         self.epsilon = epsilon
         self.amsgrad = amsgrad
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         groups = [[("momentum", 0.0), ("velocity", 0.0)]]
         return [*groups, [("velocity_hat", 0.0)]] if self.amsgrad else groups
 
-    def _shared(self, rate: Operand, changes: Changes) -> Any:
+    def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
         # In the variable's own precision: 1 - beta**t cancels most of its digits.
-        step = cast(self._count() + 1, rate._spec.dtype)
+        step = cast(self._nt_count() + 1, rate._spec.dtype)
         root = sqrt(1.0 - pow_float(self.beta_2, step))
         return rate * root / (1.0 - pow_float(self.beta_1, step))
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         momentum, velocity, *largest = slots

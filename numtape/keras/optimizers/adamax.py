@@ -47,13 +47,13 @@ class Adamax(Optimizer):
         self.beta_2 = beta_2
         self.epsilon = epsilon
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         return [[("momentum", 0.0), ("norm", 0.0)]]
 
-    def _shared(self, rate: Operand, changes: Changes) -> Any:
-        return rate, 1.0 - powers(self.beta_1, self._count() + 1, rate)
+    def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
+        return rate, 1.0 - powers(self.beta_1, self._nt_count() + 1, rate)
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         rate, correction = shared

@@ -71,10 +71,10 @@ class Ftrl(Optimizer):
         self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
         self.beta = beta
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         return [[("accumulator", self.initial_accumulator_value), ("linear", 0.0)]]
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         old, linear = slots

@@ -50,10 +50,10 @@ class Lion(Optimizer):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         return [[("momentum", 0.0)]]
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         (momentum,) = slots

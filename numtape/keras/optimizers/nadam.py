@@ -49,28 +49,28 @@ class Nadam(Optimizer):
         self.beta_2 = beta_2
         self.epsilon = epsilon
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         return [[("momentum", 0.0), ("velocity", 0.0)]]
 
-    def _build(self, trained: list[Variable]) -> None:
-        super()._build(trained)
-        self._product = self._own(1.0, "product", trained[0].dtype if trained else "float32")
+    def _nt_build(self, trained: list[Variable]) -> None:
+        super()._nt_build(trained)
+        self._nt_product = self._nt_own(1.0, "product", trained[0].dtype if trained else "float32")
 
-    def _shared(self, rate: Operand, changes: Changes) -> Any:
-        step = self._count() + 1
-        dtype = self._product.dtype
-        if self._product not in changes:
+    def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
+        step = self._nt_count() + 1
+        dtype = self._nt_product.dtype
+        if self._nt_product not in changes:
             first = cast(rate, dtype)
-            changes[self._product] = (
-                self._product * self.beta_1 * (1.0 - 0.5 * powers(0.96, step, first))
+            changes[self._nt_product] = (
+                self._nt_product * self.beta_1 * (1.0 - 0.5 * powers(0.96, step, first))
             )
-        product = cast(changes[self._product], rate.dtype)
+        product = cast(changes[self._nt_product], rate.dtype)
         now = self.beta_1 * (1.0 - 0.5 * powers(0.96, step, rate))
         then = self.beta_1 * (1.0 - 0.5 * powers(0.96, step + 1, rate))
         old, new = 1.0 - product * then, 1.0 - product
         return rate, then, old, 1.0 - now, new, 1.0 - powers(self.beta_2, step, rate)
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         rate, then, old, now, new, correction = shared

@@ -98,8 +98,8 @@ class Optimizer(Stepping):
         self.ema_overwrite_frequency = ema_overwrite_frequency
         self.loss_scale_factor = loss_scale_factor
         self.gradient_accumulation_steps = gradient_accumulation_steps
-        self._without_decay = []
-        self._names_without_decay = []
+        self._nt_without_decay = []
+        self._nt_names_without_decay = []
 
     # --- A step
 
@@ -136,7 +136,7 @@ class Optimizer(Stepping):
             raise ValueError("No gradients provided for any variable: the list is empty.")
         gradients, variables = zip(*pairs, strict=True)
         self.apply(gradients, variables)
-        return self._named[0]
+        return self._nt_named[0]
 
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
@@ -166,7 +166,7 @@ class Optimizer(Stepping):
                 "When passing `grads` without `variables`, the optimizer must already be built on "
                 "a list of variables. Call `optimizer.build(trainable_variables)` first."
             )
-        given = self._trained if trainable_variables is None else list(trainable_variables)
+        given = self._nt_trained if trainable_variables is None else list(trainable_variables)
         kinds = set(map(type, grads))
         for gradient, variable in () if kinds <= _USUAL else zip(grads, given, strict=False):
             if isinstance(gradient, Variable) and not isinstance(variable, Variable):
@@ -190,18 +190,18 @@ class Optimizer(Stepping):
             )
         if not self.built:
             self.build(trained)
-        self._known(trained)
+        self._nt_known(trained)
         if missing:
             warn(
                 f"Gradients do not exist for variables {missing} when minimizing the loss. If "
                 f"using `model.compile()`, did you forget to provide a `loss` argument? Else the "
                 f"loss does not depend on them: they stay as they are."
             )
-        if self._steps_by_itself():
-            self._apply(pairs)
+        if self._nt_steps_by_itself():
+            self._nt_apply(pairs)
         else:
             with undone_if_raised():
-                self._apply(pairs)
+                self._nt_apply(pairs)
 
     def scale_loss(self, loss: Any) -> Any:
         """The loss times ``loss_scale_factor``, if there is one.
@@ -238,8 +238,8 @@ class Optimizer(Stepping):
           >>> kernel.numpy(), bias.numpy()
           (np.float32(0.5), np.float32(1.0))
         """
-        self._without_decay = trained_variables(var_list or [])
-        self._names_without_decay = list(var_names or [])
+        self._nt_without_decay = trained_variables(var_list or [])
+        self._nt_names_without_decay = list(var_names or [])
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
         """Give variables their running means, if ``use_ema``: what is done after training.
@@ -262,14 +262,14 @@ class Optimizer(Stepping):
         if not self.use_ema:
             return
         variables = trained_variables(var_list)
-        if len(variables) != len(self._averages):
+        if len(variables) != len(self._nt_averages):
             raise ValueError(
                 f"The length of model variables ({len(variables)}) to override does not match the "
-                f"length of model variables stored in the optimizer ({len(self._averages)}). "
+                f"length of model variables stored in the optimizer ({len(self._nt_averages)}). "
                 f"Please check if the optimizer was called on your model."
             )
-        self._known(variables)
-        averages = [self._averages[self._get_variable_index(v)] for v in variables]
+        self._nt_known(variables)
+        averages = [self._nt_averages[self._get_variable_index(v)] for v in variables]
         assign_all(variables, [average.read_value() for average in averages])
 
     def get_config(self) -> dict[str, Any]:
@@ -286,7 +286,7 @@ class Optimizer(Stepping):
           >>> config["learning_rate"], config["momentum"]
           (0.5, 0.0)
         """
-        rate = self._learning_rate
+        rate = self._nt_learning_rate
         if isinstance(rate, LearningRateSchedule):
             rate = serialize(rate)
         elif isinstance(rate, Variable):
@@ -334,11 +334,11 @@ class Optimizer(Stepping):
         return cls(**config)
 
     def __repr__(self) -> str:
-        rate = self._learning_rate
+        rate = self._nt_learning_rate
         rate = f"{rate.numpy():g}" if isinstance(rate, Variable) else type(rate).__name__
         return (
             f"<{type(self).__name__} name={self.name}, learning_rate={rate}, "
-            f"iterations={int(self._iterations)}>"
+            f"iterations={int(self._nt_iterations)}>"
         )
 
 

@@ -49,7 +49,7 @@ class RMSprop(Optimizer):
         self.epsilon = epsilon
         self.centered = centered
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         groups = [[("velocity", 0.0)]]
         if self.momentum > 0:
             groups.append([("momentum", 0.0)])
@@ -57,7 +57,7 @@ class RMSprop(Optimizer):
             groups.append([("average_gradient", 0.0)])
         return groups
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         squares = self.rho * slots[0] + (1 - self.rho) * square(gradient)

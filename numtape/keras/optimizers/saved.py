@@ -21,28 +21,28 @@ class Saved:
 
     name: str
     built: bool
-    _iterations: Variable
-    _learning_rate: Any
-    _named: tuple[LayerVariable, ...]
-    _places: tuple[tuple[Variable, str, int], ...]
-    _trained: list[Variable]
+    _nt_iterations: Variable
+    _nt_learning_rate: Any
+    _nt_named: tuple[LayerVariable, ...]
+    _nt_places: tuple[tuple[Variable, str, int], ...]
+    _nt_trained: list[Variable]
 
     @property
-    def _variables(self) -> list[Variable]:
+    def _nt_variables(self) -> list[Variable]:
         """The variables that hold the state."""
-        return [original(variable) for variable in self._named]
+        return [original(variable) for variable in self._nt_named]
 
     # --- Checkpoints
 
-    def _saved_parts(self) -> dict[str, Any]:
+    def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name."""
-        named = {"_iterations": self._iterations}
-        if isinstance(self._learning_rate, Variable):
-            named["_learning_rate"] = original(self._learning_rate)
-        others = [v for v in self._variables if all(v is not own for own in named.values())]
+        named = {"_iterations": self._nt_iterations}
+        if isinstance(self._nt_learning_rate, Variable):
+            named["_learning_rate"] = original(self._nt_learning_rate)
+        others = [v for v in self._nt_variables if all(v is not own for own in named.values())]
         return {**named, "_variables": others}
 
-    def _saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
+    def _nt_saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
         """By which names a checkpoint's graph knows own variables: not by their order.
 
         A variable that is kept for a trained one goes by the number that this one has in the
@@ -52,16 +52,16 @@ class Saved:
           number: A function of a trained variable: its number in the graph, or None.
 
         Returns:
-          Names by those of `_saved_parts`.
+          Names by those of `_nt_saved_parts`.
         """
-        places = {id(own): (kind, place) for own, kind, place in self._places}
+        places = {id(own): (kind, place) for own, kind, place in self._nt_places}
         found: dict[str, str] = {}
         alone = 0
-        for k, own in enumerate(self._saved_parts()["_variables"]):
+        for k, own in enumerate(self._nt_saved_parts()["_variables"]):
             if id(own) in places:
                 kind, place = places[id(own)]
-                node = number(self._trained[place])
-                name = f"{kind} {place}: {_last(self._trained[place])}"
+                node = number(self._nt_trained[place])
+                name = f"{kind} {place}: {_last(self._nt_trained[place])}"
                 if node is not None:
                     name = f"{kind} of {node}"
             else:
@@ -88,16 +88,16 @@ class Saved:
                 "Please call `optimizer.build(trainable_variables)` to create the optimizer "
                 "weights before calling `set_weights()`."
             )
-        self._set_values(weights)
+        self._nt_set_values(weights)
 
-    def _set_values(self, weights: Sequence[Any]) -> None:
-        if len(weights) != len(self._variables):
+    def _nt_set_values(self, weights: Sequence[Any]) -> None:
+        if len(weights) != len(self._nt_variables):
             raise ValueError(
-                f"Optimizer '{self.name}' has {len(self._variables)} variables, but was given "
+                f"Optimizer '{self.name}' has {len(self._nt_variables)} variables, but was given "
                 f"{len(weights)} weights."
             )
         values = []
-        for variable, weight in zip(self._variables, weights, strict=True):
+        for variable, weight in zip(self._nt_variables, weights, strict=True):
             value = cast(weight, variable.dtype)
             if value.shape != variable.shape:
                 raise ValueError(
@@ -105,7 +105,7 @@ class Saved:
                     f"with provided weight shape {value.shape}."
                 )
             values.append(value)
-        assign_all(self._variables, values)
+        assign_all(self._nt_variables, values)
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """Put the values of `variables` into a dict.
@@ -119,7 +119,7 @@ class Saved:
           >>> store
           {'0': np.int64(0), '1': np.float32(0.5)}
         """
-        for k, variable in enumerate(self._variables):
+        for k, variable in enumerate(self._nt_variables):
             store[str(k)] = variable.numpy()
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
@@ -131,14 +131,14 @@ class Saved:
         Raises:
           ValueError: If shapes differ.
         """
-        if len(store) != len(self._variables):
+        if len(store) != len(self._nt_variables):
             warn(
                 f"Skipping variable loading for optimizer '{self.name}', because it has "
-                f"{len(self._variables)} variables whereas the saved optimizer has {len(store)} "
+                f"{len(self._nt_variables)} variables whereas the saved optimizer has {len(store)} "
                 f"variables."
             )  # fmt: skip
             return
-        self._set_values([store[str(k)] for k in range(len(store))])
+        self._nt_set_values([store[str(k)] for k in range(len(store))])
 
 
 def _last(variable: Variable) -> str:

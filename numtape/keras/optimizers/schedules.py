@@ -248,8 +248,8 @@ class CosineDecayRestarts(LearningRateSchedule):
         positive(first_decay_steps=first_decay_steps)
         self.initial_learning_rate = initial_learning_rate
         self.first_decay_steps = first_decay_steps
-        self._t_mul = t_mul
-        self._m_mul = m_mul
+        self._nt_t_mul = t_mul
+        self._nt_m_mul = m_mul
         self.alpha = alpha
         self.name = name
 
@@ -257,15 +257,15 @@ class CosineDecayRestarts(LearningRateSchedule):
         """The step size of a step, a scalar."""
         first = rate_of(self.initial_learning_rate)
         part = cast(step, first.dtype) / self.first_decay_steps
-        if self._t_mul == 1:
+        if self._nt_t_mul == 1:
             period = floor(part)
             part = part - period
         else:  # Periods have the lengths of a geometric series.
-            times = as_tensor(float(self._t_mul), first._spec)
+            times = as_tensor(float(self._nt_t_mul), first._spec)
             period = floor(log(1.0 - part * (1.0 - times)) / log(times))
             longer = pow_(times, period)
             part = (part - (1.0 - longer) / (1.0 - times)) / longer
-        larger = pow_(as_tensor(float(self._m_mul), first._spec), period)
+        larger = pow_(as_tensor(float(self._nt_m_mul), first._spec), period)
         wave = 0.5 * larger * (1.0 + cos(math.pi * part))
         return first * ((1 - self.alpha) * wave + self.alpha)
 
@@ -273,8 +273,8 @@ class CosineDecayRestarts(LearningRateSchedule):
         """What it was made with: a dict of arguments."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
-            "first_decay_steps": self.first_decay_steps, "t_mul": self._t_mul,
-            "m_mul": self._m_mul, "alpha": self.alpha, "name": self.name,
+            "first_decay_steps": self.first_decay_steps, "t_mul": self._nt_t_mul,
+            "m_mul": self._nt_m_mul, "alpha": self.alpha, "name": self.name,
         }  # fmt: skip
 
 

@@ -49,15 +49,15 @@ class SGD(Optimizer):
         self.momentum = momentum
         self.nesterov = nesterov
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         return [[("momentum", 0.0)]] if self.momentum else []
 
-    def _takes_slices(self, variable: Variable) -> bool:
-        changed = (self._accumulators, self.momentum, self.clipnorm, self.clipvalue,
+    def _nt_takes_slices(self, variable: Variable) -> bool:
+        changed = (self._nt_accumulators, self.momentum, self.clipnorm, self.clipvalue,
                    self.global_clipnorm, self.loss_scale_factor)  # fmt: skip
         return not any(changed)
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Any, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         if isinstance(gradient, IndexedSlices):

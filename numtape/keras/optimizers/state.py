@@ -65,30 +65,30 @@ class State(Saved):
             name += f"_{_count[name] - 1}" * (_count[name] > 1)
         self.name = name
         self.built = False
-        self._named: tuple[LayerVariable, ...] = ()  # all that it keeps, by the names it has here
-        self._places: tuple[tuple[Variable, str, int], ...] = ()
-        self._trained: list[Variable] = []  # what it was built for
-        self._slots: list[list[Variable]] = []  # those of each
-        self._averages: list[Variable] = []
-        self._accumulators: list[Variable] = []
-        self._index: dict[int, int] = {}
-        self._apart = False
-        self._iterations = self._own(0, "iteration", int64)
-        self._learning_rate = learning_rate
+        self._nt_named: tuple[LayerVariable, ...] = ()  # all its state, by the names here
+        self._nt_places: tuple[tuple[Variable, str, int], ...] = ()
+        self._nt_trained: list[Variable] = []  # what it was built for
+        self._nt_slots: list[list[Variable]] = []  # those of each
+        self._nt_averages: list[Variable] = []
+        self._nt_accumulators: list[Variable] = []
+        self._nt_index: dict[int, int] = {}
+        self._nt_apart = False
+        self._nt_iterations = self._nt_own(0, "iteration", int64)
+        self._nt_learning_rate = learning_rate
         if not callable(learning_rate):
-            self._own(learning_rate, "learning_rate", float32)
-            self._learning_rate = self.variables[-1]
+            self._nt_own(learning_rate, "learning_rate", float32)
+            self._nt_learning_rate = self.variables[-1]
 
-    def _own(
+    def _nt_own(
         self, value: Any, name: str, dtype: Any, trained: Variable | None = None
     ) -> Variable:
         """A variable of the optimizer, or one that it keeps for a trained one."""
         full = name if trained is None else named(trained, name)
         found = Variable(value, trainable=False, name=f"{self.name}/{full}", dtype=dtype)
         # A new tuple: a recording may have read the old one.
-        self._named = (*self._named, LayerVariable(found))
-        if trained is not None and id(trained) in self._index:
-            self._places = (*self._places, (found, name, self._index[id(trained)]))
+        self._nt_named = (*self._nt_named, LayerVariable(found))
+        if trained is not None and id(trained) in self._nt_index:
+            self._nt_places = (*self._nt_places, (found, name, self._nt_index[id(trained)]))
         if self.built:
             changed(self)
         return found
@@ -100,8 +100,8 @@ class State(Saved):
         With ``gradient_accumulation_steps`` a tensor: how often all variables were changed.
         """
         if self.gradient_accumulation_steps:
-            return floordiv(self._iterations, self.gradient_accumulation_steps)
-        return self._named[0]
+            return floordiv(self._nt_iterations, self.gradient_accumulation_steps)
+        return self._nt_named[0]
 
     @property
     def learning_rate(self) -> Any:
@@ -119,17 +119,17 @@ class State(Saved):
           >>> optimizer.learning_rate.numpy()
           np.float32(0.25)
         """
-        rate = self._learning_rate
+        rate = self._nt_learning_rate
         if isinstance(rate, LearningRateSchedule):
-            return rate(self._iterations)
+            return rate(self._nt_iterations)
         return rate() if callable(rate) else rate
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
-        current = self._learning_rate
+        current = self._nt_learning_rate
         if callable(value):
-            self._learning_rate = value
-            self._named = tuple(v for v in self._named if v is not current)
+            self._nt_learning_rate = value
+            self._nt_named = tuple(v for v in self._nt_named if v is not current)
         elif isinstance(current, Variable):
             current.assign(value)
         elif isinstance(current, LearningRateSchedule):
@@ -145,16 +145,16 @@ class State(Saved):
                 f"cannot replace: make the optimizer with a float `learning_rate`."
             )
 
-    def _rate(self) -> Variable | Tensor:
+    def _nt_rate(self) -> Variable | Tensor:
         """The step size of this step, a scalar."""
         rate = self.learning_rate
         if type(rate) is Variable:
             return rate
         return original(rate) if isinstance(rate, Variable) else as_tensor(rate)
 
-    def _count(self) -> Variable | Tensor:
+    def _nt_count(self) -> Variable | Tensor:
         """What `iterations` gives, or the variable that it is another name of."""
-        return self.iterations if self.gradient_accumulation_steps else self._iterations
+        return self.iterations if self.gradient_accumulation_steps else self._nt_iterations
 
     @property
     def variables(self) -> list[Variable]:
@@ -166,7 +166,7 @@ class State(Saved):
           >>> [v.name for v in optimizer.variables]
           ['iteration', 'learning_rate', 'v_momentum', 'v_velocity']
         """
-        return list(self._named)
+        return list(self._nt_named)
 
     # --- Building
 
@@ -188,34 +188,34 @@ class State(Saved):
         if self.built:
             return
         trained = trained_variables(variables)
-        before = self._named, self._places, self._trained
-        self._trained = trained
-        self._number()
+        before = self._nt_named, self._nt_places, self._nt_trained
+        self._nt_trained = trained
+        self._nt_number()
         try:
-            self._build(trained)
+            self._nt_build(trained)
         except BaseException:
-            self._named, self._places, self._trained = before
-            self._number()
+            self._nt_named, self._nt_places, self._nt_trained = before
+            self._nt_number()
             raise
         self.built = True
         changed(self)
 
-    def _build(self, trained: list[Variable]) -> None:
+    def _nt_build(self, trained: list[Variable]) -> None:
         """Make the variables for those to train."""
         averages, accumulators = [], []
         if getattr(self, "use_ema", False):
-            averages = [self._like(v, "average") for v in trained]
+            averages = [self._nt_like(v, "average") for v in trained]
         if self.gradient_accumulation_steps:
-            accumulators = [self._like(v, "gradient_accumulator") for v in trained]
+            accumulators = [self._nt_like(v, "gradient_accumulator") for v in trained]
         slots: list[list[Variable]] = [[] for _ in trained]
-        for group in self._groups():
+        for group in self._nt_groups():
             for variable, own in zip(trained, slots, strict=True):
                 for name, start in group:
                     made = fill(variable.shape, as_tensor(start, variable._spec))
-                    own.append(self._own(made, name, variable.dtype, variable))
-        self._averages, self._accumulators, self._slots = averages, accumulators, slots
+                    own.append(self._nt_own(made, name, variable.dtype, variable))
+        self._nt_averages, self._nt_accumulators, self._nt_slots = averages, accumulators, slots
 
-    def _groups(self) -> Groups:
+    def _nt_groups(self) -> Groups:
         """Which variables there are for each one trained."""
         return []
 
@@ -237,8 +237,8 @@ class State(Saved):
           A variable, which `variables` has.
         """
         made_by, dtype = initializers.get(initializer), as_dtype(dtype or "float32")
-        self._own(made_by(tuple(shape), dtype), name or "variable", dtype)
-        return self._named[-1]
+        self._nt_own(made_by(tuple(shape), dtype), name or "variable", dtype)
+        return self._nt_named[-1]
 
     def add_variable_from_reference(
         self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
@@ -253,12 +253,12 @@ class State(Saved):
         Returns:
           A variable.
         """
-        self._like(original(reference_variable), name or "var", initializer)
-        return self._named[-1]
+        self._nt_like(original(reference_variable), name or "var", initializer)
+        return self._nt_named[-1]
 
-    def _like(self, trained: Variable, name: str, initializer: Any = "zeros") -> Variable:
+    def _nt_like(self, trained: Variable, name: str, initializer: Any = "zeros") -> Variable:
         made = initializers.get(initializer)(tuple(trained.shape), trained.dtype)
-        return self._own(made, name, trained.dtype, trained)
+        return self._nt_own(made, name, trained.dtype, trained)
 
     def add_optimizer_variables(
         self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros"
@@ -298,41 +298,42 @@ class State(Saved):
 
     # --- Which variables are known
 
-    def _number(self) -> None:
+    def _nt_number(self) -> None:
         """Note where each variable's own are."""
-        self._index = {id(variable): k for k, variable in enumerate(self._trained)}
+        self._nt_index = {id(variable): k for k, variable in enumerate(self._nt_trained)}
 
     def _get_variable_index(self, variable: Variable) -> int:
         """The place of a variable among those it was built for."""
-        return self._index[id(original(variable))]
+        return self._nt_index[id(original(variable))]
 
-    def _known(self, variables: list[Variable]) -> None:
+    def _nt_known(self, variables: list[Variable]) -> None:
         """Check that it was built for these variables, or take them in their copies' place."""
         for variable in variables:
-            if id(variable) not in self._index:
-                self._take(variables, variable)
+            if id(variable) not in self._nt_index:
+                self._nt_take(variables, variable)
                 break
-        if self._apart:
-            self._apart = False
+        if self._nt_apart:
+            self._nt_apart = False
 
-    def _take(self, variables: list[Variable], unknown: Variable) -> None:
+    def _nt_take(self, variables: list[Variable], unknown: Variable) -> None:
         """Take variables in the place of those that they are copies of."""
-        if not (self._apart and list(map(_kind, variables)) == list(map(_kind, self._trained))):
+        kinds = [_kind(v) for v in self._nt_trained]
+        if not (self._nt_apart and [_kind(v) for v in variables] == kinds):
             raise ValueError(
                 f"Unknown variable: {unknown!r}. This optimizer can only be called for the "
                 f"variables it was originally built with. When working with a new set of "
                 f"variables, you should recreate a new optimizer instance."
             )
-        self._trained = variables
-        self._number()
+        self._nt_trained = variables
+        self._nt_number()
         changed(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if key != "_index"}
+        return {key: value for key, value in vars(self).items() if key != "_nt_index"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _apart=True)
-        self._number()
+        vars(self).update(state, _nt_apart=True)
+        self._nt_number()
 
 
 def named(variable: Variable, name: str) -> str:

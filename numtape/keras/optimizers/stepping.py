@@ -60,23 +60,23 @@ class Stepping(State):
     ema_momentum: float
     ema_overwrite_frequency: int | None
     loss_scale_factor: float | None
-    _without_decay: list[Variable]
-    _names_without_decay: list[str]
+    _nt_without_decay: list[Variable]
+    _nt_names_without_decay: list[str]
 
-    def _steps_by_itself(self) -> bool:
+    def _nt_steps_by_itself(self) -> bool:
         """Whether a step is computed by `_update`, not by an `update_step` of a subclass."""
         return type(self).update_step is Stepping.update_step
 
-    def _apply(self, pairs: list[tuple[Any, Variable]]) -> None:
+    def _nt_apply(self, pairs: list[tuple[Any, Variable]]) -> None:
         """A step of gradients and variables that fit."""
         changes = Changes()
         variables = [variable for _, variable in pairs]
-        alone = self._steps_by_itself()
+        alone = self._nt_steps_by_itself()
         due = None
         if self.gradient_accumulation_steps:
-            due = equal(floormod(self._iterations + 1, self.gradient_accumulation_steps), 0)
-        gradients = self._clipped(self._accumulated(pairs, changes))
-        rate = self._rate() if alone else as_tensor(self._rate())
+            due = equal(floormod(self._nt_iterations + 1, self.gradient_accumulation_steps), 0)
+        gradients = self._nt_clipped(self._nt_accumulated(pairs, changes))
+        rate = self._nt_rate() if alone else as_tensor(self._nt_rate())
         rates: dict[DType, Operand] = {}
         for variable in variables:
             dtype = variable._spec.dtype
@@ -85,12 +85,12 @@ class Stepping(State):
         steps = Changes()
         idle = not alone and due is not None and not due  # nothing but gradients is added up
         if self.weight_decay is not None and not idle:
-            for variable in filter(self._decays, variables):
+            for variable in filter(self._nt_decays, variables):
                 x = steps[variable]
                 steps[variable] = x - x * self.weight_decay * rates[variable.dtype]
         if alone:
-            shared = {dtype: self._shared(own, steps) for dtype, own in rates.items()}
-            self._change(gradients, variables, shared, steps)
+            shared = {dtype: self._nt_shared(own, steps) for dtype, own in rates.items()}
+            self._nt_change(gradients, variables, shared, steps)
             if due is not None:
                 steps.only_if(due)
         elif not idle:
@@ -99,47 +99,47 @@ class Stepping(State):
                 steps = Changes()
             for gradient, variable in zip(gradients, variables, strict=True):
                 self.update_step(gradient, variable, rates[variable.dtype])
-        for accumulator in self._accumulators:
+        for accumulator in self._nt_accumulators:
             if due is not None:
                 nothing = zeros(accumulator.shape, accumulator.dtype)
                 changes[accumulator] = select(due, nothing, changes[accumulator])
-        if self._averages:
-            self._average(steps)
+        if self._nt_averages:
+            self._nt_average(steps)
         for variable in variables:
             constraint = variable._policy[0]
             if constraint is not None:
                 steps[variable] = as_tensor(constraint(steps[variable]), variable._spec)
-        count = self._iterations
+        count = self._nt_iterations
         changes.new[id(count)] = count, count + 1
         changes.new.update(steps.new)
         changes.assign()
 
-    def _accumulated(
+    def _nt_accumulated(
         self, pairs: list[tuple[Any, Variable]], changes: Changes
     ) -> list[Tensor | IndexedSlices]:
         """Gradients of their variables' shapes and dtypes, or their means over several calls."""
         found: list[Tensor | IndexedSlices] = []
         for gradient, variable in pairs:
-            if isinstance(gradient, IndexedSlices) and self._takes_slices(variable):
+            if isinstance(gradient, IndexedSlices) and self._nt_takes_slices(variable):
                 found.append(gradient)
                 continue
             if type(gradient) is not Tensor or gradient._spec is not variable._spec:
                 gradient = dense(gradient, variable)
             if self.loss_scale_factor is not None:
                 gradient = gradient / self.loss_scale_factor
-            if self._accumulators:
-                own = self._accumulators[self._get_variable_index(variable)]
+            if self._nt_accumulators:
+                own = self._nt_accumulators[self._get_variable_index(variable)]
                 total = changes[own] + gradient
                 changes[own] = total
                 gradient = total / float(self.gradient_accumulation_steps or 1)
             found.append(gradient)
         return found
 
-    def _takes_slices(self, variable: Variable) -> bool:
+    def _nt_takes_slices(self, variable: Variable) -> bool:
         """Whether a step takes IndexedSlices as they are."""
         return False
 
-    def _clipped(self, gradients: list[Any]) -> list[Any]:
+    def _nt_clipped(self, gradients: list[Any]) -> list[Any]:
         """Gradients that are not longer than wanted."""
         if self.clipnorm and self.clipnorm > 0:
             return [clip_by_norm(g, self.clipnorm) for g in gradients]
@@ -149,29 +149,29 @@ class Stepping(State):
             return [clip_by_value(g, -self.clipvalue, self.clipvalue) for g in gradients]
         return gradients
 
-    def _change(
+    def _nt_change(
         self, gradients: Sequence[Any], variables: Sequence[Variable], shared: dict[DType, Any],
         changes: Changes,
     ) -> None:  # fmt: skip
         """The steps of variables; what those of a dtype have in common is in ``shared``."""
         new = changes.new
         for gradient, variable in zip(gradients, variables, strict=True):
-            slots = self._slots[self._index[id(variable)]]
+            slots = self._nt_slots[self._nt_index[id(variable)]]
             current: Operand = variable
             own: Sequence[Operand] = slots
             if id(variable) in new:  # it was decayed, or comes twice
                 current, own = changes[variable], [changes[slot] for slot in slots]
-            value, values = self._update(current, gradient, shared[variable._spec.dtype], own)
+            value, values = self._nt_update(current, gradient, shared[variable._spec.dtype], own)
             new[id(variable)] = variable, value
             if slots or values:
                 for slot, value in zip(slots, values, strict=True):
                     new[id(slot)] = slot, value
 
-    def _shared(self, rate: Operand, changes: Changes) -> Any:
+    def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
         """What all variables of the step size's dtype have in common in this step."""
         return rate
 
-    def _update(
+    def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, Sequence[Tensor]]:
         """The variable's new value, and its slots'."""
@@ -193,8 +193,8 @@ class Stepping(State):
         variable = original(variable)
         changes = Changes()
         dtype = variable._spec.dtype
-        shared = {dtype: self._shared(cast(learning_rate, dtype), changes)}
-        self._change([dense(gradient, variable)], [variable], shared, changes)
+        shared = {dtype: self._nt_shared(cast(learning_rate, dtype), changes)}
+        self._nt_change([dense(gradient, variable)], [variable], shared, changes)
         changes.assign()
 
     def assign(self, variable: Variable, value: Any) -> None:
@@ -224,25 +224,25 @@ class Stepping(State):
         """
         variable.assign_sub(value)
 
-    def _decays(self, variable: Variable) -> bool:
+    def _nt_decays(self, variable: Variable) -> bool:
         """Whether steps take away some of this variable."""
-        if any(v is variable for v in self._without_decay):
+        if any(v is variable for v in self._nt_without_decay):
             return False
-        return not any(re.search(name, variable.name) for name in self._names_without_decay)
+        return not any(re.search(name, variable.name) for name in self._nt_names_without_decay)
 
-    def _average(self, changes: Changes) -> None:
+    def _nt_average(self, changes: Changes) -> None:
         """Running means of all variables, and what becomes of the variables."""
-        count = self._count()
+        count = self._nt_count()
         kept: dict[DType, Tensor] = {}
-        for variable, average in zip(self._trained, self._averages, strict=False):
+        for variable, average in zip(self._nt_trained, self._nt_averages, strict=False):
             stays = kept.get(variable.dtype)
             if stays is None:  # nothing, in the first step
                 stays = cast(not_equal(count, 0), variable.dtype) * self.ema_momentum
                 kept[variable.dtype] = stays
             changes[average] = stays * average + (1.0 - stays) * changes[variable]
-        if self._averages and self.ema_overwrite_frequency:
+        if self._nt_averages and self.ema_overwrite_frequency:
             due = equal(floormod(count + 1, self.ema_overwrite_frequency), 0)
-            for variable, average in zip(self._trained, self._averages, strict=True):
+            for variable, average in zip(self._nt_trained, self._nt_averages, strict=True):
                 changes[variable] = select(due, changes[average], changes[variable])
 
 

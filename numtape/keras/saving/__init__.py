@@ -38,6 +38,6 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 # Models are made before this module, which needs them.
-_models.Model._saving = _sys.modules[__name__]
+_models.Model._nt_saving = _sys.modules[__name__]
 for _function in (load_model, save_model, _clone_model, _model_from_json):
     setattr(_models, _function.__name__, _function)

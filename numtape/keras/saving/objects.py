@@ -91,8 +91,8 @@ def serialize_keras_object(obj: Any) -> Any:
         "config": serialize_keras_object(_as_lists(config) if module else config),
         "registered_name": None if module else get_registered_name(kind),
     }  # fmt: skip
-    if isinstance(obj, models.Model) and obj._built_for is not None:
-        found["build_config"] = serialize_keras_object(_as_tuples(obj._built_for))
+    if isinstance(obj, models.Model) and obj._nt_built_for is not None:
+        found["build_config"] = serialize_keras_object(_as_tuples(obj._nt_built_for))
     return found
 
 
@@ -205,7 +205,7 @@ def compile_config(model: Any) -> dict[str, Any]:
     """What a model was compiled with."""
     if not model.compiled:
         return {}
-    given = {**model._compile_arguments, "optimizer": model.optimizer}
+    given = {**model._nt_compile_arguments, "optimizer": model.optimizer}
     return {name: serialize_keras_object(x) for name, x in given.items()}
 
 
