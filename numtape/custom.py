@@ -13,7 +13,7 @@ from .core.derive.custom import recorded
 from .core.derive.tape import Tape
 from .core.log.log import Log, local
 from .core.log.tensors import as_tensor
-from .core.log.variable import Variable, by_creation
+from .core.log.variable import Variable, by_creation, original
 from .core.ops.movement import identity
 from .core.values.tensor import Tensor
 from .gradient_tape import GradientTape, UnconnectedGradients
@@ -97,7 +97,8 @@ def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         read = [v for v in watcher.variables_read() if v.trainable]
         watcher.release()
     flat = nest.flatten(args)
-    given = {id(x) for x in (*flat, *nest.flatten(kwargs))}
+    leaves = (*flat, *nest.flatten(kwargs))  # a layer's weight is another name of a variable
+    given = {id(original(x) if isinstance(x, Variable) else x) for x in leaves}
     read += apart
     variables = [v for v in sorted(_once(read), key=by_creation) if id(v) not in given]
     if variables and not _takes_variables(grad_fn):

@@ -12,6 +12,7 @@ from . import (
     activations,
     backend,
     callbacks,
+    config,
     constraints,
     initializers,
     layers,
@@ -34,7 +35,8 @@ from .symbolic import KerasTensor
 
 __all__ = [
     "Input", "InputSpec", "KerasTensor", "Model", "Sequential", "models",
-    "Layer", "Loss", "Metric", "Optimizer", "activations", "backend", "callbacks", "constraints",
+    "Layer", "Loss", "Metric", "Optimizer", "activations", "backend", "callbacks", "config",
+    "constraints",
     "initializers", "layers", "losses", "metrics", "optimizers", "regularizers", "saving", "utils",
 ]  # fmt: skip
 

@@ -20,10 +20,11 @@ from ..core.ops.stateless_random import (
     stateless_uniform,
 )
 from ..core.values import dtypes
-from ..core.values.dtypes import DType, as_dtype, shown
+from ..core.values.dtypes import DType, shown
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from .described import described
+from .dtypes import keras_dtype
 from .named import Configured
 
 # A normal distribution without what is beyond two standard deviations has this deviation.
@@ -80,7 +81,7 @@ class Initializer(Configured):
 
 def _asked(shape: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
     sizes = tuple(int(n) for n in TensorShape(shape))
-    return sizes, as_dtype("float32" if dtype is None else dtype)
+    return sizes, keras_dtype(dtype)
 
 
 @_constant

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..core.ops.elementwise import cast
-from ..core.values.dtypes import as_dtype
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from ..names import getter as _getter
 from .described import described
+from .dtypes import keras_dtype
 from .initial import (
     Constant,
     Identity,
@@ -216,7 +216,7 @@ def _values(given: Any) -> Callable[..., Tensor]:
                 f"Expected `shape` to be {tuple(given.shape)} for direct tensor as initializer. "
                 f"Received shape={tuple(TensorShape(shape))}"
             )
-        return cast(given, as_dtype("float32" if dtype is None else dtype))
+        return cast(given, keras_dtype(dtype))
 
     return initializer
 

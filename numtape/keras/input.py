@@ -48,7 +48,7 @@ class InputLayer(Layer):
             shape = (shape,)
         self.batch_shape = tuple(batch_shape) if shape is None else (batch_size, *shape)
         self.built = True
-        Node(self, (), {}, KerasTensor(self.batch_shape, self.dtype, self.name))
+        Node(self, (), {}, KerasTensor(self.batch_shape, self.dtype, name=self.name))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse: it only says where a graph begins."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..nest import flatten
+from .dtypes import keras_dtype
 
 
 class InputSpec:
@@ -38,7 +38,7 @@ class InputSpec:
         axes: dict[int, int | None] | None = None, allow_last_axis_squeeze: bool = False,
         name: str | None = None, optional: bool = False,
     ) -> None:  # fmt: skip
-        self.dtype = None if dtype is None else as_dtype(dtype).name
+        self.dtype = None if dtype is None else keras_dtype(dtype).name
         self.shape = None if shape is None else tuple(shape)
         self.ndim = ndim if self.shape is None else len(self.shape)
         self.max_ndim, self.min_ndim = max_ndim, min_ndim
@@ -146,8 +146,8 @@ def _unfit(spec: InputSpec, shape: tuple[Any, ...], dtype: Any) -> str:
         return f"expected max_ndim={spec.max_ndim}, found ndim={ndim}"
     if spec.min_ndim is not None and ndim < spec.min_ndim:
         return f"expected min_ndim={spec.min_ndim}, found ndim={ndim}. {full}"
-    if spec.dtype is not None and as_dtype(dtype).name != spec.dtype:
-        return f"expected dtype={spec.dtype}, found dtype={as_dtype(dtype).name}"
+    if spec.dtype is not None and keras_dtype(dtype).name != spec.dtype:
+        return f"expected dtype={spec.dtype}, found dtype={keras_dtype(dtype).name}"
     for axis, size in spec.axes.items():
         if size is not None and shape[axis] not in (size, None):
             return (

@@ -11,6 +11,7 @@ from ..core.log.log import local
 from ..core.log.parameters import Signature, signature_of
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
+from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.elementwise import cast
 from ..core.values.habits import elsewhere
 from ..core.values.tensor import Tensor
@@ -324,7 +325,9 @@ class Layer(LayerLosses):
             for x in flatten(outputs):
                 if isinstance(x, Tensor):
                     loss = self.activity_regularizer(x)
-                    self._nt_losses.add(loss / float(x.shape[0]) if x.ndim else loss)
+                    if x.ndim:  # the mean over examples, 0 of none
+                        loss = divide_no_nan(loss, float(x.shape[0]))
+                    self._nt_losses.add(loss)
         if mask is None:
             if not self._nt_supports_masking or type(self).compute_mask is Layer.compute_mask:
                 return

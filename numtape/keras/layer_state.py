@@ -10,10 +10,11 @@ import numpy as np
 from ..core.log.ambient import Losses
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable, assign_all, original
-from ..core.values.dtypes import DType, as_dtype
+from ..core.values.dtypes import DType
 from ..module import Module
 from ..waiting import changed
 from . import constraints, initializers, regularizers
+from .dtypes import keras_dtype
 from .layer_config import LayerConfig
 from .layer_path import LayerPath
 from .layer_variable import LayerVariable
@@ -50,7 +51,7 @@ class LayerState(LayerPath, LayerConfig, Module):
                              f"trainable={trainable} (of type {type(trainable)})")  # fmt: skip
         self._nt_name = name
         self._nt_trainable = trainable
-        self._nt_dtype: DType = as_dtype("float32" if dtype is None else dtype)
+        self._nt_dtype: DType = keras_dtype(dtype)
         self._nt_trained, self._nt_fixed = (), ()
         self._nt_inbound_nodes: list[Any] = []
         self._nt_losses = Losses()
@@ -111,7 +112,7 @@ class LayerState(LayerPath, LayerConfig, Module):
             raise ValueError("overwrite_with_gradient=True is not possible: gradients of numtape "
                              "are given to optimizers.")  # fmt: skip
         self._nt_place()
-        wanted = self._nt_dtype if dtype is None else as_dtype(dtype)
+        wanted = self._nt_dtype if dtype is None else keras_dtype(dtype)
         if initializer is None:
             initializer = "glorot_uniform" if wanted.is_floating else "zeros"
         size = (shape,) if isinstance(shape, int) else tuple(shape or ())

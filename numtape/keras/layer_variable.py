@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.log.variable import Alias, Variable
+from ..core.values.tensor import Tensor
 
 
 class LayerVariable(Alias):
@@ -35,6 +36,12 @@ class LayerVariable(Alias):
         self._trained = bool(value)
         if value:  # tapes have to watch it
             self._of._trainable = True
+
+    @property
+    def value(self) -> Tensor:  # type: ignore[override]
+        """The value, as Keras's variables give it: not by a call, as `tf.Variable` does."""
+        value: Tensor = self.read_value()
+        return value
 
     @property
     def name(self) -> str:

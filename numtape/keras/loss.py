@@ -13,12 +13,12 @@ from ..core.log.tensors import as_tensor
 from ..core.ops import elementwise, reduction
 from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.comparison import logical_and
-from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..errors import OpError
 from ..module import snake_case
 from ..nest import map_structure
 from .described import described
+from .dtypes import keras_dtype
 from .located import located
 from .loss_functions import ARGUMENTS, same_rank
 
@@ -95,7 +95,7 @@ class Loss:
             )
         self.name = name or snake_case(type(self).__name__)
         self.reduction = reduction
-        self._nt_dtype = as_dtype(dtype or "float32")
+        self._nt_dtype = keras_dtype(dtype or None)
 
     @property
     def dtype(self) -> str:

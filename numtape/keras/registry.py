@@ -107,11 +107,11 @@ def get_registered_object(
 
 
 @contextmanager
-def custom_object_scope(custom_objects: dict[str, Any]) -> Iterator[None]:
+def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]:
     """In the block, configurations may name these classes and functions.
 
     Args:
-      custom_objects: A dict of them, by name.
+      custom_objects: A dict of them, by name; None for none.
 
     Example:
       >>> with tf.keras.utils.custom_object_scope({"halved": lambda x: 0.5 * x}):
@@ -119,7 +119,7 @@ def custom_object_scope(custom_objects: dict[str, Any]) -> Iterator[None]:
       True
     """
     before = dict(_OBJECTS)
-    _OBJECTS.update(custom_objects)
+    _OBJECTS.update(custom_objects or {})
     try:
         yield
     finally:

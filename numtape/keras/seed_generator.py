@@ -10,8 +10,9 @@ import numpy as np
 from ..core.log.variable import Variable
 from ..core.ops.random import fresh_seed
 from ..core.ops.seeded import numbered
-from ..core.values.dtypes import as_dtype, int64
+from ..core.values.dtypes import int64
 from ..core.values.tensor import Tensor
+from .dtypes import keras_dtype
 
 
 class SeedGenerator:
@@ -43,7 +44,7 @@ class SeedGenerator:
     def _drawn(self, kind: str, shape: Any, dtype: Any) -> Tensor:
         state = self.state.read_value()
         self.state.assign_add(np.array([0, 1]))
-        return numbered(state, kind, tuple(shape), as_dtype(dtype))
+        return numbered(state, kind, tuple(shape), keras_dtype(dtype))
 
     def uniform(self, shape: Any, dtype: Any) -> Tensor:
         """Numbers from 0 to 1, without 1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.log.logits import with_logits
@@ -11,6 +11,7 @@ from ..core.ops import activations as _nn
 from ..core.ops import softmax_losses as _softmax
 from ..core.ops.elementwise import cast, exp, expm1, maximum, minimum, select, sqrt, square, tanh
 from ..core.ops.movement import reshape
+from ..core.ops.reduction import reduce_logsumexp
 from ..core.ops.slicing import split
 from ..core.values.dtypes import float32
 from ..core.values.tensor import Tensor
@@ -303,14 +304,14 @@ def sigmoid(x: Any) -> Tensor:
     return with_logits(_nn.sigmoid(x), x)
 
 
-def softmax(x: Any, axis: int | None = -1) -> Tensor:
+def softmax(x: Any, axis: int | Sequence[int] | None = -1) -> Tensor:
     """`nn.softmax`: positive numbers that add up to 1.
 
     Cross-entropies of what it gives are computed from ``x``.
 
     Args:
       x: A tensor of floats.
-      axis: The axis along which; None takes all elements together.
+      axis: The axis along which, or several; None takes all elements together.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -326,12 +327,12 @@ def softmax(x: Any, axis: int | None = -1) -> Tensor:
     return with_logits(_along(_softmax.softmax, x, axis), x)
 
 
-def log_softmax(x: Any, axis: int | None = -1) -> Tensor:
+def log_softmax(x: Any, axis: int | Sequence[int] | None = -1) -> Tensor:
     """The logarithm of `softmax`.
 
     Args:
       x: A tensor of floats.
-      axis: The axis along which; None takes all elements together.
+      axis: The axis along which, or several; None takes all elements together.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -346,7 +347,17 @@ def log_softmax(x: Any, axis: int | None = -1) -> Tensor:
     return _along(_softmax.log_softmax, x, axis)
 
 
-def _along(function: Callable[..., Tensor], x: Any, axis: int | None) -> Tensor:
+def _along(
+    function: Callable[..., Tensor], x: Any, axis: int | Sequence[int] | None
+) -> Tensor:  # fmt: skip
+    if isinstance(axis, list | tuple):
+        if not axis:
+            raise ValueError(f"`axis` names no axis. Received: axis={axis}")
+        if len(axis) == 1:
+            return function(x, axis[0])
+        x = as_tensor(x)
+        logs = x - reduce_logsumexp(x, list(axis), True)
+        return logs if function is _softmax.log_softmax else exp(logs)
     if axis is not None:
         return function(x, axis)
     x = as_tensor(x)

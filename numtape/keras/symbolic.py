@@ -16,6 +16,7 @@ from ..core.ops.movement import reshape, squeeze
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..nest import flatten, map_structure
+from .dtypes import keras_dtype
 
 _numbers: Counter[str] = Counter()
 
@@ -85,9 +86,13 @@ class KerasTensor:
     Args:
       shape: Its shape; None stands for any size.
       dtype: Its dtype.
+      sparse: Must be None or False.
+      ragged: Must be None or False.
+      record_history: Accepted for Keras's sake.
       name: A name.
 
     Raises:
+      ValueError: If ``sparse`` or ``ragged``.
       TypeError: If there is no such dtype.
 
     Example:
@@ -98,9 +103,15 @@ class KerasTensor:
 
     __array_priority__ = 200
 
-    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+    def __init__(
+        self, shape: Any, dtype: Any = "float32", sparse: Any = False, ragged: Any = False,
+        record_history: bool = True, name: str | None = None,
+    ) -> None:  # fmt: skip
+        for word, value in (("sparse", sparse), ("ragged", ragged)):
+            if value:
+                raise ValueError(f"{word}={value}: numtape's symbolic tensors are dense.")
         self.shape: tuple[int | None, ...] = tuple(shape)
-        self.dtype: str = as_dtype(dtype).name
+        self.dtype: str = keras_dtype(dtype).name
         self.name = name or auto_name("KerasTensor")
         self._node: Node | None = None
         self._keras_mask: KerasTensor | None = None

@@ -376,6 +376,12 @@ class Variable(Facts, Updates, Conversions, Operators):
 
     def _delta(self, value: Any) -> Tensor:
         """What is added to a value of this spec."""
+        if value is None:
+            raise ValueError(
+                f"None values not supported: the delta of variable '{self.name}' is None. A "
+                f"gradient is None if the target does not depend on the variable; "
+                f"`tape.why(target, variable)` says where the path ends."
+            )
         found = self._operand(value)
         if found._spec is not self._spec:
             raise InvalidArgumentError(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.log.variable import original
-from ...core.ops.elementwise import exp, select
-from ...core.ops.reduction import reduce_logsumexp
+from ...core.ops.elementwise import select
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
 from .. import activations
@@ -40,7 +39,7 @@ class Activation(_Elementwise):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(inputs)``."""
-        found: Tensor = self.activation(inputs)
+        found: Tensor = self._nt_activation()(inputs)
         return found
 
 
@@ -194,7 +193,7 @@ class Softmax(_Elementwise):
     def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
         """Give the parts of the sum; 0 where the mask is not true."""
         if mask is None:
-            return self._nt_parts(inputs)
+            return activations.softmax(inputs, self.axis)
         there = mask if mask.dtype is bool_ else mask > 0.5
         shape, given = tuple(inputs.shape), tuple(there.shape)
         sizes = zip(given[::-1], shape[::-1], strict=False)
@@ -204,10 +203,4 @@ class Softmax(_Elementwise):
                 f"inputs.shape={shape}, mask.shape={given}"
             )
         least = -3e4 if inputs.dtype.name == "float16" else -1e9
-        return select(there, self._nt_parts(select(there, inputs, least)), 0.0)
-
-    def _nt_parts(self, x: Tensor) -> Tensor:
-        axis = self.axis
-        if isinstance(axis, list | tuple) and len(axis) > 1:
-            return exp(x - reduce_logsumexp(x, list(axis), True))
-        return activations.softmax(x, axis[0] if isinstance(axis, list | tuple) else axis)
+        return select(there, activations.softmax(select(there, inputs, least), self.axis), 0.0)

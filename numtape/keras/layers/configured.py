@@ -77,6 +77,10 @@ class ConfiguredLayer(Layer):
 
     _nt_kept: tuple[str, ...] = ()
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.built = type(self).build is Layer.build  # without variables nothing is left to build
+
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
@@ -95,6 +99,11 @@ class ConfiguredLayer(Layer):
             kind, value = _KINDS.get(name.rpartition("_")[2]), getattr(self, name)
             config[name] = kind.serialize(value) if kind and value is not None else value
         return config
+
+    def _nt_activation(self, name: str = "activation") -> Any:
+        """The function in an attribute, which a user may have set to None."""
+        function = getattr(self, name)
+        return activations.linear if function is None else function
 
     def _nt_floats(self, x: Tensor) -> Tensor:
         """Ints as floats of the layer's dtype; floats as they are."""

@@ -128,7 +128,7 @@ class Sliding(ConfiguredLayer):
             if self.data_format == "channels_first":
                 bias = movement.reshape(bias, (1, -1, *[1] * self.rank))
             x = x + bias
-        result: Tensor = self.activation(x)
+        result: Tensor = self._nt_activation()(x)
         return result
 
     def _nt_features(self, channels: int | None) -> int | None:

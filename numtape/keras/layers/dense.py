@@ -71,7 +71,7 @@ class Dense(ConfiguredLayer):
         product = inputs @ kernel if inputs._spec.rank == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:
             product = product + original(self.bias)
-        result: Tensor = self.activation(product)
+        result: Tensor = self._nt_activation()(product)
         return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

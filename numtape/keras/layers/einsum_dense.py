@@ -161,7 +161,7 @@ class EinsumDense(ConfiguredLayer):
         found = einsum(self.equation, self._nt_floats(inputs), original(self.kernel))
         if self.bias is not None:
             found = found + original(self.bias)
-        result: Tensor = self.activation(found)
+        result: Tensor = self._nt_activation()(found)
         return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ...core.log.tensors import as_tensor
 from ...core.ops.comparison import not_equal
-from ...core.ops.elementwise import cast
+from ...core.ops.elementwise import cast, select
 from ...core.ops.reduction import reduce_any
-from ...core.values.dtypes import shown
+from ...core.values.dtypes import float64, shown
 from ...core.values.tensor import Tensor
 from .. import regularizers
 from ..registry import get_registered_object
@@ -133,13 +134,20 @@ class Masking(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, and 0 where all features are the mask's value."""
-        there = reduce_any(not_equal(inputs, self.mask_value), -1, True)
-        found: Tensor = inputs * cast(there, inputs.dtype)
+        there = reduce_any(self._nt_differs(inputs), -1, True)
+        found: Tensor = select(there, inputs, cast(0.0, inputs.dtype))
         return found
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Give where a feature is not the mask's value."""
-        return reduce_any(not_equal(inputs, self.mask_value), -1)
+        return reduce_any(self._nt_differs(inputs), -1)
+
+    def _nt_differs(self, inputs: Any) -> Tensor:
+        """Where a feature is not the mask's value. Ints and bools are compared as floats."""
+        x = as_tensor(inputs)
+        if not x.dtype.is_floating and not x.dtype.is_complex:
+            x = cast(x, float64)
+        return not_equal(x, self.mask_value)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the inputs."""

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.log.ambient import mask_of
+from ...core.log.tensors import as_tensor
 from ...core.ops import comparison, elementwise, movement
 from ...core.ops.creation import ones_like, zeros_like
+from ...core.ops.elementwise import cast
 from ...core.ops.indexing import where
 from ...core.ops.joining import concat
 from ...core.ops.reduction import reduce_any
@@ -119,7 +121,7 @@ def _masks(inputs: Any, masks: Any) -> list[Any] | None:
             "The lists `inputs` and `mask` should have the same length. Received: inputs of "
             f"length {len(inputs)}, and mask of length {len(masks)}"
         )
-    return list(masks)
+    return [None if mask is None else cast(as_tensor(mask), bool_) for mask in masks]
 
 
 def _spread(x: Any) -> Any:
@@ -127,7 +129,8 @@ def _spread(x: Any) -> Any:
     mask = mask_of(x)
     if mask is None:
         return None
-    return movement.broadcast_to(movement.expand_dims(mask, -1), tuple(x.shape))
+    mask = movement.expand_dims(cast(as_tensor(mask), bool_), -1)
+    return movement.broadcast_to(mask, tuple(x.shape))
 
 
 _WRONG = "ValueError: At a call, if the inputs are no list, or their shapes do not fit."

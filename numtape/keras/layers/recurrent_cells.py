@@ -205,7 +205,7 @@ class SimpleRNNCell(Cell):
 
     def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-            h = self.activation(x[0] + self._nt_product(states[0], kernel, masks))
+            h = self._nt_activation()(x[0] + self._nt_product(states[0], kernel, masks))
             return h, [h]
 
         return step
@@ -262,7 +262,7 @@ class LSTMCell(Cell):
         )  # fmt: skip
 
     def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
-        gate, bent = self.recurrent_activation, self.activation
+        gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()
 
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h, c = states
@@ -318,7 +318,8 @@ class GRUCell(Cell):
         return split(found, [2 * self.units, self.units], -1)
 
     def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
-        gate, bent, units = self.recurrent_activation, self.activation, self.units
+        gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()
+        units = self.units
         gates, candidate = masks[:2], masks[2:]
         inner_bias = bias[1] if bias is not None and self.reset_after else None
         if not self.reset_after:

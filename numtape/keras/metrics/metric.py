@@ -9,11 +9,11 @@ from ...absent_methods import tell
 from ...core.log.variable import Variable, assign_all, original
 from ...core.ops.creation import zeros
 from ...core.ops.elementwise import cast
-from ...core.values.dtypes import as_dtype
 from ...core.values.tensor import Tensor
 from ...waiting import changed
 from .. import initializers
 from ..described import described
+from ..dtypes import keras_dtype
 from ..layer_variable import LayerVariable
 from ..symbolic import auto_name
 
@@ -87,7 +87,7 @@ class Metric:
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
         self.name = name or auto_name(type(self).__name__)
-        self._nt_dtype = as_dtype(dtype or "float32")
+        self._nt_dtype = keras_dtype(dtype or None)
         self._nt_variables: tuple[LayerVariable, ...] = ()
 
     @property
@@ -124,7 +124,7 @@ class Metric:
             raise RuntimeError(
                 "You forgot to call `super().__init__()` in the `__init__()` method. Go add it!"
             )
-        wanted = as_dtype(dtype or "float32")
+        wanted = keras_dtype(dtype or None)
         value = cast(initializers.get(initializer)(tuple(shape), wanted), wanted)
         path = f"{self.name.replace('/', '>')}/{name or 'variable'}"
         variable = LayerVariable(Variable(value, trainable=False, name=path))
@@ -158,13 +158,18 @@ class Metric:
 
     @property
     def variables(self) -> list[Variable]:
-        """The variables of the state, and those of metrics in its attributes.
+        """The variables of the state, and those in attributes and of metrics there.
+
+        Attributes may be lists, tuples and dicts, however deep.
 
         Example:
           >>> [v.name for v in tf.keras.metrics.Mean().variables]
           ['total', 'count']
         """
-        return [*self._nt_variables, *(v for part in _metrics(vars(self)) for v in part.variables)]
+        found: dict[int, Variable] = {id(original(v)): v for v in self._nt_variables}
+        for v in _variables(vars(self)):
+            found.setdefault(id(original(v)), v)
+        return list(found.values())
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Add what a batch says to the state, to be overridden.
@@ -231,13 +236,15 @@ class Metric:
         return f"<{type(self).__name__} name={self.name}>"
 
 
-def _metrics(value: Any) -> Iterator[Metric]:
-    """The metrics in a dict or list, and in those inside it."""
+def _variables(value: Any) -> Iterator[Variable]:
+    """The variables, and those of metrics, in a dict or list and in those inside it."""
     for part in value.values() if isinstance(value, dict) else value:
-        if isinstance(part, Metric):
+        if isinstance(part, Variable):
             yield part
+        elif isinstance(part, Metric):
+            yield from part.variables
         elif isinstance(part, dict | list | tuple):
-            yield from _metrics(part)
+            yield from _variables(part)
 
 
 def add_all(variables: Sequence[Variable], amounts: Sequence[Any]) -> None:

@@ -186,7 +186,8 @@ class Optimizer(Stepping):
         if len(missing) == len(grads):
             raise ValueError(
                 f"No gradients provided for any variable: {missing}. Does the loss depend on them, "
-                f"and was it computed within the tape?"
+                f"and was it computed within the tape? `tape.why(loss, variable)` says where the "
+                f"path ends."
             )
         if not self.built:
             self.build(trained)
@@ -195,7 +196,8 @@ class Optimizer(Stepping):
             warn(
                 f"Gradients do not exist for variables {missing} when minimizing the loss. If "
                 f"using `model.compile()`, did you forget to provide a `loss` argument? Else the "
-                f"loss does not depend on them: they stay as they are."
+                f"loss does not depend on them: they stay as they are. `tape.why(loss, variable)` "
+                f"says where the path ends."
             )
         if self._nt_steps_by_itself():
             self._nt_apply(pairs)

@@ -10,11 +10,12 @@ from ...core.log.tensors import as_tensor
 from ...core.log.variable import Variable, original
 from ...core.ops.arithmetic import floordiv
 from ...core.ops.creation import fill
-from ...core.values.dtypes import as_dtype, float32, int64, shown
+from ...core.values.dtypes import float32, int64, shown
 from ...core.values.tensor import Tensor
 from ...module import snake_case
 from ...waiting import changed
 from .. import initializers
+from ..dtypes import keras_dtype
 from ..layer_variable import LayerVariable
 from .saved import Saved
 from .schedule import LearningRateSchedule
@@ -236,7 +237,7 @@ class State(Saved):
         Returns:
           A variable, which `variables` has.
         """
-        made_by, dtype = initializers.get(initializer), as_dtype(dtype or "float32")
+        made_by, dtype = initializers.get(initializer), keras_dtype(dtype or None)
         self._nt_own(made_by(tuple(shape), dtype), name or "variable", dtype)
         return self._nt_named[-1]
 

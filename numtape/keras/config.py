@@ -1,0 +1,126 @@
+"""``tf.keras.config``: Keras's global settings. They are constant: arguments change them."""
+
+from __future__ import annotations
+
+import typing as _typing
+
+from ..names import getter as _getter
+from .loss_functions import EPSILON as _EPSILON
+
+__all__ = [
+    "backend", "epsilon", "floatx", "image_data_format", "set_epsilon", "set_floatx",
+    "set_image_data_format",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
+
+
+def backend() -> str:
+    """The name of what computes.
+
+    Returns:
+      A string.
+
+    Example:
+      >>> tf.keras.backend.backend()
+      'numtape'
+    """
+    return "numtape"
+
+
+def epsilon() -> float:
+    """A small number that keeps quotients and logarithms finite.
+
+    Returns:
+      A float.
+
+    Example:
+      >>> tf.keras.backend.epsilon()
+      1e-07
+    """
+    return _EPSILON
+
+
+def floatx() -> str:
+    """The name of the dtype that layers and metrics compute in if they are told none.
+
+    Returns:
+      A string.
+
+    Example:
+      >>> tf.keras.backend.floatx()
+      'float32'
+    """
+    return "float32"
+
+
+def image_data_format() -> str:
+    """Where images have their channels: at the end.
+
+    Returns:
+      A string.
+
+    Example:
+      >>> tf.keras.backend.image_data_format()
+      'channels_last'
+    """
+    return "channels_last"
+
+
+def set_epsilon(value: float) -> None:
+    """Accept the value that `epsilon` has.
+
+    Args:
+      value: The value.
+
+    Raises:
+      ValueError: If it is another one: layers and optimizers have an argument ``epsilon``.
+
+    Example:
+      >>> tf.keras.config.set_epsilon(1e-7)
+    """
+    _unchanged("epsilon", value, _EPSILON, "the argument `epsilon` of layers and optimizers")
+
+
+def set_floatx(value: str) -> None:
+    """Accept the dtype that `floatx` has.
+
+    Args:
+      value: The name of a dtype.
+
+    Raises:
+      ValueError: If it is another one: layers, metrics and losses have an argument ``dtype``.
+
+    Example:
+      >>> tf.keras.config.set_floatx("float32")
+    """
+    _unchanged("floatx", value, floatx(), "the argument `dtype` of layers, metrics and losses")
+
+
+def set_image_data_format(data_format: str) -> None:
+    """Accept the format that `image_data_format` has.
+
+    Args:
+      data_format: ``"channels_last"``.
+
+    Raises:
+      ValueError: If it is another one: layers have an argument ``data_format``.
+
+    Example:
+      >>> tf.keras.config.set_image_data_format("channels_last")
+    """
+    _unchanged(
+        "image_data_format", data_format, image_data_format(),
+        "the argument `data_format` of layers",
+    )  # fmt: skip
+
+
+def _unchanged(name: str, value: object, current: object, instead: str) -> None:
+    if value != current:
+        raise ValueError(f"{name} is always {current!r} in numtape, not {value!r}: use {instead}.")
