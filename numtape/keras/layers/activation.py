@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.log.variable import original
-from ...core.ops.elementwise import select
+from ...core.ops.elementwise import cast, select
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
 from .. import activations
@@ -194,7 +194,7 @@ class Softmax(_Elementwise):
         """Give the parts of the sum; 0 where the mask is not true."""
         if mask is None:
             return activations.softmax(inputs, self.axis)
-        there = mask if mask.dtype is bool_ else mask > 0.5
+        there = mask if mask.dtype is bool_ else cast(mask, inputs.dtype) > 0.5
         shape, given = tuple(inputs.shape), tuple(there.shape)
         sizes = zip(given[::-1], shape[::-1], strict=False)
         if len(given) > len(shape) or any(m not in (1, n) for m, n in sizes):
