@@ -11,6 +11,7 @@ import typing as _typing
 
 from . import config_experimental as experimental
 from .core import settings
+from .core.log.log import local
 from .core.settings import device, override, simulated, threads
 from .errors import DeviceError
 from .names import getter as _getter
@@ -46,6 +47,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
       True
       >>> tf.config.run_functions_eagerly(False)
     """
+    local.log.refuse("it changes how functions run")
     settings.run_eagerly = bool(run_eagerly)
     settings.eager = settings.run_eagerly or settings.checked
 
@@ -69,6 +71,7 @@ def set_record_traceback(enabled: bool) -> None:
     """
     from .core.derive import noting
 
+    local.log.refuse("it sets what numtape notes")
     noting.enable(traceback=bool(enabled))
 
 
@@ -86,7 +89,8 @@ def functions_run_eagerly() -> bool:
       >>> tf.config.functions_run_eagerly()
       False
     """
-    return settings.run_eagerly
+    found: bool = local.log.depends(getattr, settings, "run_eagerly")
+    return found
 
 
 def set_soft_device_placement(enabled: bool) -> None:
@@ -102,6 +106,7 @@ def set_soft_device_placement(enabled: bool) -> None:
       >>> tf.config.set_soft_device_placement(True)
     """
     global _soft
+    local.log.refuse("it sets where numtape may compute")
     _soft = bool(enabled)
 
 
@@ -115,7 +120,8 @@ def get_soft_device_placement() -> bool:
       >>> tf.config.get_soft_device_placement()
       True
     """
-    return _soft
+    found: bool = local.log.depends(globals().get, "_soft")
+    return found
 
 
 _NAME = re.compile(

@@ -6,6 +6,7 @@ import typing as _typing
 from typing import Any
 
 from .core import settings
+from .core.log.log import local
 from .names import getter as _getter
 from .physical_devices import (
     get_memory_growth,
@@ -50,6 +51,7 @@ def enable_tensor_float_32_execution(enabled: bool) -> None:
       True
       >>> tf.config.experimental.enable_tensor_float_32_execution(False)
     """
+    local.log.refuse("it sets how products are computed")
     settings.tensor_float_32 = bool(enabled)
 
 
@@ -63,7 +65,8 @@ def tensor_float_32_execution_enabled() -> bool:
       >>> tf.config.experimental.tensor_float_32_execution_enabled()
       False
     """
-    return settings.tensor_float_32
+    found: bool = local.log.depends(getattr, settings, "tensor_float_32")
+    return found
 
 
 def enable_nondeterministic_scatter(enabled: bool) -> None:
@@ -81,6 +84,7 @@ def enable_nondeterministic_scatter(enabled: bool) -> None:
       True
       >>> tf.config.experimental.enable_nondeterministic_scatter(False)
     """
+    local.log.refuse("it sets how sums are computed")
     settings.nondeterministic_scatter = bool(enabled)
 
 
@@ -94,7 +98,8 @@ def nondeterministic_scatter_enabled() -> bool:
       >>> tf.config.experimental.nondeterministic_scatter_enabled()
       False
     """
-    return settings.nondeterministic_scatter
+    found: bool = local.log.depends(getattr, settings, "nondeterministic_scatter")
+    return found
 
 
 def enable_op_determinism() -> None:

@@ -23,6 +23,7 @@ from .assertions import (
     assert_positive,
 )
 from .core.derive import noting
+from .core.log.log import local
 from .core.log.tensors import as_tensor
 from .core.ops.checks import every
 from .core.ops.comparison import is_finite
@@ -150,6 +151,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
       True
       >>> tf.debugging.disable_check_numerics()
     """
+    local.log.refuse("it sets what is checked")
     noting.enable(checked=True)
 
 
@@ -159,6 +161,7 @@ def disable_check_numerics() -> None:
     Example:
       >>> tf.debugging.disable_check_numerics()
     """
+    local.log.refuse("it sets what is checked")
     noting.enable(checked=False)
 
 
@@ -187,6 +190,7 @@ def disable_traceback_filtering() -> None:
       False
       >>> tf.debugging.enable_traceback_filtering()
     """
+    local.log.refuse("it sets what tracebacks show")
     tracebacks.enable(False)
 
 
@@ -199,6 +203,7 @@ def enable_traceback_filtering() -> None:
     Example:
       >>> tf.debugging.enable_traceback_filtering()
     """
+    local.log.refuse("it sets what tracebacks show")
     tracebacks.enable(True)
 
 
@@ -212,7 +217,8 @@ def is_traceback_filtering_enabled() -> bool:
       >>> tf.debugging.is_traceback_filtering_enabled()
       True
     """
-    return tracebacks.enabled()
+    found: bool = local.log.depends(tracebacks.enabled)
+    return found
 
 
 _guard_module(__name__)

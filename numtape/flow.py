@@ -347,7 +347,7 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
-        name, before = self._name, local.scope
+        name, before = self._name, local.log.depends(getattr, local, "scope")
         self._before.append(before)
         local.scope = name if not name or name.endswith("/") else f"{before}{name}/"
         return local.scope

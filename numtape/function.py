@@ -402,6 +402,7 @@ class Function:
         """
         from .core.replay.report import Paths
 
+        local.log.refuse("it asks for recordings")
         return Paths(self._known.values(), self._unobserved)
 
     def __deepcopy__(self, memo: Any) -> Function:

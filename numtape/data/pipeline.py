@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..core.log.log import local
 from ..core.log.tensors import as_tensor
 from ..core.ops.random import STATE
 from ..core.values import arguments
@@ -19,6 +20,7 @@ from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, OutOfRangeError
 from . import elements
 from .elements import as_element, as_tensors, map_leaves
+from .source import Source, apart, element_of, read_in
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
@@ -53,13 +55,17 @@ class Iterator:
 
     def __init__(self, dataset: Pipeline) -> None:
         self._dataset = dataset
-        self._elements = iter(dataset._start())
+        self._token = local.log.token
+        self._source = Source(dataset._start())
 
     def __iter__(self) -> Iterator:
         return self
 
     def __next__(self) -> Any:
-        return as_tensors(next(self._elements))
+        token = local.log.token
+        if token is not None and token is not self._token:
+            return element_of(self._source)
+        return as_tensors(next(self._source))
 
     def get_next(self) -> Any:
         """The next element.
@@ -88,10 +94,12 @@ class Iterator:
 class Pipeline(elements.Flow):
     """What a dataset is made of; see `Dataset`."""
 
-    _start: Start
+    _begin: Start
     _kind: str
     _count: int
     _spec: Any
+    _token: Any  # stands for the call that made it, if that was recorded
+    _waiting: list[Source]  # begun for calls that came to nothing
 
     def __init__(self) -> None:
         raise TypeError(
@@ -103,12 +111,32 @@ class Pipeline(elements.Flow):
     def _made(cls, kind: str, start: Start, count: int, spec: Any) -> Self:
         """A dataset: ``spec`` is that of elements, or a function that finds it when asked."""
         found = object.__new__(cls)
-        found._kind, found._start, found._count, found._spec = kind, start, count, spec
+        found._kind, found._begin, found._count, found._spec = kind, start, count, spec
+        found._token, found._waiting = local.log.token, []
         return found
 
     def _like(self, kind: str, start: Start, count: int) -> Self:
         """A dataset of elements like these."""
         return self._made(kind, start, count, lambda: self.element_spec)
+
+    def _start(self) -> Iterable[Any]:
+        """What goes through the elements.
+
+        A dataset from outside a call that is recorded has elements of its own in each replay.
+        """
+        token = local.log.token
+        if token is not None and token is not self._token:
+            return read_in(token, local.log.reader(self))
+        return self._waiting.pop(0) if self._waiting else self._begin()
+
+    def _reader(self) -> Source:
+        """What reads the elements for a call that is recorded or replayed."""
+        with apart():
+            return Source(self._start())
+
+    def _left_over(self, sources: list[Source]) -> None:
+        """Keep what was begun for a call that did not use it: it is what begins next."""
+        self._waiting = [*sources, *self._waiting]
 
     def __iter__(self) -> Iterator:
         return Iterator(self)
@@ -260,6 +288,7 @@ class Draws:
     """Where the random numbers of a dataset come from: others in each iteration, if it says so."""
 
     def __init__(self, seed: Any, anew: bool) -> None:
+        local.log.refuse("it makes a dataset of random order or numbers")
         given = STATE.seed
         with STATE.lock:
             if given is not None and seed is None:

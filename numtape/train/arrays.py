@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.log.log import local
 from ..core.values.dtypes import bfloat16
 from ..errors import DataLossError, NotFoundError
 
@@ -151,6 +152,7 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
       path: Its name; folders are made.
       content: What is to be in it.
     """
+    local.log.refuse("it writes a file")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.parent / f".{path.name}.{secrets.token_hex(4)}"
@@ -177,6 +179,7 @@ def read(path: str | os.PathLike[str]) -> bytes:
     Raises:
       NotFoundError: If there is none.
     """
+    local.log.refuse("it reads a file")
     try:
         return Path(path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..core.log.log import local
 from ..core.log.variable import Variable
 from .arrays import SUFFIX
 from .checkpoint import Checkpoint
@@ -91,12 +92,16 @@ class CheckpointManager:
     @property
     def checkpoints(self) -> list[str]:
         """The names of the checkpoints that are kept for now, the latest last."""
-        return list(self._times)
+        return list(local.log.depends(self._names))
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._times)
 
     @property
     def latest_checkpoint(self) -> str | None:
         """The name of the latest one; None if there is none."""
-        return self._latest
+        found: str | None = local.log.depends(getattr, self, "_latest")
+        return found
 
     def save(
         self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None
@@ -114,6 +119,7 @@ class CheckpointManager:
         Raises:
           OSError: If it cannot be written; all is as before then.
         """
+        local.log.refuse("it saves a checkpoint")
         if self._interval is not None and self._step_counter is not None:
             step = int(self._step_counter.numpy())
             if self._last_step is not None:
@@ -163,6 +169,7 @@ class CheckpointManager:
           >>> manager.restore_or_initialize() is None
           True
         """
+        local.log.refuse("it restores a checkpoint")
         if self._latest is None:
             if self._init_fn is not None:
                 self._init_fn()

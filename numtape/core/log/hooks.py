@@ -24,6 +24,7 @@ class Hooks:
     __slots__ = ()
 
     kept: list[Tensor]
+    token: Any = None  # stands for the call that is recorded, if one is
 
     # For who has a tensor alone, whose home may be no log at all.
     tracing: ClassVar[bool] = False  # a row here stands for what a call has in every replay
@@ -109,3 +110,10 @@ class Hooks:
 
     def refuse(self, reason: str) -> None:
         """The program does what a replay could not do."""
+
+    def depends(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function says of numtape's own state; replays go on only where it says the same.
+
+        It calls nothing of the program's, and what it returns is compared as reads are.
+        """
+        return function(*arguments)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..log.log import local
 from ..log.op import ARRAY, STOP, defop
 from ..log.record import record
 from ..log.tensors import as_tensor
@@ -274,6 +275,11 @@ def get_global_generator() -> Generator:
     """
     if not _global:
         _global.append(Generator.from_non_deterministic_state())
+    found: Generator = local.log.depends(_current)
+    return found
+
+
+def _current() -> Generator:
     return _global[0]
 
 
@@ -281,8 +287,8 @@ def set_global_generator(generator: Generator) -> None:
     """Put another generator in the place of the one that all parts of a program share.
 
     Args:
-      generator: The generator. A recorded function that has drawn from the former one goes on with
-        that, as in TensorFlow: `Generator.reset` gives the shared one another state.
+      generator: The generator. A recorded function draws from the one that is shared when it is
+        called (TensorFlow's goes on with the former one).
 
     Raises:
       TypeError: If it is none.
@@ -294,4 +300,5 @@ def set_global_generator(generator: Generator) -> None:
     """
     if not isinstance(generator, Generator):
         raise TypeError(f"{generator!r} is no Generator.")
+    local.log.refuse("it sets the global generator")
     _global[:] = [generator]

@@ -78,7 +78,6 @@ def traced(
     trace, observer = Trace(draws), Observer(INSTRUCTIONS, frozen)
     found = Traced(trace)
     caller = local.log
-    seed = STATE.seed, STATE.draws
     try:
         stand_ins = [trace.argument(leaf._stored(), leaf._spec) for leaf in leaves]
         local.log = trace
@@ -134,8 +133,10 @@ def traced(
         forget_losses(trace, recorded=True)
         trace.calls = {link: made.kept() for link, made in trace.calls.items()}
         del result, stand_ins, new
-    except BaseException:
-        STATE.seed, STATE.draws = seed
+    except BaseException as error:
+        STATE.seed, STATE.draws = trace.state
+        if type(error) is not NotReplayable:
+            trace.consume()
         observer.stop()
         observer.forget()
         local.log = caller
@@ -157,7 +158,7 @@ def traced(
     if tapes:
         for tape in tapes:  # as before the call
             tape.clear()
-        STATE.seed, STATE.draws = seed
+        STATE.seed, STATE.draws = trace.state
         if found.handled:
             assign_handled(trace, found.handled, leaves)
         trace.refuse("it keeps a GradientTape")

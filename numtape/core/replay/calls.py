@@ -96,7 +96,7 @@ class Calls:
         path = tree.root.latest
         assert path is not None
         recording = path.recording
-        if recording.draws:
+        if recording.drawing:
             return self._call(tree, path, leaves, start)
         try:
             if recording.assigned:
@@ -149,6 +149,12 @@ class Calls:
     ) -> Any:  # fmt: skip
         """Replay the recording that holds, from ``path`` on; if there is none, record."""
         draws = draws or Draws()
+        if tree is not None and len(tree.heads) > 1 and path is None:
+            path = tree.root.latest
+        if tree is not None and path is not None and path.recording.feeds:
+            path.recording.elements(draws)  # functions of the program may run: no lock is held
+            tree = self._holding()  # which may have changed what is compared
+            path = None if tree is None else tree.root.latest
         if tree is not None and path is not None:
             # While a call draws or assigns, no other one does; always in this order.
             if tree.effects:
@@ -167,6 +173,7 @@ class Calls:
             f"{LIMIT if many else LIMIT_IN_ALL} recordings did not suffice for its calls (see "
             f"`paths()`: what changes {where}?)"
         )
+        draws.give_back()
         return plainly(self.run, leaves)
 
     def _replayed(
@@ -175,12 +182,15 @@ class Calls:
     ) -> Any:  # fmt: skip
         """What the recording that holds gives, committed; or `_NONE`."""
         log = local.log
+        tried: set[int] = set()
         while path is not None:
+            tried.add(id(path.nodes[0]))
             recording = path.recording
             if recording.effects and not locked:
                 return _NONE  # another thread has just found out that there are some
             taped = bool(log.tapes) and log.recorded()
             if taped and recording.opaque:
+                draws.give_back()
                 return plainly(self.run, leaves)
             try:
                 if taped:
@@ -188,11 +198,12 @@ class Calls:
                 else:
                     found = recording.run(leaves, draws)
             except Exception:
-                if recording.guards:  # those before what failed do not hold, or Python will say
+                # Guards before what failed do not hold, or Python will say.
+                if recording.guards or recording.feeds:
                     return _NONE
                 raise
             if isinstance(found, Failed):
-                path = tree.other(path, found)
+                path = tree.other(path, found) or tree.elsewhere(tried)
                 continue
             tree.prefer(path)
             path.hits += 1
@@ -217,6 +228,7 @@ class Calls:
                 call.trace.end()
             if result is not _NONE:
                 return result
+        draws.give_back()
         return plainly(self.run, leaves)
 
     def _finished(self, call: Traced, leaves: Sequence[Tensor], draws: Draws) -> Any:
@@ -240,7 +252,7 @@ class Calls:
             mine = set(map(id, assigned)) - trace.created.keys()
             had = [pair for key, pair in trace.values.items() if key in mine]
             if trace.stale():
-                values, draws, had = self._anew(call, leaves, taped)
+                values, draws, had = self._anew(call, leaves, taped, draws)
             if path is not None and not self.frozen:
                 self.budget.touched.add(found, sets, [array for _, array in trace.inputs])
             kept = leaked(trace)
@@ -256,15 +268,17 @@ class Calls:
                     [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
                 )
                 to_log = log if taped else None
-                if commit(assigned, values[count:], draws, trace.position, to_log, had):
+                if commit(
+                    assigned, values[count:], draws, trace.position, to_log, had, trace.feeds
+                ):
                     return result
-                values, draws, had = self._anew(call, leaves, taped)
+                values, draws, had = self._anew(call, leaves, taped, draws)
         if call.handled:
             assign_handled(trace, call.handled, leaves)
         return _NONE
 
     def _anew(
-        self, call: Traced, leaves: Sequence[Tensor], taped: bool
+        self, call: Traced, leaves: Sequence[Tensor], taped: bool, old: Draws
     ) -> tuple[list[Tensor] | None, Draws, list[tuple[Variable, Tensor]]]:
         """What leaves a call that was traced, computed from what variables have now.
 
@@ -272,7 +286,7 @@ class Calls:
         something else now, or rows do not say all that it does.
         """
         trace, recording = call.trace, call.recording
-        draws = Draws()  # others may have drawn the numbers of the old one meanwhile
+        draws = Draws(old.readers)  # others may have drawn the numbers of the old one meanwhile
         if trace.created or (trace.reason and trace.draws.base >= 0):  # it may have set the seed
             return None, draws, []
         if recording is None:

@@ -12,12 +12,13 @@ import numpy as np
 
 from ..values.tensor import Tensor
 from .observe.frames import unsupported
+from .elements import Begun
 from .observe.guards import Guards
 from .observe.reads import CODE, KIND, METHOD, MISSING, Read
 from .observe.touched import Touched
 from .places import caller
 from .ready import Failed
-from .recording import Recording
+from .recording import OTHER, Recording
 
 if TYPE_CHECKING:
     from .repeated_calls import RepeatedCall
@@ -165,13 +166,15 @@ class Tree:
 
     Attributes:
       guards: What was read of Python's state.
-      root: Where the first guard is.
+      heads: Where the first guard is, by the elements of datasets that are read.
+      root: Knows the path that was right the last time.
       paths: All recordings.
       effects: Whether one of them draws random numbers, or assigns.
     """
 
     def __init__(self) -> None:
         self.effects = False
+        self.heads: dict[tuple[Any, ...], Node] = {}
         self.guards = Guards()
         self.holds = self.guards.holds
         self.root = Node()
@@ -181,7 +184,8 @@ class Tree:
         """Enter a recording, and what its call read."""
         self.guards.add(found)
         self.effects |= path.recording.effects
-        node = self.root
+        elements = tuple((*_key(feed.source), *feed[1:3]) for feed in path.recording.feeds)
+        node = self.heads.setdefault(elements, Node())
         path.nodes = [node]
         for guard in path.recording.guards:
             node = node.children.setdefault((guard.row, guard.bits), Node())
@@ -198,9 +202,24 @@ class Tree:
         if self.root.latest is not path:
             for node in reversed(path.nodes):  # the root last: an interrupt may come
                 node.latest = path
+            self.root.latest = path
 
     def other(self, path: Path, failed: Failed) -> Path | None:
         """The path to try after one of whose guards failed."""
+        if failed is OTHER:
+            return None
         row = path.recording.guards[failed.guard].row
         node = path.nodes[failed.guard].children.get((row, failed.bits))
         return None if node is None else node.latest
+
+    def elsewhere(self, tried: set[int]) -> Path | None:
+        """A path that reads other elements of datasets than those that were tried."""
+        for head in list(self.heads.values()):
+            if id(head) not in tried and head.latest is not None:
+                return head.latest
+        return None
+
+
+def _key(source: Any) -> tuple[Any, ...]:
+    """What tells a reader of a dataset from others. The recording keeps it alive."""
+    return (id(source.dataset), source.number) if type(source) is Begun else (id(source),)

@@ -17,10 +17,12 @@ from ..ops.random import STATE
 from ..values.memory import Array, converted
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor, of_array
+from .elements import Begun, Feed
 from .graft import graft, retract
 from .ready import Failed, Ready, cell_of, leaves_of
 from .trace import Draws, Guard, Trace, bits_at
 
+OTHER = Failed(-1, 0)  # the elements of a dataset are of another kind
 LARGE = 1000  # elements from which it matters who computes an op
 
 
@@ -47,6 +49,7 @@ class Recording:
         of an argument, a variable, a NumPy array from outside, a tensor from outside.
       draws: Rows of random numbers, their places in the sequence, and how they are drawn.
       drawn: How many draws there are in the end.
+      feeds: Elements of datasets that are read.
       guards: What must be seen again.
       outputs: What the call returns.
       assigned: Variables and the rows that they become.
@@ -66,11 +69,12 @@ class Recording:
         reads = np.flatnonzero(code == READ_CODE).tolist()
         self.variables = [(row, trace.variables[b[row]]) for row in reads]
         self.inputs = [(row, array) for row, array in trace.inputs if row < trace.n]
-        self.draws, self.drawn = trace.drawn, trace.position
+        self.draws, self.drawn, self.feeds = trace.drawn, trace.position, list(trace.feeds)
         self.guards: list[Guard] = list(trace.guards.values())
         self.outputs, self.assigned, self.compiled = outputs, assigned, compiled
         fed = {*trace.arguments, *reads, *(row for row, *_ in trace.drawn)}
         fed.update(row for row, _ in self.inputs)
+        fed.update(row for feed in self.feeds for row in feed.rows)
         self.log = leaves_of(trace, fed)
         self.log.calls = {link: call.kept() for link, call in trace.calls.items()}
         self.opaque = trace.opaque
@@ -83,13 +87,15 @@ class Recording:
         spec = self.log.spec
         self._read = [variable for _, variable in self.variables]
         self._read_rows = [row for row, _ in (*self.variables, *self.inputs)]
+        self._read_rows += [row for feed in self.feeds for row in feed.rows]
         self._fed = [row for _, row in self.arguments] + self._read_rows
         self._arrays = [(array, SPECS.specs[spec[row]]) for row, array in self.inputs]
         self._assigned = [variable for variable, _ in self.assigned]
         self.leaving = [out.row for out in self.outputs if out.row >= 0]
         self.leaving += [row for _, row in self.assigned]
         self._specs = [SPECS.specs[spec[row]] for row in self.leaving]
-        self.effects = bool(self.assigned or self.draws)
+        self.drawing = bool(self.draws or self.feeds)
+        self.effects = bool(self.assigned or self.drawing)
 
     def is_leaf(self, row: int) -> bool:
         """Whether a row is not computed."""
@@ -134,6 +140,12 @@ class Recording:
             values = [variable._value for variable in self._read]  # kept until all is computed
         if self._arrays:
             values = [*(values or ()), *(_input(array, of) for array, of in self._arrays)]
+        if self.feeds:
+            elements = self.elements(draws)
+            if elements is None:
+                ready.programs.append(program)
+                return OTHER
+            values = [*(values or ()), *elements]
         if program.deferred:
             refused = ready.refused(program, (*leaves, *(values or ())))
             if refused is not None:
@@ -164,6 +176,17 @@ class Recording:
         found = ready.taken(program, leaves, values or []) if self.leaving else []
         # Not if anything went wrong: then its memory may still be in use.
         ready.programs.append(program)
+        return found
+
+    def elements(self, draws: Draws) -> list[Tensor] | None:
+        """The tensors of the elements that are read; None if they are of another kind."""
+        found: list[Tensor] = []
+        for source, number, kind, _ in self.feeds:
+            reader = draws.reader(*source) if type(source) is Begun else source
+            entry = reader.ahead(number)
+            if entry.refused or entry.kind != kind:
+                return None
+            found += entry.leaves
         return found
 
     def ready(self) -> Ready:
@@ -203,7 +226,7 @@ class Recording:
         """
         if self.effects:
             values = values[len(values) - len(self._assigned) :]
-            commit(self._assigned, values, draws, self.drawn, log)
+            commit(self._assigned, values, draws, self.drawn, log, feeds=self.feeds)
 
     # Replaying on a log that a tape follows.
 
@@ -214,8 +237,11 @@ class Recording:
           As `run`: tensors of the log, to be computed when they are looked at.
         """
         log.reserve(
-            len(self.arguments) + len(self.variables) + len(self.inputs) + len(self.draws)
+            len(self.arguments) + len(self._read_rows) + len(self.draws)
         )
+        elements = self.elements(draws) if self.feeds else []
+        if elements is None:
+            return OTHER
         busy, log.busy = log.busy, True
         appended_at: tuple[int, int] | None = None
         try:
@@ -233,6 +259,10 @@ class Recording:
             for row, array in self.inputs:
                 spec = SPECS.specs[self.log.spec[row]]
                 to[row] = log.leaf(_input(array, spec)._stored(), spec)
+            for row, tensor in zip(
+                (row for feed in self.feeds for row in feed.rows), elements, strict=True
+            ):
+                to[row] = log.enter(tensor, None, "function")[0]
             for row, k, draw in self.draws:
                 to[row] = log.leaf(draws.take(k, draw), SPECS.specs[self.log.spec[row]])
             # Leaves stay, whatever happens: the log's tables refer to them.
@@ -271,9 +301,9 @@ class Recording:
 
 def commit(
     variables: list[Variable], values: list[Tensor], draws: Draws, count: int, log: Log | None,
-    had: Sequence[tuple[Variable, Tensor]] = (),
+    had: Sequence[tuple[Variable, Tensor]] = (), feeds: Sequence[Feed] = (),
 ) -> bool:  # fmt: skip
-    """Give variables their values and count ``count`` draws, in one step.
+    """Give variables their values, count ``count`` draws and take elements, in one step.
 
     If there is a log, the values are rows of it.
 
@@ -286,8 +316,17 @@ def commit(
             journal.setdefault(id(variable), (variable, variable._value))
     if log is not None:
         log.pending.update((id(variable), variable) for variable in variables)
-    counted = map(setattr, [STATE], ["draws"], [draws.after(count)]) if draws.base >= 0 else ()
-    return set_values(variables, values, counted, had=had)
+    changes: list[tuple[Any, str, Any]] = []
+    if draws.base >= 0:
+        changes.append((STATE, "draws", draws.after(count)))
+    if feeds or draws.readers:
+        for reader, number in draws.of(feeds):
+            changes += [(reader, *change) for change in reader.after(number).items()]
+    counted = map(setattr, *zip(*changes, strict=True)) if changes else ()
+    done = set_values(variables, values, counted, had=had)
+    if done and draws.readers:
+        draws.give_back(feeds)
+    return done
 
 
 def _input(array: Array, spec: Spec) -> Tensor:

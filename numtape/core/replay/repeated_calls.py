@@ -186,7 +186,7 @@ def _made(
     function: Any, calls: Calls, path: Path, apart: bool, completed: list[Any]
 ) -> RepeatedCall | None:
     recording = path.recording
-    if recording.draws or recording._arrays:
+    if recording.drawing or recording._arrays:
         return None
     ready = recording.ready()
     if settings.moved or ready.device != "cpu" or not ready.plain:

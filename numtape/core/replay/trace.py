@@ -20,9 +20,12 @@ from ..log.threads import in_a_thread
 from ..ops.random import STATE, Draw
 from ..ops.reduction import reduce_all
 from ..values import convert, dtypes
+from ..values import tensor as tensors
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
+from .elements import Begun, Feed, Reader
+from .observe.reads import print_options
 from .observe.whose import handlers, in_handler
 from .places import Check, Place, caller
 
@@ -57,14 +60,41 @@ class Guard(NamedTuple):
 class Draws:
     """The random numbers of one call: the same ones for every path that is tried.
 
-    Else a guard that depends on them would choose among them.
+    Else a guard that depends on them would choose among them. So it is with elements of datasets.
+
+    Attributes:
+      base: The number of the first one; -1 if there is none.
+      readers: The readers of datasets that the call began, by the id of the dataset.
     """
 
-    __slots__ = ("base", "found")
+    __slots__ = ("base", "found", "readers")
 
-    def __init__(self) -> None:
+    def __init__(self, readers: dict[int, tuple[Any, list[Reader]]] | None = None) -> None:
         self.found: list[tuple[Draw, bool, Any]] = []
-        self.base = -1  # the number of the first one
+        self.base = -1
+        self.readers = {} if readers is None else readers
+
+    def reader(self, dataset: Any, number: int) -> Reader:
+        """The reader that the call began as number ``number`` of those of a dataset."""
+        made = self.readers.setdefault(id(dataset), (dataset, []))[1]
+        while len(made) <= number:
+            made.append(dataset._reader())
+        return made[number]
+
+    def give_back(self, feeds: Sequence[Feed] = ()) -> None:
+        """Leave readers that these do not use to whoever reads the dataset next."""
+        used = {(id(x.source.dataset), x.source.number) for x in feeds if type(x.source) is Begun}
+        for key, (dataset, made) in self.readers.items():
+            dataset._left_over([x for k, x in enumerate(made) if (key, k) not in used])
+        self.readers = {}
+
+    def of(self, feeds: Sequence[Feed]) -> list[tuple[Reader, int]]:
+        """How many elements of which readers were read."""
+        found: dict[int, tuple[Reader, int]] = {}
+        for source, number, kind, _ in feeds:
+            reader = self.reader(*source) if type(source) is Begun else source
+            found[id(reader)] = reader, number + (kind is not None)
+        return list(found.values())
 
     def take(self, k: int, draw: Draw) -> Any:
         """The numbers of draw ``k`` of this call."""
@@ -107,12 +137,18 @@ class Trace(Log):
       handlers: The code of signal handlers.
       handled: Variables that they alone have assigned, by id: this lasts, whatever becomes of the
         call.
+      state: The seed and the number of draws, as they are if the call comes to nothing.
+      feeds: The elements of datasets that it read.
+      taken: Readers of datasets by id: how many elements the call read, and how many were read
+        before.
+      begun: How often it began to read a dataset, by id.
+      begins: Which of these a reader is, by id.
     """
 
     __slots__ = (
-        "arguments", "assigned", "closed", "created", "drawn", "draws", "guards",
-        "handled", "handlers", "inputs", "observer", "opaque", "position", "reason", "refused",
-        "upstream", "values",
+        "arguments", "assigned", "begins", "begun", "closed", "created", "drawn", "draws", "feeds",
+        "guards", "handled", "handlers", "inputs", "observer", "opaque", "position", "reason",
+        "refused", "state", "taken", "token", "upstream", "values",
     )  # fmt: skip
 
     tracing = nested = True
@@ -136,6 +172,12 @@ class Trace(Log):
         self.refused = ""
         self.inputs: list[tuple[int, Any]] = []
         self.observer: Any = None  # `Observer` of the call
+        self.token = object()
+        self.state = STATE.seed, STATE.draws
+        self.feeds: list[Feed] = []
+        self.taken: dict[int, tuple[Reader, int, int]] = {}
+        self.begun: dict[int, tuple[Any, int]] = {}
+        self.begins: dict[int, Begun] = {}
 
     def argument(self, array: Array, spec: Spec) -> Tensor:
         """A tensor that stands for an argument."""
@@ -182,6 +224,8 @@ class Trace(Log):
         """Whether others have assigned what the call read, or drawn what it drew."""
         if self.draws.base >= 0 and not self.reason and STATE.draws != self.draws.base:
             return True
+        if any(reader.taken != before for reader, _, before in self.taken.values()):
+            return True
         return any(
             variable._value is not value for key, (variable, value) in self.values.items()
             if key not in self.created
@@ -221,6 +265,54 @@ class Trace(Log):
     def same_again(self, found: Callable[[], Tensor]) -> None:
         """Leave a guard."""
         found()._array()
+
+    def depends(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Leave a guard."""
+        observer = self.observer
+        if not (self.closed or observer.frozen):
+            name = getattr(function, "__qualname__", repr(function))
+            observer.asks(function, arguments, f"{name}()", None, None)
+        return function(*arguments)
+
+    def reader(self, dataset: Any) -> Reader:
+        """What reads a dataset from outside, from its beginning; others are made in replays."""
+        number = self.begun.get(id(dataset), (dataset, 0))[1]
+        self.begun[id(dataset)] = dataset, number + 1
+        made = self.draws.reader(dataset, number)
+        self.begins[id(made)] = Begun(dataset, number)
+        return made
+
+    def element(self, reader: Reader) -> list[Tensor] | None:
+        """The leaves of a reader's next element; None if it has ended. Each replay has its own."""
+        self._not_in_effects()
+        _, number, _ = self.taken.setdefault(id(reader), (reader, 0, reader.taken))
+        observer, state = self.observer, (STATE.seed, STATE.draws)
+        active, observer._active = observer._active, False
+        try:
+            entry = reader.ahead(number)
+        finally:
+            observer._active = active
+            if (STATE.seed, STATE.draws) != state and not self.reason:
+                self.state = STATE.seed, STATE.draws
+        if entry.refused:
+            self.refuse(entry.refused)
+        rows: list[int] = []
+        found: list[Tensor] = []
+        for leaf in entry.leaves:
+            self.reserve(1)
+            rows.append(self.leaf(leaf._stored(), leaf._spec))
+            found.append(self.tensor(rows[-1], leaf._spec))
+        source = self.begins.get(id(reader), reader)
+        self.feeds.append(Feed(source, number, entry.kind, tuple(rows)))
+        if entry.kind is None:
+            return None
+        self.taken[id(reader)] = reader, number + 1, self.taken[id(reader)][2]
+        return found
+
+    def consume(self) -> None:
+        """What was read is read, as Python reads it: the call raises."""
+        for reader, number, _ in self.taken.values():
+            reader.move(number)
 
     def every(
         self, x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor],
@@ -379,6 +471,13 @@ def _input(value: Any, array: Array) -> Any:
 
 
 convert.entering = _input
+
+
+def _printing() -> None:
+    local.log.depends(print_options)
+
+
+tensors.printing = _printing
 
 
 def bits_at(log: Log, row: int) -> int | bytes:

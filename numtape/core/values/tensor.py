@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ..log.log import Log
     from ..log.variable import Variable
 
+# What is done before a value is printed; recorded calls depend on how NumPy prints.
+printing: Callable[[], None] = lambda: None  # noqa: E731
+
 
 class Tensor(Operators):
     """An immutable array of numbers or booleans.
@@ -268,6 +271,7 @@ class Tensor(Operators):
         return f"a tensor of shape {self._spec.shape} and dtype {self._spec.dtype.name}"
 
     def __format__(self, spec: str) -> str:
+        printing()
         return format(self.numpy(), spec)
 
     def __repr__(self) -> str:
@@ -279,6 +283,7 @@ class Tensor(Operators):
 
     def _shown(self) -> str:
         """The value in a repr: a scalar in full precision, a block on lines of its own."""
+        printing()
         array = self._array()
         if not array.ndim:
             return format(array[()], "")
@@ -286,6 +291,7 @@ class Tensor(Operators):
         return f"\n{text}" if "\n" in text else text
 
     def __str__(self) -> str:
+        printing()
         value = str(self.numpy())
         if self._spec.rank:
             value = f"\n{value}" if "\n" in value else value

@@ -458,6 +458,8 @@ def operate(follower: Follower, frame: Any, operands: tuple[Any, ...], in_place:
     if any(type(x) is Tensor or is_a(x, Variable) for x in operands):
         give(follower, frame, "an operator", operands, {})
         return
+    if any(is_a(x, np.ndarray | np.generic) for x in operands):
+        observer.asks(reads.float_errors, (), "how NumPy treats errors", None, frame)
     if all(map(is_constant, operands)):
         return
     if in_place:

@@ -210,6 +210,11 @@ def float_errors() -> tuple[Any, ...]:
     return *np.geterr().values(), id(np.geterrcall())
 
 
+def print_options() -> tuple[Any, ...]:
+    """How NumPy prints arrays, as `numpy.set_printoptions` sets it."""
+    return tuple(part for entry in np.get_printoptions().items() for part in entry)
+
+
 def form_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     """How an array lies in its memory."""
     return array.shape, array.dtype, array.strides

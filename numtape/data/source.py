@@ -1,0 +1,191 @@
+"""`Source`: elements of a dataset, read one after another, or ahead for a call that is replayed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import optree
+
+from ..core.log.log import Log, local
+from ..core.log.tensors import to_tensor
+from ..core.ops.random import STATE
+from ..core.values.tensor import Tensor, of_array
+from .elements import LEAVES, is_leaf, leaves
+
+
+class Apart(Log):
+    """The log in which elements are read ahead: no tape follows it.
+
+    Attributes:
+      noted: Whether a variable was read.
+    """
+
+    noted = False
+
+    def successor(self) -> Log:
+        """The next one."""
+        _threads.apart = Apart()
+        _threads.apart.noted = self.noted
+        return _threads.apart
+
+    def read(self, variable: Any, value: Any, codes: Any = None) -> int:
+        """Append a read, and note that there was one."""
+        self.noted = True
+        return super().read(variable, value, codes)
+
+    def current(self, variable: Any) -> Tensor:
+        """The tensor to look at for a variable's value; note that there was one."""
+        self.noted = True
+        return super().current(variable)
+
+
+class _Threads(threading.local):
+    """The log of each thread for what is read ahead."""
+
+    def __init__(self) -> None:
+        self.apart = Apart()
+
+
+_threads = _Threads()
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Run the block as if it were outside of the call that is recorded, under no tape."""
+    before = local.log
+    try:
+        local.log = _threads.apart
+        yield
+    finally:
+        last, local.log = local.log, before
+        last.forget_reads()
+
+
+class Entry(NamedTuple):
+    """An element that was read ahead, or the end.
+
+    Attributes:
+      element: The element.
+      kind: Its structure and the specs of its leaves; None for the end.
+      leaves: Its tensors.
+      refused: Why a replay cannot have it; "" if it can.
+      error: What was raised instead.
+    """
+
+    element: Any
+    kind: Any
+    leaves: list[Tensor]
+    refused: str
+    error: Exception | None = None
+
+
+_END = Entry(None, None, [], "")
+
+
+class Source:
+    """Elements of a dataset, as its pipeline gives them.
+
+    Attributes:
+      taken: How many were taken.
+    """
+
+    def __init__(self, elements: Iterable[Any]) -> None:
+        self._elements = iter(elements)
+        self._entries: list[Entry] = []  # read ahead, and not taken
+        self._lock = threading.RLock()
+        self.taken = 0
+
+    def __iter__(self) -> Source:
+        return self
+
+    def __next__(self) -> Any:
+        if self._entries:
+            entry = self._entries[0]
+            self.move(1)
+            if entry.error is not None:
+                raise entry.error
+            return entry.element
+        element = next(self._elements)
+        self.taken += 1
+        return element
+
+    def ahead(self, number: int) -> Entry:
+        """Element number ``number`` of those that are not taken yet."""
+        with self._lock:
+            while len(self._entries) <= number:
+                entry = self._read()
+                if entry is _END:
+                    return _END
+                self._entries.append(entry)
+            return self._entries[number]
+
+    def after(self, number: int) -> dict[str, Any]:
+        """The attributes that it has when so many are taken."""
+        return {"_entries": self._entries[number:], "taken": self.taken + number}
+
+    def move(self, number: int) -> None:
+        """Take so many."""
+        for name, value in self.after(number).items():
+            setattr(self, name, value)
+
+    def _read(self) -> Entry:
+        """Read the next one. Functions of the program run as they do outside of the call."""
+        before, journal = local.journal, dict[int, Any]()
+        state = STATE.seed, STATE.draws
+        try:
+            local.journal, _threads.apart.noted = journal, False
+            with apart():
+                element = next(self._elements)
+                flat = leaves(element)
+                if not all(isinstance(x, LEAVES) for x in flat):
+                    return Entry(element, (), [], "elements of a dataset are datasets")
+                found = [_value(x) for x in flat]
+        except StopIteration:
+            return _END
+        except Exception as error:
+            return Entry(None, (), [], f"a dataset raises a {type(error).__name__}", error)
+        finally:
+            local.journal = before
+        structure = optree.tree_structure(element, is_leaf=is_leaf, none_is_leaf=True)
+        refused = ""
+        if (STATE.seed, STATE.draws) != state:
+            refused = "the elements of a dataset are made by random numbers"
+        elif journal:
+            refused = "a dataset assigns a variable"
+        elif _threads.apart.noted:
+            refused = "a dataset reads a variable"
+        element = structure.unflatten(found)
+        return Entry(element, (structure, tuple(x._spec for x in found)), found, refused)
+
+
+def _value(x: Any) -> Tensor:
+    """A leaf as a tensor that belongs to no log."""
+    tensor = to_tensor(x, None)
+    return of_array(tensor._stored(), tensor._spec)
+
+
+def element_of(source: Source) -> Any:
+    """The next element, in a call that is recorded.
+
+    Raises:
+      StopIteration: If there is none.
+    """
+    log = local.log
+    number = log.taken.get(id(source), (source, 0))[1]
+    found = log.element(source)
+    if found is None:
+        raise StopIteration
+    return source.ahead(number).kind[0].unflatten(found)
+
+
+def read_in(token: Any, source: Source) -> Iterator[Any]:
+    """The elements of a dataset in a call that is recorded; after its end, as they are."""
+    while True:
+        try:
+            element = element_of(source) if local.log.token is token else next(source)
+        except StopIteration:
+            return
+        yield element
