@@ -76,10 +76,10 @@ def function(
 
     A function runs as plain Python, and says so once, with the line that is the reason, if it
     calls something written in C whose result may change (the time, files, Python's and NumPy's
-    random numbers), reads what it changes, deletes things, goes on with an iterator from outside,
-    starts threads, makes objects whose end can be seen (a ``__del__``, a weak reference to them),
-    keeps tensors or tapes that it does not return, or after 64 recordings for one signature, or
-    1024 in all.
+    random numbers), reads what it changes, deletes things, goes on with an iterator from outside
+    (those of `tf.data` are inputs, from which each call reads), starts threads, makes objects whose
+    end can be seen (a ``__del__``, a weak reference to them), keeps tensors or tapes that it does
+    not return, or after 64 recordings for one signature, or 1024 in all.
 
     A call assigns all variables, or, if it raises or is interrupted, none.
 

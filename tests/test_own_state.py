@@ -1,0 +1,593 @@
+"""State of numtape's own objects: a recorded function sees it change, or runs as Python.
+
+The first part walks the source of the API modules for what is set outside of `__init__`, and has
+each of them say why recorded functions cannot miss it. The second one reads state in a function,
+changes it outside, and compares with Python.
+"""
+
+import ast
+import os
+import warnings
+
+import numpy as np
+import pytest
+from processes import PACKAGE
+
+import numtape as tf
+from numtape.core.replay.observe.whose import _LIKE_A_PROGRAM
+
+# Why recorded functions cannot miss a change.
+CACHE = "results are the same with and without it"
+NEW = "it belongs to an object that was just made, before anybody else has it"
+LOG = "it is a part of recording: logs, tapes and functions themselves"
+MEASURE = "profiles and tracebacks show it; results do not depend on it"
+COMPARED = "who reads it calls `depends`, and who sets it refuses"
+INPUT = "each replay reads it anew, and moves it on"
+FILES = "what sets it reads or writes files, which is refused"
+
+STATE = {
+    "assertions.py": {"check.__doc__": NEW, "check.__name__": NEW, "check.__qualname__": NEW},
+    "autodiff.py": {
+        "self._waiting": LOG, "self._given": LOG, "log.eager": LOG,
+    },
+    "calls.py": {"_DONE": CACHE},
+    "config.py": {"settings.run_eagerly": COMPARED, "settings.eager": COMPARED, "_soft": COMPARED},
+    "config_experimental.py": {
+        "settings.nondeterministic_scatter": COMPARED, "settings.tensor_float_32": COMPARED,
+    },
+    "custom.py": {"self.noted": LOG, "found.noted": NEW, "local.log": LOG},
+    "data/functions.py": {"found._kind": NEW},
+    "data/groups.py": {"found._kind": NEW},
+    "data/pipeline.py": {
+        "found._begin": NEW, "found._count": NEW, "found._kind": NEW, "found._spec": NEW,
+        "found._token": NEW, "found._waiting": NEW, "self._spec": CACHE, "self._waiting": INPUT,
+    },
+    "data/source.py": {
+        "_threads.apart": LOG, "_threads.apart.noted": LOG, "local.journal": LOG, "local.log": LOG,
+        "self._entries": INPUT, "self.noted": LOG, "self.taken": INPUT,
+    },
+    "flow.py": {"local.scope": COMPARED, "self._before": COMPARED},
+    "function.py": dict.fromkeys([
+        "calls.turn", "leaves.copied", "log.reason", "made._attribute", "made._budget",
+        "made._known", "made._plain", "made._training", "method.__self__", "self._attribute",
+        "self._budget.reason", "self._known", "self._plain", "self._repeated_call",
+        "self._trained",
+    ], LOG),
+    "gradient_tape.py": {
+        **dict.fromkeys([
+            "local.log", "log.busy", "log.eager", "recalled.recording", "self._tape",
+            "self._watched", "tape.recalled", "tape.unconnected",
+        ], LOG), "_warned": MEASURE,
+    },
+    "kernel.py": dict.fromkeys([
+        "self._call", "self._gradients", "self._jacobians", "self._most", "self._rule",
+        "self._runs", "self._watched",
+    ], CACHE),
+    "kernel_grad.py": {"self._jitted": CACHE, "self._recent": CACHE},
+    "kernel_pickled.py": {
+        "_known": CACHE, "kernel._key": CACHE, "kernel._rule": CACHE, "linecache.cache": MEASURE,
+    },
+    "pickled.py": dict.fromkeys([
+        "function.__qualname__", "made.__doc__", "made.__kwdefaults__", "made.__module__",
+        "made.__qualname__",
+    ], NEW),
+    "placement.py": {"_before.stack": LOG},
+    "signature.py": dict.fromkeys([
+        "self._all_positional", "self._defaults", "self._known", "self._positional", "self.kept",
+        "self.signature",
+    ], NEW),
+    "tracebacks.py": {
+        "_state": COMPARED, **dict.fromkeys([
+            "error.__traceback__", "one.tb_next", "function.__code__", "one.__suppress_context__",
+        ], MEASURE),
+    },
+    "train/checkpoint.py": {"self._save_counter": CACHE},
+    "train/manager.py": {
+        "self._last_step": FILES, "self._latest": COMPARED, "self._preserved": FILES,
+        "self._times": COMPARED,
+    },
+    "train/restoring.py": {"self.left": FILES},
+}  # fmt: skip
+MUTATORS = {
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "move_to_end", "pop",
+    "popitem", "popleft", "remove", "reverse", "setdefault", "sort", "update",
+}  # fmt: skip
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _targets(node):
+    if isinstance(node, ast.Assign):
+        left = [*node.targets]
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+        left = [node.target]
+    elif isinstance(node, ast.Delete):
+        left = [*node.targets]
+    elif isinstance(node, ast.For | ast.comprehension):
+        left = [node.target]
+    elif isinstance(node, ast.withitem):
+        left = [node.optional_vars]
+    elif isinstance(node, ast.NamedExpr):
+        left = [node.target]
+    else:
+        return
+    while left:
+        target = left.pop()
+        if isinstance(target, ast.Tuple | ast.List):
+            left += target.elts
+        elif isinstance(target, ast.Starred):
+            left.append(target.value)
+        elif target is not None:
+            yield target
+
+
+def _state_of(tree):
+    """Attributes and module globals that a module sets or changes outside of `__init__`."""
+    names = {
+        node.id for statement in tree.body if not isinstance(statement, (*FUNCTIONS, ast.ClassDef))
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }  # fmt: skip
+    found = set()
+
+    def holder(node):
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        return node
+
+    def visit(node, inside):
+        if isinstance(node, FUNCTIONS):
+            inside = node.name
+        if inside not in ("", "__init__"):
+            if isinstance(node, ast.Global):
+                found.update(node.names)
+            held = [(x, holder(x)) for x in _targets(node)]
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if node.func.attr in MUTATORS:
+                    held.append((None, holder(node.func.value)))
+            for x, of in held:
+                if isinstance(of, ast.Attribute) or (
+                    isinstance(of, ast.Name) and of is not x and of.id in names
+                ):
+                    found.add(ast.unparse(of))
+        for child in ast.iter_child_nodes(node):
+            visit(child, inside)
+
+    visit(tree, "")
+    return found
+
+
+def _is_observed(path):
+    """Whether what a module's code reads is observed, as a program's is."""
+    return str(path).startswith(_LIKE_A_PROGRAM)
+
+
+@pytest.mark.numtape_only("reads the source")
+def test_all_state_is_classified():
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name.startswith(("core/", "kernels/", "profiling/")) or _is_observed(path):
+            continue
+        state = _state_of(ast.parse(path.read_text("utf-8")))
+        if state:
+            found[name] = state
+    missing = {name: state - set(STATE.get(name, ())) for name, state in found.items()}
+    assert not {name: state for name, state in missing.items() if state}, (
+        "say in STATE why a recorded function cannot miss that these change"
+    )
+    gone = {name: set(state) - found.get(name, set()) for name, state in STATE.items()}
+    assert not {name: state for name, state in gone.items() if state}
+
+
+def test_the_walk_sees_state():
+    source = """
+known, table = [], {}
+class A:
+    def __init__(self):
+        self.a = 1
+    def f(self):
+        global total
+        self.b, (self.c, *self.d) = 1, (2, 3)
+        self.e[0] += 1
+        self.g.append(1)
+        for self.h in table:
+            known.append(1)
+        table[1] = 2
+        local = []
+        local.append(1)
+        with open(1) as self.i:
+            del self.j
+"""
+    expected = "total self.b self.c self.d self.e self.g self.h known table self.i self.j"
+    assert _state_of(ast.parse(source)) == set(expected.split())
+
+
+# Reading state in a function, and changing it outside.
+
+
+def _manager(folder):
+    v = tf.Variable(1.0)
+    return tf.train.CheckpointManager(tf.train.Checkpoint(v=v), str(folder), 2), v
+
+
+def _latest(folder):
+    manager, _ = _manager(folder)
+    return lambda x: (manager.latest_checkpoint or "/none")[-6:], lambda k: manager.save()
+
+
+def _checkpoints(folder):
+    manager, _ = _manager(folder)
+    return lambda x: [name[-6:] for name in manager.checkpoints], lambda k: manager.save()
+
+
+def _saves(folder):
+    manager, v = _manager(folder)
+
+    def f(x):
+        v.assign_add(x)
+        manager.save()
+        return x * len(os.listdir(folder))
+
+    return f, lambda k: None
+
+
+def _latest_of_folder(folder):
+    manager, _ = _manager(folder)
+    return lambda x: (tf.train.latest_checkpoint(str(folder)) or "/none")[-6:], (
+        lambda k: manager.save()
+    )
+
+
+def _reads(folder):
+    v = tf.Variable(1.0)
+    checkpoint = tf.train.Checkpoint(v=v)
+    path = checkpoint.write(str(folder / "a"))
+
+    def f(x):
+        checkpoint.read(path)
+        return v.assign_add(x) + 0
+
+    return f, lambda k: v.assign(9.0)
+
+
+def _switch(read, write):
+    def case(folder):
+        write(True)
+        return lambda x: x * (1.0 + read()), lambda k: write(bool(k % 2))
+
+    return case
+
+
+def _sets_switch(folder):
+    def f(x):
+        tf.config.set_soft_device_placement(False)
+        return x * (1.0 + tf.config.get_soft_device_placement())
+
+    return f, lambda k: tf.config.set_soft_device_placement(True)
+
+
+def _name_scope(folder):
+    def f(x):
+        with tf.name_scope("inner") as scope:
+            return scope
+
+    return f, lambda k: None
+
+
+def _generator(folder):
+    tf.random.set_global_generator(tf.random.Generator.from_seed(7))
+    return lambda x: x + tf.random.get_global_generator().uniform([]), (
+        lambda k: tf.random.set_global_generator(tf.random.Generator.from_seed(k // 2))
+    )
+
+
+def _sets_generator(folder):
+    def f(x):
+        tf.random.set_global_generator(tf.random.Generator.from_seed(3))
+        return tf.random.get_global_generator().uniform([]) * x
+
+    return f, lambda k: None
+
+
+def _reset_generator(folder):
+    generator = tf.random.Generator.from_seed(2)
+    return lambda x: x * generator.uniform([]), lambda k: generator.reset_from_seed(k // 2)
+
+
+def _seed(folder):
+    return lambda x: x * tf.random.uniform([]), lambda k: tf.random.set_seed(k // 2)
+
+
+def _seed_generator(folder):
+    layer = tf.keras.layers.Dropout(0.5, seed=1)
+    return lambda x: layer(x * tf.ones(8), training=True), lambda k: setattr(
+        layer, "rate", [0.1, 0.9][k % 2]
+    )
+
+
+def _trainable(folder):
+    layer = tf.keras.layers.Dense(2)
+    layer.build((None, 3))
+    return lambda x: x * len(layer.trainable_variables), lambda k: setattr(
+        layer, "trainable", bool(k % 2)
+    )
+
+
+def _moments(folder):
+    layer = tf.keras.layers.BatchNormalization()
+    layer.build((None, 1))
+    data = tf.constant([[1.0], [3.0], [8.0]])
+    return lambda x: layer(x * data, training=True), lambda k: setattr(
+        layer, "trainable", bool(k % 2)
+    )
+
+
+def _optimizer(name, value):
+    def case(folder):
+        optimizer, v = tf.keras.optimizers.SGD(0.1, momentum=0.5, clipnorm=5.0), tf.Variable(1.0)
+
+        def f(x):
+            optimizer.apply_gradients([(9.0 * x, v)])
+            return v + 0
+
+        return f, lambda k: setattr(optimizer, name, value(k))
+
+    return case
+
+
+def _schedule(folder):
+    schedule = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
+    return lambda x: schedule(x), lambda k: setattr(schedule, "decay_rate", 0.1 * k + 0.1)
+
+
+def _iterations(folder):
+    optimizer, v = tf.keras.optimizers.Adam(0.1), tf.Variable(1.0)
+
+    def f(x):
+        optimizer.apply_gradients([(x, v)])
+        return optimizer.iterations + 0
+
+    return f, lambda k: optimizer.iterations.assign(7 * k)
+
+
+def _metric(folder):
+    metric = tf.keras.metrics.Mean()
+
+    def f(x):
+        metric.update_state(x)
+        return metric.result()
+
+    return f, lambda k: metric.reset_state() if k % 2 else None
+
+
+def _compiled(folder):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.build((None, 2))
+    model.compile("sgd", "mse")
+    return lambda x: x * model.optimizer.learning_rate, lambda k: model.compile(
+        tf.keras.optimizers.SGD(0.1 * k), "mse"
+    )
+
+
+def _callback(folder):
+    stopping = tf.keras.callbacks.EarlyStopping(patience=1)
+    return lambda x: x * stopping.patience, lambda k: setattr(stopping, "patience", k)
+
+
+def _tracked(folder):
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(2.0))
+    return lambda x: checkpoint.v * x, lambda k: setattr(checkpoint, "v", tf.Variable(float(k)))
+
+
+def _module(folder):
+    module = tf.Module()
+    module.scale = 1.0
+    return lambda x: module.scale * x, lambda k: setattr(module, "scale", float(k))
+
+
+def _paths(folder):
+    inner = tf.function(lambda x: 2.0 * x)
+    return lambda x: x * len(inner.paths()), lambda k: inner(tf.ones(k + 2))
+
+
+def _options(folder):
+    options = tf.data.Options()
+    return lambda x: str(options.deterministic), lambda k: setattr(
+        options, "deterministic", bool(k % 2)
+    )
+
+
+def _initializer(folder):
+    initializer = tf.keras.initializers.GlorotUniform(seed=3)
+    return lambda x: x * initializer([2, 2]), lambda k: setattr(initializer, "seed", k)
+
+
+def _loss(folder):
+    loss = tf.keras.losses.Huber()
+    return lambda x: loss([9.0 * x, x], [x, x]), lambda k: setattr(
+        loss, "reduction", ["sum", "none"][k % 2]
+    )
+
+
+def _names(folder):
+    def f(x):
+        tf.keras.backend.clear_session()
+        return tf.keras.layers.ReLU().name
+
+    return f, lambda k: tf.keras.layers.ReLU()
+
+
+# Settings of NumPy and Python.
+
+OUTSIDE = np.array([1.0, 0.23456789])
+
+
+def _print_options(read):
+    def case(folder):
+        return lambda x: read(x), lambda k: np.set_printoptions(precision=k + 1)
+
+    return case
+
+
+def _sets_print_options(folder):
+    def f(x):
+        np.set_printoptions(precision=3)
+        return x
+
+    return f, lambda k: np.set_printoptions(precision=8)
+
+
+def _divides(divide):
+    def case(folder):
+        def f(x):
+            try:
+                divide(OUTSIDE)
+            except FloatingPointError:
+                return x + 1
+            return x
+
+        return f, lambda k: np.seterr(divide=["raise", "ignore"][k % 2])
+
+    return case
+
+
+def _sets_errors(folder):
+    def f(x):
+        np.seterr(divide="raise")
+        return x
+
+    return f, lambda k: np.seterr(divide="ignore")
+
+
+def _with_errors(folder):
+    def f(x):
+        with np.errstate(divide="raise"):
+            return _divides(lambda a: 1 / (a - a))(None)[0](x)
+
+    return f, lambda k: None
+
+
+def _warns(folder):
+    def f(x):
+        try:
+            warnings.warn("a warning", UserWarning, stacklevel=1)
+        except UserWarning:
+            return x + 1
+        return x
+
+    return f, lambda k: warnings.simplefilter(["error", "ignore"][k % 2], UserWarning)
+
+
+def _catches(folder):
+    def f(x):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warnings.warn("a warning", UserWarning, stacklevel=1)
+        return x + len(caught)
+
+    return f, lambda k: None
+
+
+def _sets_filters(folder):
+    def f(x):
+        warnings.simplefilter("error", UserWarning)
+        return x
+
+    return f, lambda k: warnings.simplefilter("ignore", UserWarning)
+
+
+def _filters(folder):
+    kinds = [UserWarning, BytesWarning, DeprecationWarning, ImportWarning, FutureWarning, Warning]
+    return lambda x: x + len(warnings.filters), lambda k: warnings.simplefilter("ignore", kinds[k])
+
+
+CASES = {
+    "latest checkpoint": _latest, "checkpoints": _checkpoints, "saving": _saves,
+    "latest checkpoint of a folder": _latest_of_folder, "reading a checkpoint": _reads,
+    "functions run eagerly": _switch(
+        lambda: tf.config.functions_run_eagerly(), tf.config.run_functions_eagerly
+    ),
+    "soft placement": _switch(
+        lambda: tf.config.get_soft_device_placement(), tf.config.set_soft_device_placement
+    ),
+    "traceback filtering": _switch(
+        lambda: tf.debugging.is_traceback_filtering_enabled(),
+        lambda on: (tf.debugging.enable_traceback_filtering if on
+                    else tf.debugging.disable_traceback_filtering)(),
+    ),
+    "tensor float": _switch(
+        lambda: tf.config.experimental.tensor_float_32_execution_enabled(),
+        lambda on: tf.config.experimental.enable_tensor_float_32_execution(on),
+    ),
+    "setting a switch": _sets_switch, "name scope": _name_scope, "global generator": _generator,
+    "setting the generator": _sets_generator, "generator": _reset_generator, "seed": _seed,
+    "dropout": _seed_generator, "trainable": _trainable, "moments": _moments,
+    "learning rate": _optimizer("learning_rate", lambda k: 0.1 * k),
+    "clipnorm": _optimizer("clipnorm", lambda k: 0.1 * k + 0.1),
+    "momentum": _optimizer("momentum", lambda k: 0.1 * k),
+    "schedule": _schedule, "iterations": _iterations, "metric": _metric, "compile": _compiled,
+    "callback": _callback, "checkpoint attribute": _tracked, "module": _module, "paths": _paths,
+    "options": _options, "initializer": _initializer, "loss": _loss, "layer names": _names,
+    "repr of a tensor": _print_options(lambda x: repr(x * OUTSIDE[1] * tf.ones(3))),
+    "str of a tensor": _print_options(lambda x: str(x * OUTSIDE[1] * tf.ones(3))),
+    "format of a tensor": _print_options(lambda x: f"{x * OUTSIDE[1] * tf.ones(3)}"),
+    "repr of a variable": _print_options(lambda x: repr(VARIABLE)),
+    "str of an array": _print_options(lambda x: str(OUTSIDE)),
+    "print options": _print_options(lambda x: x * np.get_printoptions()["precision"]),
+    "setting print options": _sets_print_options,
+    "errors of an operator": _divides(lambda a: 1 / (a - a)),
+    "errors of a number": _divides(lambda a: a[0] / (a[0] - a[0])),
+    "errors of a function": _divides(lambda a: np.divide(a, a - a)),
+    "errors in place": _divides(lambda a: np.reciprocal(a - a)),
+    "setting errors": _sets_errors, "errstate": _with_errors, "warning": _warns,
+    "catching warnings": _catches, "setting filters": _sets_filters, "filters": _filters,
+}  # fmt: skip
+VARIABLE = tf.Variable([0.123456789, 2.0])
+
+
+def _state():
+    """Python's and NumPy's settings, which the function may have set."""
+    return np.geterr(), np.get_printoptions()["precision"], warnings.filters[0][:3]
+
+
+@pytest.fixture
+def settings():
+    """All as it was, when the test has ended."""
+    errors, options = np.geterr(), np.get_printoptions()
+    with warnings.catch_warnings():
+        yield
+    np.seterr(**errors)
+    np.set_printoptions(**options)
+    tf.config.run_functions_eagerly(False)
+    tf.config.set_soft_device_placement(True)
+    tf.config.experimental.enable_tensor_float_32_execution(True)
+    tf.debugging.enable_traceback_filtering()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_recorded_functions_see_state_change(name, settings, tmp_path):
+    errors, options = np.geterr(), np.get_printoptions()
+    rows = []
+    for k, wrap in enumerate((lambda f: f, tf.function)):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        np.seterr(**errors)
+        np.set_printoptions(**options)
+        row = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tf.random.set_seed(0)
+            tf.keras.backend.clear_session()
+            f, change = CASES[name](folder)
+            f = wrap(f)
+            for call in range(6):
+                with tf.name_scope(f"outer{call // 2}"):
+                    found = f(tf.constant(1.0))
+                row += [tf.nest.map_structure(_plain, found), _state()]
+                change(call)
+        rows.append(row)
+    np.testing.assert_equal(rows[1], rows[0])
+
+
+def _plain(x):
+    return x if isinstance(x, str) else np.asarray(x).astype(float).tolist()
