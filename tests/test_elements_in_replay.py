@@ -1,6 +1,7 @@
 """Elements of datasets in recorded functions: a function and its recording see the same ones."""
 
 import gc
+import threading
 import warnings
 from collections import namedtuple
 
@@ -327,6 +328,42 @@ def test_interrupted_call_leaves_the_element_or_takes_it():
     assert len(set(map(tuple, found.values()))) == 1
 
 
+def test_reading_begins_as_in_python():
+    """A loop that was begun moves a shuffled dataset on, though it reads nothing, or raises."""
+    def make(wrap):
+        data = Dataset.range(8).shuffle(8, seed=1)
+        numbers = iter(range(99))
+
+        def f(x):
+            iter(data)
+            if x % 4 == 3:
+                raise ValueError("three")
+            return [x + q for q in data.take(2)]
+
+        return wrap(f), lambda: (tf.constant(next(numbers), tf.int64),)
+
+    _compared(make)
+
+
+def test_threads_share_an_iterator():
+    """Each element goes to one call."""
+    iterator, f = iter(Dataset.range(400)), tf.function(lambda it: next(it) * 2)
+    for _ in range(3):
+        f(iterator)
+    found = [[], [], []]
+
+    def work(mine):
+        for _ in range(100):
+            mine.append(int(f(iterator)) // 2)
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(x for mine in found for x in mine) == list(range(3, 303))
+
+
 def test_nested_functions():
     def make(wrap):
         iterator = iter(Dataset.range(9))
@@ -423,7 +460,8 @@ def _program(seed):
                     x = x + tf.reduce_sum(next(iter(data), tf.constant(1, tf.int64)))
                 elif x % 2 == 0:
                     x = x + tf.reduce_sum(next(its[0]))
-                    v.assign_add(x)
+            if x % 3 == 0:  # behind all that raises
+                v.assign_add(x)
             return x, v + 0
 
         return wrap(body), lambda: (tf.constant(int(random.integers(9)), tf.int64),)

@@ -44,7 +44,7 @@ STATE = {
     },
     "data/source.py": {
         "_threads.apart": LOG, "_threads.apart.noted": LOG, "local.journal": LOG, "local.log": LOG,
-        "self._entries": INPUT, "self.noted": LOG, "self.taken": INPUT,
+        "self._entries": INPUT, "self._pulled": INPUT, "self.noted": LOG, "self.taken": INPUT,
     },
     "flow.py": {"local.scope": COMPARED, "self._before": COMPARED},
     "function.py": dict.fromkeys([

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NamedTuple
 
 import optree
@@ -94,6 +95,7 @@ class Source:
 
     def __init__(self, elements: Iterable[Any]) -> None:
         self._elements = iter(elements)
+        self._pulled: list[Any] = []  # an element that no entry has yet: an interrupt came
         self._entries: list[Entry] = []  # read ahead, and not taken
         self._lock = threading.RLock()
         self.taken = 0
@@ -108,7 +110,7 @@ class Source:
             if entry.error is not None:
                 raise entry.error
             return entry.element
-        element = next(self._elements)
+        element = self._pulled.pop() if self._pulled else next(self._elements)
         self.taken += 1
         return element
 
@@ -119,7 +121,11 @@ class Source:
                 entry = self._read()
                 if entry is _END:
                     return _END
-                self._entries.append(entry)
+                nothing, entries = list[Any](), [*self._entries, entry]
+                # whole: nothing runs in between, see core.values.interning
+                self._pulled = nothing
+                self._entries = entries
+                # done
             return self._entries[number]
 
     def after(self, number: int) -> dict[str, Any]:
@@ -138,13 +144,15 @@ class Source:
         try:
             local.journal, _threads.apart.noted = journal, False
             with apart():
-                element = next(self._elements)
+                if not self._pulled:
+                    self._pulled.extend(islice(self._elements, 1))  # one call of C
+                if not self._pulled:
+                    return _END
+                element = self._pulled[0]
                 flat = leaves(element)
                 if not all(isinstance(x, LEAVES) for x in flat):
                     return Entry(element, (), [], "elements of a dataset are datasets")
                 found = [_value(x) for x in flat]
-        except StopIteration:
-            return _END
         except Exception as error:
             return Entry(None, (), [], f"a dataset raises a {type(error).__name__}", error)
         finally:

@@ -53,11 +53,11 @@ class Begun(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """An element that a call read.
+    """An element that a call read, or a reader that it began.
 
     Attributes:
       source: The reader, or how it began.
-      number: Which of the elements that the reader gave in this call.
+      number: Which of the elements that the reader gave in this call; -1 if it began only.
       kind: That of its entry.
       rows: Where its tensors are.
     """

@@ -183,6 +183,8 @@ class Recording:
         found: list[Tensor] = []
         for source, number, kind, _ in self.feeds:
             reader = draws.reader(*source) if type(source) is Begun else source
+            if number < 0:
+                continue
             entry = reader.ahead(number)
             if entry.refused or entry.kind != kind:
                 return None

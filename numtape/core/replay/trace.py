@@ -279,7 +279,8 @@ class Trace(Log):
         number = self.begun.get(id(dataset), (dataset, 0))[1]
         self.begun[id(dataset)] = dataset, number + 1
         made = self.draws.reader(dataset, number)
-        self.begins[id(made)] = Begun(dataset, number)
+        self.begins[id(made)] = begun = Begun(dataset, number)
+        self.feeds.append(Feed(begun, -1, (), ()))
         return made
 
     def element(self, reader: Reader) -> list[Tensor] | None:
@@ -313,6 +314,7 @@ class Trace(Log):
         """What was read is read, as Python reads it: the call raises."""
         for reader, number, _ in self.taken.values():
             reader.move(number)
+        self.draws.give_back(self.feeds)
 
     def every(
         self, x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor],
