@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..values.tensor import Tensor
-from .observe.frames import unsupported
 from .elements import Begun
+from .observe.frames import unsupported
 from .observe.guards import Guards
 from .observe.reads import CODE, KIND, METHOD, MISSING, Read
 from .observe.touched import Touched
