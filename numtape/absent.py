@@ -134,7 +134,7 @@ INSTEAD = {
     "keras.callbacks.ProgbarLogger": "`fit`, `evaluate` and `predict` show progress by themselves",
     "keras.callbacks.RemoteMonitor": "send the logs in a `tf.keras.callbacks.LambdaCallback`",
     "keras.callbacks.*": "write it as a `tf.keras.callbacks.Callback`",
-    "keras.config*": "`tf.keras.backend` has floatx and epsilon; others are arguments",
+    "keras.config.*": "numtape has no such global setting: arguments of layers and models say it",
     "keras.datasets*": "`tf.datasets.load_digits` has some digits; read other data with NumPy",
     "keras.distribution*": _TPU,
     "keras.dtype_policies*": "dtypes are given where variables are made",
