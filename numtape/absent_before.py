@@ -27,6 +27,7 @@ _SCHEDULES = "use `tf.keras.optimizers.schedules`"
 _RNN = "use `tf.keras.layers.RNN`, or a loop of Python"
 
 BEFORE = {
+    "keras.config.*": "numtape has no such global setting: arguments of layers and models say it",
     # Modules.
     "app*": "call `main()` in plain Python, and read arguments with `argparse`",
     "contrib*": "TensorFlow took it out in version 2: use `tf.keras`, or a package of its own",
