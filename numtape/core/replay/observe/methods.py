@@ -18,6 +18,7 @@ from . import reads
 from .arrays import of_numpy, written
 from .examined import (
     LOCKS,
+    computes,
     contains,
     examine,
     examine_all,
@@ -198,6 +199,9 @@ def _get_entry(
 ) -> None:
     observer = follower.observer
     if observer.is_own(holder):
+        return
+    if computes(key):  # guards do not call functions of Python
+        observer.entries(holder, False, frame)
         return
     label = f"{observer.name_of(holder)}[{key!r}]" if is_constant(key) else "an item"
     found = dict.get(holder, key, MISSING)
