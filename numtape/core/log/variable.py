@@ -517,6 +517,9 @@ _get_value: Any = vars(Variable)["_value"].__get__
 _set_read: Any = vars(Variable)["_read"].__set__
 
 
+_TENSORS = frozenset([Tensor])
+
+
 def assign_all(variables: Sequence[Variable], values: Sequence[Any]) -> None:
     """Assign all variables at once, or, if anything goes wrong or interrupts, none.
 
@@ -529,10 +532,11 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Any]) -> None:
       TypeError, ValueError: If a value does not become a tensor.
     """
     # All that is assigned is a tensor: evaluating pending assigns takes that for granted.
-    values = [
-        value if type(value) is Tensor else variable._operand(value)
-        for variable, value in zip(variables, values, strict=True)
-    ]
+    if not _TENSORS.issuperset(map(type, values)):
+        values = [
+            value if type(value) is Tensor else variable._operand(value)
+            for variable, value in zip(variables, values, strict=True)
+        ]
     for variable, value in zip(variables, values, strict=True):
         if value._spec is not variable._spec:
             raise InvalidArgumentError(
