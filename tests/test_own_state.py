@@ -66,6 +66,7 @@ STATE = {
     "kernel_grad.py": {"self._jitted": CACHE, "self._recent": CACHE},
     "kernel_pickled.py": {
         "_known": CACHE, "kernel._key": CACHE, "kernel._rule": CACHE, "linecache.cache": MEASURE,
+        "function.__code__": CACHE, "function.__qualname__": CACHE, "kernel._sources": CACHE,
     },
     "pickled.py": dict.fromkeys([
         "function.__qualname__", "made.__doc__", "made.__kwdefaults__", "made.__module__",

@@ -84,6 +84,8 @@ def set_epsilon(value: float) -> None:
 
     Example:
       >>> tf.keras.config.set_epsilon(1e-7)
+      >>> tf.keras.config.epsilon()
+      1e-07
     """
     _unchanged("epsilon", value, _EPSILON, "the argument `epsilon` of layers and optimizers")
 
@@ -99,6 +101,8 @@ def set_floatx(value: str) -> None:
 
     Example:
       >>> tf.keras.config.set_floatx("float32")
+      >>> tf.keras.config.floatx()
+      'float32'
     """
     _unchanged("floatx", value, floatx(), "the argument `dtype` of layers, metrics and losses")
 
@@ -114,6 +118,8 @@ def set_image_data_format(data_format: str) -> None:
 
     Example:
       >>> tf.keras.config.set_image_data_format("channels_last")
+      >>> tf.keras.config.image_data_format()
+      'channels_last'
     """
     _unchanged(
         "image_data_format", data_format, image_data_format(),
