@@ -92,7 +92,7 @@ def traced(
             try:
                 result = run(stand_ins, leaves)
             except Exception:
-                if not observer.repeated:
+                if not observer.repeated and not trace.refused:
                     raise
         if trace.refused or observer.repeated:
             raise NotReplayable(trace.refused or observer.repeated)

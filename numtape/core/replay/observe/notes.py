@@ -18,7 +18,7 @@ from . import reads
 from .frames import NOTHING, Follower
 from .known import has_finalizer, made_by_python
 from .reads import MISSING, Read, answer, bits_of, form_of, is_a, written_to
-from .steps import known_steps, names_in
+from .steps import has_handler, known_steps, names_in
 from .touched import ANY, Set, conflict, marked
 from .whose import (
     BOUND,
@@ -119,7 +119,8 @@ class Notes:
         """The function runs as Python from now on.
 
         This call as well, from its beginning, with the caller's own objects: nobody would see that
-        it has others if it asks for them later. It goes on if it has done what would be done twice.
+        it has others if it asks for them later. It goes on if it has done what would be done twice,
+        or if an exception could run code of the program's, such as a ``finally``.
         """
         if self.effecting is not None:
             return
@@ -130,9 +131,19 @@ class Notes:
                 self._note(reason)
                 return
             self.reason = reason
-            if self.retry is not None and not self.effects:
+            if self.retry is not None and not self.effects and self._unwinds():
                 self.retry(reason)
         self.stop()
+
+    def _unwinds(self) -> bool:
+        """Whether an exception leaves the call without running more of the program's code."""
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None:
+            follower = frame.f_trace
+            if type(follower) is Follower and follower.observer is self and has_handler(frame):
+                return False
+            frame = frame.f_back
+        return True
 
     def has_done(self) -> None:
         """The call has done something that must not be done twice."""

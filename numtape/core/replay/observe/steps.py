@@ -46,7 +46,7 @@ def steps_of(code: types.CodeType) -> dict[int, Step]:
     place = {x.offset: k for k, x in enumerate(found)}
     depths: dict[int, int] = {}
     ways = [(0, 0)]
-    ways += [(target, depth + 1 + last) for target, depth, last in _handlers(code)]
+    ways += [(x.target, x.depth + 1 + x.last) for x in _handlers(code)]
     while ways:
         offset, depth = ways.pop()
         for x in found[place[offset] :]:
@@ -96,8 +96,57 @@ def _effect(x: dis.Instruction) -> int:
     return found
 
 
-def _handlers(code: types.CodeType) -> Iterator[tuple[int, int, int]]:
-    """The exception handlers: offset, depth of the stack, whether the last offset is pushed.
+class Handler(NamedTuple):
+    """An exception handler.
+
+    Attributes:
+      start, end: The offsets of the instructions that it is for; the last one is not among them.
+      target: Its own offset.
+      depth: The depth of the stack that it begins with.
+      last: Whether the offset of the instruction that raised is pushed as well.
+    """
+
+    start: int
+    end: int
+    target: int
+    depth: int
+    last: int
+
+
+# What handlers do that the compiler adds to generators and comprehensions.
+_CLEANUP = {
+    "PUSH_EXC_INFO", "COPY", "SWAP", "POP_TOP", "POP_EXCEPT", "STORE_FAST", "RERAISE",
+    "STORE_FAST_MAYBE_NULL", "CALL_INTRINSIC_1", "CACHE",
+}  # fmt: skip
+
+
+def has_handler(frame: types.FrameType) -> bool:
+    """Whether an exception at a frame's instruction is caught, or runs code of the program's."""
+    at = frame.f_lasti
+    return any(
+        x.start <= at < x.end and not _only_cleans(frame.f_code, x.target)
+        for x in _handlers(frame.f_code)
+    )
+
+
+@lately
+def _instructions(code: types.CodeType) -> list[dis.Instruction]:
+    return list(dis.get_instructions(code))
+
+
+def _only_cleans(code: types.CodeType, target: int) -> bool:
+    """Whether a handler drops what is on the stack and raises again."""
+    for x in _instructions(code):
+        if x.offset >= target:
+            if x.opname not in _CLEANUP:
+                return False
+            if x.opname == "RERAISE":
+                return True
+    return False
+
+
+def _handlers(code: types.CodeType) -> Iterator[Handler]:
+    """The exception handlers of code.
 
     The table is described in CPython's Objects/exception_handling_notes.txt: numbers in base 64,
     the highest digit first, bit 6 set in all digits but the last.
@@ -109,7 +158,8 @@ def _handlers(code: types.CodeType) -> Iterator[tuple[int, int, int]]:
             numbers.append(number)
             number = 0
     for k in range(0, len(numbers), 4):
-        yield 2 * numbers[k + 2], numbers[k + 3] >> 1, numbers[k + 3] & 1
+        start, size, target, depth = numbers[k : k + 4]
+        yield Handler(2 * start, 2 * (start + size), 2 * target, depth >> 1, depth & 1)
 
 
 @lately
