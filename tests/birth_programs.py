@@ -268,7 +268,7 @@ READS = {
     "v = P if 1 == q else P": "__eq__ t", "v = P if q != 1 else P": "__ne__ __eq__ t",
     "v = P if q < q else P": "__lt__ t", "v = P if q <= 1 else P": "__le__ t",
     "v = P if max(q, q) is q else P": "__gt__ t",
-    "v = hash(q) % 7 if type(q).__hash__ is not object.__hash__ else P": "__hash__ n", "v = float(f'{q}')": "__format__ __str__ k",
+    "v = hash(q) % 7 if type(q).__hash__ not in (object.__hash__, types.GenericAlias.__hash__) else P": "__hash__ n", "v = float(f'{q}')": "__format__ __str__ k",
     "v = float(f'{q!s}')": "__str__ __repr__ k", "v = float(str(q))": "__str__ __repr__ k",
     "v = float(repr(q))": "__repr__ k", "v = float('%s' % q)": "__str__ __repr__ k",
     "v = float(format(q, ''))": "__format__ __str__ k",

@@ -98,7 +98,8 @@ def examine(
             if not _pure(x):
                 observer.refuse(f"{what} calls {name_of(x)}", frame)
         elif is_a(x, FUNCTIONS) or is_a(x, VALUES) or kind is DISPATCHED:
-            pass
+            if made_by_python(kind):
+                observer.class_of(x, frame)
         elif is_a(x, np.ufunc) and x.__class__ is np.ufunc and x.signature is None and _known(x):
             pass
         elif made_by_python(kind) and _read_by_numpy(x):
