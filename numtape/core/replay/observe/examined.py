@@ -98,7 +98,7 @@ def examine(
             if not _pure(x):
                 observer.refuse(f"{what} calls {name_of(x)}", frame)
         elif is_a(x, FUNCTIONS) or is_a(x, VALUES) or kind is DISPATCHED:
-            if made_by_python(kind):
+            if made_by_python(kind) or is_a(x, type):  # a class may be called
                 observer.class_of(x, frame)
         elif is_a(x, np.ufunc) and x.__class__ is np.ufunc and x.signature is None and _known(x):
             pass
