@@ -311,8 +311,10 @@ def wrong(tf, seed, replayed=False):
             if limits is None:
                 break
             finer = float(jets(program, program.points[k], step=H / 16)[-1][order])
-            if not value or abs(finer - value) > 1e-3 * abs(value):  # ours is rounding errors
-                value, limits[order] = 0.0, max(map(abs, right)) * 1e-12 + LEAST
+            if abs(finer - value) > 1e-3 * abs(value):  # differences do not say what it is
+                continue
+            if not value:
+                limits[order] = max(map(abs, right)) * 1e-12 + LEAST
             if not abs(actual - value) <= 2000 * limits[order]:
                 lines.append(f"order {order} at {program.points[k]}: {actual!r}, not {value!r}")
     if not replayed:

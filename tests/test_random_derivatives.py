@@ -7,7 +7,7 @@ from random_derivatives import Program, truth, wrong
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow is wrong in some of these")
 
-EACH, USUAL, ALL = 10, 40, 1000
+EACH, USUAL, ALL = 10, 40, 100
 
 
 @pytest.mark.parametrize("first", [
