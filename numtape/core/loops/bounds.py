@@ -103,11 +103,14 @@ class Bounds:
       body: The function.
       left_out: The ids of ``check`` steps that are proved or hoisted.
       hoisted: By the id of a loop, the checks that are made before it.
+      highest: By the id of a check of a constant index, the highest one that it is made for: it
+        stands for the checks of other constants that follow it.
     """
 
     body: Body
     left_out: set[int] = field(default_factory=set)
     hoisted: dict[int, list[Hoisted]] = field(default_factory=dict)
+    highest: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._count = 0
@@ -143,12 +146,10 @@ class Bounds:
 
     def _is_natural(self, form: Form, scope: _Scope) -> bool:
         """Whether a form is proved not to be negative."""
-        form = self._lowest(form)
-        if self._sign(form):
-            return True
-        facts = [self._lowest(fact) for fact in scope.facts[-16:]]
-        return any(self._sign(_sum(form, fact, -1)) for fact in facts) or any(
-            self._sign(self._lowest(_sum(form, fact, -1))) for fact in scope.facts[-16:]
+        lowest = self._lowest(form)
+        return self._sign(lowest) or any(
+            self._sign(_sum(lowest, fact, -1)) or self._sign(self._lowest(_sum(form, fact, -1)))
+            for fact in scope.facts[-16:]
         )
 
     def _lowest(self, form: Form) -> Form:
@@ -174,6 +175,7 @@ class Bounds:
         ``loop`` is the one that they are the body of, if it makes its checks in every round, and
         ``outer`` the names that have their values before it.
         """
+        self._join_constants(nodes)
         for node in nodes:
             if isinstance(node, Step):
                 self._step(node, scope, loop, outer)
@@ -197,6 +199,26 @@ class Bounds:
             else:
                 assert isinstance(node, Call)
                 scope.forget(node.made(3))
+
+    def _join_constants(self, nodes: list[Node]) -> None:
+        """Make the checks of constant indices into one argument, in a run of steps, at once.
+
+        Each check is a branch, and Numba's analysis of many branches in a row recurses deeply.
+        """
+        checks: dict[str, Step] = {}  # the check that others are joined with, by the length
+        for node in nodes:
+            if not isinstance(node, Step) or node.op == "raise":
+                checks.clear()
+                continue
+            if node.op != "check" or not node.args[0].isdecimal() or (
+                node.args[1] in self._assigned or node.args[1] not in self._lengths
+            ):  # fmt: skip
+                continue
+            check = checks.setdefault(node.args[1], node)
+            if check is not node:
+                self.left_out.add(id(node))
+                highest = max(int(self.highest.get(id(check), check.args[0])), int(node.args[0]))
+                self.highest[id(check)] = str(highest)
 
     def _repeat(self, node: Repeat, scope: _Scope) -> None:
         names = assigned([node])
@@ -314,8 +336,9 @@ class Bounds:
             scope.facts.append(_sum(turned, one, -1) if operator == "<" else turned)
 
     def _check(self, step: Step, scope: _Scope, loop: Count | None, outer: list[str]) -> None:
-        index, length = (self._form(x, scope) for x in step.args)
-        if index is None or length is None:
+        place = self.highest.get(id(step), step.args[0])
+        index, length = self._form(place, scope), self._form(step.args[1], scope)
+        if index is None or length is None or id(step) in self.left_out:
             return
         lowest: Form = {}
         symbol = next(iter(index)) if len(index) == 1 else 0

@@ -23,7 +23,8 @@ class Steps(Text):
         names = [shown(a) for a in step.args]
         if step.op == "check":
             if self.bounds is not None and id(step) not in self.bounds.left_out:
-                self.put(f"if not 0 <= {names[0]} < {names[1]}: return {failed(INDEX, line)}")
+                index = self.bounds.highest.get(id(step), names[0])
+                self.put(f"if not 0 <= {index} < {names[1]}: return {failed(INDEX, line)}")
             return
         if step.op == "raise":
             self.put(f"return {RAISED + (int(step.dtype) << LINES)}")
