@@ -336,8 +336,8 @@ class Bounds:
             scope.facts.append(_sum(turned, one, -1) if operator == "<" else turned)
 
     def _check(self, step: Step, scope: _Scope, loop: Count | None, outer: list[str]) -> None:
-        place = self.highest.get(id(step), step.args[0])
-        index, length = self._form(place, scope), self._form(step.args[1], scope)
+        operand = self.highest.get(id(step), step.args[0])
+        index, length = self._form(operand, scope), self._form(step.args[1], scope)
         if index is None or length is None or id(step) in self.left_out:
             return
         lowest: Form = {}
