@@ -8,6 +8,7 @@ pickled as one, a stand-in that `pickle` finds by a name too, ``f._stand_in``.
 
 from __future__ import annotations
 
+import pickle
 import sys
 import types
 from collections.abc import Callable
@@ -34,6 +35,25 @@ def real_name(function: Any) -> str:
     """The qualified name of a function, without what a stand-in's name ends in."""
     name: str = function.__qualname__
     return name.removesuffix(_ENDING)
+
+
+def refuse_older(x: Any, state: dict[str, Any], key: str) -> None:
+    """Refuse the state of a pickle from before the private names of classes began with ``_nt_``.
+
+    Args:
+      x: The object that gets the state.
+      state: Its attributes.
+      key: The name of one that each object of its class has.
+
+    Raises:
+      pickle.UnpicklingError: If the state has the older name and not this one.
+    """
+    if key not in state and key.removeprefix("_nt") in state:
+        raise pickle.UnpicklingError(
+            f"{type(x).__name__} was pickled by an older version of numtape, whose attributes "
+            f"have other names. Load it there, and save its model or weights: these files are read "
+            f"by all versions."
+        )
 
 
 def at_module_level(function: Any) -> bool:

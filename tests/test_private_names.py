@@ -4,6 +4,7 @@ import ast
 import functools
 import importlib
 import inspect
+import pickle
 import pkgutil
 import sys
 
@@ -207,3 +208,24 @@ def test_metrics(way):
     assert float(metric.result()) == 1.0 and len(metric.variables) == 4
     metric.reset_state()
     assert not np.any(metric.variables[0].numpy())
+
+
+OLDER = {
+    "layer": lambda: tf.keras.layers.Dense(2),
+    "model": lambda: tf.keras.Sequential([tf.keras.layers.Dense(2)]),
+    "loss": tf.keras.losses.Huber,
+    "metric": tf.keras.metrics.Mean,
+    "optimizer": tf.keras.optimizers.Adam,
+}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_a_pickle_with_the_older_names_is_refused_by_name(name):
+    x = OLDER[name]()
+    state = x.__getstate__() if name in ("model", "optimizer") else vars(x)
+    older = {key.removeprefix("_nt"): value for key, value in state.items()}
+    empty = type(x).__new__(type(x))
+    with pytest.raises(pickle.UnpicklingError, match=f"{type(x).__name__} was pickled by"):
+        empty.__setstate__(older)
+    copy = pickle.loads(pickle.dumps(x))
+    assert vars(copy).keys() == vars(x).keys()

@@ -12,6 +12,7 @@ from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable, assign_all, original
 from ..core.values.dtypes import DType
 from ..module import Module
+from ..pickled import refuse_older
 from ..waiting import changed
 from . import constraints, initializers, regularizers
 from .dtypes import keras_dtype
@@ -55,6 +56,10 @@ class LayerState(LayerPath, LayerConfig, Module):
         self._nt_trained, self._nt_fixed = (), ()
         self._nt_inbound_nodes: list[Any] = []
         self._nt_losses = Losses()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        refuse_older(self, state, "_nt_trained")
+        vars(self).update(state)
 
     @property
     def variable_dtype(self) -> str:

@@ -17,6 +17,7 @@ from ..core.values.tensor import Tensor
 from ..errors import OpError
 from ..module import snake_case
 from ..nest import map_structure
+from ..pickled import refuse_older
 from .described import described
 from .dtypes import keras_dtype
 from .located import located
@@ -96,6 +97,10 @@ class Loss:
         self.name = name or snake_case(type(self).__name__)
         self.reduction = reduction
         self._nt_dtype = keras_dtype(dtype or None)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        refuse_older(self, state, "_nt_dtype")
+        vars(self).update(state)
 
     @property
     def dtype(self) -> str:

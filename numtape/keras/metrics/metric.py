@@ -10,6 +10,7 @@ from ...core.log.variable import Variable, assign_all, original
 from ...core.ops.creation import zeros
 from ...core.ops.elementwise import cast
 from ...core.values.tensor import Tensor
+from ...pickled import refuse_older
 from ...waiting import changed
 from .. import initializers
 from ..described import described
@@ -89,6 +90,10 @@ class Metric:
         self.name = name or auto_name(type(self).__name__)
         self._nt_dtype = keras_dtype(dtype or None)
         self._nt_variables: tuple[LayerVariable, ...] = ()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        refuse_older(self, state, "_nt_dtype")
+        vars(self).update(state)
 
     @property
     def dtype(self) -> str:

@@ -13,6 +13,7 @@ from ...core.ops.creation import fill
 from ...core.values.dtypes import float32, int64, shown
 from ...core.values.tensor import Tensor
 from ...module import snake_case
+from ...pickled import refuse_older
 from ...waiting import changed
 from .. import initializers
 from ..dtypes import keras_dtype
@@ -333,6 +334,7 @@ class State(Saved):
         return {key: value for key, value in vars(self).items() if key != "_nt_index"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        refuse_older(self, state, "_nt_trained")
         vars(self).update(state, _nt_apart=True)
         self._nt_number()
 
