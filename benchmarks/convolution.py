@@ -39,8 +39,10 @@ def weights() -> list[Any]:
     found = []
     for shape in shapes:
         size = np.sqrt(2 / np.prod(shape[:-1]))
-        found += [(random.normal(size=shape) * size).astype(np.float32),
-                  np.zeros(shape[-1], np.float32)]  # fmt: skip
+        found += [
+            (random.normal(size=shape) * size).astype(np.float32),
+            np.zeros(shape[-1], np.float32),
+        ]
     return found
 
 

@@ -97,8 +97,9 @@ def failing_guard(quick: bool) -> dict[str, object]:
     failing, holding = _per_call(alternating, quick), _per_call(steady, quick)
     return {
         "values": [max(0.0, a - b) for a, b in zip(failing, holding, strict=True)],
-        "failing": failing, "holding": holding,
-    }  # fmt: skip
+        "failing": failing,
+        "holding": holding,
+    }
 
 
 def _residents(step: Callable[[], object], steps: int, marks: set[int]) -> dict[int, float]:

@@ -16,9 +16,12 @@ from .turns import compare
 
 # What each column is, and the package that it needs.
 LIBRARIES = {
-    "numtape": "numtape", "nt.function": "numtape", "TF eager": "tensorflow",
-    "PyTorch": "torch", "JAX jit": "jax",
-}  # fmt: skip
+    "numtape": "numtape",
+    "nt.function": "numtape",
+    "TF eager": "tensorflow",
+    "PyTorch": "torch",
+    "JAX jit": "jax",
+}
 CASES = {
     "Jacobian, 200 x 200: three layers of tanh(W x)": "layers",
     "Jacobian, 200 x 200: elementwise only": "elementwise",
@@ -120,9 +123,11 @@ def _jax() -> dict[str, Callable[[], Any]]:
     first, second = jax.jit(jax.jacrev(layers)), jax.jit(jax.jacrev(elementwise))
     third, fourth = jax.jit(jax.hessian(rosenbrock)), jax.jit(product)
     return {
-        "layers": lambda: np.asarray(first(x)), "elementwise": lambda: np.asarray(second(x)),
-        "hessian": lambda: np.asarray(third(h)), "product": lambda: np.asarray(fourth(h)),
-    }  # fmt: skip
+        "layers": lambda: np.asarray(first(x)),
+        "elementwise": lambda: np.asarray(second(x)),
+        "hessian": lambda: np.asarray(third(h)),
+        "product": lambda: np.asarray(fourth(h)),
+    }
 
 
 def calls_of(library: str) -> dict[str, Callable[[], Any]]:

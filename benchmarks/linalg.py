@@ -41,13 +41,15 @@ def cases(tf: Any, torch: Any, n: int) -> dict[str, tuple[Any, Any, list[Any]]]:
         ),
         "cholesky": (
             lambda x: tf.reduce_sum(tf.linalg.cholesky(x) ** 2),
-            lambda x: (torch.linalg.cholesky(x) ** 2).sum(), [s],
+            lambda x: (torch.linalg.cholesky(x) ** 2).sum(),
+            [s],
         ),
         "solve": (
             lambda x, y: tf.reduce_sum(tf.linalg.solve(x, y) ** 2),
-            lambda x, y: (torch.linalg.solve(x, y) ** 2).sum(), [a, b],
+            lambda x, y: (torch.linalg.solve(x, y) ** 2).sum(),
+            [a, b],
         ),
-    }  # fmt: skip
+    }
 
 
 def compared(tf: Any, torch: Any, ours: Any, theirs: Any, operands: list[Any]) -> list[float]:

@@ -81,10 +81,17 @@ def peers(result: dict[str, Any]) -> Figure:
             moved = _apart(centres, [4.7 * len(word) + 6 for word in words])
             for word, (_, ratio), was, now in zip(words, chosen, centres, moved, strict=True):
                 axes.annotate(  # over the line, under the dots
-                    word, (ratio, row), (now - was, lift), textcoords="offset points", ha="center",
-                    va="bottom" if lift > 0 else "top", fontsize=8, color="0.25", zorder=1.5,
+                    word,
+                    (ratio, row),
+                    (now - was, lift),
+                    textcoords="offset points",
+                    ha="center",
+                    va="bottom" if lift > 0 else "top",
+                    fontsize=8,
+                    color="0.25",
+                    zorder=1.5,
                     bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-                )  # fmt: skip
+                )
     axes.axvline(1, color="black", linewidth=1, zorder=1)
     axes.set_yticks(range(len(found)), [PEERS[peer][0] for peer in found])
     ticks = [0.5, 1, 2, 5, 10, 20, 50, 100, 200]
@@ -110,17 +117,27 @@ def steps(result: dict[str, Any]) -> Figure:
                 colour = OURS_COLOUR if heading in OWN else PEER_COLOUR
                 axes.plot(times[heading], row, "o", color=colour, markersize=5)
                 axes.annotate(
-                    figure(times[heading], "s"), (times[heading], row), (6, 0), fontsize=8,
-                    textcoords="offset points", va="center", color=colour,
-                )  # fmt: skip
+                    figure(times[heading], "s"),
+                    (times[heading], row),
+                    (6, 0),
+                    fontsize=8,
+                    textcoords="offset points",
+                    va="center",
+                    color=colour,
+                )
         floor = case["roofline"]["floor"]
         low, high = min(times.values(), default=floor), max(times.values(), default=floor)
         if floor > low / 20:  # the floor of some scalar operations is nanoseconds: it says nothing
             axes.axvline(floor, color="black", linewidth=1)
             axes.annotate(
-                "floor", (floor, 1), (0, 2), fontsize=8, ha="center",
-                xycoords=("data", "axes fraction"), textcoords="offset points",
-            )  # fmt: skip
+                "floor",
+                (floor, 1),
+                (0, 2),
+                fontsize=8,
+                ha="center",
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+            )
             low = min(low, floor)
         # Room on the right for the label of the slowest.
         axes.set(xscale="log", xlim=(low / 1.6, high * max(3, (high / low) ** 0.7)))
@@ -146,8 +163,13 @@ def elements(result: dict[str, Any]) -> Figure:
     if floor := result["cases"].get("long_chain", {}).get("roofline"):
         per_element = floor["floor_memory"] / 1e7 * 1e9
         left.axhline(per_element, color="black", linewidth=1)
-        left.annotate("copying its bytes", (sizes[-1], per_element), (0, 4), ha="right",
-                      textcoords="offset points")  # fmt: skip
+        left.annotate(
+            "copying its bytes",
+            (sizes[-1], per_element),
+            (0, 4),
+            ha="right",
+            textcoords="offset points",
+        )
     left.set(xscale="log", xlabel="elements", ylabel="ns an element", ylim=(0, None))
     left.set_title("long chain: value and gradients")
     bare(left)
@@ -175,8 +197,14 @@ def rows(result: dict[str, Any]) -> Figure:
     for stage, colour in (("record", "C0"), ("gradient", "C1"), ("sweep", "C2")):
         heights = [1e9 * p[stage] for p in points]
         axes.plot(lengths, heights, "o-", color=colour)
-        axes.annotate(stage, (lengths[-1], heights[-1]), (8, 0), textcoords="offset points",
-                      va="center", color=colour)  # fmt: skip
+        axes.annotate(
+            stage,
+            (lengths[-1], heights[-1]),
+            (8, 0),
+            textcoords="offset points",
+            va="center",
+            color=colour,
+        )
     axes.set(xscale="log", xlabel="rows", ylabel="ns a row", ylim=(0, None))
     axes.set_title("chain of scalar rows: fixed cost of a step taken off")
     bare(axes)

@@ -194,9 +194,14 @@ def lstm_step(steps: int = 20, batch: int = 32, features: int = 32, hidden: int 
     # Back: a product by what comes in, and two, but for the first step, by what was there before.
     products = 2 * steps * batch * 4 * hidden * (2 * features + 3 * hidden)
     return Program(
-        lstm, lstm_by_hand, [kernel, recurrent, bias], [inputs, start], ("sigmoid",),
-        {"exp": 3 * cells, "tanh": 2 * cells}, products,
-    )  # fmt: skip
+        lstm,
+        lstm_by_hand,
+        [kernel, recurrent, bias],
+        [inputs, start],
+        ("sigmoid",),
+        {"exp": 3 * cells, "tanh": 2 * cells},
+        products,
+    )
 
 
 def convolution_step(

@@ -20,8 +20,11 @@ PARAMETERS, START = [1.1, 0.4, 0.1, 0.4], [10.0, 5.0]
 MATRIX = [[-0.5, 1.0], [-1.0, -0.1]]
 # TensorFlow's eager mode takes seconds a call.
 LIBRARIES = {
-    "numtape": "numtape", "nt.function": "numtape", "PyTorch": "torch", "JAX jit": "jax",
-}  # fmt: skip
+    "numtape": "numtape",
+    "nt.function": "numtape",
+    "PyTorch": "torch",
+    "JAX jit": "jax",
+}
 CASES = {
     "Lotka-Volterra, `stack` and `z[0]`": "stack",
     "Lotka-Volterra, scalars": "scalars",

@@ -41,15 +41,18 @@ def keras_training(library: str, network: str, threads: int) -> Training:
     hidden = {
         "dense": lambda: [layers.Flatten(), layers.Dense(64, "relu"), layers.Dense(64, "relu")],
         "convolutional": lambda: [
-            layers.Conv2D(16, 3, padding="same", activation="relu"), layers.MaxPooling2D(),
-            layers.Conv2D(32, 3, padding="same", activation="relu"), layers.MaxPooling2D(),
+            layers.Conv2D(16, 3, padding="same", activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Conv2D(32, 3, padding="same", activation="relu"),
+            layers.MaxPooling2D(),
             layers.Flatten(),
         ],
-    }[network]()  # fmt: skip
+    }[network]()
     tf.keras.utils.set_random_seed(1998)
     model = tf.keras.Sequential([*inputs, *hidden, layers.Dense(10, "softmax")])
-    model.compile(tf.keras.optimizers.Adam(RATE), "sparse_categorical_crossentropy",
-                  metrics=["accuracy"])  # fmt: skip
+    model.compile(
+        tf.keras.optimizers.Adam(RATE), "sparse_categorical_crossentropy", metrics=["accuracy"]
+    )
     return (
         lambda: model.fit(x, y, batch_size=BATCH, verbose=0),
         lambda: float(model.evaluate(test_x, test_y, verbose=0)[1]),
@@ -67,15 +70,24 @@ def torch_training(network: str, threads: int) -> Training:
     y, test_y = (torch.tensor(a.astype(np.int64)) for a in (y, test_y))
     model = {
         "dense": lambda: nn.Sequential(
-            nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(64, 64),
+            nn.ReLU(),
+            nn.Linear(64, 64),
+            nn.ReLU(),
             nn.Linear(64, 10),
         ),
         "convolutional": lambda: nn.Sequential(
-            nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(128, 10),
+            nn.Conv2d(1, 16, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(128, 10),
         ),
-    }[network]()  # fmt: skip
+    }[network]()
     optimizer = torch.optim.Adam(model.parameters(), RATE)
     loss_of = nn.CrossEntropyLoss()
 
@@ -108,9 +120,10 @@ def _serve(library: str, threads: int, pipe: Any) -> None:
         network, last = asked
         if network not in trainings:
             trainings[network] = (
-                torch_training(network, threads) if library == "PyTorch"
+                torch_training(network, threads)
+                if library == "PyTorch"
                 else keras_training(LIBRARIES[library], network, threads)
-            )  # fmt: skip
+            )
         epoch, accuracy = trainings[network]
         if last:
             pipe.send(accuracy())
@@ -144,11 +157,15 @@ def main() -> None:
         for library, pipe in pipes.items():
             pipe.send((network, True))
             (first, _), *later = times[library]
-            wall, cpu = (1e3 * statistics.median(t[k] for t in later or times[library])
-                         for k in (0, 1))  # fmt: skip
+            wall, cpu = (
+                1e3 * statistics.median(t[k] for t in later or times[library]) for k in (0, 1)
+            )
             total = sum(seconds for seconds, _ in times[library])
-            print(f"| {title} | {library} | {first:.2f} | {wall:.1f} | {cpu:.1f} | {total:.1f} "
-                  f"| {pipe.recv():.1%} |", flush=True)  # fmt: skip
+            print(
+                f"| {title} | {library} | {first:.2f} | {wall:.1f} | {cpu:.1f} | {total:.1f} "
+                f"| {pipe.recv():.1%} |",
+                flush=True,
+            )
     for pipe in pipes.values():
         pipe.send(None)
 

@@ -32,9 +32,12 @@ def _serve(calls_of: Callable[[str], Calls], library: str, pipe: Any) -> None:
 
 
 def compare(
-    text: str, calls_of: Callable[[str], Calls], libraries: dict[str, str], cases: dict[str, str],
+    text: str,
+    calls_of: Callable[[str], Calls],
+    libraries: dict[str, str],
+    cases: dict[str, str],
     count: int,
-) -> None:  # fmt: skip
+) -> None:
     """Measure, and print a table of medians in µs.
 
     Each library has a process of its own, and the libraries take turns, so that a busy moment of

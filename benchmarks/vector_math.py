@@ -80,13 +80,15 @@ ROWS = {
     "sigmoid": Row(scipy.special.expit, "1.0 / (1.0 + exp(-x))", _sigmoid, ((-8, 8),)),
     "softplus": Row(
         lambda x, out: np.logaddexp(0, x, out=out),
-        "max(x, 0) + log1p(exp(-abs(x)))", _softplus, ((-8, 8),),
+        "max(x, 0) + log1p(exp(-abs(x)))",
+        _softplus,
+        ((-8, 8),),
     ),
     "floor": Row(np.floor, "floor(x)", "floor", ((-8, 8),)),
     "ceil": Row(np.ceil, "ceil(x)", "ceil", ((-8, 8),)),
     "round_float": Row(np.rint, "rint(x)", "nint", ((-8, 8),)),
     "floor_mod_float": Row(np.mod, "fmod(x, y)", "fmod", ((-8, 8), (0.5, 4))),
-}  # fmt: skip
+}
 
 
 def _ours(name: str, dtype: str) -> int:
@@ -106,9 +108,31 @@ def _libm(body: str, dtype: str) -> Any:
 
     pointer = importlib.import_module("numtape.kernels.jit").POINTERS[dtype]
     number = getattr(numba.types, dtype)
-    names = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh",
-             "erf", "erfc", "exp", "expm1", "floor", "log", "log1p", "pow", "sin", "sinh", "sqrt",
-             "tan", "tanh")  # fmt: skip
+    names = (
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "ceil",
+        "cos",
+        "cosh",
+        "erf",
+        "erfc",
+        "exp",
+        "expm1",
+        "floor",
+        "log",
+        "log1p",
+        "pow",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+    )
     scope = {name: getattr(math, name) for name in names}
     scope |= {"at": pointer, "number": number, "rint": np.rint, "fmod": np.fmod}
     source = (
@@ -180,8 +204,9 @@ def measure(name: str, dtype: str, repeat: Any, times: int, rounds: int) -> tupl
     columns[0]()
     part = slice(None, None, 4)
     exact_row = name == "floor_mod_float"  # fmod of mpmath is floor_mod
-    worst = error(row if not exact_row else Row(np.mod, "", "fmod"),
-                  [x[part] for x in operands], out[part])  # fmt: skip
+    worst = error(
+        row if not exact_row else Row(np.mod, "", "fmod"), [x[part] for x in operands], out[part]
+    )
     return (*map(statistics.median, samples), worst)
 
 

@@ -65,10 +65,19 @@ class OptimizedLowering(PartLowering):
 
 # Stages that find nothing to do in a kernel.
 _NOT_NEEDED = {
-    "AnnotateTypes", "DumpParforDiagnostics", "FindLiterallyCalls", "InlineClosureLikes",
-    "InlineInlinables", "InlineOverloads", "LiteralPropagationSubPipelinePass", "LiteralUnroll",
-    "MakeFunctionToJitFunction", "NopythonRewrites", "RewriteDynamicRaises", "WithLifting",
-}  # fmt: skip
+    "AnnotateTypes",
+    "DumpParforDiagnostics",
+    "FindLiterallyCalls",
+    "InlineClosureLikes",
+    "InlineInlinables",
+    "InlineOverloads",
+    "LiteralPropagationSubPipelinePass",
+    "LiteralUnroll",
+    "MakeFunctionToJitFunction",
+    "NopythonRewrites",
+    "RewriteDynamicRaises",
+    "WithLifting",
+}
 
 
 class KernelCompiler(CompilerBase):  # type: ignore[misc]

@@ -17,10 +17,15 @@ _PROCESSOR = binding.get_process_triple().partition("-")[0].replace("arm64", "aa
 # What tells a processor that a loop waits: LLVM's intrinsics, and what they take.
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
 _OPTIONS: dict[str, Any] = {
-    "error_model": "numpy", "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
-    "boundscheck": False, "_nrt": False, "pipeline_class": KernelCompiler,
+    "error_model": "numpy",
+    "nogil": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "boundscheck": False,
+    "_nrt": False,
+    "pipeline_class": KernelCompiler,
     "_target": NAME,
-}  # fmt: skip
+}
 
 
 def jit(function: Any) -> Any:
@@ -57,9 +62,19 @@ def pointer_to(dtype: Any) -> Any:
 
 POINTERS = {
     name: pointer_to(getattr(types, name))
-    for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-                 "float32", "float64")
-}  # fmt: skip
+    for name in (
+        "int8",
+        "uint8",
+        "int16",
+        "uint16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float32",
+        "float64",
+    )
+}
 # A bool is one byte that holds 0 or 1; uint8 loads and stores are what NumPy does as well.
 POINTERS["bool"] = POINTERS["uint8"]
 
@@ -78,8 +93,15 @@ def call_kernel(typingctx: Any, function: Any, out: Any, x: Any, y: Any, z: Any,
 
 @intrinsic
 def call_array(
-    typingctx: Any, function: Any, out: Any, x: Any, y: Any, z: Any, parameters: Any,
-    begin: Any, end: Any,
+    typingctx: Any,
+    function: Any,
+    out: Any,
+    x: Any,
+    y: Any,
+    z: Any,
+    parameters: Any,
+    begin: Any,
+    end: Any,
 ) -> Any:
     """Call a whole-array kernel as ``f(out, x, y, z, parameters, begin, end)``, all intp."""
     return types.void(*[types.intp] * 8), _call

@@ -44,8 +44,10 @@ def info() -> None:
     rows = [
         ("numtape", __version__),
         ("Python", f"{platform.python_version()} on {platform.platform()}"),
-        *((name, importlib.metadata.version(name))
-          for name in ("numpy", "numba", "llvmlite", "scipy", "optree")),
+        *(
+            (name, importlib.metadata.version(name))
+            for name in ("numpy", "numba", "llvmlite", "scipy", "optree")
+        ),
         ("processor", cpu),
         ("device", device),
         ("GPU", _gpu()),
@@ -55,7 +57,7 @@ def info() -> None:
         ("gradients", _gradients()),
         ("replays", _replays()),
         ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {most}){usable}"),
-    ]  # fmt: skip
+    ]
     for name, value in rows:
         print(f"{name:<9} {value}")
 

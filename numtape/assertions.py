@@ -64,9 +64,14 @@ def _holds(test: Any) -> bool:
 
 
 def _binary(
-    sign: str, test: Callable[[Any, Any], Tensor], x: Any, y: Any, message: str | None,
-    summarize: int | None, data: Callable[[], list[Any]] | None = None,
-) -> None:  # fmt: skip
+    sign: str,
+    test: Callable[[Any, Any], Tensor],
+    x: Any,
+    y: Any,
+    message: str | None,
+    summarize: int | None,
+    data: Callable[[], list[Any]] | None = None,
+) -> None:
     x = as_tensor(x)
     y = as_tensor(y, x._spec)
     found = test(x, y)
@@ -81,9 +86,12 @@ def _binary(
 
 def _compared(name: str, sign: str, words: str, test: Any) -> Any:
     def check(
-        x: Any, y: Any, message: str | None = None, summarize: int | None = None,
+        x: Any,
+        y: Any,
+        message: str | None = None,
+        summarize: int | None = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         _binary(sign, test, x, y, message, summarize)
 
     check.__name__ = check.__qualname__ = name
@@ -106,28 +114,31 @@ def _compared(name: str, sign: str, words: str, test: Any) -> Any:
 
 
 _EXAMPLES = {
-    "assert_equal": "tf.constant([1, 2]), [1, 2]", "assert_less": "[1, 2], 3",
-    "assert_less_equal": "[1, 2], 2", "assert_greater": "[1, 2], 0",
-    "assert_greater_equal": "[1, 2], 1", "assert_positive": "[1, 2]",
-    "assert_negative": "[-1.0]", "assert_non_negative": "[0, 1]",
+    "assert_equal": "tf.constant([1, 2]), [1, 2]",
+    "assert_less": "[1, 2], 3",
+    "assert_less_equal": "[1, 2], 2",
+    "assert_greater": "[1, 2], 0",
+    "assert_greater_equal": "[1, 2], 1",
+    "assert_positive": "[1, 2]",
+    "assert_negative": "[-1.0]",
+    "assert_non_negative": "[0, 1]",
     "assert_non_positive": "[0, -1]",
-}  # fmt: skip
+}
 
 assert_equal = _compared("assert_equal", "==", "equal to", comparison.equal)
 assert_less = _compared("assert_less", "<", "less than", comparison.less)
-assert_less_equal = _compared(
-    "assert_less_equal", "<=", "at most", comparison.less_equal
-)
+assert_less_equal = _compared("assert_less_equal", "<=", "at most", comparison.less_equal)
 assert_greater = _compared("assert_greater", ">", "greater than", comparison.greater)
-assert_greater_equal = _compared(
-    "assert_greater_equal", ">=", "at least", comparison.greater_equal
-)
+assert_greater_equal = _compared("assert_greater_equal", ">=", "at least", comparison.greater_equal)
 
 
 def assert_none_equal(
-    x: Any, y: Any, summarize: int | None = None, message: str | None = None,
+    x: Any,
+    y: Any,
+    summarize: int | None = None,
+    message: str | None = None,
     name: str | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Raise unless ``x != y`` for all elements.
 
     Args:
@@ -223,9 +234,14 @@ def _refused(condition: Any, data: Any, most: int) -> InvalidArgumentError:
 
 
 def assert_near(
-    x: Any, y: Any, rtol: Any = None, atol: Any = None, message: str | None = None,
-    summarize: int | None = None, name: str | None = None,
-) -> None:  # fmt: skip
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
     """Raise unless ``|x - y| <= atol + rtol * |y|`` for all elements.
 
     Args:
@@ -255,8 +271,14 @@ def assert_near(
     test = comparison.less_equal(abs_(x - y), atol + rtol * abs_(y))
     if not _holds(test):
         raise _refused(
-            as_tensor(False), [
-                prefix(message), f"x and y not equal to tolerance rtol = {rtol!s}, atol = {atol!s}",
-                f"x {_of(x)}", x, f"y {_of(y)}", y,
-            ], 3 if summarize is None else summarize,
-        )  # fmt: skip
+            as_tensor(False),
+            [
+                prefix(message),
+                f"x and y not equal to tolerance rtol = {rtol!s}, atol = {atol!s}",
+                f"x {_of(x)}",
+                x,
+                f"y {_of(y)}",
+                y,
+            ],
+            3 if summarize is None else summarize,
+        )

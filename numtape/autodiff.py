@@ -123,8 +123,9 @@ class ForwardAccumulator:
         if not primal._spec.inexact:
             _warn_here(
                 f"The dtype of the watched primal must be floating (e.g. tf.float32), got "
-                f"{primal.dtype!r}", 5,
-            )  # fmt: skip
+                f"{primal.dtype!r}",
+                5,
+            )
         found = to_tensor(tangent, primal.dtype)
         refuse_shape(primal, found)
         if isinstance(primal, Variable):
@@ -140,9 +141,7 @@ class ForwardAccumulator:
 
     _watch = watch  # its name in TensorFlow
 
-    def jvp(
-        self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE
-    ) -> Any:
+    def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
         """The derivatives of what was computed, in the direction of the tangents.
 
         Args:
@@ -194,5 +193,6 @@ def _refuse_others(x: Any, attribute: str) -> None:
             f"{type(x).__name__!r} object has no attribute {attribute!r}: expected a tensor or a "
             f"variable, got {x!r}."
         )
+
 
 _guard_module(__name__)

@@ -30,7 +30,7 @@ class ConcreteFunction:
 
     def __init__(
         self, of: Function | Method, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._function = of
         if of.input_signature is not None and not args and not kwargs:
             args = of.input_signature
@@ -54,9 +54,7 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, with a `TensorSpec` in the place of each tensor."""
-        return (
-            tuple(map(_as_spec, self._args)), {k: _as_spec(x) for k, x in self._kwargs.items()}
-        )  # fmt: skip
+        return (tuple(map(_as_spec, self._args)), {k: _as_spec(x) for k, x in self._kwargs.items()})
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function.

@@ -18,11 +18,19 @@ from .names import getter as _getter
 from .physical_devices import PhysicalDevice, list_physical_devices
 
 __all__ = [
-    "PhysicalDevice", "device", "experimental", "functions_run_eagerly",
-    "get_soft_device_placement", "list_physical_devices", "override", "run_functions_eagerly",
+    "PhysicalDevice",
+    "device",
+    "experimental",
+    "functions_run_eagerly",
+    "get_soft_device_placement",
+    "list_physical_devices",
+    "override",
+    "run_functions_eagerly",
     "set_record_traceback",
-    "set_soft_device_placement", "simulated", "threads",
-]  # fmt: skip
+    "set_soft_device_placement",
+    "simulated",
+    "threads",
+]
 
 
 def __dir__() -> list[str]:
@@ -154,7 +162,8 @@ def named(name: str | None) -> str | None:
     except DeviceError as error:
         if not _soft:
             raise
-        logging.getLogger("numtape").info("%s is not there; the CPU takes its place: %s", name,
-                                          error)  # fmt: skip
+        logging.getLogger("numtape").info(
+            "%s is not there; the CPU takes its place: %s", name, error
+        )
         return "cpu"
     return "cuda"

@@ -15,11 +15,17 @@ from .physical_devices import (
 )
 
 __all__ = [
-    "enable_nondeterministic_scatter", "enable_op_determinism",
-    "enable_tensor_float_32_execution", "get_memory_growth", "get_memory_info",
-    "list_physical_devices", "nondeterministic_scatter_enabled", "reset_memory_stats",
-    "set_memory_growth", "tensor_float_32_execution_enabled",
-]  # fmt: skip
+    "enable_nondeterministic_scatter",
+    "enable_op_determinism",
+    "enable_tensor_float_32_execution",
+    "get_memory_growth",
+    "get_memory_info",
+    "list_physical_devices",
+    "nondeterministic_scatter_enabled",
+    "reset_memory_stats",
+    "set_memory_growth",
+    "tensor_float_32_execution_enabled",
+]
 
 
 def __dir__() -> list[str]:

@@ -19,9 +19,7 @@ from .core.values.tensor import Tensor
 from .errors import InvalidArgumentError
 
 
-def cond(
-    pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None
-) -> Any:
+def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
     """``true_fn()`` if a boolean scalar is true, else ``false_fn()``. Only one of them is called.
 
     Args:
@@ -62,10 +60,16 @@ def _truth(pred: Any) -> bool:
 
 
 def while_loop(
-    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any,
-    shape_invariants: Any = None, parallel_iterations: int = 10, back_prop: bool = True,
-    swap_memory: bool = False, maximum_iterations: Any = None, name: str | None = None,
-) -> Any:  # fmt: skip
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
     """Call ``body(*loop_vars)`` for new ``loop_vars`` while ``cond(*loop_vars)`` is true.
 
     Args:
@@ -134,10 +138,16 @@ def _axis(elems: Any) -> tuple[list[Tensor], int]:
 
 
 def map_fn(
-    fn: Callable[[Any], Any], elems: Any, dtype: Any = None,
-    parallel_iterations: int | None = None, back_prop: bool = True, swap_memory: bool = False,
-    infer_shape: bool = True, name: str | None = None, fn_output_signature: Any = None,
-) -> Any:  # fmt: skip
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
     """``fn`` of each slice of ``elems`` along the first axis, stacked.
 
     Args:
@@ -195,10 +205,16 @@ def _of_dtype(value: Any, dtype: Any) -> Tensor:
 
 
 def scan(
-    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
-    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
-    infer_shape: bool = True, reverse: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
     """All ``a[k] = fn(a[k - 1], elems[k])``, stacked.
 
     Args:

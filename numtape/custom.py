@@ -65,9 +65,7 @@ class _Custom:
       inner: Gives, for ``f`` or a method made of it, what gives results and gradient function.
     """
 
-    def __init__(
-        self, f: Callable[..., Any], inner: Callable[[Any], Any] = lambda f: f
-    ) -> None:
+    def __init__(self, f: Callable[..., Any], inner: Callable[[Any], Any] = lambda f: f) -> None:
         functools.update_wrapper(self, f)
         self._inner, self._called = inner, inner(f)
 
@@ -125,9 +123,12 @@ def _takes_variables(grad_fn: Any) -> bool:
 
 
 def _gradients(
-    grad_fn: Any, count: int, variables: list[Variable], inputs: list[Tensor],
+    grad_fn: Any,
+    count: int,
+    variables: list[Variable],
+    inputs: list[Tensor],
     upstream: list[Tensor],
-) -> list[Tensor | None]:  # fmt: skip
+) -> list[Tensor | None]:
     """The gradients of arguments and variables, from those of the results."""
     more: list[Any] = []
     if variables:
@@ -200,9 +201,11 @@ def _recomputed(f: Callable[..., Any]) -> Callable[..., Any]:
                     tape.watch(known)
                     again = f(*copies, **kwargs)
                 found, more = tape.gradient(
-                    again, [list(copies), known], output_gradients=list(upstream),
+                    again,
+                    [list(copies), known],
+                    output_gradients=list(upstream),
                     unconnected_gradients=UnconnectedGradients.ZERO,
-                )  # fmt: skip
+                )
             return (found, more) if variables is not None else found
 
         return _Noted(result, grad, noted)
@@ -231,9 +234,7 @@ class _Apart(Log):
         super().__init__()
         self.noted: dict[int, Variable] = {}
 
-    def read(
-        self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None
-    ) -> int:
+    def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
         """Append a read."""
         if variable.trainable:
             self.noted[id(variable)] = variable
@@ -352,10 +353,15 @@ def _no_registry(op_type: str) -> NoReturn:
 
 
 def gradients(
-    ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
-    gate_gradients: bool = False, aggregation_method: Any = None, stop_gradients: Any = None,
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
-) -> None:  # fmt: skip
+) -> None:
     """Not where operations run at once: use a `GradientTape`.
 
     Args:

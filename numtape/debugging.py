@@ -46,14 +46,36 @@ from .names import getter as _getter
 from .tracebacks import guard_module as _guard_module
 
 __all__ = [
-    "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal",
-    "assert_integer", "assert_less", "assert_less_equal", "assert_near", "assert_negative",
-    "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
-    "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in",
-    "assert_same_float_dtype", "assert_scalar", "assert_shapes", "assert_type", "check_numerics",
-    "disable_check_numerics", "disable_traceback_filtering", "enable_check_numerics",
-    "enable_traceback_filtering", "is_numeric_tensor", "is_traceback_filtering_enabled",
-]  # fmt: skip
+    "Assert",
+    "assert_all_finite",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_same_float_dtype",
+    "assert_scalar",
+    "assert_shapes",
+    "assert_type",
+    "check_numerics",
+    "disable_check_numerics",
+    "disable_traceback_filtering",
+    "enable_check_numerics",
+    "enable_traceback_filtering",
+    "is_numeric_tensor",
+    "is_traceback_filtering_enabled",
+]
 
 
 def __dir__() -> list[str]:

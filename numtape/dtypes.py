@@ -32,10 +32,30 @@ from .core.values.dtypes import float64 as double
 from .names import getter as _getter
 
 __all__ = [
-    "DType", "as_dtype", "bfloat16", "bool", "cast", "complex", "complex128", "complex64",
-    "double", "float16", "float32", "float64", "half", "int16", "int32", "int64", "int8",
-    "saturate_cast", "string", "uint16", "uint32", "uint64", "uint8",
-]  # fmt: skip
+    "DType",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "cast",
+    "complex",
+    "complex128",
+    "complex64",
+    "double",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "saturate_cast",
+    "string",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+]
 
 
 def __dir__() -> list[str]:

@@ -136,8 +136,9 @@ class Explained:
             if CODES.kind[log.code[row]] != READ:
                 lines += [
                     f"  r{number[x]} -> r{number[row]};"
-                    for x in dict.fromkeys(operands(log, row)) if x in number
-                ]  # fmt: skip
+                    for x in dict.fromkeys(operands(log, row))
+                    if x in number
+                ]
         return "\n".join([*lines, "}"])
 
     def _repr_html_(self) -> str:

@@ -19,9 +19,11 @@ from .errors import OutOfRangeError
 
 
 def switch_case(
-    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None,
+    branch_index: Any,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
     name: str = "switch_case",
-) -> Any:  # fmt: skip
+) -> Any:
     """What one of several functions returns. Only that one is called.
 
     Args:
@@ -77,9 +79,12 @@ def switch_case(
 
 
 def case(
-    pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False,
-    strict: bool = False, name: str = "case",
-) -> Any:  # fmt: skip
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
     """What the first function returns whose condition is true. Only that one is called.
 
     Args:
@@ -159,10 +164,14 @@ def _folded(fn: Any, elems: Any, initializer: Any, backward: bool) -> Any:
 
 
 def foldl(
-    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
-    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The last ``a = fn(a, elems[k])``, from the first slice to the last.
 
     Args:
@@ -190,10 +199,14 @@ def foldl(
 
 
 def foldr(
-    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
-    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The last ``a = fn(a, elems[k])``, from the last slice to the first.
 
     Args:

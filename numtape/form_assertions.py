@@ -220,9 +220,12 @@ def assert_proper_iterable(values: Any) -> None:
 
 
 def assert_shapes(
-    shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
+    shapes: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
     name: str | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Raise unless tensors have shapes that fit each other.
 
     Args:

@@ -30,32 +30,50 @@ MOST = 2048  # signatures that are remembered: more than a function may have rec
 # For type checkers: what is decorated keeps its parameters and its result.
 @overload
 def function(
-    func: Callable[P, R], input_signature: Sequence[Any] | None = None,
-    autograph: bool = True, jit_compile: bool | None = None, reduce_retracing: bool = False,
-    experimental_implements: Any = None, experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None, experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None, experimental_follow_type_hints: Any = None,
+    func: Callable[P, R],
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None,
+    experimental_follow_type_hints: Any = None,
     freeze: bool = False,
-) -> Recorded[P, R]: ...  # fmt: skip
+) -> Recorded[P, R]: ...
 @overload
 def function(
-    func: None = None, input_signature: Sequence[Any] | None = None,
-    autograph: bool = True, jit_compile: bool | None = None, reduce_retracing: bool = False,
-    experimental_implements: Any = None, experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None, experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None, experimental_follow_type_hints: Any = None,
+    func: None = None,
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None,
+    experimental_follow_type_hints: Any = None,
     freeze: bool = False,
-) -> Callable[[Callable[P, R]], Recorded[P, R]]: ...  # fmt: skip
+) -> Callable[[Callable[P, R]], Recorded[P, R]]: ...
 
 
 def function(
-    func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,
-    autograph: bool = True, jit_compile: bool | None = None, reduce_retracing: bool = False,
-    experimental_implements: Any = None, experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None, experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None, experimental_follow_type_hints: Any = None,
+    func: Callable[..., Any] | None = None,
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None,
+    experimental_follow_type_hints: Any = None,
     freeze: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Record a function when it is called, and replay what was recorded when it is called again.
 
     The first call with arguments of some shapes and dtypes runs as Python; what it computes,
@@ -140,10 +158,13 @@ class Function:
     __slots__ = ("__dict__", "__weakref__", "_repeated_call")
 
     def __init__(
-        self, python_function: Callable[..., Any], input_signature: Sequence[Any] | None = None,
-        jit_compile: bool = False, instance: Callable[[], Any] | None = None,
+        self,
+        python_function: Callable[..., Any],
+        input_signature: Sequence[Any] | None = None,
+        jit_compile: bool = False,
+        instance: Callable[[], Any] | None = None,
         freeze: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         from .core.replay.calls import Budget
         from .core.replay.observe.frames import unsupported
 
@@ -302,14 +323,20 @@ class Function:
         from .core.replay.calls import Calls
 
         return Calls(
-            self._call, functools.partial(_run, weakref.ref(self), values, named), self._budget,
-            self._jit_compile, self._freeze,
-        )  # fmt: skip
+            self._call,
+            functools.partial(_run, weakref.ref(self), values, named),
+            self._budget,
+            self._jit_compile,
+            self._freeze,
+        )
 
     def _run(
-        self, values: list[Any], named: dict[str, Any], tensors: Sequence[Tensor],
+        self,
+        values: list[Any],
+        named: dict[str, Any],
+        tensors: Sequence[Tensor],
         leaves: Sequence[Tensor],
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Call the function with tensors in the places of a call's ``leaves``."""
         args, kwargs, copies = self._put(values, named, tensors, leaves)
         try:
@@ -318,17 +345,24 @@ class Function:
             self._give_back(copies, tensors, leaves)
 
     def _put(
-        self, values: list[Any], named: dict[str, Any], tensors: Sequence[Tensor],
+        self,
+        values: list[Any],
+        named: dict[str, Any],
+        tensors: Sequence[Tensor],
         leaves: Sequence[Tensor],
-    ) -> tuple[Sequence[Any], dict[str, Any], Copies | None]:  # fmt: skip
+    ) -> tuple[Sequence[Any], dict[str, Any], Copies | None]:
         """The arguments with tensors in their places, and the copies of containers, if any."""
         if type(leaves) is not Arguments:  # tensors alone, which no container holds
             return [*map(Copies(tensors).put, values)], named, None
         if tensors is leaves and not leaves.copied:  # as Python, with the caller's own objects
-            args = [leaves[x.number] if type(x) is Place else leaves.args[k]
-                    for k, x in enumerate(values)]  # fmt: skip
-            kwargs = {name: leaves[x.number] if type(x) is Place else leaves.kwargs[name]
-                      for name, x in named.items()}  # fmt: skip
+            args = [
+                leaves[x.number] if type(x) is Place else leaves.args[k]
+                for k, x in enumerate(values)
+            ]
+            kwargs = {
+                name: leaves[x.number] if type(x) is Place else leaves.kwargs[name]
+                for name, x in named.items()
+            }
             return args, kwargs, None
         copies = Copies(tensors)
         args = [copies.put(x) for x in values]
@@ -340,9 +374,7 @@ class Function:
             log.copies(container, leaves.nests[number])
         return args, kwargs, copies
 
-    def _give_back(
-        self, copies: Copies | None, tensors: Sequence[Tensor], leaves: Any
-    ) -> None:
+    def _give_back(self, copies: Copies | None, tensors: Sequence[Tensor], leaves: Any) -> None:
         """Do to the caller's containers what was done to their copies."""
         if copies is not None and copies.give_back(leaves):
             log: Any = local.log
@@ -407,9 +439,11 @@ class Function:
 
     def __deepcopy__(self, memo: Any) -> Function:
         made = Function(
-            copy.deepcopy(self.python_function, memo), self.input_signature, self._jit_compile,
+            copy.deepcopy(self.python_function, memo),
+            self.input_signature,
+            self._jit_compile,
             freeze=self._freeze,
-        )  # fmt: skip
+        )
         made._attribute = self._attribute
         return made
 
@@ -439,9 +473,12 @@ if TYPE_CHECKING:
 
 
 def _run(
-    function: Callable[[], Function | None], values: list[Any], named: dict[str, Any],
-    tensors: Sequence[Tensor], leaves: Sequence[Tensor],
-) -> Any:  # fmt: skip
+    function: Callable[[], Function | None],
+    values: list[Any],
+    named: dict[str, Any],
+    tensors: Sequence[Tensor],
+    leaves: Sequence[Tensor],
+) -> Any:
     """Run a function that its calls refer to weakly: it is freed when the program drops it."""
     called = function()
     assert called is not None, "a function that is called is alive"

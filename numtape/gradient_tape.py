@@ -139,8 +139,10 @@ class GradientTape(Explained):
     def _start(self) -> None:
         tape = self._tape
         if tape is not None and tape.recording:
-            raise ValueError("Tape is still recording, This can happen if you try to re-enter an "
-                             "already-active tape.")  # fmt: skip
+            raise ValueError(
+                "Tape is still recording, This can happen if you try to re-enter an "
+                "already-active tape."
+            )
         if tape is None or tape.spent:
             tape = self._tape = Tape(self._persistent, self._watch_accessed)
             self._watched = {}
@@ -170,8 +172,10 @@ class GradientTape(Explained):
         leaves = _leaves(tensor)
         for leaf in leaves:
             if not isinstance(leaf, _LEAVES):
-                raise ValueError(f"Passed in object {leaf} of type {type(leaf).__name__!r}, not "
-                                 f"tf.Tensor or tf.Variable or ExtensionType.")  # fmt: skip
+                raise ValueError(
+                    f"Passed in object {leaf} of type {type(leaf).__name__!r}, not "
+                    f"tf.Tensor or tf.Variable or ExtensionType."
+                )
         tape = self._tape
         if tape is None or tape.spent:
             raise ValueError("Tape is not recording: watch belongs inside its `with` block.")
@@ -181,8 +185,9 @@ class GradientTape(Explained):
             if not leaf._spec.inexact:
                 _warn_here(
                     f"The dtype of the watched tensor must be floating (e.g. tf.float32), got "
-                    f"{leaf.dtype!r}", 5,
-                )  # fmt: skip
+                    f"{leaf.dtype!r}",
+                    5,
+                )
             elif type(leaf) is Tensor:
                 if heard:
                     tape.watch_tensor(leaf)
@@ -317,24 +322,36 @@ class GradientTape(Explained):
     # For type checkers. A gradient may be None or IndexedSlices, which few programs ask about.
     @overload
     def gradient(
-        self, target: Any, sources: Tensor | Variable, output_gradients: Any = None,
+        self,
+        target: Any,
+        sources: Tensor | Variable,
+        output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
-    ) -> Tensor | Any: ...  # fmt: skip
+    ) -> Tensor | Any: ...
     @overload
     def gradient(
-        self, target: Any, sources: list[Tensor] | list[Variable] | list[Tensor | Variable],
-        output_gradients: Any = None, unconnected_gradients: Any = UnconnectedGradients.NONE,
-    ) -> list[Tensor | Any]: ...  # fmt: skip
+        self,
+        target: Any,
+        sources: list[Tensor] | list[Variable] | list[Tensor | Variable],
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> list[Tensor | Any]: ...
     @overload
     def gradient(
-        self, target: Any, sources: Any, output_gradients: Any = None,
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
-    ) -> Any: ...  # fmt: skip
+    ) -> Any: ...
 
     def gradient(
-        self, target: Any, sources: Any, output_gradients: Any = None,
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """The derivative of the sum of all targets with respect to each source.
 
         Args:
@@ -366,12 +383,16 @@ class GradientTape(Explained):
             if again is not None:
                 return again
         if target is None:
-            raise TypeError("Argument `target` should be a list or nested structure of Tensors, "
-                            "Variables or CompositeTensors to be differentiated, but received "
-                            "None.")  # fmt: skip
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors, "
+                "Variables or CompositeTensors to be differentiated, but received "
+                "None."
+            )
         if sources is None:
-            raise TypeError("Argument `sources` should be a list or nested structure of Tensors, "
-                            "Variables or CompositeTensors, but received None.")  # fmt: skip
+            raise TypeError(
+                "Argument `sources` should be a list or nested structure of Tensors, "
+                "Variables or CompositeTensors, but received None."
+            )
         zero = unconnected_gradients is not _NONE and _unconnected(unconnected_gradients)
         targets = _checked(_leaves(target))
         leaves, rebuild = _flat(sources)
@@ -407,8 +428,9 @@ class GradientTape(Explained):
                     "the gradient ops to be recorded on the tape, leading to increased CPU and "
                     "memory usage). Only call GradientTape.gradient inside the context if you "
                     "actually want to trace the gradient in order to compute higher order "
-                    "derivatives.", 1,
-                )  # fmt: skip
+                    "derivatives.",
+                    1,
+                )
             else:
                 tape.stop()
 
@@ -461,10 +483,13 @@ class GradientTape(Explained):
     # Jacobians.
 
     def jacobian(
-        self, target: Any, sources: Any,
+        self,
+        target: Any,
+        sources: Any,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
-    ) -> Any:  # fmt: skip
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
         """The derivative of every element of ``target`` with respect to each source.
 
         Args:
@@ -509,10 +534,12 @@ class GradientTape(Explained):
                 _keep_reasons(tape, [target], leaves, found)
             tape.release()
         shape = tuple(target.shape)
-        return rebuild([
-            _whole(part, (*shape, *source.shape), source, zero)
-            for part, source in zip(found, leaves, strict=True)
-        ])
+        return rebuild(
+            [
+                _whole(part, (*shape, *source.shape), source, zero)
+                for part, source in zip(found, leaves, strict=True)
+            ]
+        )
 
     def _asked(self, tape: Tape, ask: Callable[[Log], Any]) -> Any:
         """What a function records in the tape's log, which stays where it is."""
@@ -525,10 +552,13 @@ class GradientTape(Explained):
             log.busy = busy
 
     def batch_jacobian(
-        self, target: Any, source: Any,
+        self,
+        target: Any,
+        source: Any,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
-    ) -> Tensor:  # fmt: skip
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Tensor:
         """The Jacobian of each example: ``target[i]`` depends on ``source[i]`` alone.
 
         Args:
@@ -708,4 +738,3 @@ def _flat(structure: Any) -> tuple[list[Any], Any]:
     from .nest import flatten_with
 
     return flatten_with(structure)
-

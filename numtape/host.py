@@ -29,9 +29,12 @@ from .tensor_spec import TensorSpec
 
 
 def numpy_function(
-    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None,
-    stateful: bool = True, name: str | None = None,
-) -> Any:  # fmt: skip
+    func: Callable[..., Any] | None = None,
+    inp: Any = None,
+    Tout: Any = None,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
     """What a function of NumPy arrays gives, as tensors. It has no gradient.
 
     `custom_gradient` gives it one. A `function` that calls it runs as plain Python.
@@ -66,15 +69,19 @@ def numpy_function(
 
 
 _RAISED: list[tuple[type[BaseException] | tuple[type[BaseException], ...], type[OpError]]] = [
-    ((TypeError, ValueError), InvalidArgumentError), (StopIteration, OutOfRangeError),
-    (MemoryError, ResourceExhaustedError), (NotImplementedError, UnimplementedError),
-]  # fmt: skip
+    ((TypeError, ValueError), InvalidArgumentError),
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+]
 
 
 def py_function(
-    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None,
+    func: Callable[..., Any] | None = None,
+    inp: Any = None,
+    Tout: Any = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """What a function of tensors gives, of the dtypes that it should. Gradients flow through it.
 
     A `function` that calls it runs as plain Python.
@@ -281,7 +288,7 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
     if isinstance(stream, str):
         if not stream.startswith("file://"):
             raise ValueError(
-                f"Unknown output stream, output_stream={stream!r}: use a file or \"file://\"."
+                f'Unknown output stream, output_stream={stream!r}: use a file or "file://".'
             )
         with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
             file.write(text)

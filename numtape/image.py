@@ -21,10 +21,19 @@ from .core.ops.images import (
 from .names import getter as _getter
 
 __all__ = [
-    "adjust_brightness", "adjust_contrast", "central_crop", "crop_to_bounding_box",
-    "extract_patches", "flip_left_right", "flip_up_down", "grayscale_to_rgb",
-    "pad_to_bounding_box", "per_image_standardization", "resize", "rgb_to_grayscale",
-]  # fmt: skip
+    "adjust_brightness",
+    "adjust_contrast",
+    "central_crop",
+    "crop_to_bounding_box",
+    "extract_patches",
+    "flip_left_right",
+    "flip_up_down",
+    "grayscale_to_rgb",
+    "pad_to_bounding_box",
+    "per_image_standardization",
+    "resize",
+    "rgb_to_grayscale",
+]
 
 
 def __dir__() -> list[str]:

@@ -63,10 +63,15 @@ class Kernel:
     """
 
     def __init__(
-        self, function: Callable[..., Any], *, recompute: bool = False,
-        memory_limit: int | None = None, error_model: str = "numpy", fastmath: bool = False,
+        self,
+        function: Callable[..., Any],
+        *,
+        recompute: bool = False,
+        memory_limit: int | None = None,
+        error_model: str = "numpy",
+        fastmath: bool = False,
         boundscheck: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not isinstance(function, FunctionType):
             raise TypeError(f"A kernel is made of a function, not of {function!r}.")
         if error_model not in ("numpy", "python"):
@@ -124,9 +129,7 @@ class Kernel:
         finally:
             self._most = self._watched.most
 
-    def _written_arguments(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> list[Any] | None:
+    def _written_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """Those arguments that a call may write to, or None if that is not known.
 
         With a tensor among them there are none: such a call works on copies.
@@ -165,10 +168,17 @@ class Kernel:
         if self._call is None:
             locate(self)
             make = importlib.import_module("numtape.core.loops.jitted").plain
-            self._call = make(self.python_function, {
-                "error_model": self._model, "fastmath": self._fastmath, "nogil": True,
-                "boundscheck": self._boundscheck,
-            }, {}, kernels)  # fmt: skip
+            self._call = make(
+                self.python_function,
+                {
+                    "error_model": self._model,
+                    "fastmath": self._fastmath,
+                    "nogil": True,
+                    "boundscheck": self._boundscheck,
+                },
+                {},
+                kernels,
+            )
         return self._call
 
     def _by_numba(self, *args: Any) -> Any:
@@ -211,8 +221,9 @@ class Kernel:
             raise TypeError(f"The rule of {name} is a function, not {rule!r}.")
         count = len(_signature(self.python_function).parameters)
         if len(_signature(rule).parameters) != count + 2:
-            raise TypeError(f"The rule of {name} takes g, y and its {count} arguments, not "
-                            f"{_signature(rule)}.")  # fmt: skip
+            raise TypeError(
+                f"The rule of {name} takes g, y and its {count} arguments, not {_signature(rule)}."
+            )
         if self._gradients or self._jacobians or self._runs:
             raise ValueError(f"Derivatives of {name} were taken before it was given a rule.")
         self._rule = rule
@@ -261,8 +272,12 @@ class Kernel:
         """Arguments in the order of the parameters, with those that were left out."""
         code = self.python_function.__code__
         if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-            raise KernelError("a parameter *args or **kwargs", code.co_filename,
-                              code.co_firstlineno, "Name each parameter.")  # fmt: skip
+            raise KernelError(
+                "a parameter *args or **kwargs",
+                code.co_filename,
+                code.co_firstlineno,
+                "Name each parameter.",
+            )
         if not kwargs and len(args) == code.co_argcount and not code.co_kwonlyargcount:
             return args
         bound = _signature(self.python_function).bind(*args, **kwargs)
@@ -272,13 +287,21 @@ class Kernel:
     def _program(self, kinds: Any, wanted: tuple[int, ...], several: bool = False) -> Any:
         for j in wanted:
             if not kinds[j][0].startswith("float"):
-                raise KernelError(f"a derivative by argument {j}, of dtype {kinds[j][0]}",
-                                  way="Pass it as floats.")  # fmt: skip
+                raise KernelError(
+                    f"a derivative by argument {j}, of dtype {kinds[j][0]}",
+                    way="Pass it as floats.",
+                )
         locate(self)
         make = importlib.import_module("numtape.core.loops.program").program
-        return make(self.python_function, list(kinds), list(wanted),
-                    boundscheck=self._boundscheck is not False, divisions=self._model == "python",
-                    several=several, rule=self._rule)  # fmt: skip
+        return make(
+            self.python_function,
+            list(kinds),
+            list(wanted),
+            boundscheck=self._boundscheck is not False,
+            divisions=self._model == "python",
+            several=several,
+            rule=self._rule,
+        )
 
     def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
         """What differentiates for such arguments."""
@@ -291,8 +314,9 @@ class Kernel:
         except KeyError:
             wanted, single = _numbers(argnums, len(kinds))
             program = self._program(kinds, wanted)
-            made = _call().Gradient(program, wanted, single, self._fastmath, self._limit,
-                                    self._by_numba)  # fmt: skip
+            made = _call().Gradient(
+                program, wanted, single, self._fastmath, self._limit, self._by_numba
+            )
             return self._gradients.setdefault((kinds, argnums), made)
 
     def _jacobian(self, args: tuple[Any, ...], argnums: Any) -> Any:
@@ -321,10 +345,14 @@ guard([Kernel])
 
 
 def kernel(
-    function: Callable[..., Any] | None = None, *, recompute: bool = False,
-    memory_limit: int | None = None, error_model: str = "numpy", fastmath: bool = False,
+    function: Callable[..., Any] | None = None,
+    *,
+    recompute: bool = False,
+    memory_limit: int | None = None,
+    error_model: str = "numpy",
+    fastmath: bool = False,
     boundscheck: bool | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Have Numba compile a function of plain loops, which `grad` can differentiate.
 
     Global names and free variables are constants: what they are when it is compiled for arguments
@@ -374,9 +402,12 @@ def kernel(
       array([1.2, 1.6], dtype=float32)
     """
     options: dict[str, Any] = {
-        "recompute": recompute, "memory_limit": memory_limit, "error_model": error_model,
-        "fastmath": fastmath, "boundscheck": boundscheck,
-    }  # fmt: skip
+        "recompute": recompute,
+        "memory_limit": memory_limit,
+        "error_model": error_model,
+        "fastmath": fastmath,
+        "boundscheck": boundscheck,
+    }
     if function is None:
         return lambda function: Kernel(function, **options)
     return Kernel(function, **options)

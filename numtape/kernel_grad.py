@@ -119,9 +119,10 @@ class _Of:
 
     def __init__(self, f: Any, argnums: Any) -> None:
         if isinstance(f, _Of):
-            raise KernelError(f"a second derivative: {f!r} is one already", way=(
-                "Take differences of the gradient, or write it with operations on tensors."
-            ))  # fmt: skip
+            raise KernelError(
+                f"a second derivative: {f!r} is one already",
+                way=("Take differences of the gradient, or write it with operations on tensors."),
+            )
         self._given, self._kernel, self._argnums = f, as_kernel(f), as_argnums(argnums)
         wrapped: Any = self
         functools.update_wrapper(wrapped, self._kernel.python_function)

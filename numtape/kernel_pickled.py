@@ -42,18 +42,29 @@ def reduced(kernel: Any) -> Any:
     given = kernel._stand_in if at_module_level(kernel) else inner
     codes = [function.__code__ for function in _called(kernel)]
     texts = {file: linecache.getlines(file) for file in {code.co_filename for code in codes}}
-    sources = {_code_key(code): (code.co_filename, lines) for code in codes
-               if (lines := texts[code.co_filename])}  # fmt: skip
-    options = {"recompute": kernel._recompute, "memory_limit": kernel._limit,
-               "error_model": kernel._model, "fastmath": kernel._fastmath,
-               "boundscheck": kernel._boundscheck}  # fmt: skip
+    sources = {
+        _code_key(code): (code.co_filename, lines)
+        for code in codes
+        if (lines := texts[code.co_filename])
+    }
+    options = {
+        "recompute": kernel._recompute,
+        "memory_limit": kernel._limit,
+        "error_model": kernel._model,
+        "fastmath": kernel._fastmath,
+        "boundscheck": kernel._boundscheck,
+    }
     return restored, (type(kernel), given, options, rule, kernel._key, sources)
 
 
 def restored(
-    kind: Any, function: Any, options: dict[str, Any], rule: Any, key: str,
+    kind: Any,
+    function: Any,
+    options: dict[str, Any],
+    rule: Any,
+    key: str,
     sources: dict[str, tuple[str, list[str]]],
-) -> Any:  # fmt: skip
+) -> Any:
     """The kernel of a pickle: the one that is there, or a new one."""
     kernel = _known.get(key)
     if kernel is None:
@@ -98,9 +109,16 @@ def _code_key(code: types.CodeType) -> str:
 def _contents(x: Any) -> Any:
     if isinstance(x, types.CodeType):
         return (
-            x.co_name, x.co_firstlineno, x.co_code, x.co_linetable, x.co_names, x.co_varnames,
-            x.co_freevars, x.co_cellvars, [_contents(constant) for constant in x.co_consts],
-        )  # fmt: skip
+            x.co_name,
+            x.co_firstlineno,
+            x.co_code,
+            x.co_linetable,
+            x.co_names,
+            x.co_varnames,
+            x.co_freevars,
+            x.co_cellvars,
+            [_contents(constant) for constant in x.co_consts],
+        )
     if isinstance(x, tuple):
         return [_contents(item) for item in x]
     if isinstance(x, frozenset):  # its order is another in each process

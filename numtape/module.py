@@ -50,8 +50,10 @@ class Module:
         elif not isinstance(name, str):
             raise TypeError(f"A module's name is a string, not {name!r}.")
         elif not name.isidentifier():
-            raise ValueError(f"{name!r} is not a valid module name. Module names must be valid "
-                             f"Python identifiers (e.g. a valid class name).")  # fmt: skip
+            raise ValueError(
+                f"{name!r} is not a valid module name. Module names must be valid "
+                f"Python identifiers (e.g. a valid class name)."
+            )
         self._nt_name = name
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -184,4 +186,6 @@ def _unique(items: Iterator[Any]) -> Iterator[Any]:
         if id(item) not in seen:
             seen.add(id(item))
             yield item
+
+
 tell(Module, "Module")

@@ -97,7 +97,8 @@ def present(name: str) -> Any:
     found: Any = sys.modules["numtape"]
     for part in name.split("."):
         if not hasattr(found, "__dict__") or part not in (
-            *getattr(found, "__all__", ()), *vars(found)
+            *getattr(found, "__all__", ()),
+            *vars(found),
         ):
             return None
         found = getattr(found, part)
@@ -151,8 +152,10 @@ def report(module: str = "") -> str:
         if group == module or not module:
             states = [status(name)[0] for name in names]
             counts = [states.count(kind) for kind in kinds]
-            lines.append(f"{'tf' + '.' * bool(group) + group:<30} " + " ".join(
-                f"{count:>8}" for count in counts))  # fmt: skip
+            lines.append(
+                f"{'tf' + '.' * bool(group) + group:<30} "
+                + " ".join(f"{count:>8}" for count in counts)
+            )
     for name in (name for group, names in groups.items() for name in names):
         kind, said = status(name)
         if kind != "present" and (not module or name.rpartition(".")[0] == module):

@@ -64,9 +64,11 @@ def flatten_with(
 
 
 def map_structure(
-    func: Callable[..., Any], *structures: Any, check_types: bool = True,
+    func: Callable[..., Any],
+    *structures: Any,
+    check_types: bool = True,
     expand_composites: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """``func`` of the corresponding leaves of structures, in the same structure.
 
     Args:
@@ -218,5 +220,6 @@ def pack_sequence_as(
 def structure(structure: Any) -> Any:
     """A key of the form of a structure: equal for structures that differ in leaves alone."""
     return optree.tree_structure(by_key(structure), none_is_leaf=True)
+
 
 _guard_module(__name__)

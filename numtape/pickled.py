@@ -22,9 +22,12 @@ def stand_in(function: Callable[..., Any]) -> Any:
     if not isinstance(function, types.FunctionType):
         return function
     made = types.FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__,
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
         function.__closure__,
-    )  # fmt: skip
+    )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__module__, made.__doc__ = function.__module__, function.__doc__
     made.__qualname__ = function.__qualname__ + _ENDING

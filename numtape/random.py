@@ -27,12 +27,29 @@ from .core.ops.stateless_random import (
 from .names import getter as _getter
 
 __all__ = [
-    "Generator", "categorical", "create_rng_state", "experimental", "fold_in", "gamma",
-    "get_global_generator", "normal", "poisson", "set_global_generator", "set_seed", "shuffle",
-    "split", "stateless_binomial", "stateless_categorical", "stateless_gamma", "stateless_normal",
-    "stateless_poisson", "stateless_truncated_normal", "stateless_uniform", "truncated_normal",
+    "Generator",
+    "categorical",
+    "create_rng_state",
+    "experimental",
+    "fold_in",
+    "gamma",
+    "get_global_generator",
+    "normal",
+    "poisson",
+    "set_global_generator",
+    "set_seed",
+    "shuffle",
+    "split",
+    "stateless_binomial",
+    "stateless_categorical",
+    "stateless_gamma",
+    "stateless_normal",
+    "stateless_poisson",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
     "uniform",
-]  # fmt: skip
+]
 
 
 def __dir__() -> list[str]:

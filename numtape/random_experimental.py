@@ -17,9 +17,15 @@ from .core.ops.stateless_random import stateless_shuffle
 from .names import getter as _getter
 
 __all__ = [
-    "Algorithm", "Generator", "create_rng_state", "get_global_generator", "set_global_generator",
-    "stateless_fold_in", "stateless_shuffle", "stateless_split",
-]  # fmt: skip
+    "Algorithm",
+    "Generator",
+    "create_rng_state",
+    "get_global_generator",
+    "set_global_generator",
+    "stateless_fold_in",
+    "stateless_shuffle",
+    "stateless_split",
+]
 
 
 def __dir__() -> list[str]:

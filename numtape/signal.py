@@ -48,12 +48,37 @@ from .names import getter as _getter
 from .tracebacks import guard_module as _guard_module
 
 __all__ = [
-    "dct", "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window", "idct",
-    "ifft", "ifft2d", "ifft3d", "ifftshift", "inverse_mdct", "inverse_stft",
-    "inverse_stft_window_fn", "irfft", "irfft2d", "irfft3d", "kaiser_bessel_derived_window",
-    "kaiser_window", "linear_to_mel_weight_matrix", "mdct", "mfccs_from_log_mel_spectrograms",
-    "overlap_and_add", "rfft", "rfft2d", "rfft3d", "stft", "vorbis_window",
-]  # fmt: skip
+    "dct",
+    "fft",
+    "fft2d",
+    "fft3d",
+    "fftshift",
+    "frame",
+    "hamming_window",
+    "hann_window",
+    "idct",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
+    "ifftshift",
+    "inverse_mdct",
+    "inverse_stft",
+    "inverse_stft_window_fn",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
+    "kaiser_bessel_derived_window",
+    "kaiser_window",
+    "linear_to_mel_weight_matrix",
+    "mdct",
+    "mfccs_from_log_mel_spectrograms",
+    "overlap_and_add",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
+    "stft",
+    "vorbis_window",
+]
 
 
 def __dir__() -> list[str]:
@@ -72,10 +97,14 @@ def _power_of_two(size: int) -> int:
 
 
 def stft(
-    signals: Any, frame_length: Any, frame_step: Any, fft_length: Any = None,
-    window_fn: Callable[..., Any] | None = hann_window, pad_end: bool = False,
+    signals: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Callable[..., Any] | None = hann_window,
+    pad_end: bool = False,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The short-time Fourier transform: of frames, each times a window.
 
     Args:
@@ -105,9 +134,13 @@ def stft(
 
 
 def inverse_stft(
-    stfts: Any, frame_length: Any, frame_step: Any, fft_length: Any = None,
-    window_fn: Callable[..., Any] | None = hann_window, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    stfts: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Callable[..., Any] | None = hann_window,
+    name: str | None = None,
+) -> Tensor:
     """Signals from short-time Fourier transforms: frames, times a window, added up.
 
     To get back what `stft` was made of, take `inverse_stft_window_fn` for a window; what fewer
@@ -180,9 +213,13 @@ def inverse_stft_window_fn(
 
 
 def dct(
-    input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None,
+    input: Any,
+    type: int = 2,
+    n: Any = None,
+    axis: int = -1,
+    norm: str | None = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The discrete cosine transform over the last axis.
 
     Args:
@@ -208,9 +245,13 @@ def dct(
 
 
 def idct(
-    input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None,
+    input: Any,
+    type: int = 2,
+    n: Any = None,
+    axis: int = -1,
+    norm: str | None = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The inverse discrete cosine transform over the last axis, times ``2 * n``.
 
     With ``norm="ortho"`` it is the inverse itself.
@@ -297,9 +338,13 @@ def _root_half(length: int, dtype: Any) -> Tensor:
 
 
 def mdct(
-    signals: Any, frame_length: Any, window_fn: Callable[..., Any] | None = vorbis_window,
-    pad_end: bool = False, norm: str | None = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    signals: Any,
+    frame_length: Any,
+    window_fn: Callable[..., Any] | None = vorbis_window,
+    pad_end: bool = False,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
     """The modified discrete cosine transform of frames that overlap by half.
 
     Each frame ``a b c d`` of four parts becomes ``-c' - d, a - b'``, where ``'`` turns a part
@@ -341,9 +386,11 @@ def mdct(
 
 
 def inverse_mdct(
-    mdcts: Any, window_fn: Callable[..., Any] | None = vorbis_window, norm: str | None = None,
+    mdcts: Any,
+    window_fn: Callable[..., Any] | None = vorbis_window,
+    norm: str | None = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Signals from modified discrete cosine transforms: what `mdct` was made of but for both ends.
 
     That holds for windows whose squares half apart add up to 1, such as `vorbis_window`.

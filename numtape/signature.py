@@ -40,9 +40,7 @@ class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc_
         return self
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is Method and self.func is other.func and self.__self__ is other.__self__
-        )
+        return type(other) is Method and self.func is other.func and self.__self__ is other.__self__
 
     def __hash__(self) -> int:
         return hash(self.func)
@@ -76,9 +74,7 @@ PLAIN = (int, float, bool, str, bytes, type(None))
 class Parameters:
     """The parameters of a function: all arguments in their order, defaults included."""
 
-    def __init__(
-        self, call: Callable[..., Any], specs: tuple[Any, ...] | None
-    ) -> None:
+    def __init__(self, call: Callable[..., Any], specs: tuple[Any, ...] | None) -> None:
         self.specs = specs
         # A method's object is not kept alive.
         self._method = isinstance(call, types.MethodType)
@@ -137,9 +133,10 @@ class Parameters:
         self._defaults = [p.default for p in self._positional]
         # Those that can change are the function's state: it gets them, and not copies.
         self.kept = {
-            id(p.default): Kept(id(p.default), p.default) for p in parameters
+            id(p.default): Kept(id(p.default), p.default)
+            for p in parameters
             if isinstance(p.default, list | dict | tuple | set) and not is_plain(p.default)
-        }  # fmt: skip
+        }
         self._known = known  # last: an interrupt may come
 
     def complete(
@@ -178,13 +175,14 @@ class Parameters:
         count = len(self.specs)
         defaults = self._defaults[count:]
         if len(args) < count or any(
-            given is not x
-            for given, x in zip(args[count:], defaults, strict=False)
+            given is not x for given, x in zip(args[count:], defaults, strict=False)
         ):
             raise self._misfit(
                 f"input_signature has {count} specs, and others of the arguments are not their "
-                f"defaults", args, {},
-            )  # fmt: skip
+                f"defaults",
+                args,
+                {},
+            )
         return (
             *(self._fit(x, spec, args) for x, spec in zip(args, self.specs, strict=False)),
             *args[count:],

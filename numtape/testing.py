@@ -20,13 +20,18 @@ __all__ = ["check_grads"]
 def __dir__() -> list[str]:
     return sorted(__all__)
 
+
 Array = np.ndarray[Any, Any]
 
 
 def check_grads(
-    f: Callable[..., Any], args: Sequence[Any], order: int = 2,
-    rtol: float = 1e-6, atol: float = 1e-6, eps: float = 1e-6,
-) -> None:  # fmt: skip
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int = 2,
+    rtol: float = 1e-6,
+    atol: float = 1e-6,
+    eps: float = 1e-6,
+) -> None:
     """Check the derivatives of a function of tensors against central differences.
 
     The results of ``f`` are projected on random weights. The gradient of that number along a random
@@ -62,9 +67,13 @@ def _float64(value: Any) -> Array:
 
 
 def _check(
-    f: Callable[..., Any], points: list[Array], names: list[str], orders: int, order: int,
+    f: Callable[..., Any],
+    points: list[Array],
+    names: list[str],
+    orders: int,
+    order: int,
     limits: tuple[float, float, float],
-) -> None:  # fmt: skip
+) -> None:
     rtol, atol, eps = limits
     random = np.random.default_rng(order)
     weights = [
@@ -121,5 +130,6 @@ def _worst(found: Array, slope: Callable[[Array], float]) -> str:
     error = np.nan_to_num(np.abs(found - expected), nan=np.inf)
     worst = tuple(int(k) for k in np.unravel_index(error.argmax(), error.shape))
     return f"element {worst} is {found[worst]:.9g}, central differences give {expected[worst]:.9g}"
+
 
 _guard_module(__name__)

@@ -124,11 +124,12 @@ def _guard(function: FunctionType) -> None:
     first, size, target, how = _INNER
     entries.append((first + start, size, target + start, how))
     function.__code__ = code.replace(
-        co_code=code.co_code + bytes(handler), co_consts=(*consts, filtered),
+        co_code=code.co_code + bytes(handler),
+        co_consts=(*consts, filtered),
         co_stacksize=max(code.co_stacksize, _STACK),
         co_exceptiontable=b"".join(map(_packed, entries)),
         co_linetable=code.co_linetable + _NOWHERE,
-    )  # fmt: skip
+    )
 
 
 # The table of exceptions: for a stretch of code, where to go on, and how deep the stack is then.
@@ -196,9 +197,10 @@ def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
     entries = [*_entries(code.co_exceptiontable)]
     start = entries[0][2]
     constant = next(
-        step.offset for step in dis.get_instructions(code)
+        step.offset
+        for step in dis.get_instructions(code)
         if step.offset >= start and step.opname == "LOAD_CONST"
-    )  # fmt: skip
+    )
     first, size, target, how = next(entry for entry in entries if entry[0] >= start)
     steps = (dis.opmap["COPY"], 2, dis.opmap["POP_EXCEPT"], 0, dis.opmap["RERAISE"], 0)
     handler = code.co_code[start:target] + bytes(steps)

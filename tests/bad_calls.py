@@ -7,12 +7,25 @@ import numpy as np
 
 # Losses of two tensors, and assertions of two, of one, and of the form of one.
 LOSSES = (
-    "mean_squared_error", "mean_absolute_error", "mean_absolute_percentage_error",
-    "mean_squared_logarithmic_error", "cosine_similarity", "huber", "log_cosh", "hinge",
-    "squared_hinge", "categorical_hinge", "kl_divergence", "poisson", "categorical_crossentropy",
-    "binary_crossentropy", "binary_focal_crossentropy", "categorical_focal_crossentropy", "dice",
+    "mean_squared_error",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_logarithmic_error",
+    "cosine_similarity",
+    "huber",
+    "log_cosh",
+    "hinge",
+    "squared_hinge",
+    "categorical_hinge",
+    "kl_divergence",
+    "poisson",
+    "categorical_crossentropy",
+    "binary_crossentropy",
+    "binary_focal_crossentropy",
+    "categorical_focal_crossentropy",
+    "dice",
     "tversky",
-)  # fmt: skip
+)
 PAIRS = ("equal", "none_equal", "greater", "greater_equal", "less", "less_equal", "near")
 SIGNS = ("positive", "negative", "non_negative", "non_positive")
 
@@ -26,15 +39,19 @@ def losses(tf):
     return {
         **calls,
         "sparse_categorical_crossentropy": (
-            tf.keras.losses.sparse_categorical_crossentropy, [[1], x],
+            tf.keras.losses.sparse_categorical_crossentropy,
+            [[1], x],
             {"from_logits": True, "ignore_class": 0, "axis": -1},
         ),
         "Huber()": (tf.keras.losses.Huber, [], {"delta": 1.0, "reduction": "sum", "name": "h"}),
         "losses.get": (tf.keras.losses.get, ["mse"], {}),
         "huber with delta": (tf.keras.losses.huber, [x, y], {"delta": 1.0}),
-        "smoothed": (tf.keras.losses.categorical_crossentropy, [x, y],
-                     {"from_logits": True, "label_smoothing": 0.1, "axis": -1}),
-    }  # fmt: skip
+        "smoothed": (
+            tf.keras.losses.categorical_crossentropy,
+            [x, y],
+            {"from_logits": True, "label_smoothing": 0.1, "axis": -1},
+        ),
+    }
 
 
 def debugging(tf):
@@ -80,10 +97,16 @@ def draws(tf):
         "categorical": (r.categorical, [[[0.1, 0.9]], 2], {"dtype": tf.int64, "seed": 1}),
         "shuffle": (r.shuffle, [[1, 2]], {"seed": 1}),
         "truncated_normal": (r.truncated_normal, [(2,)], {"mean": 0.0, "stddev": 1.0}),
-        "stateless_normal": (r.stateless_normal, [(2,), seed],
-                             {"mean": 0.0, "stddev": 1.0, "dtype": tf.float32, "alg": "philox"}),
-        "stateless_uniform": (r.stateless_uniform, [(2,), seed],
-                              {"minval": 0, "maxval": 3, "dtype": tf.int32}),
+        "stateless_normal": (
+            r.stateless_normal,
+            [(2,), seed],
+            {"mean": 0.0, "stddev": 1.0, "dtype": tf.float32, "alg": "philox"},
+        ),
+        "stateless_uniform": (
+            r.stateless_uniform,
+            [(2,), seed],
+            {"minval": 0, "maxval": 3, "dtype": tf.int32},
+        ),
         "stateless_gamma": (r.stateless_gamma, [(2,), seed, 1.5], {"beta": 2.0}),
         "stateless_poisson": (r.stateless_poisson, [(2,), seed, [1.5, 2.5]], {"dtype": tf.int32}),
         "stateless_binomial": (r.stateless_binomial, [(2,), seed, [3.0, 4.0], [0.5, 0.5]], {}),
@@ -95,19 +118,28 @@ def draws(tf):
         "from_state": (r.Generator.from_state, [[1, 2, 3]], {"alg": "philox"}),
         "from_key_counter": (r.Generator.from_key_counter, [1, [2, 3], "philox"], {}),
         "create_rng_state": (r.create_rng_state, [3, "philox"], {}),
-        "generator.normal": (lambda *a, **k: generator().normal(*a, **k), [(2,)],
-                             {"mean": 0.0, "stddev": 1.0, "dtype": tf.float32}),
-        "generator.uniform": (lambda *a, **k: generator().uniform(*a, **k), [(2,)],
-                              {"minval": 0, "maxval": 5, "dtype": tf.int32}),
-        "uniform_full_int": (lambda *a, **k: generator().uniform_full_int(*a, **k), [(2,)],
-                             {"dtype": tf.uint64}),
+        "generator.normal": (
+            lambda *a, **k: generator().normal(*a, **k),
+            [(2,)],
+            {"mean": 0.0, "stddev": 1.0, "dtype": tf.float32},
+        ),
+        "generator.uniform": (
+            lambda *a, **k: generator().uniform(*a, **k),
+            [(2,)],
+            {"minval": 0, "maxval": 5, "dtype": tf.int32},
+        ),
+        "uniform_full_int": (
+            lambda *a, **k: generator().uniform_full_int(*a, **k),
+            [(2,)],
+            {"dtype": tf.uint64},
+        ),
         "binomial": (lambda *a, **k: generator().binomial(*a, **k), [(2,), 3.0, 0.5], {}),
         "make_seeds": (lambda n: generator().make_seeds(n), [2], {}),
         "generator.split": (lambda n: generator().split(n), [2], {}),
         "skip": (lambda n: generator().skip(n), [2], {}),
         "reset": (lambda s: generator().reset(s), [[1, 2, 3]], {}),
         "reset_from_seed": (lambda s: generator().reset_from_seed(s), [3], {}),
-    }  # fmt: skip
+    }
 
 
 def held(tf):
@@ -119,39 +151,59 @@ def held(tf):
     slices = tf.IndexedSlices(tf.ones((1, 1)), tf.constant([1]), tf.constant([2, 1]))
     scatters = {
         name: (variable(name), [slices], {"use_locking": False, "name": "n"})
-        for name in ("scatter_add", "scatter_sub", "scatter_mul", "scatter_div", "scatter_min",
-                     "scatter_max", "scatter_update")
-    }  # fmt: skip
+        for name in (
+            "scatter_add",
+            "scatter_sub",
+            "scatter_mul",
+            "scatter_div",
+            "scatter_min",
+            "scatter_max",
+            "scatter_update",
+        )
+    }
     operators = {
-        "Diag": [1.0, 2.0], "FullMatrix": [[1.0, 0.0], [0.0, 2.0]],
+        "Diag": [1.0, 2.0],
+        "FullMatrix": [[1.0, 0.0], [0.0, 2.0]],
         "LowerTriangular": [[1.0, 0.0], [0.0, 2.0]],
-    }  # fmt: skip
+    }
     made = {
         f"LinearOperator{kind}": (
-            getattr(tf.linalg, f"LinearOperator{kind}"), [x], {"is_non_singular": True},
+            getattr(tf.linalg, f"LinearOperator{kind}"),
+            [x],
+            {"is_non_singular": True},
         )
         for kind, x in operators.items()
-    }  # fmt: skip
+    }
     methods = {
         f"{kind}.{method}": (
             getattr(getattr(tf.linalg, f"LinearOperator{kind}")(x), method),
-            [[[1.0], [2.0]]], {"adjoint": True},
+            [[[1.0], [2.0]]],
+            {"adjoint": True},
         )
-        for kind, x in operators.items() for method in ("matmul", "solve")
-    }  # fmt: skip
+        for kind, x in operators.items()
+        for method in ("matmul", "solve")
+    }
     return {
-        **scatters, **made, **methods,
+        **scatters,
+        **made,
+        **methods,
         "LinearOperatorIdentity": (tf.linalg.LinearOperatorIdentity, [2], {"dtype": tf.float32}),
         "LinearOperatorScaledIdentity": (tf.linalg.LinearOperatorScaledIdentity, [2, 3.0], {}),
         "scatter_nd_add": (variable("scatter_nd_add"), [[[1]], [[3.0]]], {}),
         "IndexedSlices": (tf.IndexedSlices, [tf.ones((1, 1)), [1]], {"dense_shape": [2, 1]}),
-        "of slices": (lambda *a: tf.convert_to_tensor(tf.IndexedSlices(*a)),
-                      [tf.ones((1, 1)), tf.constant([1]), tf.constant([2, 1])], {}),
+        "of slices": (
+            lambda *a: tf.convert_to_tensor(tf.IndexedSlices(*a)),
+            [tf.ones((1, 1)), tf.constant([1]), tf.constant([2, 1])],
+            {},
+        ),
         "assign_sub": (variable("assign_sub"), [[[1.0], [1.0]]], {}),
-        "Variable of a shape": (tf.Variable, [[1.0]],
-                                {"shape": [1], "trainable": True, "constraint": lambda x: x}),
+        "Variable of a shape": (
+            tf.Variable,
+            [[1.0]],
+            {"shape": [1], "trainable": True, "constraint": lambda x: x},
+        ),
         "get_static_value": (tf.get_static_value, [tf.ones(2)], {}),
-    }  # fmt: skip
+    }
 
 
 def derived(tf):
@@ -204,8 +256,11 @@ def derived(tf):
         "scan": (tf.scan, [lambda a, x: a + x, x], {"initializer": 0.0, "reverse": True}),
         "case": (tf.case, [[(True, branches[0])]], {"default": branches[1], "exclusive": True}),
         "switch_case": (tf.switch_case, [1, branches], {"default": branches[0]}),
-        "GradientTape": (tf.GradientTape, [], {"persistent": True,
-                                               "watch_accessed_variables": True}),
+        "GradientTape": (
+            tf.GradientTape,
+            [],
+            {"persistent": True, "watch_accessed_variables": True},
+        ),
         "why": (watched("why"), [v, v], {}),
         "summary": (watched("summary"), [3], {}),
         "to_dot": (watched("to_dot"), [v], {}),
@@ -218,7 +273,7 @@ def derived(tf):
         "nest.flatten": (tf.nest.flatten, [[1, [2]]], {"expand_composites": False}),
         "nest.map_structure": (tf.nest.map_structure, [lambda x, y: x, [1, 2], [3, 4]], {}),
         "nest.is_nested": (tf.nest.is_nested, [[1]], {}),
-    }  # fmt: skip
+    }
 
 
 def _gradient_with(tf, seed):
@@ -263,56 +318,105 @@ def tools(tf):
         return v
 
     return {
-        "LayerNormalization": (norm, [tf.ones((2, 3))],
-                               {"axis": -1, "epsilon": 1e-3, "center": True, "scale": True}),
-        "a step of SGD": (lambda **k: step("SGD", **k), [],
-                          {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True,
-                           "clipnorm": 1.0}),
-        "a step of Adam": (lambda **k: step("Adam", **k), [],
-                           {"learning_rate": 0.1, "beta_1": 0.9, "beta_2": 0.9, "epsilon": 1e-7,
-                            "amsgrad": True, "weight_decay": 0.1, "clipvalue": 1.0,
-                            "global_clipnorm": None, "use_ema": False}),
+        "LayerNormalization": (
+            norm,
+            [tf.ones((2, 3))],
+            {"axis": -1, "epsilon": 1e-3, "center": True, "scale": True},
+        ),
+        "a step of SGD": (
+            lambda **k: step("SGD", **k),
+            [],
+            {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True, "clipnorm": 1.0},
+        ),
+        "a step of Adam": (
+            lambda **k: step("Adam", **k),
+            [],
+            {
+                "learning_rate": 0.1,
+                "beta_1": 0.9,
+                "beta_2": 0.9,
+                "epsilon": 1e-7,
+                "amsgrad": True,
+                "weight_decay": 0.1,
+                "clipvalue": 1.0,
+                "global_clipnorm": None,
+                "use_ema": False,
+            },
+        ),
         "activations.get": (tf.keras.activations.get, ["relu"], {}),
         "initializers.get": (tf.keras.initializers.get, ["zeros"], {}),
-    }  # fmt: skip
+    }
 
 
 def gathered(tf):
     """Metrics, and functions of `keras.utils`."""
     keras, utils, x, y = tf.keras, tf.keras.utils, [[0.2, 0.8]], [[0.0, 1.0]]
 
-    names = ("MeanSquaredError", "RootMeanSquaredError", "CategoricalAccuracy", "BinaryAccuracy",
-             "Precision", "AUC", "F1Score", "R2Score")  # fmt: skip
+    names = (
+        "MeanSquaredError",
+        "RootMeanSquaredError",
+        "CategoricalAccuracy",
+        "BinaryAccuracy",
+        "Precision",
+        "AUC",
+        "F1Score",
+        "R2Score",
+    )
     calls = {
-        name: (getattr(keras.metrics, name)(), [y, x], {"sample_weight": [1.0]})
-        for name in names
+        name: (getattr(keras.metrics, name)(), [y, x], {"sample_weight": [1.0]}) for name in names
     }
     return {
         **calls,
         "Mean": (keras.metrics.Mean(), [[1.0, 2.0]], {"sample_weight": [1.0, 0.5]}),
         "MeanIoU": (keras.metrics.MeanIoU(2), [[0, 1], [1, 1]], {"sample_weight": [1, 2]}),
-        "Precision()": (lambda **o: keras.metrics.Precision(**o)(y, x), [],
-                        {"thresholds": [0.3], "top_k": 1, "class_id": 0, "dtype": "float32"}),
-        "AUC()": (lambda **o: keras.metrics.AUC(**o)(y, x), [],
-                  {"num_thresholds": 5, "curve": "PR", "summation_method": "majoring",
-                   "thresholds": [0.5], "label_weights": [1.0, 2.0]}),
-        "IoU()": (lambda *g, **o: keras.metrics.IoU(*g, **o)([0], [1]), [2, [0]],
-                  {"ignore_class": 1}),
+        "Precision()": (
+            lambda **o: keras.metrics.Precision(**o)(y, x),
+            [],
+            {"thresholds": [0.3], "top_k": 1, "class_id": 0, "dtype": "float32"},
+        ),
+        "AUC()": (
+            lambda **o: keras.metrics.AUC(**o)(y, x),
+            [],
+            {
+                "num_thresholds": 5,
+                "curve": "PR",
+                "summation_method": "majoring",
+                "thresholds": [0.5],
+                "label_weights": [1.0, 2.0],
+            },
+        ),
+        "IoU()": (
+            lambda *g, **o: keras.metrics.IoU(*g, **o)([0], [1]),
+            [2, [0]],
+            {"ignore_class": 1},
+        ),
         "top_k": (keras.metrics.top_k_categorical_accuracy, [y, x], {"k": 1}),
         "binary_accuracy": (keras.metrics.binary_accuracy, [y, x], {"threshold": 0.5}),
         "pearson_correlation": (keras.metrics.pearson_correlation, [y, x], {"axis": -1}),
         "metrics.get": (keras.metrics.get, ["mse"], {}),
         "to_categorical": (utils.to_categorical, [[0, 1]], {"num_classes": 3}),
         "normalize": (utils.normalize, [tf.ones((2, 2))], {"axis": -1, "order": 2}),
-        "pad_sequences": (utils.pad_sequences, [[[1], [2, 3]]],
-                          {"maxlen": 2, "dtype": "int32", "padding": "pre", "value": 0.0}),
+        "pad_sequences": (
+            utils.pad_sequences,
+            [[[1], [2, 3]]],
+            {"maxlen": 2, "dtype": "int32", "padding": "pre", "value": 0.0},
+        ),
         "set_random_seed": (utils.set_random_seed, [3], {}),
-        "timeseries": (lambda *g, **o: list(utils.timeseries_dataset_from_array(*g, **o)),
-                       [np.arange(9.0), None, 3],
-                       {"sequence_stride": 1, "sampling_rate": 1, "batch_size": 2,
-                        "start_index": 0, "end_index": 8, "seed": 1, "shuffle": True}),
+        "timeseries": (
+            lambda *g, **o: list(utils.timeseries_dataset_from_array(*g, **o)),
+            [np.arange(9.0), None, 3],
+            {
+                "sequence_stride": 1,
+                "sampling_rate": 1,
+                "batch_size": 2,
+                "start_index": 0,
+                "end_index": 8,
+                "seed": 1,
+                "shuffle": True,
+            },
+        ),
         "unpack": (utils.unpack_x_y_sample_weight, [(1, 2)], {}),
-    }  # fmt: skip
+    }
 
 
 def more(tf):

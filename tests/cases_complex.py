@@ -44,8 +44,9 @@ def row(name, reference, *ranges, shapes=((2, 3),), order=2, ulp=4, call=None, *
 
     spans = tuple(span for span in (ranges or ((0.4, 1.8),) * len(shapes)) for _ in range(2))
     pairs = tuple(shape for shape in shapes for _ in range(2))
-    return Complex(name, of_parts, spans, variants=over(pairs, **options), ulp=ulp, order=order,
-                   call=call)
+    return Complex(
+        name, of_parts, spans, variants=over(pairs, **options), ulp=ulp, order=order, call=call
+    )
 
 
 def no_nan(function):
@@ -62,8 +63,9 @@ def adjoint(x):
 
 def gram(x):
     """Hermitian matrices of different eigenvalues, from square ones."""
-    return x @ adjoint(x) + np.diag([1.0, 2.0, 4.0]).astype(getattr(x.dtype, "as_numpy_dtype",
-                                                                    x.dtype))  # fmt: skip
+    return x @ adjoint(x) + np.diag([1.0, 2.0, 4.0]).astype(
+        getattr(x.dtype, "as_numpy_dtype", x.dtype)
+    )
 
 
 def shifted(x):
@@ -74,16 +76,24 @@ def shifted(x):
 def on(prepared, name, reference, *shapes, **options):
     """A row of prepared square matrices."""
     return row(
-        name, lambda x, *rest, **key: reference(prepared(x), *rest, **key), ulp=512,
-        shapes=((3, 3), *shapes), call=lambda f, x, *rest, **key: f(prepared(x), *rest, **key),
+        name,
+        lambda x, *rest, **key: reference(prepared(x), *rest, **key),
+        ulp=512,
+        shapes=((3, 3), *shapes),
+        call=lambda f, x, *rest, **key: f(prepared(x), *rest, **key),
         **options,
-    )  # fmt: skip
+    )
 
 
 def taken(prepared, name, choice, numpy=None, shape=(3, 3)):
     """A row of what is made of a decomposition, on which phases have no influence."""
-    return row(name, lambda x: choice(numpy(prepared(x))), ulp=512, shapes=(shape,),
-               call=lambda f, x: choice(f(prepared(x))))  # fmt: skip
+    return row(
+        name,
+        lambda x: choice(numpy(prepared(x))),
+        ulp=512,
+        shapes=(shape,),
+        call=lambda f, x: choice(f(prepared(x))),
+    )
 
 
 def first(u, v):
@@ -105,15 +115,22 @@ def root(x):
 
 
 MATRICES = [
-    on(shifted, "linalg.det", np.linalg.det), on(shifted, "linalg.inv", np.linalg.inv),
+    on(shifted, "linalg.det", np.linalg.det),
+    on(shifted, "linalg.inv", np.linalg.inv),
     on(shifted, "linalg.solve", solved, (3, 2), adjoint=[False, True]),
-    on(shifted, "linalg.triangular_solve", lambda a, b, **key: solved(np.tril(a), b, **key), (3, 2),
-       adjoint=[False, True]),
+    on(
+        shifted,
+        "linalg.triangular_solve",
+        lambda a, b, **key: solved(np.tril(a), b, **key),
+        (3, 2),
+        adjoint=[False, True],
+    ),
     on(heavy, "linalg.tridiagonal_solve", lambda d, b: solved(spread(d), b), (3, 2)),
     taken(shifted, "linalg.slogdet", lambda found: found[0], np.linalg.slogdet),
     on(gram, "linalg.cholesky", np.linalg.cholesky),
     on(gram, "linalg.eigvalsh", lambda x: np.linalg.eigvalsh(x) + 0j),
-    on(gram, "linalg.sqrtm", root), on(shifted, "linalg.eigvals", np.linalg.eigvals),
+    on(gram, "linalg.sqrtm", root),
+    on(shifted, "linalg.eigvals", np.linalg.eigvals),
     on(lambda x: x * 0.1, "linalg.expm", lambda x: scipy.linalg.expm(np.complex128(x))),
     replace(on(gram, "linalg.logm", lambda x: scipy.linalg.logm(np.complex128(x))), order=MISSING),
     taken(shifted, "linalg.eig", lambda found: abs(found[1]), np.linalg.eig),
@@ -124,23 +141,49 @@ MATRICES = [
     row("matmul", lambda a, b, **_: adjoint(a) @ b, shapes=((3, 2), (3, 2)), adjoint_a=[True]),
     row("transpose", lambda x, **_: adjoint(x), ulp=0, conjugate=[True]),
     row("norm", lambda x: np.sqrt((abs(x) ** 2).sum()) + 0j, ulp=8),
-    row("einsum", lambda a, b: np.einsum("ij,kj->ik", a, b), shapes=WHOLE,
-        call=lambda f, a, b: f("ij,kj->ik", a, b)),
-]  # fmt: skip
+    row(
+        "einsum",
+        lambda a, b: np.einsum("ij,kj->ik", a, b),
+        shapes=WHOLE,
+        call=lambda f, a, b: f("ij,kj->ik", a, b),
+    ),
+]
 
 CASES = [
     *MATRICES,
-    Complex("complex", lambda x, y: [*np.broadcast_arrays(x, y)], ((-2.0, 2.0),) * 2, ulp=0,
-            variants=over(((2, 3), (3,)))),
-    row("math.real", np.real, ulp=0), row("math.imag", np.imag, ulp=0), row("math.angle", np.angle),
-    row("math.conj", np.conj, ulp=0), row("abs", np.abs), row("negative", np.negative, ulp=0),
-    row("square", np.square), row("sqrt", np.sqrt), row("math.rsqrt", lambda x: 1 / np.sqrt(x)),
-    row("math.reciprocal", lambda x: 1 / x), row("exp", np.exp), row("math.expm1", np.expm1),
-    row("math.log", np.log), row("math.log1p", np.log1p, ulp=8), row("sin", np.sin),
-    row("cos", np.cos), row("tan", np.tan), row("sinh", np.sinh), row("cosh", np.cosh),
-    row("tanh", np.tanh), row("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
-    row("asin", np.arcsin, ulp=8), row("acos", np.arccos, ulp=8), row("atan", np.arctan, ulp=8),
-    row("asinh", np.arcsinh, ulp=8), row("acosh", np.arccosh, ulp=8),
+    Complex(
+        "complex",
+        lambda x, y: [*np.broadcast_arrays(x, y)],
+        ((-2.0, 2.0),) * 2,
+        ulp=0,
+        variants=over(((2, 3), (3,))),
+    ),
+    row("math.real", np.real, ulp=0),
+    row("math.imag", np.imag, ulp=0),
+    row("math.angle", np.angle),
+    row("math.conj", np.conj, ulp=0),
+    row("abs", np.abs),
+    row("negative", np.negative, ulp=0),
+    row("square", np.square),
+    row("sqrt", np.sqrt),
+    row("math.rsqrt", lambda x: 1 / np.sqrt(x)),
+    row("math.reciprocal", lambda x: 1 / x),
+    row("exp", np.exp),
+    row("math.expm1", np.expm1),
+    row("math.log", np.log),
+    row("math.log1p", np.log1p, ulp=8),
+    row("sin", np.sin),
+    row("cos", np.cos),
+    row("tan", np.tan),
+    row("sinh", np.sinh),
+    row("cosh", np.cosh),
+    row("tanh", np.tanh),
+    row("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
+    row("asin", np.arcsin, ulp=8),
+    row("acos", np.arccos, ulp=8),
+    row("atan", np.arctan, ulp=8),
+    row("asinh", np.arcsinh, ulp=8),
+    row("acosh", np.arccosh, ulp=8),
     row("atanh", np.arctanh, ulp=8),
     row("multiply", np.multiply, shapes=((2, 3), (3,))),
     row("divide", np.divide, shapes=((2, 3), (3,))),
@@ -151,15 +194,24 @@ CASES = [
     row("reduce_sum", np.sum, axis=[0, None]),
     row("reduce_mean", np.mean, axis=[1]),
     row("reduce_prod", np.prod, axis=[1], ulp=8),
-    row("transpose", np.transpose, ulp=0), row("sign", lambda x: x / abs(x)),
+    row("transpose", np.transpose, ulp=0),
+    row("sign", lambda x: x / abs(x)),
     row("math.squared_difference", lambda x, y: abs(x - y) ** 2 + 0j, shapes=WHOLE, ulp=8),
     row("math.reduce_variance", np.var, ulp=8, axis=[1]),
     row("math.reduce_std", np.std, ulp=8, axis=[1]),
     row("math.cumprod", np.cumprod, ulp=8, axis=[1]),
     row("math.xlogy", lambda x, y: x * np.log(y), shapes=WHOLE, ulp=8),
-    row("math.segment_mean", lambda x: np.stack([x[:2].mean(0), x[2]]), shapes=((3, 2),),
-        call=lambda f, x: f(x, [0, 0, 1])),
-    row("math.segment_prod", lambda x: np.stack([x[:2].prod(0), x[2]]), shapes=((3, 2),),
-        call=lambda f, x: f(x, [0, 0, 1])),
+    row(
+        "math.segment_mean",
+        lambda x: np.stack([x[:2].mean(0), x[2]]),
+        shapes=((3, 2),),
+        call=lambda f, x: f(x, [0, 0, 1]),
+    ),
+    row(
+        "math.segment_prod",
+        lambda x: np.stack([x[:2].prod(0), x[2]]),
+        shapes=((3, 2),),
+        call=lambda f, x: f(x, [0, 0, 1]),
+    ),
     row("math.l2_normalize", lambda x: x / np.linalg.norm(x), ulp=8),
-]  # fmt: skip
+]

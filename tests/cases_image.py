@@ -20,8 +20,10 @@ def resized(x, size, method="bilinear"):
                     low = [int(np.floor(u - 0.5)) for u in at]
                     part = [u - 0.5 - v for u, v in zip(at, low, strict=True)]
                     weight = [p if w else 1 - p for p, w in zip(part, (a, b), strict=True)]
-                    u, v = (min(max(k + w, 0), n - 1) for k, w, n in zip(
-                        low, (a, b), x.shape[-3:-1], strict=True))  # fmt: skip
+                    u, v = (
+                        min(max(k + w, 0), n - 1)
+                        for k, w, n in zip(low, (a, b), x.shape[-3:-1], strict=True)
+                    )
                     found[..., i, j, :] += x[..., u, v, :] * weight[0] * weight[1]
     return found
 
@@ -32,25 +34,70 @@ def standard(x):
 
 
 CASES = [
-    Case("image.flip_left_right", lambda x: np.flip(x, -2), dtypes=ALL, ulp=0,
-         variants=over(PICTURE, (2, *PICTURE))),
-    Case("image.flip_up_down", lambda x: np.flip(x, -3), dtypes=ALL, ulp=0,
-         variants=over(PICTURE, (2, *PICTURE))),
-    Case("image.rgb_to_grayscale", lambda x: x @ np.array([[0.2989], [0.587], [0.114]], x.dtype),
-         ulp=8, variants=over((2, 3, 3))),
-    Case("image.grayscale_to_rgb", lambda x: np.repeat(x, 3, -1), dtypes=ALL, ulp=0,
-         variants=over((2, 3, 1))),
-    Case("image.adjust_brightness", lambda x, delta: x + delta, ulp=2,
-         variants=over((2, 3, 1), delta=[0.25])),
+    Case(
+        "image.flip_left_right",
+        lambda x: np.flip(x, -2),
+        dtypes=ALL,
+        ulp=0,
+        variants=over(PICTURE, (2, *PICTURE)),
+    ),
+    Case(
+        "image.flip_up_down",
+        lambda x: np.flip(x, -3),
+        dtypes=ALL,
+        ulp=0,
+        variants=over(PICTURE, (2, *PICTURE)),
+    ),
+    Case(
+        "image.rgb_to_grayscale",
+        lambda x: x @ np.array([[0.2989], [0.587], [0.114]], x.dtype),
+        ulp=8,
+        variants=over((2, 3, 3)),
+    ),
+    Case(
+        "image.grayscale_to_rgb",
+        lambda x: np.repeat(x, 3, -1),
+        dtypes=ALL,
+        ulp=0,
+        variants=over((2, 3, 1)),
+    ),
+    Case(
+        "image.adjust_brightness",
+        lambda x, delta: x + delta,
+        ulp=2,
+        variants=over((2, 3, 1), delta=[0.25]),
+    ),
     Case("image.per_image_standardization", standard, ulp=32, variants=over(PICTURE, (2, 3, 4, 1))),
-    Case("image.crop_to_bounding_box", lambda x, box: x[..., 1:3, 2:5, :], dtypes=ALL, ulp=0,
-         call=lambda f, x, box: f(x, *box), variants=over(PICTURE, box=[(1, 2, 2, 3)])),
-    Case("image.pad_to_bounding_box", lambda x, box: np.pad(x, ((1, 1), (2, 1), (0, 0))),
-         call=lambda f, x, box: f(x, *box), ulp=0, variants=over(PICTURE, box=[(1, 2, 6, 9)])),
-    Case("image.central_crop", lambda x, central_fraction: x[1:3, 1:5], dtypes=ALL, ulp=0,
-         variants=over(PICTURE, central_fraction=[0.5])),
-    Case("image.resize", resized, ulp=64,
-         variants=over(PICTURE, (2, 3, 4, 1), size=[(3, 5), (7, 2)])),
-    Case("image.resize", resized, dtypes=ALL, ulp=0,
-         variants=over(PICTURE, size=[(3, 5), (7, 2)], method=["nearest"])),
-]  # fmt: skip
+    Case(
+        "image.crop_to_bounding_box",
+        lambda x, box: x[..., 1:3, 2:5, :],
+        dtypes=ALL,
+        ulp=0,
+        call=lambda f, x, box: f(x, *box),
+        variants=over(PICTURE, box=[(1, 2, 2, 3)]),
+    ),
+    Case(
+        "image.pad_to_bounding_box",
+        lambda x, box: np.pad(x, ((1, 1), (2, 1), (0, 0))),
+        call=lambda f, x, box: f(x, *box),
+        ulp=0,
+        variants=over(PICTURE, box=[(1, 2, 6, 9)]),
+    ),
+    Case(
+        "image.central_crop",
+        lambda x, central_fraction: x[1:3, 1:5],
+        dtypes=ALL,
+        ulp=0,
+        variants=over(PICTURE, central_fraction=[0.5]),
+    ),
+    Case(
+        "image.resize", resized, ulp=64, variants=over(PICTURE, (2, 3, 4, 1), size=[(3, 5), (7, 2)])
+    ),
+    Case(
+        "image.resize",
+        resized,
+        dtypes=ALL,
+        ulp=0,
+        variants=over(PICTURE, size=[(3, 5), (7, 2)], method=["nearest"]),
+    ),
+]

@@ -13,8 +13,13 @@ TWO = ((-2.0, 2.0),) * 2
 
 
 def spread(value, rank):
-    return (value,) * rank if isinstance(value, int) else tuple(value)[-rank - 1 : -1] if len(
-        value) == rank + 2 else tuple(value)  # fmt: skip
+    return (
+        (value,) * rank
+        if isinstance(value, int)
+        else tuple(value)[-rank - 1 : -1]
+        if len(value) == rank + 2
+        else tuple(value)
+    )
 
 
 def around(x, kernel, strides, dilations, padding, fill=0):
@@ -37,8 +42,10 @@ def meeting(x, kernel, strides, dilations, padding, fill=0):
     """For each window its place and the elements in it: (batch, *kernel, channels)."""
     x, counts = around(x, kernel, strides, dilations, padding, fill)
     for at in itertools.product(*map(range, counts)):
-        cut = tuple(slice(a * s, a * s + (k - 1) * d + 1, d)
-                    for a, s, k, d in zip(at, strides, kernel, dilations, strict=True))  # fmt: skip
+        cut = tuple(
+            slice(a * s, a * s + (k - 1) * d + 1, d)
+            for a, s, k, d in zip(at, strides, kernel, dilations, strict=True)
+        )
         yield at, counts, x[:, *cut]
 
 
@@ -95,8 +102,9 @@ def with_places(x, ksize, strides, padding):
     numbers = np.arange(x[0].size).reshape(x[0].shape)
     where = np.zeros(found.shape, np.int64)
     for n, c in itertools.product(range(len(x)), range(x.shape[-1])):
-        image = {x[n, i, j, c]: numbers[i, j, c] for i in range(x.shape[1])
-                 for j in range(x.shape[2])}  # fmt: skip
+        image = {
+            x[n, i, j, c]: numbers[i, j, c] for i in range(x.shape[1]) for j in range(x.shape[2])
+        }
         where[n, ..., c] = np.vectorize(image.get, otypes=[np.int64])(found[n, ..., c])
     return [found, where]
 
@@ -106,72 +114,178 @@ LINES, SHEETS = ((1, 7, 2), (3, 2, 3)), ((2, 4, 5, 2), (3, 2, 2, 3))
 EXPLICIT = [[0, 0], [1, 0], [2, 1], [0, 0]]
 
 CONVOLUTIONS = [
-    conv("nn.conv1d", convolved, call=lambda f, x, w, strides, **o: f(
-            x, w, strides, **o), variants=[
-        *over(LINES, strides=[1, 2], padding=["SAME", "VALID"]),
-        *over(LINES, strides=[1], padding=["SAME"], dilations=[2])]),
-    conv("nn.conv2d", convolved, variants=[
-        *over(SHEETS, strides=[1, (1, 2, 2, 1)], padding=["SAME", "VALID"]),
-        *over(SHEETS, strides=[(2, 1)], padding=[EXPLICIT], dilations=[(1, 2)]),
-        *over(((1, 3, 3, 4), (2, 2, 2, 6)), strides=[1], padding=["SAME"]),
-        *over(((1, 2, 3, 3), (1, 1, 3, 2)), strides=[1, 2], padding=["VALID"]),
-        *over(((2, 9, 9, 40), (3, 3, 40, 35)), strides=[1, 3], padding=["SAME"])]),
-    conv("nn.conv2d", partial(turned, convolved), variants=over(
-        ((1, 2, 4, 5), (2, 3, 2, 3)), strides=[1], padding=["SAME"], data_format=["NCHW"])),
-    conv("nn.conv3d", convolved, variants=over(
-        ((1, 3, 2, 3, 2), (2, 2, 2, 2, 1)), strides=[(1, 1, 2, 1, 1)], padding=["SAME", "VALID"])),
-    conv("nn.convolution", convolved, variants=over(
-        SHEETS, padding=["VALID"]) + over(SHEETS, padding=["SAME"], dilations=[2])),
-    conv("nn.atrous_conv2d", lambda x, w, rate, padding: convolved(x, w, 1, padding, rate),
-         variants=over(SHEETS, rate=[2], padding=["SAME"])),
-    conv("nn.depthwise_conv2d", depthwise, variants=[
-        *over(((1, 4, 5, 3), (2, 3, 3, 2)), strides=[(1, 1, 1, 1), (1, 2, 2, 1)], padding=["SAME"]),
-        *over(((1, 4, 5, 3), (2, 2, 3, 1)), strides=[(1, 1, 1, 1)], padding=["VALID"],
-              dilations=[(2, 1)])]),
-    conv("nn.separable_conv2d", lambda x, w, p, strides, padding: convolved(
-            depthwise(x, w, strides, padding), p), ranges=((-2.0, 2.0),) * 3,
-         variants=over(((1, 3, 4, 2), (2, 2, 2, 2), (1, 1, 4, 3)), strides=[(1, 2, 2, 1)],
-                       padding=["SAME"])),
-    conv("nn.conv1d_transpose", transposed, variants=over(
-        ((1, 4, 3), (3, 2, 3)), output_shape=[(1, 7, 2)], strides=[2], padding=["SAME"])),
-    conv("nn.conv2d_transpose", transposed, variants=[
-        *over(((1, 2, 3, 2), (3, 2, 3, 2)), output_shape=[(1, 3, 6, 3)], strides=[2],
-              padding=["SAME"]),
-        *over(((1, 2, 3, 2), (2, 3, 1, 2)), output_shape=[(1, 3, 9, 1)], strides=[(1, 3)],
-              padding=["VALID"])]),
-    conv("nn.conv3d_transpose", transposed, variants=over(
-        ((1, 1, 2, 2, 2), (2, 2, 1, 1, 2)), output_shape=[(1, 2, 4, 2, 1)],
-        strides=[(1, 2, 2, 1, 1)])),
-    conv("nn.conv_transpose", transposed, variants=over(
-        ((1, 2, 2), (3, 2, 2)), output_shape=[(1, 4, 2)], strides=[2])),
-    conv("nn.atrous_conv2d_transpose", lambda g, w, output_shape, rate, padding: transposed(
-            g, w, output_shape, 1, padding, rate),
-         variants=over(((1, 2, 2, 2), (2, 2, 1, 2)), output_shape=[(1, 4, 4, 1)], rate=[2],
-                       padding=["VALID"])),
-]  # fmt: skip
+    conv(
+        "nn.conv1d",
+        convolved,
+        call=lambda f, x, w, strides, **o: f(x, w, strides, **o),
+        variants=[
+            *over(LINES, strides=[1, 2], padding=["SAME", "VALID"]),
+            *over(LINES, strides=[1], padding=["SAME"], dilations=[2]),
+        ],
+    ),
+    conv(
+        "nn.conv2d",
+        convolved,
+        variants=[
+            *over(SHEETS, strides=[1, (1, 2, 2, 1)], padding=["SAME", "VALID"]),
+            *over(SHEETS, strides=[(2, 1)], padding=[EXPLICIT], dilations=[(1, 2)]),
+            *over(((1, 3, 3, 4), (2, 2, 2, 6)), strides=[1], padding=["SAME"]),
+            *over(((1, 2, 3, 3), (1, 1, 3, 2)), strides=[1, 2], padding=["VALID"]),
+            *over(((2, 9, 9, 40), (3, 3, 40, 35)), strides=[1, 3], padding=["SAME"]),
+        ],
+    ),
+    conv(
+        "nn.conv2d",
+        partial(turned, convolved),
+        variants=over(
+            ((1, 2, 4, 5), (2, 3, 2, 3)), strides=[1], padding=["SAME"], data_format=["NCHW"]
+        ),
+    ),
+    conv(
+        "nn.conv3d",
+        convolved,
+        variants=over(
+            ((1, 3, 2, 3, 2), (2, 2, 2, 2, 1)), strides=[(1, 1, 2, 1, 1)], padding=["SAME", "VALID"]
+        ),
+    ),
+    conv(
+        "nn.convolution",
+        convolved,
+        variants=over(SHEETS, padding=["VALID"]) + over(SHEETS, padding=["SAME"], dilations=[2]),
+    ),
+    conv(
+        "nn.atrous_conv2d",
+        lambda x, w, rate, padding: convolved(x, w, 1, padding, rate),
+        variants=over(SHEETS, rate=[2], padding=["SAME"]),
+    ),
+    conv(
+        "nn.depthwise_conv2d",
+        depthwise,
+        variants=[
+            *over(
+                ((1, 4, 5, 3), (2, 3, 3, 2)), strides=[(1, 1, 1, 1), (1, 2, 2, 1)], padding=["SAME"]
+            ),
+            *over(
+                ((1, 4, 5, 3), (2, 2, 3, 1)),
+                strides=[(1, 1, 1, 1)],
+                padding=["VALID"],
+                dilations=[(2, 1)],
+            ),
+        ],
+    ),
+    conv(
+        "nn.separable_conv2d",
+        lambda x, w, p, strides, padding: convolved(depthwise(x, w, strides, padding), p),
+        ranges=((-2.0, 2.0),) * 3,
+        variants=over(
+            ((1, 3, 4, 2), (2, 2, 2, 2), (1, 1, 4, 3)), strides=[(1, 2, 2, 1)], padding=["SAME"]
+        ),
+    ),
+    conv(
+        "nn.conv1d_transpose",
+        transposed,
+        variants=over(
+            ((1, 4, 3), (3, 2, 3)), output_shape=[(1, 7, 2)], strides=[2], padding=["SAME"]
+        ),
+    ),
+    conv(
+        "nn.conv2d_transpose",
+        transposed,
+        variants=[
+            *over(
+                ((1, 2, 3, 2), (3, 2, 3, 2)),
+                output_shape=[(1, 3, 6, 3)],
+                strides=[2],
+                padding=["SAME"],
+            ),
+            *over(
+                ((1, 2, 3, 2), (2, 3, 1, 2)),
+                output_shape=[(1, 3, 9, 1)],
+                strides=[(1, 3)],
+                padding=["VALID"],
+            ),
+        ],
+    ),
+    conv(
+        "nn.conv3d_transpose",
+        transposed,
+        variants=over(
+            ((1, 1, 2, 2, 2), (2, 2, 1, 1, 2)),
+            output_shape=[(1, 2, 4, 2, 1)],
+            strides=[(1, 2, 2, 1, 1)],
+        ),
+    ),
+    conv(
+        "nn.conv_transpose",
+        transposed,
+        variants=over(((1, 2, 2), (3, 2, 2)), output_shape=[(1, 4, 2)], strides=[2]),
+    ),
+    conv(
+        "nn.atrous_conv2d_transpose",
+        lambda g, w, output_shape, rate, padding: transposed(g, w, output_shape, 1, padding, rate),
+        variants=over(
+            ((1, 2, 2, 2), (2, 2, 1, 2)), output_shape=[(1, 4, 4, 1)], rate=[2], padding=["VALID"]
+        ),
+    ),
+]
 
 SQUARES = [*over((2, 4, 5, 3), ksize=[2, (1, 3, 2, 1)], strides=[1, 2], padding=["SAME", "VALID"])]
 pools = [("max", 0), ("avg", 4)]
 
 POOLS = [
-    *(Case(f"nn.{kind}_pool{name}", partial(pooled, kind), ulp=ulp, variants=variants)
-      for kind, ulp in pools for name, variants in (
-          ("", SQUARES), ("1d", over((2, 7, 2), ksize=[3], strides=[2], padding=["SAME"])),
-          ("2d", over((1, 3, 4, 2), ksize=[(2, 1)], strides=[1], padding=["VALID"])),
-          ("3d", over((1, 3, 2, 3, 2), ksize=[2], strides=[(1, 2, 1)], padding=["SAME"])))),
-    *(Case(f"nn.{kind}_pool", partial(turned, partial(pooled, kind)), ulp=ulp, variants=over(
-        (1, 2, 3, 4), ksize=[2], strides=[1], padding=["SAME"], data_format=["NCHW"]))
-      for kind, ulp in pools),
-    Case("nn.max_pool", partial(pooled, "max"), ulp=0, variants=over(
-        (1, 3, 4, 2), ksize=[2], strides=[1], padding=[[[0, 0], [1, 0], [1, 1], [0, 0]]])),
-    Case("nn.pool", pooled_of, ulp=4, variants=[
-        *over((2, 4, 5, 3), window_shape=[[2, 2]], pooling_type=["MAX", "AVG"],
-              strides=[[2, 1]], padding=["SAME"]),
-        *over((1, 5, 2), window_shape=[[2]], pooling_type=["MAX", "AVG"], dilations=[[2]])]),
-    Case("nn.max_pool_with_argmax", with_places, ulp=0, order=1,
-         call=lambda f, x, **o: list(f(x, **o)),
-         variants=over((2, 3, 4, 2), ksize=[2], strides=[2], padding=["SAME"])),
-]  # fmt: skip
+    *(
+        Case(f"nn.{kind}_pool{name}", partial(pooled, kind), ulp=ulp, variants=variants)
+        for kind, ulp in pools
+        for name, variants in (
+            ("", SQUARES),
+            ("1d", over((2, 7, 2), ksize=[3], strides=[2], padding=["SAME"])),
+            ("2d", over((1, 3, 4, 2), ksize=[(2, 1)], strides=[1], padding=["VALID"])),
+            ("3d", over((1, 3, 2, 3, 2), ksize=[2], strides=[(1, 2, 1)], padding=["SAME"])),
+        )
+    ),
+    *(
+        Case(
+            f"nn.{kind}_pool",
+            partial(turned, partial(pooled, kind)),
+            ulp=ulp,
+            variants=over(
+                (1, 2, 3, 4), ksize=[2], strides=[1], padding=["SAME"], data_format=["NCHW"]
+            ),
+        )
+        for kind, ulp in pools
+    ),
+    Case(
+        "nn.max_pool",
+        partial(pooled, "max"),
+        ulp=0,
+        variants=over(
+            (1, 3, 4, 2), ksize=[2], strides=[1], padding=[[[0, 0], [1, 0], [1, 1], [0, 0]]]
+        ),
+    ),
+    Case(
+        "nn.pool",
+        pooled_of,
+        ulp=4,
+        variants=[
+            *over(
+                (2, 4, 5, 3),
+                window_shape=[[2, 2]],
+                pooling_type=["MAX", "AVG"],
+                strides=[[2, 1]],
+                padding=["SAME"],
+            ),
+            *over((1, 5, 2), window_shape=[[2]], pooling_type=["MAX", "AVG"], dilations=[[2]]),
+        ],
+    ),
+    Case(
+        "nn.max_pool_with_argmax",
+        with_places,
+        ulp=0,
+        order=1,
+        call=lambda f, x, **o: list(f(x, **o)),
+        variants=over((2, 3, 4, 2), ksize=[2], strides=[2], padding=["SAME"]),
+    ),
+]
 
 
 # Losses and normalization.
@@ -216,25 +330,60 @@ ROWS = (3, 4)
 
 LOSSES = [
     Case("nn.l2_loss", lambda t: 0.5 * np.sum(t * t), ulp=8, variants=over((3, 4), ())),
-    Case("nn.weighted_cross_entropy_with_logits",
-         lambda z, x, q: q * z * softplus(-x) + (1 - z) * softplus(x), ((0.0, 1.0), *TWO), ulp=16,
-         variants=over((ROWS, ROWS, ()), (ROWS, ROWS, (4,)))),
-    Case("nn.log_poisson_loss", poisson, ((0.2, 4.0), (-2.0, 2.0)), ulp=16,
-         variants=over((ROWS, ROWS), compute_full_loss=[False, True])),
-    Case("nn.bias_add", np.add, TWO, ints=((-9, 9),) * 2, dtypes=("float32", "float64", "int32"),
-         variants=over(((2, 3, 4), (4,)))),
-    Case("nn.bias_add", lambda x, b, data_format: x + b[:, None], TWO,
-         variants=over(((2, 3, 4), (3,)), data_format=["NCW"])),
-    Case("nn.batch_normalization", lambda x, m, v, o, s, variance_epsilon: s * (
-            x - m) / np.sqrt(v + variance_epsilon) + o, (*TWO, (0.5, 2.0), *TWO),
-         ulp=16, variants=over((ROWS, (4,), (4,), (4,), (4,)), variance_epsilon=[0.1])),
-    Case("nn.local_response_normalization", normalized_near, ulp=16, variants=over(
-        (1, 1, 2, 4), depth_radius=[1, 5], bias=[1.5], alpha=[0.5], beta=[0.7])),
-    *(Case("nn.ctc_loss", partial(paths, blank=blank), ulp=16,
-           call=lambda f, x, labels, lengths, times, blank=blank: f(
-               labels, x, lengths, times, blank_index=blank),
-           variants=[([(4, 2, 3)], options)]) for blank, options in ((0, CTC), (0, REPEATED))),
-]  # fmt: skip
+    Case(
+        "nn.weighted_cross_entropy_with_logits",
+        lambda z, x, q: q * z * softplus(-x) + (1 - z) * softplus(x),
+        ((0.0, 1.0), *TWO),
+        ulp=16,
+        variants=over((ROWS, ROWS, ()), (ROWS, ROWS, (4,))),
+    ),
+    Case(
+        "nn.log_poisson_loss",
+        poisson,
+        ((0.2, 4.0), (-2.0, 2.0)),
+        ulp=16,
+        variants=over((ROWS, ROWS), compute_full_loss=[False, True]),
+    ),
+    Case(
+        "nn.bias_add",
+        np.add,
+        TWO,
+        ints=((-9, 9),) * 2,
+        dtypes=("float32", "float64", "int32"),
+        variants=over(((2, 3, 4), (4,))),
+    ),
+    Case(
+        "nn.bias_add",
+        lambda x, b, data_format: x + b[:, None],
+        TWO,
+        variants=over(((2, 3, 4), (3,)), data_format=["NCW"]),
+    ),
+    Case(
+        "nn.batch_normalization",
+        lambda x, m, v, o, s, variance_epsilon: s * (x - m) / np.sqrt(v + variance_epsilon) + o,
+        (*TWO, (0.5, 2.0), *TWO),
+        ulp=16,
+        variants=over((ROWS, (4,), (4,), (4,), (4,)), variance_epsilon=[0.1]),
+    ),
+    Case(
+        "nn.local_response_normalization",
+        normalized_near,
+        ulp=16,
+        variants=over((1, 1, 2, 4), depth_radius=[1, 5], bias=[1.5], alpha=[0.5], beta=[0.7]),
+    ),
+    *(
+        Case(
+            "nn.ctc_loss",
+            partial(paths, blank=blank),
+            ulp=16,
+            call=lambda f, x, labels, lengths, times, blank=blank: f(
+                labels, x, lengths, times, blank_index=blank
+            ),
+            variants=[([(4, 2, 3)], options)],
+        )
+        for blank, options in ((0, CTC), (0, REPEATED))
+    ),
+]
 
 
 # Morphology.
@@ -266,11 +415,26 @@ def slid(f, x, filters, strides, padding, dilations):
 
 
 MORPHOLOGY = [
-    Case(f"nn.{name}", reference, ((-2.0, 2.0),) * 2, ulp=1, call=slid, dtypes=(*F, "int32"),
-         variants=over(((2, 4, 3, 2), (2, 2, 2)), padding=["SAME", "VALID"], strides=[(1, 1)],
-                       dilations=[(1, 1), (2, 1)])
-         + over(((1, 5, 4, 1), (3, 2, 1)), padding=["SAME", "VALID"], strides=[(2, 3)],
-                dilations=[(1, 1)]))
+    Case(
+        f"nn.{name}",
+        reference,
+        ((-2.0, 2.0),) * 2,
+        ulp=1,
+        call=slid,
+        dtypes=(*F, "int32"),
+        variants=over(
+            ((2, 4, 3, 2), (2, 2, 2)),
+            padding=["SAME", "VALID"],
+            strides=[(1, 1)],
+            dilations=[(1, 1), (2, 1)],
+        )
+        + over(
+            ((1, 5, 4, 1), (3, 2, 1)),
+            padding=["SAME", "VALID"],
+            strides=[(2, 3)],
+            dilations=[(1, 1)],
+        ),
+    )
     for name, reference in (("dilation2d", dilated), ("erosion2d", eroded))
-]  # fmt: skip
+]
 CASES = [*CONVOLUTIONS, *POOLS, *LOSSES, *MORPHOLOGY]

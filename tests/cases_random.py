@@ -46,8 +46,11 @@ def box_muller(seed, shape):
 
 
 def integers(seed, shape, minval=0, maxval=10):
-    return (minval + (words(seed, math.prod(shape)) % (maxval - minval))).astype("int32").reshape(
-        shape)  # fmt: skip
+    return (
+        (minval + (words(seed, math.prod(shape)) % (maxval - minval)))
+        .astype("int32")
+        .reshape(shape)
+    )
 
 
 def seeds(seed, num=2):
@@ -102,24 +105,67 @@ SHAPES = over((2,), shape=[(5,), (2, 3), (0,)])
 
 CASES = [
     Case("random.stateless_uniform", uniform, call=of, variants=SHAPES, **SEEDS),
-    Case("random.stateless_uniform", integers,
-         call=lambda f, x, shape: f(shape, x, 0, 10, "int32"), variants=SHAPES, **SEEDS),
+    Case(
+        "random.stateless_uniform",
+        integers,
+        call=lambda f, x, shape: f(shape, x, 0, 10, "int32"),
+        variants=SHAPES,
+        **SEEDS,
+    ),
     Case("random.stateless_normal", box_muller, call=of, variants=SHAPES, ulp=8, **SEEDS),
-    Case("random.split", seeds, call=lambda f, x, num: f(x, num), variants=over((2,), num=[1, 3]),
-         **SEEDS),
+    Case(
+        "random.split",
+        seeds,
+        call=lambda f, x, num: f(x, num),
+        variants=over((2,), num=[1, 3]),
+        **SEEDS,
+    ),
     # Their distributions, and TensorFlow's numbers: tests/test_random_stateless.py.
-    Case("random.stateless_gamma", gammas, call=of, ulp=2, **SEEDS,
-         variants=over((2,), shape=[(5, 2)], alpha=[[0.5, 3.0]], dtype=["float64"])),
-    Case("random.stateless_gamma", slopes, call=slope, ulp=8, **SEEDS,
-         variants=over((2,), shape=[(5, 2)], alpha=[[0.5, 3.0]])),
-    Case("random.stateless_poisson", counts, call=of, **SEEDS,
-         variants=over((2,), shape=[(5, 2)], lam=[[2.0, 30.0]])),
-    Case("random.stateless_binomial", lambda x, shape: np.full(shape, 7, "int32"),
-         call=lambda f, x, shape: f(shape, x, 7, 1.0), variants=SHAPES, **SEEDS),
-    Case("random.stateless_categorical", lambda x: np.full((2, 3), 1), variants=over((2,)),
-         call=lambda f, x: f([[-np.inf, 0.0], [-900.0, 0.0]], 3, x), **SEEDS),
-    Case("random.poisson", lambda x: [
-             np.array([(int(v) + 768 * (k == 0)) for k, v in enumerate([*x, 0])]),
-             np.zeros(3, "int32")],
-         call=of_one_class, variants=over((2,)), **{**SEEDS, "ints": ((0, 2**31 - 1),)}),
-]  # fmt: skip
+    Case(
+        "random.stateless_gamma",
+        gammas,
+        call=of,
+        ulp=2,
+        **SEEDS,
+        variants=over((2,), shape=[(5, 2)], alpha=[[0.5, 3.0]], dtype=["float64"]),
+    ),
+    Case(
+        "random.stateless_gamma",
+        slopes,
+        call=slope,
+        ulp=8,
+        **SEEDS,
+        variants=over((2,), shape=[(5, 2)], alpha=[[0.5, 3.0]]),
+    ),
+    Case(
+        "random.stateless_poisson",
+        counts,
+        call=of,
+        **SEEDS,
+        variants=over((2,), shape=[(5, 2)], lam=[[2.0, 30.0]]),
+    ),
+    Case(
+        "random.stateless_binomial",
+        lambda x, shape: np.full(shape, 7, "int32"),
+        call=lambda f, x, shape: f(shape, x, 7, 1.0),
+        variants=SHAPES,
+        **SEEDS,
+    ),
+    Case(
+        "random.stateless_categorical",
+        lambda x: np.full((2, 3), 1),
+        variants=over((2,)),
+        call=lambda f, x: f([[-np.inf, 0.0], [-900.0, 0.0]], 3, x),
+        **SEEDS,
+    ),
+    Case(
+        "random.poisson",
+        lambda x: [
+            np.array([(int(v) + 768 * (k == 0)) for k, v in enumerate([*x, 0])]),
+            np.zeros(3, "int32"),
+        ],
+        call=of_one_class,
+        variants=over((2,)),
+        **{**SEEDS, "ints": ((0, 2**31 - 1),)},
+    ),
+]

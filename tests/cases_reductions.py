@@ -20,26 +20,43 @@ def running(accumulate, start):
 
 SCANNED = [
     *over((3, 4), axis=[0, -1], exclusive=[False, True], reverse=[False, True]),
-    *over((0, 2), axis=[0]), *over((1,)),
-]  # fmt: skip
+    *over((0, 2), axis=[0]),
+    *over((1,)),
+]
 
 SCANS = [
-    Case("math.cumprod", running(np.multiply.accumulate, 1), AWAY, ints=((1, 3),), dtypes=FI,
-         ulp=16, variants=SCANNED),
+    Case(
+        "math.cumprod",
+        running(np.multiply.accumulate, 1),
+        AWAY,
+        ints=((1, 3),),
+        dtypes=FI,
+        ulp=16,
+        variants=SCANNED,
+    ),
     # The first of the exclusive ones is minus infinity, where nothing has a derivative.
-    Case("math.cumulative_logsumexp", running(np.logaddexp.accumulate, -np.inf), ulp=8,
-         variants=[v for v in SCANNED if not v[1].get("exclusive")],
-         special=[([[1.0, 2.0, 1000.0, 2.0]], {"exclusive": True, "reverse": reverse})
-                  for reverse in (False, True)]),
-]  # fmt: skip
+    Case(
+        "math.cumulative_logsumexp",
+        running(np.logaddexp.accumulate, -np.inf),
+        ulp=8,
+        variants=[v for v in SCANNED if not v[1].get("exclusive")],
+        special=[
+            ([[1.0, 2.0, 1000.0, 2.0]], {"exclusive": True, "reverse": reverse})
+            for reverse in (False, True)
+        ],
+    ),
+]
 
 
 def segments(ufunc, missing):
     """Results of sorted ids; `missing` where there is none."""
+
     def reference(x, segment_ids):
         ids = np.asarray(segment_ids)
-        rows = [ufunc(x[ids == k]) if (ids == k).any() else np.full(x.shape[1:], missing, x.dtype)
-                for k in range(max(ids, default=-1) + 1)]  # fmt: skip
+        rows = [
+            ufunc(x[ids == k]) if (ids == k).any() else np.full(x.shape[1:], missing, x.dtype)
+            for k in range(max(ids, default=-1) + 1)
+        ]
         return np.array(rows, x.dtype).reshape(len(rows), *x.shape[1:])
 
     return reference
@@ -52,11 +69,13 @@ def average(x):
 def scattered(ufunc, missing):
     def reference(x, segment_ids, num_segments):
         ids = np.asarray(segment_ids)
-        x, ids = x.reshape(ids.size, *x.shape[ids.ndim:]), ids.ravel()
+        x, ids = x.reshape(ids.size, *x.shape[ids.ndim :]), ids.ravel()
         start = missing(x.dtype) if callable(missing) else missing
         kind = "float64" if ufunc in (average_of, over_root) and x.dtype.kind != "f" else x.dtype
-        rows = [ufunc(x[ids == k]) if (ids == k).any() else np.full(x.shape[1:], start, kind)
-                for k in range(num_segments)]  # fmt: skip
+        rows = [
+            ufunc(x[ids == k]) if (ids == k).any() else np.full(x.shape[1:], start, kind)
+            for k in range(num_segments)
+        ]
         return np.array(rows, kind).reshape(num_segments, *x.shape[1:])
 
     return reference
@@ -87,18 +106,22 @@ def product(x):
 
 
 SORTED = [
-    *over((5, 2), segment_ids=[[0, 0, 1, 3, 3], [0, 1, 2, 3, 4]]), *over((0, 2), segment_ids=[[]]),
+    *over((5, 2), segment_ids=[[0, 0, 1, 3, 3], [0, 1, 2, 3, 4]]),
+    *over((0, 2), segment_ids=[[]]),
     *over((3,), segment_ids=[np.array([1, 1, 1])]),
-]  # fmt: skip
+]
 SORTED = [(s, {"segment_ids": np.array(o["segment_ids"], "int32")}) for s, o in SORTED]
 # The lowest number squared, in derivatives, is infinite: each id is there.
 IDS = [np.array([2, 0, 2, -1, 1], "int64")]
 FULL = [
     *over((5, 2), segment_ids=IDS, num_segments=[3]),
     *over((2, 3), segment_ids=[np.array([[0, 1, 0], [-1, 1, 0]], "int32")], num_segments=[2]),
-]  # fmt: skip
-MORE = [*over((5, 2), segment_ids=IDS, num_segments=[4]),
-        *over((0, 2), segment_ids=[np.zeros(0, "int32")], num_segments=[2]), *FULL]  # fmt: skip
+]
+MORE = [
+    *over((5, 2), segment_ids=IDS, num_segments=[4]),
+    *over((0, 2), segment_ids=[np.zeros(0, "int32")], num_segments=[2]),
+    *FULL,
+]
 
 SEGMENTS = [
     Case("math.segment_sum", segments(total, 0), dtypes=FI, ulp=4, variants=SORTED),
@@ -109,13 +132,24 @@ SEGMENTS = [
     Case("math.unsorted_segment_sum", scattered(total, 0), dtypes=FI, ulp=4, variants=MORE),
     Case("math.unsorted_segment_mean", scattered(average_of, 0), dtypes=F, ulp=4, variants=MORE),
     Case("math.unsorted_segment_sqrt_n", scattered(over_root, 0), ulp=4, variants=MORE),
-    Case("math.unsorted_segment_max", scattered(lambda x: x.max(0), lowest), dtypes=FI, ulp=0,
-         variants=FULL),
-    Case("math.unsorted_segment_min", scattered(lambda x: x.min(0), highest), dtypes=FI, ulp=0,
-         variants=FULL),
-    Case("math.unsorted_segment_prod", scattered(product, 1), AWAY, dtypes=FI, ulp=8,
-         variants=MORE),
-]  # fmt: skip
+    Case(
+        "math.unsorted_segment_max",
+        scattered(lambda x: x.max(0), lowest),
+        dtypes=FI,
+        ulp=0,
+        variants=FULL,
+    ),
+    Case(
+        "math.unsorted_segment_min",
+        scattered(lambda x: x.min(0), highest),
+        dtypes=FI,
+        ulp=0,
+        variants=FULL,
+    ),
+    Case(
+        "math.unsorted_segment_prod", scattered(product, 1), AWAY, dtypes=FI, ulp=8, variants=MORE
+    ),
+]
 
 
 def falling(x, axis=-1):
@@ -150,23 +184,55 @@ def bounds(x, values, side="left"):
 
 DIRECTIONS = {"direction": ["ASCENDING", "DESCENDING"]}
 SORTS = [
-    Case("math.top_k", lambda x, k: largest(x, k)[0], dtypes=FI, ulp=0,
-         call=lambda f, x, k: f(x, k).values,
-         variants=over((2, 5), (7,), k=[1, 3]) + over((0, 3), k=[0, 2])),
-    Case("nn.top_k", lambda x, k: largest(x, k)[1], dtypes=FI, ulp=0, order=STOP,
-         call=lambda f, x, k: f(x, k).indices, variants=over((2, 5), k=[3])),
-    Case("sort", ordered, dtypes=FI, ulp=0,
-         variants=over((2, 3, 4), axis=[0, 1, -1], **DIRECTIONS) + over((5,), (0, 3))),
-    Case("argsort", places, dtypes=FI, order=STOP,
-         variants=over((2, 3, 4), axis=[0, 1, -1], **DIRECTIONS) + over((5,), (0, 3))),
-    Case("math.in_top_k", among, dtypes=("float32",), order=MISSING,
-         call=lambda f, x, targets, k: f(targets, x, k),
-         variants=over((3, 4), targets=[np.array([0, 3, 1])], k=[1, 2])),
-    Case("searchsorted", lambda x, values, **o: bounds(np.sort(x), values, **o),
-         ((-2.0, 2.0),) * 2, dtypes=FI, order=STOP,
-         call=lambda f, x, values, **o: f(np.sort(np.asarray(x)), values, **o),
-         variants=over(((2, 5), (2, 3)), ((1, 4), (1, 1)), side=["left", "right"])),
-]  # fmt: skip
+    Case(
+        "math.top_k",
+        lambda x, k: largest(x, k)[0],
+        dtypes=FI,
+        ulp=0,
+        call=lambda f, x, k: f(x, k).values,
+        variants=over((2, 5), (7,), k=[1, 3]) + over((0, 3), k=[0, 2]),
+    ),
+    Case(
+        "nn.top_k",
+        lambda x, k: largest(x, k)[1],
+        dtypes=FI,
+        ulp=0,
+        order=STOP,
+        call=lambda f, x, k: f(x, k).indices,
+        variants=over((2, 5), k=[3]),
+    ),
+    Case(
+        "sort",
+        ordered,
+        dtypes=FI,
+        ulp=0,
+        variants=over((2, 3, 4), axis=[0, 1, -1], **DIRECTIONS) + over((5,), (0, 3)),
+    ),
+    Case(
+        "argsort",
+        places,
+        dtypes=FI,
+        order=STOP,
+        variants=over((2, 3, 4), axis=[0, 1, -1], **DIRECTIONS) + over((5,), (0, 3)),
+    ),
+    Case(
+        "math.in_top_k",
+        among,
+        dtypes=("float32",),
+        order=MISSING,
+        call=lambda f, x, targets, k: f(targets, x, k),
+        variants=over((3, 4), targets=[np.array([0, 3, 1])], k=[1, 2]),
+    ),
+    Case(
+        "searchsorted",
+        lambda x, values, **o: bounds(np.sort(x), values, **o),
+        ((-2.0, 2.0),) * 2,
+        dtypes=FI,
+        order=STOP,
+        call=lambda f, x, values, **o: f(np.sort(np.asarray(x)), values, **o),
+        variants=over(((2, 5), (2, 3)), ((1, 4), (1, 1)), side=["left", "right"]),
+    ),
+]
 
 
 def counted(x, size=21):
@@ -193,31 +259,81 @@ def different(x):
 
 NATURAL = ((0, 20),)
 COUNTS = [
-    Case("math.bincount", counted, ints=NATURAL, dtypes=INTEGERS, order=STOP,
-         call=lambda f, x: f(x, minlength=21, maxlength=21), variants=over((5,), (2, 3))),
-    Case("math.bincount", lambda w: np.bincount([1, 0, 1], w, 3).astype(w.dtype), order=MISSING,
-         call=lambda f, w: f([1, 0, 1], weights=w, minlength=3), ulp=2,
-         dtypes=(*F, "int32", "int64"), variants=over((3,))),
-    Case("histogram_fixed_width",
-         lambda x, value_range, nbins: counted(bins(x, value_range, nbins), nbins), order=MISSING,
-         variants=over((9,), (2, 3), value_range=[[-1.0, 1.5]], nbins=[5])),
-    Case("histogram_fixed_width_bins", bins, order=STOP,
-         variants=over((9,), (2, 3), value_range=[[-1.0, 1.5]], nbins=[5])),
-    Case("math.confusion_matrix", confused, ulp=4,
-         call=lambda f, w, labels, predictions: f(
-             labels, predictions, weights=w, dtype=w.dtype, num_classes=3),
-         variants=over((4,), labels=[[0, 2, 2, 1]], predictions=[[0, 1, 1, 2]])),
-    Case("unique", different, dtypes=ALL, ulp=0, order=MISSING,
-         call=lambda f, x: list(f(x)), variants=over((6,))),
-    Case("unique_with_counts", lambda x: [
-             *different(x), np.bincount(different(x)[1]).astype("int32")],
-         dtypes=ALL, ulp=0, order=MISSING, call=lambda f, x: list(f(x)), variants=over((6,))),
-    Case("math.count_nonzero", lambda x, axis=None, keepdims=False: np.sum(
-             x != 0, axis, "int64", keepdims=keepdims), ints=((0, 2),), dtypes=ALL, order=STOP,
-         variants=over((3, 4), axis=[None, 0, (0, 1)], keepdims=[False, True])),
-    Case("math.zero_fraction", lambda x: np.float32(np.mean(x == 0)), ints=((0, 2),), dtypes=ALL,
-         ulp=0, order=STOP, variants=over((3, 4), ())),
-]  # fmt: skip
+    Case(
+        "math.bincount",
+        counted,
+        ints=NATURAL,
+        dtypes=INTEGERS,
+        order=STOP,
+        call=lambda f, x: f(x, minlength=21, maxlength=21),
+        variants=over((5,), (2, 3)),
+    ),
+    Case(
+        "math.bincount",
+        lambda w: np.bincount([1, 0, 1], w, 3).astype(w.dtype),
+        order=MISSING,
+        call=lambda f, w: f([1, 0, 1], weights=w, minlength=3),
+        ulp=2,
+        dtypes=(*F, "int32", "int64"),
+        variants=over((3,)),
+    ),
+    Case(
+        "histogram_fixed_width",
+        lambda x, value_range, nbins: counted(bins(x, value_range, nbins), nbins),
+        order=MISSING,
+        variants=over((9,), (2, 3), value_range=[[-1.0, 1.5]], nbins=[5]),
+    ),
+    Case(
+        "histogram_fixed_width_bins",
+        bins,
+        order=STOP,
+        variants=over((9,), (2, 3), value_range=[[-1.0, 1.5]], nbins=[5]),
+    ),
+    Case(
+        "math.confusion_matrix",
+        confused,
+        ulp=4,
+        call=lambda f, w, labels, predictions: f(
+            labels, predictions, weights=w, dtype=w.dtype, num_classes=3
+        ),
+        variants=over((4,), labels=[[0, 2, 2, 1]], predictions=[[0, 1, 1, 2]]),
+    ),
+    Case(
+        "unique",
+        different,
+        dtypes=ALL,
+        ulp=0,
+        order=MISSING,
+        call=lambda f, x: list(f(x)),
+        variants=over((6,)),
+    ),
+    Case(
+        "unique_with_counts",
+        lambda x: [*different(x), np.bincount(different(x)[1]).astype("int32")],
+        dtypes=ALL,
+        ulp=0,
+        order=MISSING,
+        call=lambda f, x: list(f(x)),
+        variants=over((6,)),
+    ),
+    Case(
+        "math.count_nonzero",
+        lambda x, axis=None, keepdims=False: np.sum(x != 0, axis, "int64", keepdims=keepdims),
+        ints=((0, 2),),
+        dtypes=ALL,
+        order=STOP,
+        variants=over((3, 4), axis=[None, 0, (0, 1)], keepdims=[False, True]),
+    ),
+    Case(
+        "math.zero_fraction",
+        lambda x: np.float32(np.mean(x == 0)),
+        ints=((0, 2),),
+        dtypes=ALL,
+        ulp=0,
+        order=STOP,
+        variants=over((3, 4), ()),
+    ),
+]
 
 
 def normalized(x, axis=None, epsilon=1e-12):
@@ -249,8 +365,11 @@ def weighted(x, w, axes, keepdims=False):
 
 
 def sums(x, axes, shift=0.0):
-    return [np.array(np.size(x) / np.size(x.sum(axes)), x.dtype), (x - shift).sum(axes),
-            np.square(x - shift).sum(axes)]  # fmt: skip
+    return [
+        np.array(np.size(x) / np.size(x.sum(axes)), x.dtype),
+        (x - shift).sum(axes),
+        np.square(x - shift).sum(axes),
+    ]
 
 
 def clipped(function, *xs, **options):
@@ -261,29 +380,88 @@ def clipped(function, *xs, **options):
 PAIR = ((-2.0, 2.0), (-2.0, 2.0))
 TAKEN = [*over((3, 4), axis=[None, 0, 1, (0, 1)], keepdims=[False, True]), *over((2,))]
 NORMS = [
-    Case("math.reduce_euclidean_norm", lambda x, axis=None, keepdims=False: np.sqrt(
-             np.sum(x * x if x.dtype.kind == "f" else np.square(x, dtype="float64"), axis,
-                    keepdims=keepdims)).astype(x.dtype), ulp=4, dtypes=FI, variants=TAKEN),
-    Case("math.l2_normalize", normalized, ulp=8,
-         variants=over((3, 4), axis=[None, 0, (0, 1)], epsilon=[1e-12, 4.0])),
-    Case("clip_by_norm", shortened, ulp=8,
-         variants=over((3, 4), clip_norm=[2.0, 100.0], axes=[None, 1])),
-    Case("linalg.global_norm", together, PAIR, ulp=8, call=listed,
-         variants=over(((3,), (2, 2)), ((2,),))),
-    Case("clip_by_global_norm", shortened_together, PAIR, ulp=8, call=clipped,
-         variants=over(((3,), (2, 2)), clip_norm=[1.0, 100.0])),
-    Case("add_n", lambda *xs: sum(xs[1:], xs[0]).astype(xs[0].dtype), PAIR, dtypes=FI,
-         call=listed, ulp=4, variants=over(((2, 3),), ((2, 3), (2, 3), (2, 3)))),
-    Case("math.accumulate_n", lambda *xs: sum(xs[1:], xs[0]).astype(xs[0].dtype), PAIR, dtypes=FI,
-         call=listed, ulp=4, variants=over(((2, 3), (2, 3)))),
-    Case("nn.weighted_moments", weighted, ((-2.0, 2.0), (0.5, 2.0)), ulp=32,
-         call=lambda f, x, w, axes, **o: list(f(x, axes, w, **o)),
-         variants=over(((3, 4), (3, 1)), axes=[(0,), (0, 1)], keepdims=[False, True])),
-    Case("nn.sufficient_statistics", sums, ulp=16, call=lambda f, x, **o: list(f(x, **o))[:3],
-         variants=over((3, 4), axes=[(0,), (0, 1)]) + over((3, 4), axes=[(1,)], shift=[0.5])),
-    Case("nn.normalize_moments", lambda m, v: [m / 4, v / 4 - np.square(m / 4)], PAIR, ulp=16,
-         call=lambda f, m, v: list(f(np.ones_like(m) * 4, m, v, None)),
-         variants=over(((3,), (3,)))),
-]  # fmt: skip
+    Case(
+        "math.reduce_euclidean_norm",
+        lambda x, axis=None, keepdims=False: np.sqrt(
+            np.sum(
+                x * x if x.dtype.kind == "f" else np.square(x, dtype="float64"),
+                axis,
+                keepdims=keepdims,
+            )
+        ).astype(x.dtype),
+        ulp=4,
+        dtypes=FI,
+        variants=TAKEN,
+    ),
+    Case(
+        "math.l2_normalize",
+        normalized,
+        ulp=8,
+        variants=over((3, 4), axis=[None, 0, (0, 1)], epsilon=[1e-12, 4.0]),
+    ),
+    Case(
+        "clip_by_norm",
+        shortened,
+        ulp=8,
+        variants=over((3, 4), clip_norm=[2.0, 100.0], axes=[None, 1]),
+    ),
+    Case(
+        "linalg.global_norm",
+        together,
+        PAIR,
+        ulp=8,
+        call=listed,
+        variants=over(((3,), (2, 2)), ((2,),)),
+    ),
+    Case(
+        "clip_by_global_norm",
+        shortened_together,
+        PAIR,
+        ulp=8,
+        call=clipped,
+        variants=over(((3,), (2, 2)), clip_norm=[1.0, 100.0]),
+    ),
+    Case(
+        "add_n",
+        lambda *xs: sum(xs[1:], xs[0]).astype(xs[0].dtype),
+        PAIR,
+        dtypes=FI,
+        call=listed,
+        ulp=4,
+        variants=over(((2, 3),), ((2, 3), (2, 3), (2, 3))),
+    ),
+    Case(
+        "math.accumulate_n",
+        lambda *xs: sum(xs[1:], xs[0]).astype(xs[0].dtype),
+        PAIR,
+        dtypes=FI,
+        call=listed,
+        ulp=4,
+        variants=over(((2, 3), (2, 3))),
+    ),
+    Case(
+        "nn.weighted_moments",
+        weighted,
+        ((-2.0, 2.0), (0.5, 2.0)),
+        ulp=32,
+        call=lambda f, x, w, axes, **o: list(f(x, axes, w, **o)),
+        variants=over(((3, 4), (3, 1)), axes=[(0,), (0, 1)], keepdims=[False, True]),
+    ),
+    Case(
+        "nn.sufficient_statistics",
+        sums,
+        ulp=16,
+        call=lambda f, x, **o: list(f(x, **o))[:3],
+        variants=over((3, 4), axes=[(0,), (0, 1)]) + over((3, 4), axes=[(1,)], shift=[0.5]),
+    ),
+    Case(
+        "nn.normalize_moments",
+        lambda m, v: [m / 4, v / 4 - np.square(m / 4)],
+        PAIR,
+        ulp=16,
+        call=lambda f, m, v: list(f(np.ones_like(m) * 4, m, v, None)),
+        variants=over(((3,), (3,))),
+    ),
+]
 
 CASES = [*SCANS, *SEGMENTS, *SORTS, *COUNTS, *NORMS]

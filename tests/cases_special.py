@@ -36,19 +36,38 @@ def no_product(function):
 INF, NAN = np.inf, np.nan
 ZERO = [([[0.0, 0.0, 0.0, 0.0, 2.0, 2.0, NAN], [0.0, INF, -1.0, NAN, 0.0, INF, 1.0]], {})]
 BESSEL = {
-    "i0": (-3.0, 3.0), "i0e": (0.2, 3.0), "i1": (-3.0, 3.0), "i1e": (-3.0, -0.2),
-    "j0": (-3.0, 3.0), "j1": (-3.0, 3.0), "k0": (0.5, 3.0), "k0e": (0.5, 3.0), "k1": (0.5, 3.0),
-    "k1e": (0.5, 3.0), "y0": (0.5, 3.0), "y1": (0.5, 3.0),
-}  # fmt: skip
+    "i0": (-3.0, 3.0),
+    "i0e": (0.2, 3.0),
+    "i1": (-3.0, 3.0),
+    "i1e": (-3.0, -0.2),
+    "j0": (-3.0, 3.0),
+    "j1": (-3.0, 3.0),
+    "k0": (0.5, 3.0),
+    "k0e": (0.5, 3.0),
+    "k1": (0.5, 3.0),
+    "k1e": (0.5, 3.0),
+    "y0": (0.5, 3.0),
+    "y1": (0.5, 3.0),
+}
 
 CASES = [
     unary("math.lgamma", sp.gammaln, 0.2, 6.0),
     unary("math.digamma", sp.psi, 0.3, 6.0),
-    unary("math.polygamma", lambda x: sp.polygamma(1, x), 0.5, 4.0,
-          call=lambda f, x: f(like(x, 1.0), x)),
+    unary(
+        "math.polygamma",
+        lambda x: sp.polygamma(1, x),
+        0.5,
+        4.0,
+        call=lambda f, x: f(like(x, 1.0), x),
+    ),
     unary("math.zeta", lambda x: sp.zeta(2.5, x), 0.5, 4.0, call=lambda f, x: f(like(x, 2.5), x)),
-    unary("math.betainc", lambda x: sp.betainc(1.5, 2.5, x), 0.1, 0.9,
-          call=lambda f, x: f(like(x, 1.5), like(x, 2.5), x)),
+    unary(
+        "math.betainc",
+        lambda x: sp.betainc(1.5, 2.5, x),
+        0.1,
+        0.9,
+        call=lambda f, x: f(like(x, 1.5), like(x, 2.5), x),
+    ),
     binary("math.igamma", sp.gammainc, (0.5, 4.0), (0.3, 6.0)),
     binary("math.igammac", sp.gammaincc, (0.5, 4.0), (0.3, 6.0)),
     Case("math.lbeta", log_beta, ((0.5, 4.0),), variants=over((3, 2), (4,), (0, 2)), ulp=16),
@@ -65,6 +84,8 @@ CASES = [
     unary("math.special.fresnel_cos", lambda x: sp.fresnel(x)[1], -2.0, 2.0),
     unary("math.special.fresnel_sin", lambda x: sp.fresnel(x)[0], -2.0, 2.0),
     unary("math.special.spence", sp.spence, 0.2, 3.0),
-    *(unary(f"math.{'' if name[0] == 'i' else 'special.'}bessel_{name}", getattr(sp, name), *span)
-      for name, span in BESSEL.items()),
-]  # fmt: skip
+    *(
+        unary(f"math.{'' if name[0] == 'i' else 'special.'}bessel_{name}", getattr(sp, name), *span)
+        for name, span in BESSEL.items()
+    ),
+]

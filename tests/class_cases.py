@@ -6,7 +6,7 @@ that `birth_programs.BEGIN` defines can be used.
 
 # ruff: noqa: E501
 
-TEXT = '''
+TEXT = """
 === metaclass attr via class made in call
 class M(type):
     k = 2.0
@@ -3485,7 +3485,7 @@ s = S()
 def f(x):
     a, b = s
     return x * a
-'''
+"""
 
 CASES = {
     name: tuple(part.strip("\n") for part in case.split("---\n"))

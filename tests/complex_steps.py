@@ -47,16 +47,31 @@ def made_complex(name):
     return lambda *args: getattr(np, name)(*args).astype(complex)
 
 
-NUMPY = SimpleNamespace(**{
-    **vars(np), "abs": absolute, "maximum": maximum, "minimum": minimum, "var": variance,
-    "max": lambda x: x.ravel()[np.argmax(x.real)], "min": lambda x: x.ravel()[np.argmin(x.real)],
-    **{name: made_complex(name) for name in ("array", "full", "linspace", "zeros", "zeros_like")},
-})  # fmt: skip
-MATH = SimpleNamespace(**{
-    name: getattr(np, name) for name in vars(math) if isinstance(getattr(np, name, 0), np.ufunc)
-})  # fmt: skip
-BUILTINS = {**vars(builtins), "abs": absolute, "max": maximum, "min": minimum,
-            "int": lambda x: int(np.real(x))}  # fmt: skip
+NUMPY = SimpleNamespace(
+    **{
+        **vars(np),
+        "abs": absolute,
+        "maximum": maximum,
+        "minimum": minimum,
+        "var": variance,
+        "max": lambda x: x.ravel()[np.argmax(x.real)],
+        "min": lambda x: x.ravel()[np.argmin(x.real)],
+        **{
+            name: made_complex(name)
+            for name in ("array", "full", "linspace", "zeros", "zeros_like")
+        },
+    }
+)
+MATH = SimpleNamespace(
+    **{name: getattr(np, name) for name in vars(math) if isinstance(getattr(np, name, 0), np.ufunc)}
+)
+BUILTINS = {
+    **vars(builtins),
+    "abs": absolute,
+    "max": maximum,
+    "min": minimum,
+    "int": lambda x: int(np.real(x)),
+}
 
 
 def analytic(module):

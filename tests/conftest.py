@@ -68,9 +68,11 @@ def pytest_addoption(parser):
         help="how many random programs are replayed, half of them those of --seed",
     )
     parser.addoption(
-        "--parity-seconds", type=float, default=5.0,
+        "--parity-seconds",
+        type=float,
+        default=5.0,
         help="how long each kind of random programs is compared with an installed TensorFlow",
-    )  # fmt: skip
+    )
     parser.addoption(
         "--parity-seed", type=int, default=None, help="the first of these programs, to repeat it"
     )
@@ -93,12 +95,18 @@ def pytest_configure(config):
 
 # What the rows of subjects are tried with besides values and derivatives.
 THOROUGH_FILES = {
-    "test_bad_input", "test_batching", "test_forward", "test_tracebacks", "test_vectorized",
-}  # fmt: skip
+    "test_bad_input",
+    "test_batching",
+    "test_forward",
+    "test_tracebacks",
+    "test_vectorized",
+}
 THOROUGH_TESTS = {
-    "test_value_of_a_strided_array", "test_operands_stay_as_they_are", "test_gradient_in_float32",
+    "test_value_of_a_strided_array",
+    "test_operands_stay_as_they_are",
+    "test_gradient_in_float32",
     "test_third_derivatives",
-}  # fmt: skip
+}
 
 
 @functools.cache

@@ -35,8 +35,9 @@ def check_axes():
         truth = RANDOM.random(shape) < 1 / LONG
         for x in (real, whole, holes):
             close(tf.argmax(x, 1), np.argmax(np.where(x != x, -np.inf, x), 1))
-            close(tf.argmin(x, 1, "int32"),
-                  np.argmin(np.where(x != x, np.inf, x), 1).astype("int32"))
+            close(
+                tf.argmin(x, 1, "int32"), np.argmin(np.where(x != x, np.inf, x), 1).astype("int32")
+            )
             close(tf.reduce_max(x, 1), np.max(x, 1))
         for axis in (1, (0, 2), None):
             axes = (0, 1, 2) if axis is None else axis
@@ -68,10 +69,13 @@ def check_rows():
         )
         for function, value, slope in (
             (tf.nn.softmax, y, y * (g - np.sum(g * y, 1, keepdims=True))),
-            (tf.nn.log_softmax, x - x.max(1, keepdims=True) - level,
-             g - y * np.sum(g, 1, keepdims=True)),
+            (
+                tf.nn.log_softmax,
+                x - x.max(1, keepdims=True) - level,
+                g - y * np.sum(g, 1, keepdims=True),
+            ),
             (layer, normal, scale * (g - mean - normal * along)),
-        ):  # fmt: skip
+        ):
             source = tf.constant(x)
             with tf.GradientTape() as tape:
                 tape.watch(source)
@@ -87,11 +91,19 @@ def check_rows():
 
 def check_gather():
     """Rows of words of each size, by indices of each dtype; many rows, and none."""
-    for number, (kind, shape, axis) in enumerate([
-        ("float32", (9, 64), 0), ("float32", (2, 7, 3), 1), ("float64", (LONG,), 0),
-        ("float64", (3, 5, 2), 1), ("uint8", (4, 16), 0), ("int16", (6, 3), 0),
-        ("bool", (3, 6), 0), ("int64", (1, 1, 3), 1), ("uint8", (2, 5), 1),
-    ]):  # fmt: skip
+    for number, (kind, shape, axis) in enumerate(
+        [
+            ("float32", (9, 64), 0),
+            ("float32", (2, 7, 3), 1),
+            ("float64", (LONG,), 0),
+            ("float64", (3, 5, 2), 1),
+            ("uint8", (4, 16), 0),
+            ("int16", (6, 3), 0),
+            ("bool", (3, 6), 0),
+            ("int64", (1, 1, 3), 1),
+            ("uint8", (2, 5), 1),
+        ]
+    ):
         x = RANDOM.integers(0, 2 if kind == "bool" else 200, shape).astype(kind)
         for count, index in ((0, "int32"), (1, "int64"), (40 + number, "uint8"), (LONG, "int32")):
             y = RANDOM.integers(0, min(255, shape[axis]), count).astype(index)
@@ -113,25 +125,36 @@ def check_moves():
     from numtape.core.cuda.runtime.device import device
 
     for kind, shape, perm in [
-        ("float32", (24, 40), (1, 0)), ("float64", (37 * MANY, 41), (1, 0)),
-        ("uint8", (65, 70 * MANY), (1, 0)), ("float32", (33 * MANY, 36 * MANY), (1, 0)),
-        ("int16", (2, 67 * MANY, 41), (0, 2, 1)), ("float32", (600 * MANY, 3), (1, 0)),
+        ("float32", (24, 40), (1, 0)),
+        ("float64", (37 * MANY, 41), (1, 0)),
+        ("uint8", (65, 70 * MANY), (1, 0)),
+        ("float32", (33 * MANY, 36 * MANY), (1, 0)),
+        ("int16", (2, 67 * MANY, 41), (0, 2, 1)),
+        ("float32", (600 * MANY, 3), (1, 0)),
         ("float32", (3, 700 * MANY), (1, 0)),
         ("float64", (20 * MANY, 1, 2, 3, 33), (4, 3, 1, 2, 0)),
-        ("float32", (2, 5, 8), (1, 0, 2)), ("float32", (3, 300 * MANY, 2), (1, 0, 2)),
-        ("uint8", (5, 7, 16), (1, 0, 2)), ("uint8", (5, 7, 6), (1, 0, 2)),
-        ("bool", (3, 4, 5), (2, 1, 0)), ("float32", (0, 3), (1, 0)), ("int64", (1, 1), (1, 0)),
+        ("float32", (2, 5, 8), (1, 0, 2)),
+        ("float32", (3, 300 * MANY, 2), (1, 0, 2)),
+        ("uint8", (5, 7, 16), (1, 0, 2)),
+        ("uint8", (5, 7, 6), (1, 0, 2)),
+        ("bool", (3, 4, 5), (2, 1, 0)),
+        ("float32", (0, 3), (1, 0)),
+        ("int64", (1, 1), (1, 0)),
         ("int32", (4, 1, 6), (1, 0, 2)),
-    ]:  # fmt: skip
+    ]:
         x = RANDOM.integers(0, 2 if kind == "bool" else 200, shape).astype(kind)
         close(tf.transpose(x, perm), np.transpose(x, perm))
     for kind, shape in [("float32", (5, 16)), ("uint8", (3, 48)), ("float64", (4, 3, 6))]:
         x = RANDOM.integers(0, 200, shape).astype(kind)
         inside, steps = (slice(1, -1),) * (len(shape) - 1), (slice(None, None, 2),) * len(shape)
         for cut in (
-            (*inside, slice(4, 12)), (*inside, slice(3, 11)), (*inside, slice(0, 3)), steps,
-            (slice(None, None, -1),), (..., slice(None, None, -2)),
-        ):  # fmt: skip
+            (*inside, slice(4, 12)),
+            (*inside, slice(3, 11)),
+            (*inside, slice(0, 3)),
+            steps,
+            (slice(None, None, -1),),
+            (..., slice(None, None, -2)),
+        ):
             close(tf.constant(x)[cut], x[cut])
         ends = ((1, 2),) * (len(shape) - 1)
         for last in ((4, 4), (16, 0), (1, 0), (0, 0)):
@@ -141,8 +164,10 @@ def check_moves():
             assert device().launches == before + 1
             close(tf.pad(x, ((1, 1),) * len(shape), "REFLECT"), np.pad(x, 1, "reflect"))
         for axis in range(len(shape)):
-            close(tf.concat([x, x, x[:1, ...] if axis == 0 else x], axis),
-                  np.concatenate([x, x, x[:1, ...] if axis == 0 else x], axis))
+            close(
+                tf.concat([x, x, x[:1, ...] if axis == 0 else x], axis),
+                np.concatenate([x, x, x[:1, ...] if axis == 0 else x], axis),
+            )
 
 
 def check_joined():
@@ -250,7 +275,8 @@ def check_scatter():
         (RANDOM.integers(0, 5, count), 5, 3, "float64", "int64"),
         (RANDOM.integers(0, 100, 40), 100, 1, "float32", "int64"),
         (np.array([2]), 4, 2, "float64", "int32"),
-        (most[:50], 90, 4, "float32", "int32"), (np.array([1] * 9 + [0]), 3, 4, "float64", "int32"),
+        (most[:50], 90, 4, "float32", "int32"),
+        (np.array([1] * 9 + [0]), 3, 4, "float64", "int32"),
         (RANDOM.integers(0, 2, 70), 3, 8, "float64", "int64"),
     ]:
         y = indices.astype(kind)
@@ -282,12 +308,13 @@ def check_switch_of(dtype, inner):
     experimental = tf.config.experimental
     counts = []
     for switch in (
-        lambda: None, lambda: None,
+        lambda: None,
+        lambda: None,
         lambda: experimental.enable_nondeterministic_scatter(True),
         lambda: experimental.enable_nondeterministic_scatter(False),
         lambda: experimental.enable_nondeterministic_scatter(True),
         experimental.enable_op_determinism,
-    ):  # fmt: skip
+    ):
         switch()
         before = device().launches
         close(step(x), wanted, 1e-9 if dtype == "float64" else 1e-5)
@@ -306,13 +333,15 @@ def check_moves_in_many_blocks():
 
     everything = mock.patch.object(pieces, "unlimited", lambda count: count)
     with (
-        everything, mock.patch.object(moves, "unlimited", lambda count: count),
+        everything,
+        mock.patch.object(moves, "unlimited", lambda count: count),
         mock.patch("numtape.core.cuda.copies.simulated", lambda: False),
-    ):  # fmt: skip
+    ):
         for kind, shape, perm in [
-            ("float32", (67, 41), (1, 0)), ("float64", (2, 5, 7), (1, 0, 2)),
+            ("float32", (67, 41), (1, 0)),
+            ("float64", (2, 5, 7), (1, 0, 2)),
             ("float32", (5, 7, 16), (1, 0, 2)),
-        ]:  # fmt: skip
+        ]:
             x = RANDOM.normal(size=shape).astype(kind)
             close(tf.transpose(x, perm), np.transpose(x, perm))
         x = RANDOM.normal(size=(13, 32)).astype("float32")

@@ -56,8 +56,7 @@ def along_axes():
     for axis in (None, 0, 1):
         close(tf.reduce_sum(tf.constant(x) * x, axis), (x * x).sum(axis), 1e-3)
         close(tf.reduce_max(tf.constant(whole), axis), whole.max(axis))
-        close(tf.reduce_mean(tf.constant(whole), axis),
-              np.trunc(whole.mean(axis)).astype("int32"))  # fmt: skip
+        close(tf.reduce_mean(tf.constant(whole), axis), np.trunc(whole.mean(axis)).astype("int32"))
     close(tf.reduce_sum(tf.constant(long)), long.sum())
     close(tf.reduce_sum(tf.constant(wide), 0), wide.sum(0))
     for axis in (0, 1):
@@ -190,14 +189,25 @@ def untouched():
         found = importlib.import_module(f"{package.__name__}.{module.name}")
         names |= {f"{module.name}_{name}" for name in getattr(found, "KERNELS", ())}
     # A symbol is a name, then dtypes: the longest name that fits is the kernel's.
-    asked = {max((name for name in names if symbol.startswith(name)), key=len, default="")
-             for symbol, *_ in launches._kernels}  # fmt: skip
+    asked = {
+        max((name for name in names if symbol.startswith(name)), key=len, default="")
+        for symbol, *_ in launches._kernels
+    }
     return sorted(names - asked)
 
 
 if __name__ == "__main__":
-    for check in (elementwise, along_axes, rows, by_index, moves, products, windows, draws,
-                  replays):
+    for check in (
+        elementwise,
+        along_axes,
+        rows,
+        by_index,
+        moves,
+        products,
+        windows,
+        draws,
+        replays,
+    ):
         check()
         print(check.__name__, "ok", flush=True)
     print(len(launches._kernels), "kernels, without", untouched() or "none")

@@ -22,15 +22,23 @@ def refused(kernel, *words, **options):
 
 def values():
     """What lanes of two warps of four get of each other."""
+
     def kernel(out):
         t = cuda.threadIdx.x
         x = np.int32(10 + t)
-        for k, got in enumerate((
-            cuda.shfl_sync(ALL, x, 2), cuda.shfl_up_sync(ALL, x, 1),
-            cuda.shfl_down_sync(ALL, x, 3), cuda.shfl_xor_sync(ALL, x, 1),
-            cuda.ballot_sync(ALL, t % 3 == 0), cuda.any_sync(ALL, t == 5),
-            cuda.all_sync(ALL, t < 4), cuda.popc(np.uint32(t)), cuda.laneid,
-        )):  # fmt: skip
+        for k, got in enumerate(
+            (
+                cuda.shfl_sync(ALL, x, 2),
+                cuda.shfl_up_sync(ALL, x, 1),
+                cuda.shfl_down_sync(ALL, x, 3),
+                cuda.shfl_xor_sync(ALL, x, 1),
+                cuda.ballot_sync(ALL, t % 3 == 0),
+                cuda.any_sync(ALL, t == 5),
+                cuda.all_sync(ALL, t < 4),
+                cuda.popc(np.uint32(t)),
+                cuda.laneid,
+            )
+        ):
             out[9 * t + k] = got
 
     for seed in range(5):
@@ -39,11 +47,16 @@ def values():
             run(kernel, out)
         table = out.reshape(8, 9).T.tolist()
         assert table == [
-            [12] * 4 + [16] * 4, [10, 10, 11, 12, 14, 14, 15, 16],
-            [13, 11, 12, 13, 17, 15, 16, 17], [11, 10, 13, 12, 15, 14, 17, 16],
-            [9] * 4 + [4] * 4, [0] * 4 + [1] * 4, [1] * 4 + [0] * 4,
-            [0, 1, 1, 2, 1, 2, 2, 3], [0, 1, 2, 3] * 2,
-        ], table  # fmt: skip
+            [12] * 4 + [16] * 4,
+            [10, 10, 11, 12, 14, 14, 15, 16],
+            [13, 11, 12, 13, 17, 15, 16, 17],
+            [11, 10, 13, 12, 15, 14, 17, 16],
+            [9] * 4 + [4] * 4,
+            [0] * 4 + [1] * 4,
+            [1] * 4 + [0] * 4,
+            [0, 1, 1, 2, 1, 2, 2, 3],
+            [0, 1, 2, 3] * 2,
+        ], table
 
 
 def divergent_shuffle(out):
@@ -156,16 +169,27 @@ def allowed(out):
 
 
 def reported():
-    for kernel in (divergent_shuffle, loops_of_different_lengths, two_places, one_left,
-                   two_barriers, barrier_and_shuffle):  # fmt: skip
+    for kernel in (
+        divergent_shuffle,
+        loops_of_different_lengths,
+        two_places,
+        one_left,
+        two_barriers,
+        barrier_and_shuffle,
+    ):
         for seed in range(3):
             with shuffled(seed):
                 refused(kernel, "in vain", "waits in")
     refused(one_left, "thread 0 waits in syncthreads", "thread 7 left")
     refused(from_outside_of_the_mask, "lane 2, which does not")
     refused(not_in_its_mask, "is not in the mask 0x7")
-    for kernel in (no_barrier_in_between, read_and_then_written, warp_barrier_for_two_warps,
-                   a_shuffle_is_no_barrier, add_and_read):  # fmt: skip
+    for kernel in (
+        no_barrier_in_between,
+        read_and_then_written,
+        warp_barrier_for_two_warps,
+        a_shuffle_is_no_barrier,
+        add_and_read,
+    ):
         for seed in range(3):
             with shuffled(seed):
                 refused(kernel, "of shared memory", "no barrier")

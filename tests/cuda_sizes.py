@@ -73,8 +73,9 @@ def axes():
         same(tf.reduce_sum(y, 1), x.sum(1, dtype), "sum", *what)
         same(tf.reduce_max(y, 1), x.max(1), "max", *what)
         same(tf.reduce_min(y), x.min(), "min", *what)
-        lowest, highest = (np.where(x != x, end, x) if dtype in FLOATS else x
-                           for end in (-np.inf, np.inf))  # fmt: skip
+        lowest, highest = (
+            np.where(x != x, end, x) if dtype in FLOATS else x for end in (-np.inf, np.inf)
+        )
         if dtype not in FLOATS or not np.isnan(x).any():
             same(tf.argmax(y, 1), lowest.argmax(1), "argmax", *what)
             same(tf.argmin(y, 1), highest.argmin(1), "argmin", *what)
@@ -112,10 +113,13 @@ def rows():
         )
         for function, value, slope in (
             (tf.nn.softmax, soft, soft * (g - (g * soft).sum(1, keepdims=True))),
-            (tf.nn.log_softmax, x - x.max(1, keepdims=True) - level,
-             g - soft * g.sum(1, keepdims=True)),
+            (
+                tf.nn.log_softmax,
+                x - x.max(1, keepdims=True) - level,
+                g - soft * g.sum(1, keepdims=True),
+            ),
             (layer, normal, scale * (g - along[0] - normal * along[1])),
-        ):  # fmt: skip
+        ):
             source = tf.constant(x)
             with tf.GradientTape() as tape:
                 tape.watch(source)

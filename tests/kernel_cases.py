@@ -14,44 +14,127 @@ from numtape import kernel
 
 # Expressions, and where. Points are away from kinks, poles and jumps.
 FUNCTIONS = [
-    *((f"{module}.{name}(x)", 0.4, 0.0) for module, names in (
-        ("math", "exp expm1 log log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh atanh "
-                 "erf erfc fabs"),
-        ("np", "exp expm1 log log1p sqrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
-               "arctanh absolute abs fabs negative square"),
-    ) for name in names.split()),
-    *((f"{name}(x, y)", 0.4, 1.3) for name in (
-        "math.atan2", "math.hypot", "math.pow", "np.arctan2", "np.hypot", "np.power", "np.maximum",
-        "np.minimum", "np.add", "np.subtract", "np.multiply", "np.divide", "max", "min", "pow",
-    )),
-    ("math.acosh(x)", 1.7, 0.0), ("np.arccosh(x)", 1.7, 0.0), ("abs(x)", -0.4, 0.0),
-    ("max(x, y, 0.2)", 0.1, 0.7), ("min(y, x)", 0.4, 1.3),
-    ("math.fabs(x)", -0.4, 0.0), ("np.maximum(x, y)", 2.0, 1.0), ("np.minimum(x, y)", 2.0, 1.0),
-    ("x + y", 0.4, 1.3), ("x - y", 0.4, 1.3), ("x * y", 0.4, 1.3), ("x / y", 0.4, 1.3),
-    ("x ** y", 0.4, 1.3), ("x ** 3", -0.4, 0.0), ("x ** -2", -0.4, 0.0),
-    ("(-2.0) ** 3 * x", 1.0, 0.0), ("x * 2 ** -1", 0.4, 0.0), ("x * math.pow(2, -1)", 0.4, 0.0),
-    ("x % y", 4.4, 1.3), ("x // y * x", 4.4, 1.3), ("-x", 0.4, 0.0), ("+x", 0.4, 0.0),
-    ("x * math.floor(y)", 0.4, 1.3), ("x * math.ceil(y)", 0.4, 1.3),
-    ("x * np.floor(y)", 0.4, 1.3), ("x * np.ceil(y)", 0.4, 1.3), ("float(x) * y", 0.4, 1.3),
-    ("np.float64(x) * y", 0.4, 1.3), ("x if math.isnan(y) else 2.0 * x", 0.4, 1.3),
-    ("x if math.isinf(y) else 2.0 * x", 0.4, 1.3), ("x if math.isfinite(y) else 2.0 * x", 0.4, 1.3),
+    *(
+        (f"{module}.{name}(x)", 0.4, 0.0)
+        for module, names in (
+            (
+                "math",
+                "exp expm1 log log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh atanh "
+                "erf erfc fabs",
+            ),
+            (
+                "np",
+                "exp expm1 log log1p sqrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
+                "arctanh absolute abs fabs negative square",
+            ),
+        )
+        for name in names.split()
+    ),
+    *(
+        (f"{name}(x, y)", 0.4, 1.3)
+        for name in (
+            "math.atan2",
+            "math.hypot",
+            "math.pow",
+            "np.arctan2",
+            "np.hypot",
+            "np.power",
+            "np.maximum",
+            "np.minimum",
+            "np.add",
+            "np.subtract",
+            "np.multiply",
+            "np.divide",
+            "max",
+            "min",
+            "pow",
+        )
+    ),
+    ("math.acosh(x)", 1.7, 0.0),
+    ("np.arccosh(x)", 1.7, 0.0),
+    ("abs(x)", -0.4, 0.0),
+    ("max(x, y, 0.2)", 0.1, 0.7),
+    ("min(y, x)", 0.4, 1.3),
+    ("math.fabs(x)", -0.4, 0.0),
+    ("np.maximum(x, y)", 2.0, 1.0),
+    ("np.minimum(x, y)", 2.0, 1.0),
+    ("x + y", 0.4, 1.3),
+    ("x - y", 0.4, 1.3),
+    ("x * y", 0.4, 1.3),
+    ("x / y", 0.4, 1.3),
+    ("x ** y", 0.4, 1.3),
+    ("x ** 3", -0.4, 0.0),
+    ("x ** -2", -0.4, 0.0),
+    ("(-2.0) ** 3 * x", 1.0, 0.0),
+    ("x * 2 ** -1", 0.4, 0.0),
+    ("x * math.pow(2, -1)", 0.4, 0.0),
+    ("x % y", 4.4, 1.3),
+    ("x // y * x", 4.4, 1.3),
+    ("-x", 0.4, 0.0),
+    ("+x", 0.4, 0.0),
+    ("x * math.floor(y)", 0.4, 1.3),
+    ("x * math.ceil(y)", 0.4, 1.3),
+    ("x * np.floor(y)", 0.4, 1.3),
+    ("x * np.ceil(y)", 0.4, 1.3),
+    ("float(x) * y", 0.4, 1.3),
+    ("np.float64(x) * y", 0.4, 1.3),
+    ("x if math.isnan(y) else 2.0 * x", 0.4, 1.3),
+    ("x if math.isinf(y) else 2.0 * x", 0.4, 1.3),
+    ("x if math.isfinite(y) else 2.0 * x", 0.4, 1.3),
     ("x if np.isnan(y) or np.isinf(y) or not np.isfinite(y) else 2.0 * x", 0.4, 1.3),
-    *((f"{name}(x)", 0.4, 0.0) for name in (
-        "math.lgamma", "math.gamma", "np.cbrt", "math.exp2", "np.exp2", "math.log2", "np.log2",
-        "math.log10", "np.log10", "math.degrees", "np.degrees", "np.rad2deg", "math.radians",
-        "np.radians", "np.deg2rad", "np.rint", "np.sign", "np.trunc", "math.cbrt",
-    )),
-    ("math.lgamma(x)", -1.7, 0.0), ("math.gamma(x)", -1.7, 0.0), ("np.cbrt(x)", -0.7, 0.0),
-    ("math.gamma(x)", 6.3, 0.0), ("math.lgamma(x)", 33.0, 0.0), ("y * np.trunc(x)", -1.7, 0.4),
-    *((f"{name}(x, y)", 4.4, -1.3) for name in (
-        "np.fmod", "np.mod", "np.remainder", "np.copysign", "math.copysign", "np.logaddexp",
-        "np.fmax", "np.fmin", "np.true_divide", "np.floor_divide",
-    )),
-    ("np.fmod(x, y)", -4.4, -1.3), ("math.copysign(x, y)", -4.4, -1.3),
-    ("np.fmax(x, y)", -4.4, 2.0), ("x * math.trunc(y)", 0.4, -1.3),
-    ("x * np.sign(y)", 0.4, -1.3), ("x * math.gamma(3.5)", 0.4, 1.3),
+    *(
+        (f"{name}(x)", 0.4, 0.0)
+        for name in (
+            "math.lgamma",
+            "math.gamma",
+            "np.cbrt",
+            "math.exp2",
+            "np.exp2",
+            "math.log2",
+            "np.log2",
+            "math.log10",
+            "np.log10",
+            "math.degrees",
+            "np.degrees",
+            "np.rad2deg",
+            "math.radians",
+            "np.radians",
+            "np.deg2rad",
+            "np.rint",
+            "np.sign",
+            "np.trunc",
+            "math.cbrt",
+        )
+    ),
+    ("math.lgamma(x)", -1.7, 0.0),
+    ("math.gamma(x)", -1.7, 0.0),
+    ("np.cbrt(x)", -0.7, 0.0),
+    ("math.gamma(x)", 6.3, 0.0),
+    ("math.lgamma(x)", 33.0, 0.0),
+    ("y * np.trunc(x)", -1.7, 0.4),
+    *(
+        (f"{name}(x, y)", 4.4, -1.3)
+        for name in (
+            "np.fmod",
+            "np.mod",
+            "np.remainder",
+            "np.copysign",
+            "math.copysign",
+            "np.logaddexp",
+            "np.fmax",
+            "np.fmin",
+            "np.true_divide",
+            "np.floor_divide",
+        )
+    ),
+    ("np.fmod(x, y)", -4.4, -1.3),
+    ("math.copysign(x, y)", -4.4, -1.3),
+    ("np.fmax(x, y)", -4.4, 2.0),
+    ("x * math.trunc(y)", 0.4, -1.3),
+    ("x * np.sign(y)", 0.4, -1.3),
+    ("x * math.gamma(3.5)", 0.4, 1.3),
     ("x * y + math.pi", 0.4, 1.3),
-]  # fmt: skip
+]
 
 
 def powers(x, n):
@@ -434,20 +517,32 @@ def root(v):
 
 R = np.random.default_rng(7)
 CASES = [
-    (powers, [0.7, 4], [0]), (powers, [0.7, 0], [0]), (bits, [0.7, 11], [0]),
-    (compared, [R.random(9), 0.3], [0, 1]), (leaving, [R.normal(size=12), 1.5], [0, 1]),
-    (returning, [R.random(6), 1.0], [0]), (returning, [R.random(6), 100.0], [0]),
-    (forever, [0.3], [0]), (downwards, [R.random(7)], [0]), (last_number, [0.4], [0]),
+    (powers, [0.7, 4], [0]),
+    (powers, [0.7, 0], [0]),
+    (bits, [0.7, 11], [0]),
+    (compared, [R.random(9), 0.3], [0, 1]),
+    (leaving, [R.normal(size=12), 1.5], [0, 1]),
+    (returning, [R.random(6), 1.0], [0]),
+    (returning, [R.random(6), 100.0], [0]),
+    (forever, [0.3], [0]),
+    (downwards, [R.random(7)], [0]),
+    (last_number, [0.4], [0]),
     (swapped, [0.4, 0.9], [0, 1]),
     (places, [R.random(2), R.random((2, 3)), R.random((2, 3, 2))], [0, 1, 2]),
-    (local_arrays, [R.random(5)], [0]), (helpers, [R.random(5), 0.6], [0, 1]),
-    (carried, [0.4, 5.0], [0]), (whiles, [0.3, 1.1], [0, 1]), (nothing_left, [0.9, 6], [0]),
-    (numbers_as_conditions, [0.9, 1, 1.0], [0]), (numbers_as_conditions, [0.9, 1, 0.0], [0]),
+    (local_arrays, [R.random(5)], [0]),
+    (helpers, [R.random(5), 0.6], [0, 1]),
+    (carried, [0.4, 5.0], [0]),
+    (whiles, [0.3, 1.1], [0, 1]),
+    (nothing_left, [0.9, 6], [0]),
+    (numbers_as_conditions, [0.9, 1, 1.0], [0]),
+    (numbers_as_conditions, [0.9, 1, 0.0], [0]),
     (numbers_as_conditions, [0.9, 2, -0.5], [0, 2]),
-    (determinant, [R.random((4, 4))], [0]), (even, [0.7, 4], [0]),
+    (determinant, [R.random((4, 4))], [0]),
+    (even, [0.7, 4], [0]),
     (divided, [R.random(5) + 0.5, 1.2], [0, 1]),
     (recomputed, [R.random((3, 3)), R.random(4), 0.3], [0, 1, 2]),
     (over_tuples, [0.7, R.random((2, 2)), 1], [0, 1]),
-    (over_arrays, [R.random(5), np.arange(3)], [0]), (raising, [R.random(4), 1.0], [0]),
+    (over_arrays, [R.random(5), np.arange(3)], [0]),
+    (raising, [R.random(4), 1.0], [0]),
     (lambda x, y: math.sin(x) * y if x > 0.0 else y, [0.4, 0.9], [0, 1]),
-]  # fmt: skip
+]

@@ -30,5 +30,9 @@ def deeper(x, n):
 
 
 # Each with the number of its line that fails, and what is raised.
-FAILING = [(full, 1, "stack is full"), (negative, 1, "negative dimensions"),
-           (beyond, 2, "out of bounds"), (deeper, -3, "stack is full")]  # fmt: skip
+FAILING = [
+    (full, 1, "stack is full"),
+    (negative, 1, "negative dimensions"),
+    (beyond, 2, "out of bounds"),
+    (deeper, -3, "stack is full"),
+]

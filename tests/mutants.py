@@ -36,9 +36,20 @@ from mutations import KINDS, ROOT, Mutant, all_mutants, top_of
 # For ops, the rows of the table of ops come first.
 MORE_OF_OPS = ("test_nn", "test_gradient", "test_higher_order", "test_extreme_derivatives")
 MORE_OF_FUNCTIONS = ("test_vector_math",)
-PASSES = ("test_tiny", "test_gradient", "test_plans", "test_log", "test_log_tapes", "test_tape",
-          "test_higher_order", "test_function", "test_function_gradients", "test_random_programs",
-          "test_control", "test_seeds")  # fmt: skip
+PASSES = (
+    "test_tiny",
+    "test_gradient",
+    "test_plans",
+    "test_log",
+    "test_log_tapes",
+    "test_tape",
+    "test_higher_order",
+    "test_function",
+    "test_function_gradients",
+    "test_random_programs",
+    "test_control",
+    "test_seeds",
+)
 # Instead, for modules that are about something else.
 TESTS = {
     "kernels/cpu/random.py": ("test_random",),
@@ -50,8 +61,12 @@ TESTS = {
     "kernels/passes/unchanged.py": ("test_observe", "test_function", "test_function_names"),
 }
 # The tests of a row in which a rule, or a body, has a part; the quickest first.
-OF_RULES = ("test_derivatives", "test_third_derivatives", "test_gradient_in_float32",
-            "test_no_gradient")  # fmt: skip
+OF_RULES = (
+    "test_derivatives",
+    "test_third_derivatives",
+    "test_gradient_in_float32",
+    "test_no_gradient",
+)
 OF_BODIES = ("test_value", "test_value_at_special_points", *OF_RULES, "test_value_is_exact")
 ROWS = 8  # of the table of ops, for one mutant: those that reach the fewest ops
 
@@ -245,8 +260,12 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--shard", default="0/1", metavar="K/N", help="every N-th, from K on")
     parser.add_argument("--limit", type=int, help="so many, chosen at random")
     parser.add_argument("--seed", type=int, default=0, help="of that choice")
-    parser.add_argument("--only", action="append", metavar="TEXT",
-                        help="those whose name contains this, equivalent ones too")  # fmt: skip
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="TEXT",
+        help="those whose name contains this, equivalent ones too",
+    )
     parser.add_argument("--seconds", type=float, default=300.0, help="for the tests of a mutant")
     parser.add_argument("--list", action="store_true", help="print them; try none")
     parser.add_argument("--cache", type=Path, help="a folder of kernels that stays")
@@ -304,8 +323,18 @@ def in_copy(trial: Trial, folder: Path, cache: Path) -> None:
         importlib.import_module(name)
     needed = sorted({name for mutant in trial.mutants for name in files(mutant)})
     needed = [*(["test_ops"] if any(x.ops for x in trial.mutants) else []), *needed]
-    arguments = ["-o", "addopts=", "-s", "-p", "no:terminal", "-p", "no:cacheprovider",
-                 "-p", "no:xdist", "--assert=plain"]  # fmt: skip
+    arguments = [
+        "-o",
+        "addopts=",
+        "-s",
+        "-p",
+        "no:terminal",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "--assert=plain",
+    ]
     status = pytest.main(
         [*arguments, *dict.fromkeys(f"tests/{name}.py" for name in needed)], plugins=[trial]
     )

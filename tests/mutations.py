@@ -13,15 +13,43 @@ ROOT = Path(__file__).resolve().parents[1]
 OPS, KERNELS = "numtape/core/ops", "kernels"
 KINDS = ("rules", "bodies", "functions", "passes")
 SWAPPED = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
-    ast.BitXor: ast.BitAnd, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.Pow: ast.Mult,
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
-    ast.And: ast.Or, ast.Or: ast.And,
-}  # fmt: skip
-PAIRS = ("min max", "minimum maximum", "sin cos", "sinh cosh", "floor ceil", "isnan isinf",
-         "less greater", "above below", "reduce_max reduce_min", "SUM MAX")  # fmt: skip
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.BitXor: ast.BitAnd,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.Pow: ast.Mult,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+PAIRS = (
+    "min max",
+    "minimum maximum",
+    "sin cos",
+    "sinh cosh",
+    "floor ceil",
+    "isnan isinf",
+    "less greater",
+    "above below",
+    "reduce_max reduce_min",
+    "SUM MAX",
+)
 RENAMED = {a: b for pair in PAIRS for a, b in (pair.split(), pair.split()[::-1])}
 # Where the order of two operands says nothing.
 SYMMETRIC = ("hypot", "maximum", "minimum", "max", "min", "broadcast_to")
@@ -147,8 +175,10 @@ class Module:
         self.starts = [0, *(sum(map(len, lines[: k + 1])) for k in range(len(lines)))]
 
     def span(self, node: Any) -> tuple[int, int]:
-        return (self.starts[node.lineno - 1] + node.col_offset,
-                self.starts[node.end_lineno - 1] + node.end_col_offset)  # fmt: skip
+        return (
+            self.starts[node.lineno - 1] + node.col_offset,
+            self.starts[node.end_lineno - 1] + node.end_col_offset,
+        )
 
     def mutants(
         self, kind: str, part: Any, owner: str, rule: Any = None, ops: tuple[str, ...] = ()
@@ -158,8 +188,18 @@ class Module:
             old, new = ast.unparse(node), ast.unparse(changed)
             if old != new:
                 text = new if isinstance(node, ast.stmt) else f"({new})"
-                yield Mutant(kind, self.path, node.lineno, *self.span(node), text, owner, old, new,
-                             ops, top=top_of(rule))  # fmt: skip
+                yield Mutant(
+                    kind,
+                    self.path,
+                    node.lineno,
+                    *self.span(node),
+                    text,
+                    owner,
+                    old,
+                    new,
+                    ops,
+                    top=top_of(rule),
+                )
 
     def texts(self, node: Any, text: str, owner: str) -> Iterator[Mutant]:
         """Of a string that is an expression."""
@@ -169,8 +209,19 @@ class Module:
             start, end = part.col_offset, part.end_col_offset
             whole = f"{text[:start]}({new}){text[end:]}"
             if old != new and ast.dump(ast.parse(whole)) != ast.dump(ast.parse(text)):
-                yield Mutant("bodies", self.path, node.lineno, *self.span(node), repr(whole),
-                             owner, old, new, (owner,), text, whole)  # fmt: skip
+                yield Mutant(
+                    "bodies",
+                    self.path,
+                    node.lineno,
+                    *self.span(node),
+                    repr(whole),
+                    owner,
+                    old,
+                    new,
+                    (owner,),
+                    text,
+                    whole,
+                )
 
 
 def of_ops(module: Module) -> Iterator[Mutant]:

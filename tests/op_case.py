@@ -17,9 +17,14 @@ STOP, MISSING = 0, -1
 
 # These take arrays of float64 as float32, as TensorFlow does.
 SINGLE = {
-    "linalg.lu_matrix_inverse", "linalg.lu_reconstruct", "linalg.lu_solve", "nn.max_pool2d",
-    "nn.local_response_normalization", "signal.rfft", "signal.rfft2d",
-}  # fmt: skip
+    "linalg.lu_matrix_inverse",
+    "linalg.lu_reconstruct",
+    "linalg.lu_solve",
+    "nn.max_pool2d",
+    "nn.local_response_normalization",
+    "signal.rfft",
+    "signal.rfft2d",
+}
 
 
 @dataclass(frozen=True)
@@ -90,5 +95,3 @@ def over(*shapes, **options):
 def listed(function, *xs, **options):
     """Call a function of one list of tensors."""
     return function(list(xs), **options)
-
-

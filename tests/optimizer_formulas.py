@@ -9,25 +9,46 @@ DEFAULTS = {
     "SGD": {"learning_rate": 0.01, "momentum": 0.0, "nesterov": False},
     "RMSprop": {"rho": 0.9, "momentum": 0.0, "epsilon": 1e-7, "centered": False},
     "Adam": {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-7, "amsgrad": False},
-    "AdamW": {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-7, "amsgrad": False,
-              "weight_decay": 0.004},
+    "AdamW": {
+        "beta_1": 0.9,
+        "beta_2": 0.999,
+        "epsilon": 1e-7,
+        "amsgrad": False,
+        "weight_decay": 0.004,
+    },
     "Adamax": {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-7},
     "Nadam": {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-7},
     "Adagrad": {"initial_accumulator_value": 0.1, "epsilon": 1e-7},
     "Adadelta": {"rho": 0.95, "epsilon": 1e-7},
-    "Ftrl": {"learning_rate_power": -0.5, "initial_accumulator_value": 0.1,
-             "l1_regularization_strength": 0.0, "l2_regularization_strength": 0.0,
-             "l2_shrinkage_regularization_strength": 0.0, "beta": 0.0},
+    "Ftrl": {
+        "learning_rate_power": -0.5,
+        "initial_accumulator_value": 0.1,
+        "l1_regularization_strength": 0.0,
+        "l2_regularization_strength": 0.0,
+        "l2_shrinkage_regularization_strength": 0.0,
+        "beta": 0.0,
+    },
     "Lion": {"beta_1": 0.9, "beta_2": 0.99},
-    "Adafactor": {"beta_2_decay": -0.8, "epsilon_1": 1e-30, "epsilon_2": 1e-3,
-                  "clip_threshold": 1.0, "relative_step": True},
-}  # fmt: skip
+    "Adafactor": {
+        "beta_2_decay": -0.8,
+        "epsilon_1": 1e-30,
+        "epsilon_2": 1e-3,
+        "clip_threshold": 1.0,
+        "relative_step": True,
+    },
+}
 BASE = {
-    "learning_rate": 0.001, "weight_decay": None, "clipnorm": None, "clipvalue": None,
-    "global_clipnorm": None, "use_ema": False, "ema_momentum": 0.99,
-    "ema_overwrite_frequency": None, "loss_scale_factor": None,
+    "learning_rate": 0.001,
+    "weight_decay": None,
+    "clipnorm": None,
+    "clipvalue": None,
+    "global_clipnorm": None,
+    "use_ema": False,
+    "ema_momentum": 0.99,
+    "ema_overwrite_frequency": None,
+    "loss_scale_factor": None,
     "gradient_accumulation_steps": None,
-}  # fmt: skip
+}
 
 
 def sgd(v, g, s, t, lr, o):
@@ -116,9 +137,18 @@ def adafactor(v, g, s, t, lr, o):
 
 
 FORMULAS = {
-    "SGD": sgd, "RMSprop": rmsprop, "Adam": adam, "AdamW": adam, "Adamax": adamax, "Nadam": nadam,
-    "Adagrad": adagrad, "Adadelta": adadelta, "Ftrl": ftrl, "Lion": lion, "Adafactor": adafactor,
-}  # fmt: skip
+    "SGD": sgd,
+    "RMSprop": rmsprop,
+    "Adam": adam,
+    "AdamW": adam,
+    "Adamax": adamax,
+    "Nadam": nadam,
+    "Adagrad": adagrad,
+    "Adadelta": adadelta,
+    "Ftrl": ftrl,
+    "Lion": lion,
+    "Adafactor": adafactor,
+}
 
 
 def clipped(gradients, o):
@@ -174,8 +204,9 @@ def piecewise(step, boundaries, values):
 
 
 def polynomial(step, first, steps, end=0.0001, power=1.0, cycle=False):
-    steps, step = (steps * max(1, math.ceil(step / steps)), step) if cycle else (
-        steps, min(step, steps))  # fmt: skip
+    steps, step = (
+        (steps * max(1, math.ceil(step / steps)), step) if cycle else (steps, min(step, steps))
+    )
     return (first - end) * (1 - step / steps) ** power + end
 
 

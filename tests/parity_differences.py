@@ -33,9 +33,15 @@ ONE_ORDER = {
 }
 # TensorFlow computes these in float32, or in its precision, whatever the dtype.
 SINGLE = {
-    "histogram_fixed_width_bins", "image.adjust_brightness", "image.per_image_standardization",
-    "image.resize", "image.rgb_to_grayscale", "math.in_top_k", "nn.ctc_loss", "nn.gelu",
-}  # fmt: skip
+    "histogram_fixed_width_bins",
+    "image.adjust_brightness",
+    "image.per_image_standardization",
+    "image.resize",
+    "image.rgb_to_grayscale",
+    "math.in_top_k",
+    "nn.ctc_loss",
+    "nn.gelu",
+}
 # How far from TensorFlow's these may be, because it is that far from the truth.
 LOOSE = {
     "nn.leaky_relu": "its slope is a float32",
@@ -164,33 +170,58 @@ DIFFERS = {
     "math.lbeta": _cancelling,
     "nn.max_pool3d": _of_pool3d,
     "nn.log_poisson_loss": _zero,
-    **dict.fromkeys(("linalg.lu_reconstruct", "nn.atrous_conv2d", "nn.conv1d", "nn.conv2d",
-                     "nn.convolution"), _integers),
-    **dict.fromkeys(("math.segment_max", "math.segment_min", "math.unsorted_segment_max",
-                     "math.unsorted_segment_min"), _no_number),
+    **dict.fromkeys(
+        ("linalg.lu_reconstruct", "nn.atrous_conv2d", "nn.conv1d", "nn.conv2d", "nn.convolution"),
+        _integers,
+    ),
+    **dict.fromkeys(
+        (
+            "math.segment_max",
+            "math.segment_min",
+            "math.unsorted_segment_max",
+            "math.unsorted_segment_min",
+        ),
+        _no_number,
+    ),
     "nn.top_k": _followed,
     **dict.fromkeys(
-        ("keras.activations.hard_silu", "nn.weighted_cross_entropy_with_logits"), _infinite),
+        ("keras.activations.hard_silu", "nn.weighted_cross_entropy_with_logits"), _infinite
+    ),
     "nn.max_pool": _of_pool,
     "unravel_index": _negative,
     **dict.fromkeys(("math.igamma", "math.igammac"), _both_infinite),
     "dynamic_stitch": _repeated,
     "identity_n": _first_not_followed,
+    **dict.fromkeys(("math.multiply_no_nan", "math.squared_difference", "math.xlogy"), _complex),
     **dict.fromkeys(
-        ("math.multiply_no_nan", "math.squared_difference", "math.xlogy"), _complex),
-    **dict.fromkeys(
-        ("linalg.det", "linalg.slogdet", "linalg.sqrtm", "linalg.svd", "math.cumprod",
-         "math.segment_prod"), _complex_of_one),
+        (
+            "linalg.det",
+            "linalg.slogdet",
+            "linalg.sqrtm",
+            "linalg.svd",
+            "math.cumprod",
+            "math.segment_prod",
+        ),
+        _complex_of_one,
+    ),
     **dict.fromkeys(("linalg.eig", "linalg.eigvals"), _no_order),
 }
 
 # TensorFlow computes with fewer dtypes and formats; and clip_by_value broadcasts here.
-NOT_THERE = ("not in the list of allowed values", "Could not find device", "are incompatible",
-             "to EagerTensor of dtype",
-             "Expected float for argument 'alpha'", "must equal `rank(perm) + 1`",
-             "only supports NHWC", "only supports the NHWC", "has no attribute 'decode'",
-             "Incompatible type conversion requested", "grouped convolutions are not supported",
-             "do not yet support dilation rates")  # fmt: skip
+NOT_THERE = (
+    "not in the list of allowed values",
+    "Could not find device",
+    "are incompatible",
+    "to EagerTensor of dtype",
+    "Expected float for argument 'alpha'",
+    "must equal `rank(perm) + 1`",
+    "only supports NHWC",
+    "only supports the NHWC",
+    "has no attribute 'decode'",
+    "Incompatible type conversion requested",
+    "grouped convolutions are not supported",
+    "do not yet support dilation rates",
+)
 # What a function says of dtypes that do not go together is one error here, and several there.
 OF_DTYPES = ("InvalidArgumentError", "TypeError", "ValueError", "NotFoundError")
 LOGICAL = ("logical_not", "logical_and", "logical_or", "math.logical_xor")
@@ -198,21 +229,35 @@ LOGICAL = ("logical_not", "logical_and", "logical_or", "math.logical_xor")
 # Elements at the edge of what there is, for what is computed element by element.
 EDGES = {
     "f": lambda dtype: np.array(
-        [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 2.0, 1e30, -1e30, 1e-30, 0.5], dtype),
+        [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 2.0, 1e30, -1e30, 1e-30, 0.5], dtype
+    ),
     "i": lambda dtype: np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1, -1], dtype),
     "u": lambda dtype: np.array([0, 1, np.iinfo(dtype).max], dtype),
-}  # fmt: skip
-_FAR = ("linalg", "signal", "image", "nn.conv", "nn.atrous", "nn.depthwise", "nn.separable",
-        "nn.ctc", "nn.local", "math.bessel",
-        "broadcast_dynamic_shape", "math.reduce_euclidean_norm")  # fmt: skip
+}
+_FAR = (
+    "linalg",
+    "signal",
+    "image",
+    "nn.conv",
+    "nn.atrous",
+    "nn.depthwise",
+    "nn.separable",
+    "nn.ctc",
+    "nn.local",
+    "math.bessel",
+    "broadcast_dynamic_shape",
+    "math.reduce_euclidean_norm",
+)
 
 
 def refused_there(call, error):
     """Whether this is an error of TensorFlow's that is no difference."""
     said = str(error)
     if call.case.name.startswith("signal."):  # the derivative with another `fft_length`
-        return any(text in said for text in (
-            "Incompatible shapes", "size-incompatible", "Cannot convert 0.0"))
+        return any(
+            text in said
+            for text in ("Incompatible shapes", "size-incompatible", "Cannot convert 0.0")
+        )
     if call.case.name in ("random.split", "random.fold_in"):  # each dtype has its own error
         return "invalid value" in said or "unsupported type" in said
     if call.case.name == "nn.sufficient_statistics":  # its shift is a float32

@@ -33,8 +33,11 @@ def start(script, *arguments, **options):
     """A child that runs `script`, a program's text."""
     return subprocess.Popen(
         [sys.executable, "-P", *STRICT, "-c", script, *map(str, arguments)],
-        env=environment(**options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env=environment(**options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def output(child, timeout=120):
@@ -54,10 +57,14 @@ def run(script, *arguments, timeout=120, **options):
     return output(start(script, *arguments, **options), timeout)
 
 
-CACHES = pytest.mark.parametrize("cache", [
-    "warm", pytest.param("without kernels", marks=pytest.mark.slow),
-    pytest.param("empty", marks=pytest.mark.thorough),
-])  # fmt: skip
+CACHES = pytest.mark.parametrize(
+    "cache",
+    [
+        "warm",
+        pytest.param("without kernels", marks=pytest.mark.slow),
+        pytest.param("empty", marks=pytest.mark.thorough),
+    ],
+)
 
 
 def with_cache(cache, place):

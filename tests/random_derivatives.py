@@ -74,7 +74,7 @@ UNARY = {
         for k in (0.0, 1.0, 2.0, 3.0, -1.0, 0.5, 2.5)
     },
     "2 ** x": ("(2.0 ** {0})", lambda x: mpf(2) ** x, "(2.0 ** {0})"),
-}  # fmt: skip
+}
 BINARY = {
     "add": ("({0} + {1})", lambda x, y: x + y, "({0} + {1})"),
     "subtract": ("({0} - {1})", lambda x, y: x - y, "({0} - {1})"),
@@ -84,21 +84,56 @@ BINARY = {
     "maximum": ("tf.maximum({0}, {1})", max, "max({0}, {1})"),
     "atan2": ("tf.atan2({0}, {1})", mpmath.atan2, "math.atan2({0}, {1})"),
     "xlogy": ("tf.math.xlogy({0}, {1})", lambda x, y: x * mpmath.log(y), None),
-    "log_softmax": ("tf.nn.log_softmax(tf.stack([{0}, {1}], -1))[..., 0]",
-                    lambda x, y: -softplus(y - x), None),
-    "softmax": ("tf.nn.softmax(tf.stack([{0}, {1}], -1))[..., 1]", lambda x, y: sigmoid(y - x),
-                None),
-    "cumprod": ("tf.math.cumprod(tf.stack([{0}, {1}, {0}], -1), -1)[..., 2]",
-                lambda x, y: x * y * x, None),
+    "log_softmax": (
+        "tf.nn.log_softmax(tf.stack([{0}, {1}], -1))[..., 0]",
+        lambda x, y: -softplus(y - x),
+        None,
+    ),
+    "softmax": (
+        "tf.nn.softmax(tf.stack([{0}, {1}], -1))[..., 1]",
+        lambda x, y: sigmoid(y - x),
+        None,
+    ),
+    "cumprod": (
+        "tf.math.cumprod(tf.stack([{0}, {1}, {0}], -1), -1)[..., 2]",
+        lambda x, y: x * y * x,
+        None,
+    ),
     "cumsum": ("tf.cumsum(tf.stack([{0}, {1}], -1), -1)[..., 1]", lambda x, y: x + y, None),
-    "reduce_prod": ("tf.reduce_prod(tf.stack([{0}, {1}, {0}], -1), -1)", lambda x, y: x * x * y,
-                    None),
+    "reduce_prod": (
+        "tf.reduce_prod(tf.stack([{0}, {1}, {0}], -1), -1)",
+        lambda x, y: x * x * y,
+        None,
+    ),
     "slice": ("tf.stack([{0}, {1}], -1)[..., 0]", lambda x, y: x, None),
     "gather": ("tf.gather(tf.stack([{0}, {1}], -1), 1, axis=-1)", lambda x, y: y, None),
-}  # fmt: skip
+}
 WHERE = ("tf.where({0} > {1}, {2}, {3})", None, "({2} if {0} > {1} else {3})")
-SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 20.0, -20.0, 37.4, -37.4, 40.0, -40.0, 1e-8, -1e-8,
-           1e-30, 1e-100, -1e-100, 1e30, 6.0, -6.0, 9.01, 1e5, -1e5]  # fmt: skip
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    2.0,
+    0.5,
+    20.0,
+    -20.0,
+    37.4,
+    -37.4,
+    40.0,
+    -40.0,
+    1e-8,
+    -1e-8,
+    1e-30,
+    1e-100,
+    -1e-100,
+    1e30,
+    6.0,
+    -6.0,
+    9.01,
+    1e5,
+    -1e5,
+]
 CONSTANTS = [0.0, 1.0, 2.0, 3.0, -1.0, 0.5, 20.0]
 
 
@@ -194,8 +229,14 @@ def jets(program, at, errors=None, step=H):
             if None in (a, b, c, d, e):
                 found.append(None)
             else:
-                found.append((c, (d - b) / (2 * h), (d - 2 * c + b) / h**2,
-                              (e - 2 * d + 2 * b - a) / (2 * h**3)))  # fmt: skip
+                found.append(
+                    (
+                        c,
+                        (d - b) / (2 * h),
+                        (d - 2 * c + b) / h**2,
+                        (e - 2 * d + 2 * b - a) / (2 * h**3),
+                    )
+                )
         return found
 
 
@@ -258,8 +299,10 @@ def spread(program, at, right):
     found = [0.0] * 4
     r = random.Random(program.seed)
     for sign in (1, -1):
-        errors = [[mpf(s * r.uniform(0.5, 1)) * mpf(2) ** -50 for s in (sign, -sign)]
-                  for _ in program.steps]  # fmt: skip
+        errors = [
+            [mpf(s * r.uniform(0.5, 1)) * mpf(2) ** -50 for s in (sign, -sign)]
+            for _ in program.steps
+        ]
         moved = jets(program, at, errors)[-1]
         if moved is None:
             return None

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-HELPERS = '''
+HELPERS = """
 def bend(u, v):
     if u > v:
         return math.sin(u) * v
@@ -18,7 +18,7 @@ def push(w, k, u):
         w[j] += 0.1 * u * w[k]
         if w[j] > 2.0:
             break
-'''
+"""
 
 
 class Writer:
@@ -34,10 +34,17 @@ class Writer:
 
     def index(self, loops, size=5):
         i = self.r.choice([*loops, "0"])
-        return self.r.choice([
-            f"{i} % {size}", f"({i} + 1) % {size}", f"-1 - {i} % {size}", "1", "-1",
-            f"k[{i} % 5] % {size}", f"int(abs(p) * 3.0) % {size}",
-        ])  # fmt: skip
+        return self.r.choice(
+            [
+                f"{i} % {size}",
+                f"({i} + 1) % {size}",
+                f"-1 - {i} % {size}",
+                "1",
+                "-1",
+                f"k[{i} % 5] % {size}",
+                f"int(abs(p) * 3.0) % {size}",
+            ]
+        )
 
     def element(self, loops):
         array = self.r.choice("abm")
@@ -80,13 +87,38 @@ class Writer:
 
         if depth > 2 or kind < 0.35:
             row, column = self.index(loops, 3), self.index(loops, 4)
-            return r.choice({
-                5: ["a", "b", "x", "a[::-1]", "b[k % 5]", "np.linspace(p, q, 5)", "np.full(5, s)"],
-                4: ["a[1:]", "b[:-1]", f"m[{row}]", "a[-2::-1]", f"m.T[:, {row}]", "m.sum(axis=0)",
-                    "m.ravel()[2:6]"],
-                3: ["a[1:4]", f"m[:, {column}]", "b[::2]", f"m.T[{column}]", "a[4:1:-1]",
-                    "(m @ b[1:])", "np.array([p, 0.5, q])", "m[:, 1:].sum(axis=1)"],
-            }[size])  # fmt: skip
+            return r.choice(
+                {
+                    5: [
+                        "a",
+                        "b",
+                        "x",
+                        "a[::-1]",
+                        "b[k % 5]",
+                        "np.linspace(p, q, 5)",
+                        "np.full(5, s)",
+                    ],
+                    4: [
+                        "a[1:]",
+                        "b[:-1]",
+                        f"m[{row}]",
+                        "a[-2::-1]",
+                        f"m.T[:, {row}]",
+                        "m.sum(axis=0)",
+                        "m.ravel()[2:6]",
+                    ],
+                    3: [
+                        "a[1:4]",
+                        f"m[:, {column}]",
+                        "b[::2]",
+                        f"m.T[{column}]",
+                        "a[4:1:-1]",
+                        "(m @ b[1:])",
+                        "np.array([p, 0.5, q])",
+                        "m[:, 1:].sum(axis=1)",
+                    ],
+                }[size]
+            )
         if kind < 0.6:
             return f"({inner()} {r.choice('+-*')} {inner()})"
         if kind < 0.75:
@@ -104,29 +136,46 @@ class Writer:
         kind = r.random()
         if kind < 0.08:
             high = f"{r.choice('abx')} > {self.expression(loops, 2)}"
-            self.put(r.choice([
-                f"a[{high}] {r.choice(['=', '+=', '*='])} {self.expression(loops, 2)}",
-                f"b[{high}] = np.sin(x[{high}])",
-                f"m[{self.index(loops, 3)}, 1:][({high})[:3]] *= q",
-                f"q = math.tanh(np.sum(b[{high}]) * len(a[{high}]))",
-                f"m[k % 3, k % 4] {r.choice(['=', '+='])} np.tanh({self.vector(loops, 5)})",
-            ]))  # fmt: skip
+            self.put(
+                r.choice(
+                    [
+                        f"a[{high}] {r.choice(['=', '+=', '*='])} {self.expression(loops, 2)}",
+                        f"b[{high}] = np.sin(x[{high}])",
+                        f"m[{self.index(loops, 3)}, 1:][({high})[:3]] *= q",
+                        f"q = math.tanh(np.sum(b[{high}]) * len(a[{high}]))",
+                        f"m[k % 3, k % 4] {r.choice(['=', '+='])} np.tanh({self.vector(loops, 5)})",
+                    ]
+                )
+            )
         elif kind < 0.35:
-            to = r.choice({
-                5: ["b[:]", "a[::-1]", "b", "a"],
-                4: ["a[1:]", "b[:-1]", f"m[{self.index(loops, 3)}]"],
-                3: ["a[1:4]", f"m[:, {self.index(loops, 4)}]", "m.T[-1]", "b[::-2]"],
-            }[size])  # fmt: skip
+            to = r.choice(
+                {
+                    5: ["b[:]", "a[::-1]", "b", "a"],
+                    4: ["a[1:]", "b[:-1]", f"m[{self.index(loops, 3)}]"],
+                    3: ["a[1:4]", f"m[:, {self.index(loops, 4)}]", "m.T[-1]", "b[::-2]"],
+                }[size]
+            )
             self.put(f"{to} {r.choice(['+=', '-=', '*='] + ['='] * to.endswith(']'))} {made}")
         elif kind < 0.5:
             made = f"np.tanh({self.vector(loops, 5)})"
-            self.put(r.choice([f"a = {made}", "a, b = b, a", f"a, b = b, {made}", f"b = {made}",
-                               "b = a.copy()", "a = b"]))  # fmt: skip
+            self.put(
+                r.choice(
+                    [
+                        f"a = {made}",
+                        "a, b = b, a",
+                        f"a, b = b, {made}",
+                        f"b = {made}",
+                        "b = a.copy()",
+                        "a = b",
+                    ]
+                )
+            )
         elif kind < 0.65:
             name = f"v{self.loops}"
             self.loops += 1
-            view = r.choice(["a[1:4]", "m[1]", "b[::2]", f"m[:, {self.index(loops, 4)}]", "a",
-                             "m.T[2]"])  # fmt: skip
+            view = r.choice(
+                ["a[1:4]", "m[1]", "b[::2]", f"m[:, {self.index(loops, 4)}]", "a", "m.T[2]"]
+            )
             self.put(f"{name} = {view}")
             self.put(f"{self.element(loops)} = {self.expression(loops, 2)}")
             self.put(f"{name} *= 0.7")
@@ -139,8 +188,13 @@ class Writer:
             self.put(f"    {r.choice(self.names)} = math.sin(q + {i})")
         else:
             name = r.choice(["np.sum", "np.mean", "np.max", "np.min", "np.var"])
-            given = r.choice([f"{name}({self.vector(loops, size)})", f"np.prod(np.sin({made}))",
-                              f"{self.vector(loops, size)} @ {made}"])  # fmt: skip
+            given = r.choice(
+                [
+                    f"{name}({self.vector(loops, size)})",
+                    f"np.prod(np.sin({made}))",
+                    f"{self.vector(loops, size)} @ {made}",
+                ]
+            )
             self.put(f"{r.choice(self.names)} = math.tanh({given})")
 
     def test(self, loops):
@@ -232,8 +286,13 @@ def program(seed):
     scope = {"np": np, "math": math}
     exec(compile(text, file, "exec"), scope)
     rng = np.random.default_rng(seed)
-    arguments = [rng.normal(size=5), rng.normal(size=(3, 4)), rng.integers(0, 5, 5),
-                 float(rng.normal()), float(rng.normal())]  # fmt: skip
+    arguments = [
+        rng.normal(size=5),
+        rng.normal(size=(3, 4)),
+        rng.integers(0, 5, 5),
+        float(rng.normal()),
+        float(rng.normal()),
+    ]
     return scope["f"], arguments, [0, 1, 3, 4]
 
 

@@ -8,13 +8,26 @@ SMOOTH = ["tanh", "sigmoid", "softplus", "elu", "silu", "gelu", "softsign", "lin
 # By the rank of what comes in, without the batch: layers that keep the rank, or give another one.
 LAYERS = {
     1: [
-        "Dense({small}, {act})", "Dense({small}, {act}, use_bias=False)",
+        "Dense({small}, {act})",
+        "Dense({small}, {act}, use_bias=False)",
         "Dense({small}, kernel_regularizer='l2', bias_regularizer='l1')",
         "Dense({small}, {act}, kernel_constraint='max_norm', activity_regularizer='l2')",
-        "BatchNormalization({momentum})", "LayerNormalization()", "RMSNormalization()",
-        "UnitNormalization()", "Activation({act})", "ELU()", "LeakyReLU()", "PReLU()", "Softmax()",
-        "RepeatVector({tiny})", "Dropout(0.0)", "ActivityRegularization(l2=0.1)",
-        "Rescaling(0.5, 0.1)", "Reshape((-1, 1))", "Identity()", "GaussianNoise(0.0)",
+        "BatchNormalization({momentum})",
+        "LayerNormalization()",
+        "RMSNormalization()",
+        "UnitNormalization()",
+        "Activation({act})",
+        "ELU()",
+        "LeakyReLU()",
+        "PReLU()",
+        "Softmax()",
+        "RepeatVector({tiny})",
+        "Dropout(0.0)",
+        "ActivityRegularization(l2=0.1)",
+        "Rescaling(0.5, 0.1)",
+        "Reshape((-1, 1))",
+        "Identity()",
+        "GaussianNoise(0.0)",
     ],
     2: [
         "Conv1D({small}, {tiny}, padding={padding}, activation={act})",
@@ -23,87 +36,180 @@ LAYERS = {
         "SeparableConv1D({small}, 2, padding='same', depth_multiplier=2)",
         "DepthwiseConv1D(2, padding='same', activation={act})",
         "Conv1DTranspose({small}, 3, strides={tiny}, padding={padding})",
-        "MaxPooling1D(2, padding='same')", "AveragePooling1D(3, strides=1, padding='same')",
-        "GlobalMaxPooling1D()", "GlobalAveragePooling1D()", "Flatten()",
+        "MaxPooling1D(2, padding='same')",
+        "AveragePooling1D(3, strides=1, padding='same')",
+        "GlobalMaxPooling1D()",
+        "GlobalAveragePooling1D()",
+        "Flatten()",
         "SimpleRNN({small}, {act}, return_sequences={yes})",
         "LSTM({small}, return_sequences={yes}, go_backwards={yes})",
         "GRU({small}, return_sequences={yes}, reset_after={yes})",
         "Bidirectional(K.layers.LSTM({tiny}, return_sequences={yes}), merge_mode={merge})",
-        "TimeDistributed(K.layers.Dense({small}, {act}))", "Dense({small}, {act})",
-        "BatchNormalization({momentum})", "LayerNormalization()", "GroupNormalization(1)",
-        "Permute((2, 1))", "ZeroPadding1D({tiny})", "UpSampling1D({tiny})", "SpatialDropout1D(0.0)",
-        "PReLU(shared_axes=[1])", "Activation({act})", "Softmax(axis=1)", "Masking(0.0)",
+        "TimeDistributed(K.layers.Dense({small}, {act}))",
+        "Dense({small}, {act})",
+        "BatchNormalization({momentum})",
+        "LayerNormalization()",
+        "GroupNormalization(1)",
+        "Permute((2, 1))",
+        "ZeroPadding1D({tiny})",
+        "UpSampling1D({tiny})",
+        "SpatialDropout1D(0.0)",
+        "PReLU(shared_axes=[1])",
+        "Activation({act})",
+        "Softmax(axis=1)",
+        "Masking(0.0)",
         "EinsumDense('...x,xy->...y', {small}, activation={act}, bias_axes='y')",
     ],
     3: [
         "Conv2D({small}, {tiny}, padding='same', activation={act})",
         "Conv2D({small}, (2, 3), strides=2, padding='same', kernel_regularizer='l1')",
-        "SeparableConv2D({small}, 2, padding='same')", "DepthwiseConv2D(2, padding='same')",
+        "SeparableConv2D({small}, 2, padding='same')",
+        "DepthwiseConv2D(2, padding='same')",
         "Conv2DTranspose({small}, 2, strides=2, padding='same', activation={act})",
-        "MaxPooling2D(2, padding='same')", "AveragePooling2D(2, padding='same')",
-        "GlobalMaxPooling2D()", "GlobalAveragePooling2D()", "Flatten()", "ZeroPadding2D(1)",
-        "UpSampling2D(2)", "BatchNormalization({momentum})", "LayerNormalization(axis=[1, 2, 3])",
-        "GroupNormalization(-1)", "Reshape((-1, {first}))", "Activation({act})", "Dense({small})",
-        "TimeDistributed(K.layers.Flatten())", "UpSampling2D(2, interpolation='bilinear')",
+        "MaxPooling2D(2, padding='same')",
+        "AveragePooling2D(2, padding='same')",
+        "GlobalMaxPooling2D()",
+        "GlobalAveragePooling2D()",
+        "Flatten()",
+        "ZeroPadding2D(1)",
+        "UpSampling2D(2)",
+        "BatchNormalization({momentum})",
+        "LayerNormalization(axis=[1, 2, 3])",
+        "GroupNormalization(-1)",
+        "Reshape((-1, {first}))",
+        "Activation({act})",
+        "Dense({small})",
+        "TimeDistributed(K.layers.Flatten())",
+        "UpSampling2D(2, interpolation='bilinear')",
     ],
-}  # fmt: skip
-JOINED = ["Add()", "Subtract()", "Multiply()", "Average()", "Maximum()", "Minimum()",
-          "Concatenate()", "Dot(axes=-1)"]  # fmt: skip
+}
+JOINED = [
+    "Add()",
+    "Subtract()",
+    "Multiply()",
+    "Average()",
+    "Maximum()",
+    "Minimum()",
+    "Concatenate()",
+    "Dot(axes=-1)",
+]
 # Of a last layer's size: its activation, losses and metrics; and what is wanted.
 HEADS = {
     "reals": (
-        "linear", ["'mse'", "'mae'", "K.losses.Huber(0.5)", "K.losses.LogCosh()",
-                   "K.losses.CosineSimilarity()", "K.losses.MeanSquaredError(reduction='sum')"],
-        ["'mae'", "'mse'", "K.metrics.RootMeanSquaredError()", "K.metrics.CosineSimilarity()",
-         "K.metrics.R2Score(class_aggregation='uniform_average')"]),
-    "positive": (
-        "softplus", ["'msle'", "'poisson'", "'mape'"], ["'msle'", "K.metrics.Poisson()"]),
+        "linear",
+        [
+            "'mse'",
+            "'mae'",
+            "K.losses.Huber(0.5)",
+            "K.losses.LogCosh()",
+            "K.losses.CosineSimilarity()",
+            "K.losses.MeanSquaredError(reduction='sum')",
+        ],
+        [
+            "'mae'",
+            "'mse'",
+            "K.metrics.RootMeanSquaredError()",
+            "K.metrics.CosineSimilarity()",
+            "K.metrics.R2Score(class_aggregation='uniform_average')",
+        ],
+    ),
+    "positive": ("softplus", ["'msle'", "'poisson'", "'mape'"], ["'msle'", "K.metrics.Poisson()"]),
     "bits": (
-        "sigmoid", ["'binary_crossentropy'", "K.losses.BinaryCrossentropy(label_smoothing=0.1)",
-                    "K.losses.BinaryFocalCrossentropy(apply_class_balancing=True)", "'dice'",
-                    "K.losses.Tversky(0.3, 0.7)"],
-        ["'accuracy'", "K.metrics.AUC()", "K.metrics.Precision()", "K.metrics.Recall()",
-         "K.metrics.BinaryCrossentropy()", "K.metrics.F1Score(threshold=0.5)"]),
+        "sigmoid",
+        [
+            "'binary_crossentropy'",
+            "K.losses.BinaryCrossentropy(label_smoothing=0.1)",
+            "K.losses.BinaryFocalCrossentropy(apply_class_balancing=True)",
+            "'dice'",
+            "K.losses.Tversky(0.3, 0.7)",
+        ],
+        [
+            "'accuracy'",
+            "K.metrics.AUC()",
+            "K.metrics.Precision()",
+            "K.metrics.Recall()",
+            "K.metrics.BinaryCrossentropy()",
+            "K.metrics.F1Score(threshold=0.5)",
+        ],
+    ),
     "bits of logits": (
-        "linear", ["K.losses.BinaryCrossentropy(from_logits=True)"],
-        ["K.metrics.BinaryCrossentropy(from_logits=True)", "K.metrics.BinaryAccuracy()"]),
+        "linear",
+        ["K.losses.BinaryCrossentropy(from_logits=True)"],
+        ["K.metrics.BinaryCrossentropy(from_logits=True)", "K.metrics.BinaryAccuracy()"],
+    ),
     "signs": ("tanh", ["'hinge'", "'squared_hinge'"], ["'hinge'", "'mae'"]),
     "one hot": (
-        "softmax", ["'categorical_crossentropy'", "'kl_divergence'", "'categorical_hinge'",
-                    "K.losses.CategoricalCrossentropy(label_smoothing=0.2)",
-                    "K.losses.CategoricalFocalCrossentropy()"],
-        ["'accuracy'", "'categorical_crossentropy'", "K.metrics.TopKCategoricalAccuracy(2)",
-         "K.metrics.OneHotMeanIoU(3)", "K.metrics.F1Score(average='macro')"]),
+        "softmax",
+        [
+            "'categorical_crossentropy'",
+            "'kl_divergence'",
+            "'categorical_hinge'",
+            "K.losses.CategoricalCrossentropy(label_smoothing=0.2)",
+            "K.losses.CategoricalFocalCrossentropy()",
+        ],
+        [
+            "'accuracy'",
+            "'categorical_crossentropy'",
+            "K.metrics.TopKCategoricalAccuracy(2)",
+            "K.metrics.OneHotMeanIoU(3)",
+            "K.metrics.F1Score(average='macro')",
+        ],
+    ),
     "classes": (
-        "softmax", ["'sparse_categorical_crossentropy'",
-                    "K.losses.SparseCategoricalCrossentropy(ignore_class=1)"],
-        ["'accuracy'", "K.metrics.SparseTopKCategoricalAccuracy(2)",
-         "K.metrics.SparseCategoricalCrossentropy()"]),
+        "softmax",
+        [
+            "'sparse_categorical_crossentropy'",
+            "K.losses.SparseCategoricalCrossentropy(ignore_class=1)",
+        ],
+        [
+            "'accuracy'",
+            "K.metrics.SparseTopKCategoricalAccuracy(2)",
+            "K.metrics.SparseCategoricalCrossentropy()",
+        ],
+    ),
     "classes of logits": (
-        "linear", ["K.losses.SparseCategoricalCrossentropy(from_logits=True)"], ["'accuracy'"]),
-}  # fmt: skip
+        "linear",
+        ["K.losses.SparseCategoricalCrossentropy(from_logits=True)"],
+        ["'accuracy'"],
+    ),
+}
 # Not Lion, nor small epsilons: they make steps of what is rounding alone.
 OPTIMIZERS = [
-    "SGD({rate}{more})", "SGD({rate}, momentum=0.9{more})",
-    "SGD({rate}, momentum=0.8, nesterov=True{more})", "Adam({rate}, epsilon=0.01{more})",
-    "Adam({rate}, beta_1=0.7, epsilon=1e-3, amsgrad=True{more})", "AdamW({rate}, 0.1, epsilon=0.1)",
-    "RMSprop({rate}, epsilon=0.01{more})", "Adagrad({rate}, epsilon=0.01{more})",
+    "SGD({rate}{more})",
+    "SGD({rate}, momentum=0.9{more})",
+    "SGD({rate}, momentum=0.8, nesterov=True{more})",
+    "Adam({rate}, epsilon=0.01{more})",
+    "Adam({rate}, beta_1=0.7, epsilon=1e-3, amsgrad=True{more})",
+    "AdamW({rate}, 0.1, epsilon=0.1)",
+    "RMSprop({rate}, epsilon=0.01{more})",
+    "Adagrad({rate}, epsilon=0.01{more})",
     "RMSprop({rate}, momentum=0.5, centered=True, epsilon=0.1{more})",
-    "Adadelta({rate}, epsilon=0.01{more})", "Adamax({rate}, epsilon=0.01{more})",
-    "Nadam({rate}, epsilon=0.01{more})", "Adafactor({rate}, epsilon_1=0.01{more})",
+    "Adadelta({rate}, epsilon=0.01{more})",
+    "Adamax({rate}, epsilon=0.01{more})",
+    "Nadam({rate}, epsilon=0.01{more})",
+    "Adafactor({rate}, epsilon_1=0.01{more})",
     "Ftrl({rate}, l1_regularization_strength=0.01{more})",
-]  # fmt: skip
+]
 RATES = [
-    "0.01", "0.05", "K.optimizers.schedules.ExponentialDecay(0.05, 2, 0.5)",
+    "0.01",
+    "0.05",
+    "K.optimizers.schedules.ExponentialDecay(0.05, 2, 0.5)",
     "K.optimizers.schedules.PiecewiseConstantDecay([2], [0.05, 0.01])",
     "K.optimizers.schedules.CosineDecay(0.05, 4, warmup_target=0.1, warmup_steps=2)",
     "K.optimizers.schedules.PolynomialDecay(0.05, 3, 0.01, 2.0)",
-]  # fmt: skip
+]
 MORE = [
-    "", "", "", ", clipnorm=0.5", ", clipvalue=0.05", ", global_clipnorm=0.5", ", weight_decay=0.1",
+    "",
+    "",
+    "",
+    ", clipnorm=0.5",
+    ", clipvalue=0.05",
+    ", global_clipnorm=0.5",
+    ", weight_decay=0.1",
     ", use_ema=True, ema_momentum=0.8, ema_overwrite_frequency=2",
-    ", gradient_accumulation_steps=2", ", loss_scale_factor=4.0",
-]  # fmt: skip
+    ", gradient_accumulation_steps=2",
+    ", loss_scale_factor=4.0",
+]
 
 
 class Model:
@@ -176,11 +282,15 @@ class Model:
             text = f"{name} = K.layers.{text}([{x}, {y}])"
         else:
             text = self.one(LAYERS[len(self.shape(x))]).format(
-                small=self.random.integers(2, 5), tiny=self.random.integers(1, 4),
-                act=repr(self.one(SMOOTH)), padding=repr(self.one(["same", "valid"])),
-                yes=self.one([True, False]), merge=repr(self.one(["sum", "concat", "ave", "mul"])),
-                momentum=f"momentum={self.one([0.9, 0.5])}", first=self.shape(x)[-1],
-            )  # fmt: skip
+                small=self.random.integers(2, 5),
+                tiny=self.random.integers(1, 4),
+                act=repr(self.one(SMOOTH)),
+                padding=repr(self.one(["same", "valid"])),
+                yes=self.one([True, False]),
+                merge=repr(self.one(["sum", "concat", "ave", "mul"])),
+                momentum=f"momentum={self.one([0.9, 0.5])}",
+                first=self.shape(x)[-1],
+            )
             text = f"{name} = K.layers.{text}({x})"
         if self.says(text):
             if 0 < len(self.shape(name)) < 4 and np.prod(self.shape(name)) <= 200:
@@ -205,14 +315,20 @@ class Model:
             "one": np.eye(3)[self.random.integers(0, 3, ROWS)],
             "classes": self.random.integers(0, 3, ROWS),
         }[kind.split()[0]]
-        self.heads.append((wanted.astype("int32" if kind.startswith("c") else "float32"),
-                           self.one(losses), self.one(metrics)))  # fmt: skip
+        self.heads.append(
+            (
+                wanted.astype("int32" if kind.startswith("c") else "float32"),
+                self.one(losses),
+                self.one(metrics),
+            )
+        )
 
     def training(self):
         """What `compile` and `fit` are given."""
         sparse = any("Embedding" in line for line in self.lines)
         optimizer = self.one(OPTIMIZERS[:1] if sparse else OPTIMIZERS).format(
-            rate=self.one(RATES), more="" if sparse else self.one(MORE))  # fmt: skip
+            rate=self.one(RATES), more="" if sparse else self.one(MORE)
+        )
         losses, metrics = ([head[k] for head in self.heads] for k in (1, 2))
         given = {"optimizer": f"K.optimizers.{optimizer}", "loss": f"[{', '.join(losses)}]"}
         measured = [f"[{metric}]" if self.random.random() < 0.8 else "[]" for metric in metrics]
@@ -247,10 +363,12 @@ class Model:
         model = scope["model"]
         random = np.random.default_rng(self.seed)
         weights = [random.normal(size=w.shape) * 0.5 * (1.0 + nudge) for w in model.weights]
-        model.set_weights([
-            (np.abs(w) + 0.1 if "variance" in of.path else w).astype("float32")
-            for w, of in zip(weights, model.weights, strict=True)
-        ])  # fmt: skip
+        model.set_weights(
+            [
+                (np.abs(w) + 0.1 if "variance" in of.path else w).astype("float32")
+                for w, of in zip(weights, model.weights, strict=True)
+            ]
+        )
         x, y = list(self.arrays), [head[0] for head in self.heads]
         x, y = (part[0] if len(x) == len(y) == 1 else part for part in (x, y))
         found = {"first": model.predict(x, verbose=0)}
@@ -262,9 +380,15 @@ class Model:
 
     def fit(self, library, model, x, y):
         history = model.fit(
-            x, y, BATCH, 1, 0, shuffle=False, sample_weight=self.weights,
+            x,
+            y,
+            BATCH,
+            1,
+            0,
+            shuffle=False,
+            sample_weight=self.weights,
             validation_data=(x, y) if self.seed % 3 == 0 else None,
-        )  # fmt: skip
+        )
         # Keras's Adafactor keeps scalars for nothing.
         kept = [v.numpy() for v in model.optimizer.variables if v.shape.rank]
         return {**history.history, "optimizer": [*kept, model.optimizer.iterations.numpy()]}

@@ -18,9 +18,11 @@ from numtape.core.ops.random import STATE
 # What a function may warn of: nothing that changes a result.
 TOLERANCE = 2.0**-10  # for gradients along tapes of the driver's
 EXPECTED = (
-    "as plain Python for arguments like", "functions run as plain Python: ",
-    "Gradients do not exist", "encountered in",
-)  # fmt: skip
+    "as plain Python for arguments like",
+    "functions run as plain Python: ",
+    "Gradients do not exist",
+    "encountered in",
+)
 
 
 class Eager:
@@ -89,8 +91,14 @@ class World:
     """
 
     def __init__(self, code, function):
-        self.space = {"__name__": "program", "tf": tf, "np": np, "total": total,
-                      "near": Near, "function": function}  # fmt: skip
+        self.space = {
+            "__name__": "program",
+            "tf": tf,
+            "np": np,
+            "total": total,
+            "near": Near,
+            "function": function,
+        }
         self.random = 0, 0
         self.results = []
         exec(code, self.space)
@@ -264,8 +272,11 @@ def shrunk(source, steps, look, check, seconds=20.0):
         while k >= 0 and time.monotonic() < end:
             block = _without(lines, k)[1]
             inside = [line[4:] for line in block]
-            for fewer in (_without(lines, k, True)[0], _without(lines, k)[0],
-                          lines[:k] + inside + lines[k + 1 + len(block) :]):  # fmt: skip
+            for fewer in (
+                _without(lines, k, True)[0],
+                _without(lines, k)[0],
+                lines[:k] + inside + lines[k + 1 + len(block) :],
+            ):
                 if len(fewer) < len(lines) and differs(fewer, steps):
                     lines, smaller = fewer, True
                     break
@@ -275,12 +286,18 @@ def shrunk(source, steps, look, check, seconds=20.0):
 
 def script(source, steps, look="always", check=0):
     """A script that runs the comparison."""
-    return "\n".join([
-        "import sys", f"sys.path.insert(0, {str(Path(__file__).parent)!r})",
-        "import replay_programs",
-        f"SOURCE = '''\n{source}\n'''", "STEPS = [", *(f"    {step!r}," for step in steps), "]",
-        f"print(replay_programs.compare(SOURCE, STEPS, {look!r}, {check}))",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "import sys",
+            f"sys.path.insert(0, {str(Path(__file__).parent)!r})",
+            "import replay_programs",
+            f"SOURCE = '''\n{source}\n'''",
+            "STEPS = [",
+            *(f"    {step!r}," for step in steps),
+            "]",
+            f"print(replay_programs.compare(SOURCE, STEPS, {look!r}, {check}))",
+        ]
+    )
 
 
 # Generating. Every piece of a world: how it is defined, and what the driver may do to it.
@@ -294,34 +311,61 @@ PIECES = {
     "table": ("table = (P, P)", ["table = (P, table[0])"]),
     "tiny": ("tiny = np.float32(P)", ["tiny = np.float32(P)", "tiny = np.float64(P)"]),
     "bias": ("bias = tf.constant(P, D)", ["bias = tf.constant(P, D)", "bias = P"]),
-    "v": ("v = tf.Variable(P, dtype=D)", ["v.assign(P)", "v.assign(F)", "v.assign_add(1)",
-                                          "v = tf.Variable(P, dtype=D)"]),
+    "v": (
+        "v = tf.Variable(P, dtype=D)",
+        ["v.assign(P)", "v.assign(F)", "v.assign_add(1)", "v = tf.Variable(P, dtype=D)"],
+    ),
     "v2": ("v2 = tf.Variable(P, dtype=D)", ["v2.assign(F)"]),
-    "w": ("w = tf.Variable(np.linspace(-1, 1, W), dtype=D)",
-          ["w.assign(w * P + P)", "w[1:].assign(w[:-1])",
-           "w = tf.Variable(np.linspace(-1, P, W), dtype=D)"]),
+    "w": (
+        "w = tf.Variable(np.linspace(-1, 1, W), dtype=D)",
+        [
+            "w.assign(w * P + P)",
+            "w[1:].assign(w[:-1])",
+            "w = tf.Variable(np.linspace(-1, P, W), dtype=D)",
+        ],
+    ),
     "c": ("c = tf.Variable(1)", ["c.assign(0)", "c.assign_add(1)", "c.assign(K)"]),
     "frozen": ("frozen = tf.Variable(P, dtype=D, trainable=False)", ["frozen.assign(P)"]),
-    "sgd": ("sgd = tf.keras.optimizers.SGD(P, momentum=0.5)",
-            ["sgd.learning_rate = P", "sgd.learning_rate.assign(P)", "sgd.momentum = P / 4",
-             "sgd = tf.keras.optimizers.SGD(0.1)"]),
-    "adam": ("adam = tf.keras.optimizers.Adam(0.1)",
-             ["adam.learning_rate = P", "adam.beta_1 = 0.5",
-              "adam = tf.keras.optimizers.Adam(0.2)"]),
-    "dense": ("dense = tf.keras.layers.Dense(2, activation=tf.tanh, dtype=D,"
-              " kernel_initializer='ones')",
-              ["dense.activation = tf.sin", "dense.kernel.assign(dense.kernel * P)",
-               "dense.trainable = not dense.trainable", "dense.use_bias = B"]),
-    "helper": ("def helper(a):\n    return a * P + bias",
-               ["helper = lambda a: a - P", "def helper(a):\n    return a + rate2"]),
+    "sgd": (
+        "sgd = tf.keras.optimizers.SGD(P, momentum=0.5)",
+        [
+            "sgd.learning_rate = P",
+            "sgd.learning_rate.assign(P)",
+            "sgd.momentum = P / 4",
+            "sgd = tf.keras.optimizers.SGD(0.1)",
+        ],
+    ),
+    "adam": (
+        "adam = tf.keras.optimizers.Adam(0.1)",
+        ["adam.learning_rate = P", "adam.beta_1 = 0.5", "adam = tf.keras.optimizers.Adam(0.2)"],
+    ),
+    "dense": (
+        "dense = tf.keras.layers.Dense(2, activation=tf.tanh, dtype=D, kernel_initializer='ones')",
+        [
+            "dense.activation = tf.sin",
+            "dense.kernel.assign(dense.kernel * P)",
+            "dense.trainable = not dense.trainable",
+            "dense.use_bias = B",
+        ],
+    ),
+    "helper": (
+        "def helper(a):\n    return a * P + bias",
+        ["helper = lambda a: a - P", "def helper(a):\n    return a + rate2"],
+    ),
     "rate2": ("rate2 = P", ["rate2 = P"]),
-    "deep": ("def deeper(a):\n    return a * rate2 if flag else a + model.part.scale\n"
-             "def deep(a):\n    return deeper(a) - P", ["rate2 = P", "flag = not flag"]),
+    "deep": (
+        "def deeper(a):\n    return a * rate2 if flag else a + model.part.scale\n"
+        "def deep(a):\n    return deeper(a) - P",
+        ["rate2 = P", "flag = not flag"],
+    ),
     "act": ("act = tf.tanh", ["act = tf.sin", "act = tf.nn.relu", "act = lambda a: a * P"]),
     "choose": ("choose = max", ["choose = min", "choose = lambda a, b: a - b"]),
-    "Kind": ("class Kind:\n    level = P\nclass Other(Kind):\n    level = P",
-             ["Kind.level = P", "Kind, Other = Other, Kind"]),
-    "model": ("""class Part:
+    "Kind": (
+        "class Kind:\n    level = P\nclass Other(Kind):\n    level = P",
+        ["Kind.level = P", "Kind, Other = Other, Kind"],
+    ),
+    "model": (
+        """class Part:
     def __init__(self, scale):
         self.scale = scale
 class Model:
@@ -346,28 +390,46 @@ class Model:
     def __call__(self, a):
         return self.act(a) + self.level
 METHODmodel = Model()
-other = Model()""", [
-        "model.rate = P", "model.part.scale = P", "model.part = Part(P)", "model.act = tf.sin",
-        "Model.level = P", "model.level = P", "model.m.assign(P)", "model.rate, other.rate = P, P",
-        "model.m = tf.Variable(P, dtype=D)", "model.part, other.part = other.part, model.part",
-        "Model.scaled = lambda self, a: a + self.rate", "model.scaled = lambda a: a - P",
-        "Model.shifted = staticmethod(lambda a: a * P)", "model.count = K",
-        "result = model.count, model.best", "other.part.scale = P",
-    ]),
-    "g": ("""@function
+other = Model()""",
+        [
+            "model.rate = P",
+            "model.part.scale = P",
+            "model.part = Part(P)",
+            "model.act = tf.sin",
+            "Model.level = P",
+            "model.level = P",
+            "model.m.assign(P)",
+            "model.rate, other.rate = P, P",
+            "model.m = tf.Variable(P, dtype=D)",
+            "model.part, other.part = other.part, model.part",
+            "Model.scaled = lambda self, a: a + self.rate",
+            "model.scaled = lambda a: a - P",
+            "Model.shifted = staticmethod(lambda a: a * P)",
+            "model.count = K",
+            "result = model.count, model.best",
+            "other.part.scale = P",
+        ],
+    ),
+    "g": (
+        """@function
 def g(a, m=2.0):
     if tf.reduce_sum(a) > P:
         v2.assign_add(P)
         return a * m + v2
-    return a - rate2""", ["rate2 = P", "v2.assign(F)", "result = g(X)", "result = g(X, P)"]),
-    "h": ("""@function
+    return a - rate2""",
+        ["rate2 = P", "v2.assign(F)", "result = g(X)", "result = g(X, P)"],
+    ),
+    "h": (
+        """@function
 def h(a):
     u = tf.random.uniform([], dtype=D)
     v2.assign_add(u)
     if tf.reduce_mean(a) > P:
         raise ValueError("too large")
-    return {"a": a * u, "b": (v2, None)}""", ["v2.assign(F)", "result = h(X)"]),
-}  # fmt: skip
+    return {"a": a * u, "b": (v2, None)}""",
+        ["v2.assign(F)", "result = h(X)"],
+    ),
+}
 CLOSURE = """def make(free, most):
     def change(value):
         nonlocal free
@@ -412,9 +474,14 @@ class Program:
             word = match.group()
             if word == "F":
                 return self.pick("0.0", "-0.0", "float('nan')", "float('inf')", "1e30", "-2.0")
-            return {"P": lambda: self.pick(*NUMBERS), "K": lambda: str(self.draw.randrange(4)),
-                    "B": lambda: self.pick("True", "False"), "X": self.input,
-                    "D": lambda: repr(self.dtype), "W": lambda: str(self.size)}[word]()  # fmt: skip
+            return {
+                "P": lambda: self.pick(*NUMBERS),
+                "K": lambda: str(self.draw.randrange(4)),
+                "B": lambda: self.pick("True", "False"),
+                "X": self.input,
+                "D": lambda: repr(self.dtype),
+                "W": lambda: str(self.size),
+            }[word]()
 
         return re.sub(r"\b[PKBFXDW]\b", fill, text)
 
@@ -422,9 +489,24 @@ class Program:
 
     def number(self):
         """A Python number."""
-        options = ["P", "P", "rate", "model.rate", "model.part.scale", "Model.level", "table[1]",
-                   "tiny", "Kind.level", f"float({self.scalar(0)})", "choose(rate, P)", "rate2",
-                   "model.gain", "other.rate", "float(c)", "limit"]  # fmt: skip
+        options = [
+            "P",
+            "P",
+            "rate",
+            "model.rate",
+            "model.part.scale",
+            "Model.level",
+            "table[1]",
+            "tiny",
+            "Kind.level",
+            f"float({self.scalar(0)})",
+            "choose(rate, P)",
+            "rate2",
+            "model.gain",
+            "other.rate",
+            "float(c)",
+            "limit",
+        ]
         if self.form == "closure":
             options += ["free", "free", "most"]
         if self.form == "method":
@@ -443,28 +525,62 @@ class Program:
         a, b, s = self.tensor(depth - 1), self.tensor(depth - 1), self.scalar(depth - 1)
         p = self.number()
         return self.pick(
-            f"tf.sin({a})", f"tf.tanh({a})", f"tf.nn.relu({a})", f"tf.abs({a})", f"-{a}",
-            f"{a} * {p}", f"{a} + {p}", f"({a} - {p})", f"{p} * {a}", f"{a} / (1 + tf.abs({b}))",
-            f"({a} + {b})", f"({a} - {b})", f"{a} * {b}", f"tf.maximum({a}, {b})",
-            f"tf.where({a} > {p}, {b}, {s})", f"tf.stop_gradient({a})", f"tf.square({a})",
-            f"helper({a})", f"model.scaled({a})", f"model({a})", f"act({a})", f"model.act({a})",
-            f"deep({a})", f"Model.shifted({a})", f"other.scaled({a})",
-            f"np.sin(({a}).numpy())", f"tf.constant(np.asarray({a}) * 2)", s, s,
-            f"tf.random.normal([], stddev={p}, dtype=D)", "tf.random.uniform([W], dtype=D)",
-            "tf.random.uniform([], dtype=D, seed=K)", f"tf.zeros_like({a})",
-            f"tf.cast({self.integer()}, D)", f"g({a})", f"g({a}, {p})",
-            f"sum([{a} * q for q in (1.0, {p})])", f"(lambda a: a * {p} + {b})({a})",
+            f"tf.sin({a})",
+            f"tf.tanh({a})",
+            f"tf.nn.relu({a})",
+            f"tf.abs({a})",
+            f"-{a}",
+            f"{a} * {p}",
+            f"{a} + {p}",
+            f"({a} - {p})",
+            f"{p} * {a}",
+            f"{a} / (1 + tf.abs({b}))",
+            f"({a} + {b})",
+            f"({a} - {b})",
+            f"{a} * {b}",
+            f"tf.maximum({a}, {b})",
+            f"tf.where({a} > {p}, {b}, {s})",
+            f"tf.stop_gradient({a})",
+            f"tf.square({a})",
+            f"helper({a})",
+            f"model.scaled({a})",
+            f"model({a})",
+            f"act({a})",
+            f"model.act({a})",
+            f"deep({a})",
+            f"Model.shifted({a})",
+            f"other.scaled({a})",
+            f"np.sin(({a}).numpy())",
+            f"tf.constant(np.asarray({a}) * 2)",
+            s,
+            s,
+            f"tf.random.normal([], stddev={p}, dtype=D)",
+            "tf.random.uniform([W], dtype=D)",
+            "tf.random.uniform([], dtype=D, seed=K)",
+            f"tf.zeros_like({a})",
+            f"tf.cast({self.integer()}, D)",
+            f"g({a})",
+            f"g({a}, {p})",
+            f"sum([{a} * q for q in (1.0, {p})])",
+            f"(lambda a: a * {p} + {b})({a})",
             f"tf.cond({self.condition(0)}, lambda: {a}, lambda: {b})",
-            "tf.reduce_sum(dense(w[None, :3]))", "tf.reduce_mean(dense(w[None, :3]), 0)[1]",
-        )  # fmt: skip
+            "tf.reduce_sum(dense(w[None, :3]))",
+            "tf.reduce_mean(dense(w[None, :3]), 0)[1]",
+        )
 
     def scalar(self, depth=1):
         """A float tensor of shape ()."""
         if depth <= 0 and self.draw.random() < 0.5:
             return self.pick("v", "bias", "v2", "tf.reduce_sum(x)", "w[0]", "model.m")
         a = self.tensor(depth - 1)
-        return self.pick(f"tf.reduce_sum({a})", f"tf.reduce_mean({a})", f"tf.reduce_max({a})",
-                         f"tf.norm({a})", "w[-1]", f"tf.reduce_sum({a})")  # fmt: skip
+        return self.pick(
+            f"tf.reduce_sum({a})",
+            f"tf.reduce_mean({a})",
+            f"tf.reduce_max({a})",
+            f"tf.norm({a})",
+            "w[-1]",
+            f"tf.reduce_sum({a})",
+        )
 
     def integer(self):
         """An int32 tensor of shape ()."""
@@ -479,13 +595,28 @@ class Program:
             inner = self.condition(0), self.condition(0)
             return self.pick("not {}", "({}) and {}", "({}) or {}").format(*inner)
         return self.pick(
-            f"{s} > {p}", f"{s} > {t}", f"bool({s} < {p})", f"float({s}) > {p}", f"{i} > K",
-            f"int({i}) == K", f"{i} % 2 == 0", "flag", "mode == 'a'", f"{p} > 0",
-            f"tf.reduce_all({self.tensor(1)} > 0)", f"np.any(np.asarray({self.tensor(0)}) > 0.25)",
-            "len(x.shape) > 1", "x.dtype == tf.float32", f"{s}", f"{s} > v", f"{s} <= {p}",
-            "tf.random.uniform([]) > 0.5", f"({s}).numpy() >= {p}", "x.shape == ()",
+            f"{s} > {p}",
+            f"{s} > {t}",
+            f"bool({s} < {p})",
+            f"float({s}) > {p}",
+            f"{i} > K",
+            f"int({i}) == K",
+            f"{i} % 2 == 0",
+            "flag",
+            "mode == 'a'",
+            f"{p} > 0",
+            f"tf.reduce_all({self.tensor(1)} > 0)",
+            f"np.any(np.asarray({self.tensor(0)}) > 0.25)",
+            "len(x.shape) > 1",
+            "x.dtype == tf.float32",
+            f"{s}",
+            f"{s} > v",
+            f"{s} <= {p}",
+            "tf.random.uniform([]) > 0.5",
+            f"({s}).numpy() >= {p}",
+            "x.shape == ()",
             "tf.random.normal([], dtype=D) > v",
-        )  # fmt: skip
+        )
 
     # Statements, as lists of lines.
 
@@ -517,12 +648,23 @@ class Program:
     def update(self, depth):
         s, p = self.scalar(), self.number()
         line = self.pick(
-            f"v.assign({s})", f"v.assign_add({s})", f"v.assign_sub({s} * {p})", "c.assign_add(1)",
-            f"w.assign(w * {s})", "w[1:].assign(w[:-1])", f"w[0].assign({s})",
-            f"w.assign_add(w * {p})", f"v2.assign({p})", "v.assign(v2)", "v2.assign(v * v2)",
-            f"model.m.assign_add({s})", f"frozen.assign({s})", f"c.assign({self.integer()})",
-            f"w.assign(tf.random.normal([W], dtype=D) * {s})", "v.assign(-v)",
-        )  # fmt: skip
+            f"v.assign({s})",
+            f"v.assign_add({s})",
+            f"v.assign_sub({s} * {p})",
+            "c.assign_add(1)",
+            f"w.assign(w * {s})",
+            "w[1:].assign(w[:-1])",
+            f"w[0].assign({s})",
+            f"w.assign_add(w * {p})",
+            f"v2.assign({p})",
+            "v.assign(v2)",
+            "v2.assign(v * v2)",
+            f"model.m.assign_add({s})",
+            f"frozen.assign({s})",
+            f"c.assign({self.integer()})",
+            f"w.assign(tf.random.normal([W], dtype=D) * {s})",
+            "v.assign(-v)",
+        )
         if "u" in self.arguments and self.draw.random() < 0.3:
             line = f"u.assign_add({s})"
         return [line]
@@ -531,40 +673,58 @@ class Program:
         i, s = self.integer(), self.scalar()
         return self.pick(
             [f"if {self.condition()}:", "    raise ValueError('too large')"],
-            [f"if {s} > {self.number()}:",
-             f"    raise ValueError(str(float({s})) + ' is too large')"],
-            [f"y = y + tf.cast(K // {i}, D)"], [f"y = y * tf.gather(w, {i})"],
+            [
+                f"if {s} > {self.number()}:",
+                f"    raise ValueError(str(float({s})) + ' is too large')",
+            ],
+            [f"y = y + tf.cast(K // {i}, D)"],
+            [f"y = y * tf.gather(w, {i})"],
             [f"y = y + tf.cast({i} % {self.integer()}, D)"],
             [f"y = y + w[{self.pick('int(c)', '1')}]"],
             [f"assert {self.condition()}, 'no'"],
-        )  # fmt: skip
+        )
 
     def other(self, depth):
         """What is rare, but for that it may break things."""
         a, p = self.tensor(1), self.number()
         self.grows = True
         options = [
-            ["if model.made is None:", "    model.made = tf.Variable(P, dtype=D)",
-             "y = y + model.made"],
+            [
+                "if model.made is None:",
+                "    model.made = tf.Variable(P, dtype=D)",
+                "y = y + model.made",
+            ],
             ["model.count += 1", "y = y + model.count"],
             [f"if {self.condition()}:", "    model.count += 1", "y = y * model.count"],
             # What is set and not read is set when it is recorded, and nobody compares it.
-            ["model.mark = K"], [f"if {self.condition()}:", "    model.mark = K"],
+            ["model.mark = K"],
+            [f"if {self.condition()}:", "    model.mark = K"],
             ["model.best = max(model.best, float(tf.math.tanh(v)))", "y = y + model.best"],
             [f"y = tf.map_fn(lambda q: q * {p} if q > 0 else q - v, w) * y"],
             [f"y = tf.scan(lambda q, r: q * {p} + r, w) + y"],
-            [f"y = tf.while_loop(lambda q, j: q < {p} and j < 4, "
-             f"lambda q, j: (q * 2 + 1, j + 1), ({self.scalar()}, 0))[0]"],
+            [
+                f"y = tf.while_loop(lambda q, j: q < {p} and j < 4, "
+                f"lambda q, j: (q * 2 + 1, j + 1), ({self.scalar()}, 0))[0]"
+            ],
             ["def inner(q, r=P):", f"    return q * r + {a} * {p}", "y = inner(y)"],
-            ["y = h(y)['a']"], [f"y = h({a})['b'][0] + y"],
-            ["for q in tf.unstack(w[:3]):", f"    y = y + q * {p}", "    if q > v:",
-             "        break"],
+            ["y = h(y)['a']"],
+            [f"y = h({a})['b'][0] + y"],
+            [
+                "for q in tf.unstack(w[:3]):",
+                f"    y = y + q * {p}",
+                "    if q > v:",
+                "        break",
+            ],
         ]
         if self.form == "closure":
             options.append(["calls += 1", "y = y * calls"])
         if self.draw.random() < 0.15:
-            options = [["y = y + (0 if model.last is None else model.last)",
-                        f"model.last = tf.reduce_sum({a})"]]  # fmt: skip
+            options = [
+                [
+                    "y = y + (0 if model.last is None else model.last)",
+                    f"model.last = tf.reduce_sum({a})",
+                ]
+            ]
         return self.draw.choice(options)
 
     def aliased(self, depth):
@@ -577,10 +737,17 @@ class Program:
             [f"for {name} in (model, other):", f"    y = {name}.scaled(y)"],
             [f"{name} = helper", f"y = {name}(y)"],
             [f"{name} = model if {self.condition()} else other", f"y = y * {name}.part.scale"],
-            [f"y = y * type({self.pick('model', 'Kind')}).__name__.count('o')",
-             f"y = y + type(model).level * {self.number()}"],
-            [f"{name} = model.part", "model.part = other.part", "y = model.scaled(y)",
-             f"model.part = {name}", "y = model.scaled(y)"],
+            [
+                f"y = y * type({self.pick('model', 'Kind')}).__name__.count('o')",
+                f"y = y + type(model).level * {self.number()}",
+            ],
+            [
+                f"{name} = model.part",
+                "model.part = other.part",
+                "y = model.scaled(y)",
+                f"model.part = {name}",
+                "y = model.scaled(y)",
+            ],
         )
 
     def taped(self, depth):
@@ -589,24 +756,48 @@ class Program:
         zero = "unconnected_gradients='zero'"
         small = self.size == 3
         kinds = [
-            ["with tf.GradientTape() as tape:", *watch, f"    {g} = {s} + v * v",
-             f"y = y + tape.gradient({g}, {self.pick('v', 'y', 'w', 'x')}, {zero})"],
-            ["with tf.GradientTape(persistent=True) as tape:", *watch, f"    {g} = {s} * v + y",
-             f"    {name} = tf.sin({g})", f"y = y + tape.gradient({g}, v, {zero})",
-             f"y = y * tape.gradient({name}, {self.pick('v', 'w')}, {zero})"],
-            ["with tf.GradientTape() as outer:", "    with tf.GradientTape() as tape:",
-             f"        {g} = tf.tanh({s} * v) * v",
-             f"    {name} = tape.gradient({g}, v)", f"y = y + outer.gradient({name}, v, {zero})"],
-            ["with tf.GradientTape() as tape:", f"    {g} = {s} * v + tf.reduce_sum(w * w)",
-             f"{name} = tape.gradient({g}, [v, w])",
-             f"{self.pick('sgd', 'adam')}.apply_gradients(zip({name}, [v, w]))"],
-            ["with tf.GradientTape() as tape:", f"    {g} = ({s} + v) * w",
-             f"y = y + tf.reduce_sum(tape.jacobian({g}, {self.pick('w', 'v')}))"]
-            if small else [f"y = y + {s}"],
-            ["with tf.GradientTape() as tape:", "    v.assign_add(1)", f"    {g} = v * {s}",
-             *[f"    v.assign({self.scalar()})"] * self.draw.randrange(2),
-             f"y = y + tape.gradient({g}, v, {zero})"],
-        ]  # fmt: skip
+            [
+                "with tf.GradientTape() as tape:",
+                *watch,
+                f"    {g} = {s} + v * v",
+                f"y = y + tape.gradient({g}, {self.pick('v', 'y', 'w', 'x')}, {zero})",
+            ],
+            [
+                "with tf.GradientTape(persistent=True) as tape:",
+                *watch,
+                f"    {g} = {s} * v + y",
+                f"    {name} = tf.sin({g})",
+                f"y = y + tape.gradient({g}, v, {zero})",
+                f"y = y * tape.gradient({name}, {self.pick('v', 'w')}, {zero})",
+            ],
+            [
+                "with tf.GradientTape() as outer:",
+                "    with tf.GradientTape() as tape:",
+                f"        {g} = tf.tanh({s} * v) * v",
+                f"    {name} = tape.gradient({g}, v)",
+                f"y = y + outer.gradient({name}, v, {zero})",
+            ],
+            [
+                "with tf.GradientTape() as tape:",
+                f"    {g} = {s} * v + tf.reduce_sum(w * w)",
+                f"{name} = tape.gradient({g}, [v, w])",
+                f"{self.pick('sgd', 'adam')}.apply_gradients(zip({name}, [v, w]))",
+            ],
+            [
+                "with tf.GradientTape() as tape:",
+                f"    {g} = ({s} + v) * w",
+                f"y = y + tf.reduce_sum(tape.jacobian({g}, {self.pick('w', 'v')}))",
+            ]
+            if small
+            else [f"y = y + {s}"],
+            [
+                "with tf.GradientTape() as tape:",
+                "    v.assign_add(1)",
+                f"    {g} = v * {s}",
+                *[f"    v.assign({self.scalar()})"] * self.draw.randrange(2),
+                f"y = y + tape.gradient({g}, v, {zero})",
+            ],
+        ]
         return self.draw.choice(kinds)
 
     def branch(self, depth):
@@ -633,8 +824,13 @@ class Program:
 
     def guarded(self, depth):
         error = self.pick("ValueError", "tf.errors.InvalidArgumentError", "Exception")
-        lines = ["try:", *self.block(depth - 1), *(f"    {x}" for x in self.raising(depth)),
-                 f"except {error}:", *self.block(depth - 1, 1)]  # fmt: skip
+        lines = [
+            "try:",
+            *self.block(depth - 1),
+            *(f"    {x}" for x in self.raising(depth)),
+            f"except {error}:",
+            *self.block(depth - 1, 1),
+        ]
         if self.draw.random() < 0.2:
             lines += ["finally:", *self.block(depth - 1, 1)]
         return lines
@@ -642,10 +838,22 @@ class Program:
     def returned(self):
         a, s = self.tensor(1), self.scalar()
         return self.pick(
-            "y", "y", "y", f"y, {a}", "{'a': y, 'b': (v, None)}", f"[y, {s}]", f"(y, float({s}))",
-            "v", "(y, y, x)", "None", "1.5", "w[1:], 'text'", f"y, {self.condition(0)}",
-            "np.float32(2.0)", "[[], {'c': c}]",
-        )  # fmt: skip
+            "y",
+            "y",
+            "y",
+            f"y, {a}",
+            "{'a': y, 'b': (v, None)}",
+            f"[y, {s}]",
+            f"(y, float({s}))",
+            "v",
+            "(y, y, x)",
+            "None",
+            "1.5",
+            "w[1:], 'text'",
+            f"y, {self.condition(0)}",
+            "np.float32(2.0)",
+            "[[], {'c': c}]",
+        )
 
     # Putting it together.
 
@@ -712,10 +920,13 @@ class Program:
 
     def call(self):
         """A call of the function, and the inputs that tapes may watch."""
-        values = {"x": self.input, "n": lambda: f"tf.constant({self.draw.randrange(4)})",
-                  "k": lambda: self.pick("1.0", "2.0", "2", "-0.0", "0.0", "True"),
-                  "nest": lambda: f"{{'a': {self.input()}, 'b': [{self.input()}, K]}}",
-                  "u": lambda: self.pick("v", "v2", "v")}  # fmt: skip
+        values = {
+            "x": self.input,
+            "n": lambda: f"tf.constant({self.draw.randrange(4)})",
+            "k": lambda: self.pick("1.0", "2.0", "2", "-0.0", "0.0", "True"),
+            "nest": lambda: f"{{'a': {self.input()}, 'b': [{self.input()}, K]}}",
+            "u": lambda: self.pick("v", "v2", "v"),
+        }
         given = [values[name]() for name in self.arguments]
         if self.arguments[-1] == "k" and self.draw.random() < 0.2:
             del given[-1]
@@ -726,8 +937,12 @@ class Program:
         self.shapes = set()
         known = [self.call() for _ in range(self.draw.randint(2, 4))]
         words = set(re.findall(r"[A-Za-z_]\w*", self.source))
-        changes = [change for name in self.used for change in PIECES[name][1]
-                   if set(re.findall(r"[A-Za-z_]\w*", change)) - set("PKBFXDW") <= words | ALLOWED]
+        changes = [
+            change
+            for name in self.used
+            for change in PIECES[name][1]
+            if set(re.findall(r"[A-Za-z_]\w*", change)) - set("PKBFXDW") <= words | ALLOWED
+        ]
         changes += ["change(P)", "change(P)"] * (self.form == "closure")
         watched = [name for name in ("v", "w", "v2", "frozen") if name in self.used]
         steps = []
@@ -742,8 +957,10 @@ class Program:
             elif kind < 0.44:
                 steps.append(self.taped_call(call, watched))
             elif kind < 0.47:
-                steps.append(f"try:\n    result = {text}\nexcept Exception as error:\n"
-                             f"    result = str(error)\nresult = result, f({', '.join(call)})")
+                steps.append(
+                    f"try:\n    result = {text}\nexcept Exception as error:\n"
+                    f"    result = str(error)\nresult = result, f({', '.join(call)})"
+                )
             else:
                 steps.append(f"result = {text}")
         # What must not vary between a step and its repetition is filled once.
@@ -756,14 +973,20 @@ class Program:
         text = f"f({', '.join(['x', *rest])})"
         start = f"x = tf.cast({first}, D)\n"
         if self.draw.random() < 0.3:
-            return (f"{start}with tf.GradientTape() as outer:\n    outer.watch(x)\n"
-                    f"    with tf.GradientTape() as tape:\n        tape.watch(x)\n"
-                    f"        result = {text}\n        loss = total(result) ** 2\n"
-                    f"    slopes = tape.gradient(loss, {sources})\n"
-                    f"result = result, near(slopes, outer.gradient(total(slopes), {sources}))")
+            return (
+                f"{start}with tf.GradientTape() as outer:\n    outer.watch(x)\n"
+                f"    with tf.GradientTape() as tape:\n        tape.watch(x)\n"
+                f"        result = {text}\n        loss = total(result) ** 2\n"
+                f"    slopes = tape.gradient(loss, {sources})\n"
+                f"result = result, near(slopes, outer.gradient(total(slopes), {sources}))"
+            )
         keep = self.pick("", "persistent=True")
-        lines = [f"{start}with tf.GradientTape({keep}) as tape:", "    tape.watch(x)",
-                 f"    result = {text}", "    loss = total(result)"]  # fmt: skip
+        lines = [
+            f"{start}with tf.GradientTape({keep}) as tape:",
+            "    tape.watch(x)",
+            f"    result = {text}",
+            "    loss = total(result)",
+        ]
         if self.draw.random() < 0.4:
             lines += [f"    again = {text}", "    loss = loss * total(again)"]
         if self.draw.random() < 0.2 and watched:
@@ -773,8 +996,43 @@ class Program:
         return "\n".join(lines)
 
 
-ALLOWED = {"tf", "np", "lambda", "a", "b", "self", "not", "tanh", "sin", "nn", "relu", "constant",
-           "Variable", "dtype", "assign", "assign_add", "del", "keras", "optimizers", "SGD", "Adam",
-           "learning_rate", "momentum", "beta_1", "linspace", "float32", "float64", "result",
-           "def", "return", "layers", "activation", "kernel", "trainable", "use_bias",
-           "staticmethod", "min", "max"}  # fmt: skip
+ALLOWED = {
+    "tf",
+    "np",
+    "lambda",
+    "a",
+    "b",
+    "self",
+    "not",
+    "tanh",
+    "sin",
+    "nn",
+    "relu",
+    "constant",
+    "Variable",
+    "dtype",
+    "assign",
+    "assign_add",
+    "del",
+    "keras",
+    "optimizers",
+    "SGD",
+    "Adam",
+    "learning_rate",
+    "momentum",
+    "beta_1",
+    "linspace",
+    "float32",
+    "float64",
+    "result",
+    "def",
+    "return",
+    "layers",
+    "activation",
+    "kernel",
+    "trainable",
+    "use_bias",
+    "staticmethod",
+    "min",
+    "max",
+}

@@ -13,8 +13,15 @@ class CUresult(enum.IntEnum):
 
 PRIMARY = 7000  # the context that libraries share
 IN_CONTEXT = (  # how the names of functions begin that need it
-    "cuEvent", "cuGraph", "cuLaunch", "cuMemA", "cuMemF", "cuMemcpy", "cuModule", "cuStream",
-)  # fmt: skip
+    "cuEvent",
+    "cuGraph",
+    "cuLaunch",
+    "cuMemA",
+    "cuMemF",
+    "cuMemcpy",
+    "cuModule",
+    "cuStream",
+)
 
 
 MOST = 1 << 30  # bytes that it gives at once

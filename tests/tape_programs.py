@@ -47,8 +47,14 @@ class Program:
         # A look when the step's own arrays are gone: the log starts again.
         self.add("    ", f"return {self.names[-1] if self.chance(0.9) else self.value()}")
         events = [
-            ("replace", 15), ("trainable", 20), ("shape", 25), ("constant", 18), ("collect", 30),
-            ("dtype", 28), ("another log", 22), ("function", 33),
+            ("replace", 15),
+            ("trainable", 20),
+            ("shape", 25),
+            ("constant", 18),
+            ("collect", 30),
+            ("dtype", 28),
+            ("another log", 22),
+            ("function", 33),
         ]
         self.events = {at: what for what, at in events if self.chance(0.25)}
 
@@ -81,19 +87,24 @@ class Program:
         """A condition which holds at some steps; or none."""
         if self.steady or not self.chance(p):
             return ""
-        return self.choice(["if k % 7 == 3: ", "if k in (16, 17, 31): ", "if k > 26: ",
-                            "if k < 21: "])  # fmt: skip
+        return self.choice(
+            ["if k % 7 == 3: ", "if k in (16, 17, 31): ", "if k > 26: ", "if k < 21: "]
+        )
 
     def op(self, indent):
         x, y = self.value(), self.value()
         kind = self.random.randrange(9)
         text = {
-            0: f"{x} * {y}", 1: f"{x} + {y}", 2: f"{x} - {y}",
-            3: f"{self.choice(SMOOTH)}({x})", 4: f"tf.reduce_sum({x})",
-            5: f"tf.stack([{x}, {x}])[0]", 6: f"{x} * {self.choice([0.5, 2.0, -1.0])}",
+            0: f"{x} * {y}",
+            1: f"{x} + {y}",
+            2: f"{x} - {y}",
+            3: f"{self.choice(SMOOTH)}({x})",
+            4: f"tf.reduce_sum({x})",
+            5: f"tf.stack([{x}, {x}])[0]",
+            6: f"{x} * {self.choice([0.5, 2.0, -1.0])}",
             7: f"tf.reduce_mean(tf.concat([tf.reshape({x}, [-1]), tf.reshape({y}, [-1])], 0))",
             8: f"{x} * S",
-        }[kind]  # fmt: skip
+        }[kind]
         name = f"n{self.count}"
         self.count += 1
         self.add(indent, f"{name} = {text}")
@@ -108,8 +119,10 @@ class Program:
         if self.steady:
             found = list(self.leaves)
         else:
-            found = [self.leaf() if self.chance(0.85) else self.value()
-                     for _ in range(self.choice([1, 2, 2, 3]))]  # fmt: skip
+            found = [
+                self.leaf() if self.chance(0.85) else self.value()
+                for _ in range(self.choice([1, 2, 2, 3]))
+            ]
         if self.chance(0.15):
             found.append(found[0])
         opening, closing = "()" if self.chance(0.1) else "[]"
@@ -139,18 +152,36 @@ class Program:
         """What becomes of results."""
         for _ in range(self.choice([0, 1, 1, 2])):
             number = self.random.randrange(VARIABLES)
-            self.add(indent, self.unusual() + self.choice([
-                f"out({name})", f"out({name})", f"held.append({name})",
-                f"assign(V, {number}, {name}, 0.01)", f"assign(V, {number}, {name}, -0.02)",
-            ]))  # fmt: skip
+            self.add(
+                indent,
+                self.unusual()
+                + self.choice(
+                    [
+                        f"out({name})",
+                        f"out({name})",
+                        f"held.append({name})",
+                        f"assign(V, {number}, {name}, 0.01)",
+                        f"assign(V, {number}, {name}, -0.02)",
+                    ]
+                ),
+            )
 
     def after(self):
         number = self.random.randrange(VARIABLES)
-        return self.unusual(0.5) + self.choice([
-            "del held[:-4]", "del held[:]", "del held[:]", f"out({self.value()})",
-            f"held.append({self.value()})", "gc.collect(0)", "out(held)", f"out(V[{number}])",
-            f"V[{number}].assign(V[{number}] * 0.9)", f"V[{number}].assign_add(V[{number}] * 0.1)",
-        ])  # fmt: skip
+        return self.unusual(0.5) + self.choice(
+            [
+                "del held[:-4]",
+                "del held[:]",
+                "del held[:]",
+                f"out({self.value()})",
+                f"held.append({self.value()})",
+                "gc.collect(0)",
+                "out(held)",
+                f"out(V[{number}])",
+                f"V[{number}].assign(V[{number}] * 0.9)",
+                f"V[{number}].assign_add(V[{number}] * 0.1)",
+            ]
+        )
 
     def block(self, indent, depth):
         """A tape, what is computed in it, and what it is asked."""
@@ -287,8 +318,10 @@ def run(seed):
             gc.collect()
         elif event == "dtype":
             program.dtype = "float32" if program.dtype == "float64" else "float64"
-            V, C = ([kind(made(x.shape)) for x in of]
-                    for kind, of in ((tf.Variable, V), (tf.constant, C)))  # fmt: skip
+            V, C = (
+                [kind(made(x.shape)) for x in of]
+                for kind, of in ((tf.Variable, V), (tf.constant, C))
+            )
             del held[:]
         elif event == "another log":
             local.log = Log()
@@ -306,16 +339,19 @@ def run(seed):
         for of, names, entries in (
             (counted, repeated_gradients._GRADIENT, local.log.repeated_gradients),
             (looked, repeated_looks._LOOK, local.log.repeated_looks),
-        ):  # fmt: skip
+        ):
             for _, entry in entries:
                 of[entry] = int(entry.words[names.index("HITS")])
     out([x for x in held if not isinstance(x, tf.GradientTape)])
     out(V)
     local.log = before
     return {
-        "seed": seed, "hash": digest.hexdigest(), "errors": errors,
-        "gradients": sum(counted.values()), "looks": sum(looked.values()),
-    }  # fmt: skip
+        "seed": seed,
+        "hash": digest.hexdigest(),
+        "errors": errors,
+        "gradients": sum(counted.values()),
+        "looks": sum(looked.values()),
+    }
 
 
 def main(begin, end):

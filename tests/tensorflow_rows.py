@@ -6,8 +6,11 @@ A row is named by its function, or by its function and one dtype.
 UNSIGNED = "TensorFlow has no such kernel for uint8"
 FLOAT32 = "TensorFlow computes it in float32"
 ROWS = {
-    ("abs", "uint8"): UNSIGNED, ("negative", "uint8"): UNSIGNED, ("sign", "uint8"): UNSIGNED,
-    ("pow", "uint8"): UNSIGNED, ("math.squared_difference", "uint8"): UNSIGNED,
+    ("abs", "uint8"): UNSIGNED,
+    ("negative", "uint8"): UNSIGNED,
+    ("sign", "uint8"): UNSIGNED,
+    ("pow", "uint8"): UNSIGNED,
+    ("math.squared_difference", "uint8"): UNSIGNED,
     ("linalg.tensor_diag", "uint8"): UNSIGNED,
     ("linalg.tensor_diag", "bool"): "TensorFlow has no such kernel for bool",
     ("space_to_batch_nd", "bool"): "TensorFlow has no such kernel for bool",
@@ -15,9 +18,11 @@ ROWS = {
     ("stack", "int64"): "of arrays and lists TensorFlow takes the dtype of the lists",
     ("stack", "uint8"): "of arrays and lists TensorFlow takes the dtype of the lists",
     ("math.invert_permutation", "int64"): "TensorFlow takes arrays as int32",
-    ("image.adjust_contrast", "float64"): FLOAT32, ("image.resize", "float64"): FLOAT32,
+    ("image.adjust_contrast", "float64"): FLOAT32,
+    ("image.resize", "float64"): FLOAT32,
     "nn.leaky_relu": "its slope is a float32",
-    "nn.elu": "near 0 it is a difference", "nn.selu": "near 0 it is a difference",
+    "nn.elu": "near 0 it is a difference",
+    "nn.selu": "near 0 it is a difference",
     "nn.sufficient_statistics": "TensorFlow counts in float32",
     "keras.activations.sparsemax": "does not add up to 1 where more than one element is left",
     "parallel_stack": "not of eager tensors",

@@ -76,10 +76,18 @@ CREATED = [
     ("linspace by name", lambda tf: tf.linspace(start=1.0, stop=0.0, num=3), [1, 0.5, 0], None),
     ("linspace of one", lambda tf: tf.linspace(2.0, 5.0, 1), [2.0], "float32"),
     ("linspace of none", lambda tf: tf.linspace(2.0, 5.0, 0), np.zeros(0), "float32"),
-    ("linspace of vectors", lambda tf: tf.linspace([0.0, 1.0], [4.0, 7.0], 3),
-     [[0, 1], [2, 4], [4, 7]], "float32"),
-    ("linspace of an axis", lambda tf: tf.linspace([[0.0], [1.0]], [4.0, 7.0], 3, axis=-2),
-     [[[0, 0], [2, 3.5], [4, 7]], [[1, 1], [2.5, 4], [4, 7]]], "float32"),
+    (
+        "linspace of vectors",
+        lambda tf: tf.linspace([0.0, 1.0], [4.0, 7.0], 3),
+        [[0, 1], [2, 4], [4, 7]],
+        "float32",
+    ),
+    (
+        "linspace of an axis",
+        lambda tf: tf.linspace([[0.0], [1.0]], [4.0, 7.0], 3, axis=-2),
+        [[[0, 0], [2, 3.5], [4, 7]], [[1, 1], [2.5, 4], [4, 7]]],
+        "float32",
+    ),
     ("linspace of a variable", lambda tf: tf.linspace(tf.Variable(1.0), 2, 3), [1, 1.5, 2], None),
     ("linspace of NumPy", lambda tf: tf.linspace(np.float64(0), 1, 3), [0, 0.5, 1], "float64"),
     ("zeros_like", lambda tf: tf.zeros_like([1, 2]), [0, 0], "int32"),
@@ -318,9 +326,10 @@ def test_range_to_a_number_of_numpy_that_int32_does_not_hold(tf, limit):
 def test_uint64_to_the_last(tf):
     for values in ([2**64 - 1, 0], [[2**63, 1], [1, 2]]):
         for found in (
-            tf.constant(values, tf.uint64), tf.Variable(values, dtype=tf.uint64),
+            tf.constant(values, tf.uint64),
+            tf.Variable(values, dtype=tf.uint64),
             tf.constant(0, tf.uint64) + values,
-        ):  # fmt: skip
+        ):
             assert found.numpy().tolist() == values
 
 
@@ -330,20 +339,34 @@ I8, F8 = np.array([1, 2]), np.array([1.0, 2.0])
 @pytest.mark.parametrize(
     ("values", "dtype"),
     [
-        ([np.int8(1), np.int8(2)], "int32"), ([np.uint16(1)], "int32"), ([np.int64(1)], "int32"),
-        ([np.int8(1), 2], "int32"), ([np.int64(2**40)], "int64"), ([np.int8(1), 2**40], "int64"),
-        ([np.uint32(2**31)], "int64"), ([I8, I8], "int32"), ([I8, [3, 4]], "int32"),
-        ([[3, 4], I8], "int32"), ([I8.astype("i1"), I8], "int32"), ([I8 + 2**40, I8], "int64"),
-        ([np.array(1)], "int32"), ([np.int64(1), 2.5], "float32"),
+        ([np.int8(1), np.int8(2)], "int32"),
+        ([np.uint16(1)], "int32"),
+        ([np.int64(1)], "int32"),
+        ([np.int8(1), 2], "int32"),
+        ([np.int64(2**40)], "int64"),
+        ([np.int8(1), 2**40], "int64"),
+        ([np.uint32(2**31)], "int64"),
+        ([I8, I8], "int32"),
+        ([I8, [3, 4]], "int32"),
+        ([[3, 4], I8], "int32"),
+        ([I8.astype("i1"), I8], "int32"),
+        ([I8 + 2**40, I8], "int64"),
+        ([np.array(1)], "int32"),
+        ([np.int64(1), 2.5], "float32"),
         ([1, np.float64(1.5)], "float32"),
-        ([np.float32(1), np.float64(2)], "float32"), ([np.float64(2), np.float32(1)], "float64"),
-        ([np.float64(1.5), 1], "float64"), ([F8, F8], "float64"),
+        ([np.float32(1), np.float64(2)], "float32"),
+        ([np.float64(2), np.float32(1)], "float64"),
+        ([np.float64(1.5), 1], "float64"),
+        ([F8, F8], "float64"),
         ([F8.astype("f4"), F8], "float32"),
-        ([I8, F8], "float32"), ([F8, I8], "float64"), ([np.bool_(True), False], "bool"),
-        ([np.array([], "f8")], "float32"), ([np.array([], "i8")], "float32"),
+        ([I8, F8], "float32"),
+        ([F8, I8], "float64"),
+        ([np.bool_(True), False], "bool"),
+        ([np.array([], "f8")], "float32"),
+        ([np.array([], "i8")], "float32"),
     ],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("how", ["constant", "convert_to_tensor", "Variable"])
 def test_dtype_of_lists_of_numpy_values(tf, how, values, dtype):
     assert getattr(tf, how)(values).dtype == dtype
@@ -363,13 +386,17 @@ N, F = np.array([1, 2]), np.array([3.5, 4.0])
 @pytest.mark.parametrize(
     ("values", "dtype"),
     [
-        ((N, F), "float32"), ((F, N), "float64"), ((N, [3.5, 4.0]), "float32"),
-        (([1, 2], F), "float32"), ((N, F.astype("float32")), "float32"),
-        ((N.astype("int32"), N + 2**40), "int64"), ((N.astype("uint8"), N + 300), "int64"),
+        ((N, F), "float32"),
+        ((F, N), "float64"),
+        ((N, [3.5, 4.0]), "float32"),
+        (([1, 2], F), "float32"),
+        ((N, F.astype("float32")), "float32"),
+        ((N.astype("int32"), N + 2**40), "int64"),
+        ((N.astype("uint8"), N + 300), "int64"),
         ((N, N + 2**40), "int64"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_stack_of_arrays_rounds_no_number(tf, values, dtype, axis):
     same(tf.stack(values, axis), np.stack(values, axis), dtype)
     firsts = [x[0] for x in values]  # of which each is a number: as Python's
@@ -394,13 +421,21 @@ REARRANGED = [
     *(
         (f"{old} to {new}", lambda tf, o=old, n=new: tf.reshape(tf.zeros(o), n), np.zeros(d), None)
         for old, new, d in (
-            ((0, 3), (0, -1), (0, 3)), ((0, 3), (2, 0, -1), (2, 0, 1)), ((0,), (-1, 0), (1, 0)),
-            ((0, 4), (0, -1, 2), (0, 2, 2)), ((0, 4), (-1, 0, 3), (1, 0, 3)),
-            ((2, 0, 4), (0, -1, 0), (0, 8, 0)), ((3, 0), (-1, 5), (0, 5)),
+            ((0, 3), (0, -1), (0, 3)),
+            ((0, 3), (2, 0, -1), (2, 0, 1)),
+            ((0,), (-1, 0), (1, 0)),
+            ((0, 4), (0, -1, 2), (0, 2, 2)),
+            ((0, 4), (-1, 0, 3), (1, 0, 3)),
+            ((2, 0, 4), (0, -1, 0), (0, 8, 0)),
+            ((3, 0), (-1, 5), (0, 5)),
         )
     ),
-    ("mask of rows of nothing", lambda tf: tf.boolean_mask(tf.zeros((3, 0)), [True, False, True]),
-     np.zeros((2, 0)), "float32"),
+    (
+        "mask of rows of nothing",
+        lambda tf: tf.boolean_mask(tf.zeros((3, 0)), [True, False, True]),
+        np.zeros((2, 0)),
+        "float32",
+    ),
     ("transpose", lambda tf: tf.transpose(T), T.transpose(), "float32"),
     ("transpose perm", lambda tf: tf.transpose(T, perm=[1, 0, 2]), T.transpose(1, 0, 2), None),
     ("transpose negative", lambda tf: tf.transpose(T, [-1, 0, 1]), T.transpose(2, 0, 1), None),
@@ -528,9 +563,15 @@ def test_clip_by_bounds_that_are_no_range(tf):
     def gradients(low, high):
         return slope(tf, tf.clip_by_value, x, [low] * 6, [high] * 6)
 
-    for found, expected in zip(gradients(0.0, 1.0), (
-        [0, 0, 1, 1, 1, 0], [1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1],
-    ), strict=True):  # fmt: skip
+    for found, expected in zip(
+        gradients(0.0, 1.0),
+        (
+            [0, 0, 1, 1, 1, 0],
+            [1, 1, 0, 0, 0, 0],
+            [0, 0, 0, 0, 0, 1],
+        ),
+        strict=True,
+    ):
         same(found, expected)
     for found, expected in zip(gradients(1.0, 0.0), ([0] * 6, [1] * 6, [0] * 6), strict=True):
         same(found, expected)
@@ -615,9 +656,18 @@ def test_ordered_dicts_in_different_orders(tf):
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [([1, 2], [1, [2]]), (1, [1]), ([1], 1), ([1], []), ([1, 2], [1, []]), ({"a": 1}, {"a": (2,)}),
-     ([1], (1,)), ({"a": 1}, {"b": 1}), (collections.OrderedDict(a=1), {"a": [1]})],
-)  # fmt: skip
+    [
+        ([1, 2], [1, [2]]),
+        (1, [1]),
+        ([1], 1),
+        ([1], []),
+        ([1, 2], [1, []]),
+        ({"a": 1}, {"a": (2,)}),
+        ([1], (1,)),
+        ({"a": 1}, {"b": 1}),
+        (collections.OrderedDict(a=1), {"a": [1]}),
+    ],
+)
 def test_structures_that_differ(tf, one, other):
     with pytest.raises((TypeError, ValueError)):
         tf.nest.map_structure(lambda *_: pytest.fail("called"), one, other)

@@ -49,19 +49,44 @@ def bad(tf):
     with tf.GradientTape() as closed:
         pass
     return {
-        "None": None, "a foreign object": Foreign(), "a class": Foreign, "text": "text",
-        "an empty text": "", "a dict": {"a": 1}, "a set": {1}, "bytes": b"x",
-        "a ragged list": [[1], [2, 3]], "an empty list": [], "a list of None": [None],
-        "a list of texts": ["a", "b"], "NaN": math.nan, "infinity": math.inf, "minus one": -1,
-        "a large negative": -(10**4), "a large int": 10**4, "a huge int": 10**30, "a float": 1.5,
-        "a complex": 2j, "a bool": True, "objects": np.array([None, Foreign()]),
-        "dates": np.array(["2020-01-01"], "datetime64[D]"), "names": np.array(["a", "b"]),
-        "a vector": tf.constant([1.0, 2.0, 3.0, 4.0, 5.0]), "ints": tf.constant([7, -7], tf.int64),
-        "bools": tf.constant([True, False]), "nothing": tf.zeros((0, 3)),
-        "many axes": tf.zeros((1,) * 7), "a closed tape": closed, "a function": refuses,
-        "a module": math, "a slice": slice(None), "an ellipsis": ..., "a dtype": tf.float64,
-        "a shape": tf.TensorShape([2, 3]), "a generator": (k for k in ()),
-    }  # fmt: skip
+        "None": None,
+        "a foreign object": Foreign(),
+        "a class": Foreign,
+        "text": "text",
+        "an empty text": "",
+        "a dict": {"a": 1},
+        "a set": {1},
+        "bytes": b"x",
+        "a ragged list": [[1], [2, 3]],
+        "an empty list": [],
+        "a list of None": [None],
+        "a list of texts": ["a", "b"],
+        "NaN": math.nan,
+        "infinity": math.inf,
+        "minus one": -1,
+        "a large negative": -(10**4),
+        "a large int": 10**4,
+        "a huge int": 10**30,
+        "a float": 1.5,
+        "a complex": 2j,
+        "a bool": True,
+        "objects": np.array([None, Foreign()]),
+        "dates": np.array(["2020-01-01"], "datetime64[D]"),
+        "names": np.array(["a", "b"]),
+        "a vector": tf.constant([1.0, 2.0, 3.0, 4.0, 5.0]),
+        "ints": tf.constant([7, -7], tf.int64),
+        "bools": tf.constant([True, False]),
+        "nothing": tf.zeros((0, 3)),
+        "many axes": tf.zeros((1,) * 7),
+        "a closed tape": closed,
+        "a function": refuses,
+        "a module": math,
+        "a slice": slice(None),
+        "an ellipsis": ...,
+        "a dtype": tf.float64,
+        "a shape": tf.TensorShape([2, 3]),
+        "a generator": (k for k in ()),
+    }
 
 
 # What a caller can be told: a wrong type, a wrong value, an error of an op, a missing derivative,
@@ -69,12 +94,24 @@ def bad(tf):
 NAMED = (TypeError, ValueError, NotImplementedError, LookupError, numtape.errors.OpError)
 # Words of errors that Python raises by itself, deep inside.
 RAW = (
-    "object has no attribute", "is not subscriptable", "unsupported operand", "is not iterable",
-    "not supported between", "index out of range", "unpack", "has no len()", "unhashable type",
-    "bad operand type", "cannot be interpreted as an integer", "zip() argument",
-    "must be real number", "is out of bounds for axis", "only integer scalar arrays", "ufunc",
+    "object has no attribute",
+    "is not subscriptable",
+    "unsupported operand",
+    "is not iterable",
+    "not supported between",
+    "index out of range",
+    "unpack",
+    "has no len()",
+    "unhashable type",
+    "bad operand type",
+    "cannot be interpreted as an integer",
+    "zip() argument",
+    "must be real number",
+    "is out of bounds for axis",
+    "only integer scalar arrays",
+    "ufunc",
     "broadcast input array",
-)  # fmt: skip
+)
 
 
 def is_named(error):
@@ -94,9 +131,11 @@ def state(tf, variable):
         tape.watch(x)
         y = tf.sin(x) * variable
     return (
-        tape.gradient(y, x).numpy().tolist(), variable.numpy().tolist(), STATE.draws,
+        tape.gradient(y, x).numpy().tolist(),
+        variable.numpy().tolist(),
+        STATE.draws,
         local.log.busy,
-    )  # fmt: skip
+    )
 
 
 class TooLong(Exception):
@@ -120,9 +159,10 @@ def own(error):
     """Whether an error comes from the call that a test makes, not from numtape."""
     parts = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
     rooms = [
-        Path(part.co_filename).parent for part in parts
+        Path(part.co_filename).parent
+        for part in parts
         if Path(part.co_filename).is_relative_to(ROOT) and part.co_name != "__getattr__"
-    ]  # fmt: skip
+    ]
     return rooms[-1] == ROOT / "tests"
 
 
@@ -236,8 +276,11 @@ def others(tf):
         "while_loop": (tf.while_loop, [lambda x: x < 3, lambda x: (x + 1,), [0]], {}),
         "map_fn": (tf.map_fn, [lambda x: x * 2.0, tf.ones(3)], {}),
         "function": (lambda f: tf.function(f)(tf.ones(2)), [lambda x: x + 1.0], {}),
-        "Dense": (lambda units, **more: tf.keras.layers.Dense(units, **more)(tf.ones((1, 2))), [3],
-                  {"activation": "relu", "use_bias": True, "kernel_initializer": "zeros"}),
+        "Dense": (
+            lambda units, **more: tf.keras.layers.Dense(units, **more)(tf.ones((1, 2))),
+            [3],
+            {"activation": "relu", "use_bias": True, "kernel_initializer": "zeros"},
+        ),
         "a layer": (model, [tf.ones((1, 2))], {}),
         "apply_gradients": (optimizer.apply_gradients, [[(tf.ones(2), v)]], {}),
         "SGD": (tf.keras.optimizers.SGD, [0.1], {"momentum": 0.5}),
@@ -245,10 +288,13 @@ def others(tf):
         "device": (lambda name: tf.device(name).__enter__(), ["/CPU:0"], {}),
         "Dataset": (lambda x: list(tf.data.Dataset.from_tensor_slices(x)), [[1, 2]], {}),
         "batch": (lambda n: list(tf.data.Dataset.range(5).batch(n)), [2], {}),
-        "shuffle": (lambda n, **more: list(tf.data.Dataset.range(5).shuffle(n, **more)), [2],
-                    {"seed": 1}),
+        "shuffle": (
+            lambda n, **more: list(tf.data.Dataset.range(5).shuffle(n, **more)),
+            [2],
+            {"seed": 1},
+        ),
         "getitem": (lambda x, key: x[key], [tf.ones((2, 3)), 1], {}),
-    }  # fmt: skip
+    }
 
 
 def tried(tf, name, count):

@@ -147,19 +147,29 @@ def test_formula_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SMALL_PROGRAMS = {
-    "asian_option": (50, 64), "small_solves": (5, 3), "lstm_step": (3, 4, 3, 5),
-    "convolution_step": (2, 7, (1, 2, 3)), "hessian": (5,), "jacobian": (5,),
-}  # fmt: skip
+    "asian_option": (50, 64),
+    "small_solves": (5, 3),
+    "lstm_step": (3, 4, 3, 5),
+    "convolution_step": (2, 7, (1, 2, 3)),
+    "hessian": (5,),
+    "jacobian": (5,),
+}
 
 
 # Those that compile by XLA or as C++ take too long for a test.
 QUICK_LIBRARIES = ("numtape", "torch", "autograd", "drjit", "casadi", "warp", "mlx")
 LEFT_OUT = {
-    ("autograd", "convolution_step"), ("drjit", "small_solves"), ("drjit", "convolution_step"),
-    ("drjit", "hessian"), ("casadi", "convolution_step"), ("warp", "small_solves"),
-    ("warp", "lstm_step"), ("warp", "convolution_step"), ("warp", "hessian"),
+    ("autograd", "convolution_step"),
+    ("drjit", "small_solves"),
+    ("drjit", "convolution_step"),
+    ("drjit", "hessian"),
+    ("casadi", "convolution_step"),
+    ("warp", "small_solves"),
+    ("warp", "lstm_step"),
+    ("warp", "convolution_step"),
+    ("warp", "hessian"),
     ("mlx", "small_solves"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # of PyTorch's, by its own function
@@ -236,9 +246,19 @@ def test_gpu_run_in_the_simulator(tmp_path: Path) -> None:
     """The whole way to the JSON; a peer that finds no GPU is named, and no goal is judged."""
     output = tmp_path / "result.json"
     done = _on_gpu(
-        "--quick", "--cases", "long_chain", "softmax", "gather", "--libraries", "numtape", "torch",
-        "--output", output, NUMBA_ENABLE_CUDASIM="1", CUDA_VISIBLE_DEVICES="",
-    )  # fmt: skip
+        "--quick",
+        "--cases",
+        "long_chain",
+        "softmax",
+        "gather",
+        "--libraries",
+        "numtape",
+        "torch",
+        "--output",
+        output,
+        NUMBA_ENABLE_CUDASIM="1",
+        CUDA_VISIBLE_DEVICES="",
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(output.read_text())
     assert result["schema"] == 1
@@ -502,8 +522,9 @@ def test_gpu_result_compares_the_libraries(monkeypatch: pytest.MonkeyPatch) -> N
     assert case["roofline"]["floor"] == 0.8
     assert case["columns"]["nt.function"]["of_floor"] == 0.8
     assert {goal["column"]: goal["met"] for goal in case["goals"]} == {
-        "numtape": None, "nt.function": True,
-    }  # fmt: skip
+        "numtape": None,
+        "nt.function": True,
+    }
     assert whole["columns"] == ["nt.function", "PyTorch"]
     json.dumps(whole, allow_nan=False)
     floors = tables.markdown_floors(whole)
@@ -535,10 +556,15 @@ def test_a_timer_of_the_gpu() -> None:
     del timer
     held.let_go()
     assert calls == [
-        ("cuEventCreate", 0), ("cuEventCreate", 0), ("cuEventRecord", 1, "stream"),
-        ("cuEventRecord", 2, "stream"), ("cuEventSynchronize", 2), ("cuEventElapsedTime", 1, 2),
-        ("cuEventDestroy", 1), ("cuEventDestroy", 2),
-    ]  # fmt: skip
+        ("cuEventCreate", 0),
+        ("cuEventCreate", 0),
+        ("cuEventRecord", 1, "stream"),
+        ("cuEventRecord", 2, "stream"),
+        ("cuEventSynchronize", 2),
+        ("cuEventElapsedTime", 1, 2),
+        ("cuEventDestroy", 1),
+        ("cuEventDestroy", 2),
+    ]
 
 
 @pytest.mark.gpu
@@ -584,17 +610,28 @@ def test_long_tables_have_a_row_a_library() -> None:
     """Cases that are read together make a table, in the README's none but its own."""
     names = ["scalar_chain", "lstm", "hessian_50", "hessian_200"]
     times = {"median": 2e-3, "ratio": 2.0, "first_step": 1.5}
-    cases = {name: {"title": name, "unit": "s", "errors": {}, "columns": {"PyTorch": times}}
-             for name in names}  # fmt: skip
+    cases = {
+        name: {"title": name, "unit": "s", "errors": {}, "columns": {"PyTorch": times}}
+        for name in names
+    }
     cases["lstm"] |= {"left_out": {"Warp": "no layers"}, "errors": {"JAX jit": "off by 1"}}
     machine = {"cpu": "one", "cores": 1, "memory_gib": 1, "os": "x"}
-    result = {"columns": ["PyTorch", "JAX jit", "Warp"], "cases": cases, "versions": {},
-              "machine": machine, "device": "cpu", "date": "", "quick": False}  # fmt: skip
+    result = {
+        "columns": ["PyTorch", "JAX jit", "Warp"],
+        "cases": cases,
+        "versions": {},
+        "machine": machine,
+        "device": "cpu",
+        "date": "",
+        "quick": False,
+    }
     row = f"| PyTorch | 2 ms (2{tables.TIMES}) |"
     first, more, third, why, _ = tables.markdown_cases(result).split("\n\n")
     assert first.splitlines() == [
-        "| a step | scalar_chain |", "| --- | ---: |", row,
-    ]  # fmt: skip
+        "| a step | scalar_chain |",
+        "| --- | ---: |",
+        row,
+    ]
     assert more.splitlines()[2:] == [row, "| JAX jit | failed |"]
     assert why == "- lstm: Warp left out, no layers"
     assert third.splitlines()[0] == "| a step | hessian_50 | hessian_200 |"
@@ -602,8 +639,10 @@ def test_long_tables_have_a_row_a_library() -> None:
 
     first, *_ = tables.markdown_first(result).split("\n\n")
     assert first.splitlines() == [
-        "| the first step | scalar_chain |", "| --- | ---: |", "| PyTorch | 1.5 s |",
-    ]  # fmt: skip
+        "| the first step | scalar_chain |",
+        "| --- | ---: |",
+        "| PyTorch | 1.5 s |",
+    ]
 
 
 def test_each_step_has_its_place_in_the_long_tables() -> None:

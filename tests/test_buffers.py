@@ -20,8 +20,22 @@ pytestmark = [
     pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "supported"),
 ]
 
-NAMES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-         "float16", "float32", "float64", "complex64", "complex128"]  # fmt: skip
+NAMES = [
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 LARGE = 1 << 17
 
 
@@ -102,9 +116,17 @@ def test_variables_have_none(tf):
     assert np.asarray(variable).flags.writeable
 
 
-@pytest.mark.parametrize("make", [
-    np.asarray, np.array, lambda x: np.array([x, x]), lambda x: np.add(x, 1), memoryview,
-], ids=["asarray", "array", "list", "add", "memoryview"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.asarray,
+        np.array,
+        lambda x: np.array([x, x]),
+        lambda x: np.add(x, 1),
+        memoryview,
+    ],
+    ids=["asarray", "array", "list", "add", "memoryview"],
+)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ValueError, BufferError])
 def test_the_error_of_a_look_comes_out_once(tf, monkeypatch, make, error):
     """NumPy drops errors of buffers: the same one comes out all the same."""
@@ -153,10 +175,16 @@ def test_an_error_that_came_out_is_not_raised_again(tf, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python:RuntimeWarning")
-@pytest.mark.parametrize("first", [
-    lambda x: memoryview(x)[0], lambda x: struct.unpack("3f", x)[0], lambda x: -bytes(x)[3] + 100,
-    lambda x: np.frombuffer(x, np.float32)[0],
-], ids=["memoryview", "struct", "bytes", "frombuffer"])  # fmt: skip
+@pytest.mark.parametrize(
+    "first",
+    [
+        lambda x: memoryview(x)[0],
+        lambda x: struct.unpack("3f", x)[0],
+        lambda x: -bytes(x)[3] + 100,
+        lambda x: np.frombuffer(x, np.float32)[0],
+    ],
+    ids=["memoryview", "struct", "bytes", "frombuffer"],
+)
 def test_a_replay_never_takes_what_a_buffer_had_before(tf, first):
     @tf.function
     def signed(x):

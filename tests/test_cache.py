@@ -42,12 +42,15 @@ count = len(os.listdir(place)) if os.path.isdir(place) else 0
 print(count, *(name for name in ("numba", "scipy") if name in sys.modules))
 """
 # The same where nothing can be compiled: what the cache does not give is missing.
-READ = """
+READ = (
+    """
 import sys
 sys.executable = None  # nor does another process begin to
 for name in ("unit", "llvm"):
     sys.modules[f"numtape.core.compile.{name}"] = None
-""" + USE
+"""
+    + USE
+)
 
 
 def use(place, source=PACKAGE.parent, script=USE):
@@ -83,13 +86,17 @@ def filled(tmp_path_factory):
 
 
 # The same, with the names of the units that it read at the end.
-READING = """
+READING = (
+    """
 import sys
 read = set()
 sys.addaudithook(lambda event, found: event == "open" and read.add(str(found[0])))
-""" + USE + """
+"""
+    + USE
+    + """
 print(*(name for name in read if name.endswith(".unit")))
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -163,9 +170,18 @@ def kernel_modules():
     found = [p.relative_to(top).as_posix() for p in top.rglob("*.py") if p.name != "__init__.py"]
     # What the CPU uses for a first gradient; the others' keys have a test of their own below.
     later = (
-        "along", "calls", "conv", "lanes", "lapack", "panels", "pool", "products", "slices",
-        "systems", "tiny",
-    )  # fmt: skip
+        "along",
+        "calls",
+        "conv",
+        "lanes",
+        "lapack",
+        "panels",
+        "pool",
+        "products",
+        "slices",
+        "systems",
+        "tiny",
+    )
     later = {f"cpu/{name}.py" for name in later} | {
         f"passes/{name}.py" for name in ("repeated_call", "repeated_gradient", "repeated_look")
     }
@@ -179,14 +195,21 @@ def test_same_kernels_elsewhere_are_found(warm, checkout):
 
 
 # One of each folder; the others' texts are in keys that tests below read.
-@pytest.mark.parametrize("module", [
-    name if name in ("jit.py", "cpu/sweep.py", "functions/circular.py", "passes/layout.py")
-    else pytest.param(name, marks=pytest.mark.slow)
-    for name in sorted(kernel_modules())
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "module",
+    [
+        name
+        if name in ("jit.py", "cpu/sweep.py", "functions/circular.py", "passes/layout.py")
+        else pytest.param(name, marks=pytest.mark.slow)
+        for name in sorted(kernel_modules())
+    ],
+)
 def test_changed_kernel_is_compiled_again(warm, checkout, module):
-    (source,) = (p for p in checkout.rglob(module.split("/")[-1])
-                 if p.as_posix().endswith(f"kernels/{module}"))  # fmt: skip
+    (source,) = (
+        p
+        for p in checkout.rglob(module.split("/")[-1])
+        if p.as_posix().endswith(f"kernels/{module}")
+    )
     source.write_text(source.read_text("utf-8") + "\n# changed\n", "utf-8")
     assert wants_to_compile(warm, checkout)
 
@@ -527,10 +550,13 @@ def test_open_folders_are_closed(place):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-NOTED = """
+NOTED = (
+    """
 import logging, os, sys
 logging.basicConfig(format="%(name)s: %(message)s")
-""" + USE
+"""
+    + USE
+)
 
 
 @posix
@@ -599,8 +625,11 @@ def test_user_without_a_home_has_no_folder(tf, monkeypatch):
 def test_cache_folder_of_the_desktop_is_absolute(monkeypatch, tmp_path):
     monkeypatch.delenv("NUMTAPE_CACHE_DIR", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for setting, expected in [("", tmp_path / ".cache"), ("here", tmp_path / ".cache"),
-                              (str(tmp_path / "x"), tmp_path / "x")]:  # fmt: skip
+    for setting, expected in [
+        ("", tmp_path / ".cache"),
+        ("here", tmp_path / ".cache"),
+        (str(tmp_path / "x"), tmp_path / "x"),
+    ]:
         monkeypatch.setenv("XDG_CACHE_HOME", setting)
         assert settings.cache_dir() == expected / "numtape"
 
@@ -628,9 +657,12 @@ def test_full_disk_costs_a_compile_only(place, monkeypatch, step):
     elif step == "open":
         real = os.open
         monkeypatch.setattr(
-            os, "open", lambda path, flags, *rest, **options:
-            full() if flags & os.O_CREAT else real(path, flags, *rest, **options)
-        )  # fmt: skip
+            os,
+            "open",
+            lambda path, flags, *rest, **options: (
+                full() if flags & os.O_CREAT else real(path, flags, *rest, **options)
+            ),
+        )
     else:
         monkeypatch.setattr(os, step, full)
     tiny = Tiny()

@@ -142,17 +142,25 @@ for k in range(40):
 
 def test_two_processes_share_a_small_folder(place):
     options = environment(NUMTAPE_CACHE_DIR=str(place), NUMTAPE_CACHE_LIMIT="6000")
-    children = [subprocess.Popen([sys.executable, "-c", FILL, name], env=options)
-                for name in ("one", "two")]  # fmt: skip
+    children = [
+        subprocess.Popen([sys.executable, "-c", FILL, name], env=options) for name in ("one", "two")
+    ]
     assert [child.wait(60) for child in children] == [0, 0]
     assert sum(path.stat().st_size for path in place.iterdir()) <= 2 * 6000
 
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("1000", 1000), ("500 MB", 5 * 10**8), ("2GiB", 2 << 30), ("1.5 kib", 1536), ("0", 0),
-     ("none", None), ("", 1 << 30)],
-)  # fmt: skip
+    [
+        ("1000", 1000),
+        ("500 MB", 5 * 10**8),
+        ("2GiB", 2 << 30),
+        ("1.5 kib", 1536),
+        ("0", 0),
+        ("none", None),
+        ("", 1 << 30),
+    ],
+)
 def test_sizes(monkeypatch, text, size):
     monkeypatch.setenv("NUMTAPE_CACHE_LIMIT", text)
     assert settings.cache_limit() == size
@@ -214,9 +222,12 @@ def test_a_first_run_says_that_it_compiles(tmp_path):
     shown = []
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
             env=environment(NUMTAPE_CACHE_DIR=str(tmp_path / "c"), NUMTAPE_QUIET=None),
-        )  # fmt: skip
+        )
         shown.append(done.stderr)
     assert shown[0].count("numtape compiles") == 1
     assert shown[1] == ""

@@ -36,8 +36,12 @@ def test_values_are_stored_by_the_ways_to_them(tf, tmp_path):
     found = names(tf, path)
     twice = {"module/v", "module/again"} & found.keys()
     assert len(twice) == 1 and found.pop(*twice) == [2]
-    assert found == {"module/parts/0": [], "module/parts/1/a": [2, 1], "save_counter": [],
-                     "step": []}  # fmt: skip
+    assert found == {
+        "module/parts/0": [],
+        "module/parts/1/a": [2, 1],
+        "save_counter": [],
+        "step": [],
+    }
     step = "step/.ATTRIBUTES/VARIABLE_VALUE"
     assert tf.train.load_variable(str(tmp_path), step) == 3
     reader = tf.train.load_checkpoint(str(tmp_path))
@@ -106,9 +110,12 @@ def test_what_has_no_variables_is_refused(tf, value):
 
 @pytest.mark.parametrize(
     ("wrong", "error"),
-    [([1.0, 2.0, 3.0], "ValueError"), (np.zeros(2), "InvalidArgumentError"),
-     ([[1.0, 2.0]], "ValueError")],
-)  # fmt: skip
+    [
+        ([1.0, 2.0, 3.0], "ValueError"),
+        (np.zeros(2), "InvalidArgumentError"),
+        ([[1.0, 2.0]], "ValueError"),
+    ],
+)
 def test_what_does_not_fit_changes_nothing(tf, tmp_path, wrong, error):
     a, b = tf.Variable(1.0), tf.Variable([1.0, 2.0])
     path = tf.train.Checkpoint(a=a, b=b).save(str(tmp_path / "ck"))
@@ -154,9 +161,13 @@ def training(tf, seed=0):
     """A model, an optimizer with a schedule, and a step."""
     keras = tf.keras
     tf.random.set_seed(seed)
-    model = keras.Sequential([
-        keras.layers.Dense(3, "relu"), keras.layers.BatchNormalization(), keras.layers.Dense(1),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            keras.layers.Dense(3, "relu"),
+            keras.layers.BatchNormalization(),
+            keras.layers.Dense(1),
+        ]
+    )
     schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
     optimizer = keras.optimizers.Adam(schedule)
 
@@ -290,9 +301,13 @@ def test_a_manager_keeps_some_for_good(tf, tmp_path):
 def test_a_manager_saves_at_intervals(tf, tmp_path):
     step, begun = tf.Variable(0), []
     manager = tf.train.CheckpointManager(
-        tf.train.Checkpoint(step=step), str(tmp_path), max_to_keep=None, step_counter=step,
-        checkpoint_interval=2, init_fn=lambda: begun.append(1),
-    )  # fmt: skip
+        tf.train.Checkpoint(step=step),
+        str(tmp_path),
+        max_to_keep=None,
+        step_counter=step,
+        checkpoint_interval=2,
+        init_fn=lambda: begun.append(1),
+    )
     assert manager.restore_or_initialize() is None and begun == [1]
     saved = []
     for k in range(5):
@@ -306,9 +321,11 @@ def test_a_manager_saves_at_intervals(tf, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"max_to_keep": 0}, "Expected a positive integer or `None` for `max_to_keep`, got 0"),
-     ({"max_to_keep": 1, "checkpoint_interval": 2}, "`step_counter` should be passed")],
-)  # fmt: skip
+    [
+        ({"max_to_keep": 0}, "Expected a positive integer or `None` for `max_to_keep`, got 0"),
+        ({"max_to_keep": 1, "checkpoint_interval": 2}, "`step_counter` should be passed"),
+    ],
+)
 def test_managers_say_what_is_wrong(tf, tmp_path, arguments, message):
     with pytest.raises(ValueError, match=message):
         tf.train.CheckpointManager(tf.train.Checkpoint(), str(tmp_path), **arguments)
@@ -317,12 +334,16 @@ def test_managers_say_what_is_wrong(tf, tmp_path, arguments, message):
 # --- Files ----------------------------------------------------------------------------------------
 
 ARRAYS = {
-    "bool": np.array([True, False]), "int8": np.arange(3, dtype=np.int8),
-    "uint64": np.array([2**64 - 1], np.uint64), "float16": np.ones((2, 0), np.float16),
-    "float32": np.array(1.5, np.float32), "float64": np.arange(6.0).reshape(2, 3).T,
-    "complex64": np.array([1 + 2j], np.complex64), "complex128": np.array([[1 - 2j, 3j]]),
+    "bool": np.array([True, False]),
+    "int8": np.arange(3, dtype=np.int8),
+    "uint64": np.array([2**64 - 1], np.uint64),
+    "float16": np.ones((2, 0), np.float16),
+    "float32": np.array(1.5, np.float32),
+    "float64": np.arange(6.0).reshape(2, 3).T,
+    "complex64": np.array([1 + 2j], np.complex64),
+    "complex128": np.array([[1 - 2j, 3j]]),
     "scalar": np.array(2j),
-}  # fmt: skip
+}
 
 
 @numtape_only
@@ -390,8 +411,9 @@ CHANGES = {
     "a place before": entry(data_offsets=[-8, 0]),
     "three places": entry(data_offsets=[0, 8, 9]),
     "a name missing": lambda header: header.pop(A),
-    "an extra name": lambda header: header.update(c={"dtype": "F32", "shape": [0],
-                                                     "data_offsets": [0, 0]}),
+    "an extra name": lambda header: header.update(
+        c={"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    ),
     "a new name": lambda header: header.update(c=header.pop(A)),
     "no description": lambda header: header["__metadata__"].pop("numtape"),
     "no metadata": lambda header: header.pop("__metadata__"),
@@ -403,7 +425,7 @@ CHANGES = {
     "an unknown key": described(f'"{A}"', '"nosuch"'),
     "a key twice": described(f'"{A}"', f'"{B}"'),
     "another kind of file": described('"checkpoint"', '"weights"'),
-}  # fmt: skip
+}
 # These change nothing but the header's letters, so with a new checksum they are another good file.
 HARMLESS = {"another dtype", "another shape"}
 
@@ -417,19 +439,27 @@ def test_damaged_files_are_refused_and_change_nothing(tf, tmp_path):
     good = file.read_bytes()
     size = int.from_bytes(good[:8], "little")
     cuts = {f"cut at {n}": good[:n] for n in (0, 3, 8, 9, 8 + size // 2, 8 + size, len(good) - 1)}
-    lengths = {f"length {n}": n.to_bytes(8, "little") + good[8:]
-               for n in (0, 1, size - 1, size + 1, len(good), 2**63)}  # fmt: skip
+    lengths = {
+        f"length {n}": n.to_bytes(8, "little") + good[8:]
+        for n in (0, 1, size - 1, size + 1, len(good), 2**63)
+    }
     damaged = {
-        **cuts, **lengths, "more": good + b"\0", "a bit": good[:-1] + bytes([good[-1] ^ 1]),
-        "text": b"what is this?" * 9, "HDF5": b"\x89HDF\r\n\x1a\n" + bytes(99),
-        "zeros": bytes(99), "list": (2).to_bytes(8, "little") + b"[]",
+        **cuts,
+        **lengths,
+        "more": good + b"\0",
+        "a bit": good[:-1] + bytes([good[-1] ^ 1]),
+        "text": b"what is this?" * 9,
+        "HDF5": b"\x89HDF\r\n\x1a\n" + bytes(99),
+        "zeros": bytes(99),
+        "list": (2).to_bytes(8, "little") + b"[]",
         "pickle": b"\x80\x04\x95\x0f\x00\x00\x00\x00\x00\x00\x00.",
         **{name: change_header(good, change, False) for name, change in CHANGES.items()},
-        **{f"{name}, new checksum": change_header(good, change, True)
-           for name, change in CHANGES.items()
-           if name not in HARMLESS and name not in ("no description", "no metadata",
-                                                    "no checksum")},
-    }  # fmt: skip
+        **{
+            f"{name}, new checksum": change_header(good, change, True)
+            for name, change in CHANGES.items()
+            if name not in HARMLESS and name not in ("no description", "no metadata", "no checksum")
+        },
+    }
     a.assign([7.0, 7.0])
     b.assign([8.0, 8.0])
     for name, content in damaged.items():
@@ -484,12 +514,17 @@ def test_checkpoints_of_tensorflow_are_refused_by_name(tf, tmp_path):
 @numtape_only
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"model_checkpoint_path": 3}',
-     '{"model_checkpoint_path": "../a", "all_model_checkpoint_paths": ["../a"], '
-     '"all_model_checkpoint_timestamps": [1], "last_preserved_timestamp": null}',
-     '{"model_checkpoint_path": "a", "all_model_checkpoint_paths": ["a"], '
-     '"all_model_checkpoint_timestamps": [], "last_preserved_timestamp": null}'],
-)  # fmt: skip
+    [
+        "",
+        "[]",
+        "{}",
+        '{"model_checkpoint_path": 3}',
+        '{"model_checkpoint_path": "../a", "all_model_checkpoint_paths": ["../a"], '
+        '"all_model_checkpoint_timestamps": [1], "last_preserved_timestamp": null}',
+        '{"model_checkpoint_path": "a", "all_model_checkpoint_paths": ["a"], '
+        '"all_model_checkpoint_timestamps": [], "last_preserved_timestamp": null}',
+    ],
+)
 def test_a_damaged_list_of_checkpoints_is_refused(tf, tmp_path, text):
     (tmp_path / "checkpoint").write_text(text)
     with pytest.raises(tf.errors.DataLossError, match="is damaged"):

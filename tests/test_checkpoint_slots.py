@@ -22,9 +22,11 @@ def step(tf, optimizer, variables, order):
 
 
 OPTIMIZERS = {
-    "Adam": {"amsgrad": True}, "Nadam": {}, "Adafactor": {},
+    "Adam": {"amsgrad": True},
+    "Nadam": {},
+    "Adafactor": {},
     "SGD": {"momentum": 0.9, "use_ema": True, "gradient_accumulation_steps": 2},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -98,9 +100,17 @@ def test_optimizers_alone_go_by_order_and_refuse_another(tf, tmp_path, as_root):
     path = checkpoint(first).write(str(tmp_path / "ck"))
     found = [name.partition("/.ATTR")[0] for name, _ in tf.train.list_variables(path)]
     start = "" if as_root else "optimizer/"
-    assert found == [f"{start}{n}" for n in (
-        "_iterations", "_learning_rate", "_variables/0", "_variables/1", "_variables/2",
-        "_variables/3")]  # fmt: skip
+    assert found == [
+        f"{start}{n}"
+        for n in (
+            "_iterations",
+            "_learning_rate",
+            "_variables/0",
+            "_variables/1",
+            "_variables/2",
+            "_variables/3",
+        )
+    ]
     second, others = tf.keras.optimizers.Adam(0.1), made(tf, "ab")
     second.build(list(others.values()))
     checkpoint(second).read(path).assert_consumed()

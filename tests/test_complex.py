@@ -17,8 +17,12 @@ def slope(tf, function, z):
 
 
 def test_python_and_numpy_values(tf):
-    for value, dtype in ((1 + 2j, "complex128"), ([2j, 1.0], "complex128"),
-                         (np.complex64(1 + 2j), "complex64"), (Z, "complex128")):  # fmt: skip
+    for value, dtype in (
+        (1 + 2j, "complex128"),
+        ([2j, 1.0], "complex128"),
+        (np.complex64(1 + 2j), "complex64"),
+        (Z, "complex128"),
+    ):
         assert tf.constant(value).dtype == dtype
         np.testing.assert_array_equal(tf.constant(value), np.asarray(value))
     assert repr(tf.constant(1 + 2j, tf.complex64)) == (
@@ -38,18 +42,32 @@ def test_python_and_numpy_values(tf):
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_operands_take_the_dtype_of_a_tensor(tf, dtype):
     z = tf.constant(Z, dtype)
-    for found, wanted in ((z * 2, Z * 2), (2.5 - z, 2.5 - Z), (z * (1 + 1j), Z * (1 + 1j)),
-                          (z / np.array([1.0, 2.0, 4.0]), Z / [1, 2, 4]),
-                          (z**2, Z**2)):  # fmt: skip
+    for found, wanted in (
+        (z * 2, Z * 2),
+        (2.5 - z, 2.5 - Z),
+        (z * (1 + 1j), Z * (1 + 1j)),
+        (z / np.array([1.0, 2.0, 4.0]), Z / [1, 2, 4]),
+        (z**2, Z**2),
+    ):
         assert found.dtype == dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
     one = tf.constant(1 + 2j, dtype)  # a complex128 is too large for a cell
-    for found, wanted in ((one * one, -3 + 4j), (one + 1, 2 + 2j), (abs(one), 5**0.5),
-                          (tf.reshape(one, (1, 1)), [[1 + 2j]]), (tf.exp(0 * one), 1)):  # fmt: skip
+    for found, wanted in (
+        (one * one, -3 + 4j),
+        (one + 1, 2 + 2j),
+        (abs(one), 5**0.5),
+        (tf.reshape(one, (1, 1)), [[1 + 2j]]),
+        (tf.exp(0 * one), 1),
+    ):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
     assert bool(one == 1 + 2j) and bool(one != 1)
-    for wrong in (lambda: z < z, lambda: tf.maximum(z, z), lambda: tf.floor(z),
-                  lambda: tf.reduce_max(z), lambda: z * tf.ones(3)):  # fmt: skip
+    for wrong in (
+        lambda: z < z,
+        lambda: tf.maximum(z, z),
+        lambda: tf.floor(z),
+        lambda: tf.reduce_max(z),
+        lambda: z * tf.ones(3),
+    ):
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"complex|float"):
             wrong()
 
@@ -58,12 +76,17 @@ def test_operands_take_the_dtype_of_a_tensor(tf, dtype):
 def test_gradients_are_conjugated(tf, dtype):
     z = Z.astype(dtype)
     for function, wanted in (
-        (lambda x: x * x, np.conj(2 * Z)), (tf.exp, np.conj(np.exp(Z))),
-        (tf.abs, Z / abs(Z)), (tf.math.real, np.ones(3)), (tf.math.imag, np.full(3, 1j)),
-        (tf.math.conj, np.ones(3)), (tf.math.angle, -1 / (Z.imag + 1j * Z.real)),
-        (lambda x: tf.cast(x, "float32"), np.ones(3)), (lambda x: 1j * x, np.full(3, -1j)),
+        (lambda x: x * x, np.conj(2 * Z)),
+        (tf.exp, np.conj(np.exp(Z))),
+        (tf.abs, Z / abs(Z)),
+        (tf.math.real, np.ones(3)),
+        (tf.math.imag, np.full(3, 1j)),
+        (tf.math.conj, np.ones(3)),
+        (tf.math.angle, -1 / (Z.imag + 1j * Z.real)),
+        (lambda x: tf.cast(x, "float32"), np.ones(3)),
+        (lambda x: 1j * x, np.full(3, -1j)),
         (lambda x: tf.math.real(x * tf.math.conj(x)), 2 * Z),
-    ):  # fmt: skip
+    ):
         found = slope(tf, function, z)
         assert found.dtype == dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
@@ -123,14 +146,18 @@ def test_jacobian(tf):
 def test_moves(tf):
     z = tf.constant(np.arange(6) * (1 + 1j), shape=(2, 3))
     for found, wanted in (
-        (z[:, 1:], z.numpy()[:, 1:]), (tf.concat([z, z], 0), np.concatenate([z, z])),
-        (tf.transpose(z), z.numpy().T), (tf.gather(z, [1, 0]), z.numpy()[[1, 0]]),
-        (tf.stack([z, z]), np.stack([z, z])), (tf.pad(z, [[1, 0], [0, 1]]),
-                                               np.pad(z, [[1, 0], [0, 1]])),
-        (tf.zeros_like(z), np.zeros_like(z)), (tf.ones((2,), "complex64"), np.ones(2)),
+        (z[:, 1:], z.numpy()[:, 1:]),
+        (tf.concat([z, z], 0), np.concatenate([z, z])),
+        (tf.transpose(z), z.numpy().T),
+        (tf.gather(z, [1, 0]), z.numpy()[[1, 0]]),
+        (tf.stack([z, z]), np.stack([z, z])),
+        (tf.pad(z, [[1, 0], [0, 1]]), np.pad(z, [[1, 0], [0, 1]])),
+        (tf.zeros_like(z), np.zeros_like(z)),
+        (tf.ones((2,), "complex64"), np.ones(2)),
         (tf.where(tf.constant([True, False, True]), z, 0), np.where([1, 0, 1], z, 0)),
-        (tf.eye(2, dtype="complex128"), np.eye(2)), (tf.fill((2,), 1j), np.full(2, 1j)),
-    ):  # fmt: skip
+        (tf.eye(2, dtype="complex128"), np.eye(2)),
+        (tf.fill((2,), 1j), np.full(2, 1j)),
+    ):
         np.testing.assert_array_equal(found, wanted)
         assert found.dtype.is_complex
 
@@ -139,8 +166,11 @@ def test_what_a_dtype_is(tf):
     assert (tf.complex64.real_dtype, tf.complex128.real_dtype) == (tf.float32, tf.float64)
     assert (tf.complex64.is_complex, tf.complex64.is_floating) == (True, False)
     assert [d.as_datatype_enum for d in (tf.complex64, tf.complex128, tf.half, tf.bfloat16)] == [
-        8, 18, 19, 14,
-    ]  # fmt: skip
+        8,
+        18,
+        19,
+        14,
+    ]
     with pytest.raises(TypeError, match="Cannot find minimum"):
         tf.complex64.min  # noqa: B018
     with pytest.raises(ValueError, match="does not have defined limits"):

@@ -319,9 +319,10 @@ def test_map_fn_gives_another_dtype(tf, option):
 
 def test_map_fn_output_signature_as_a_spec(tf):
     found = tf.map_fn(
-        lambda e: tf.stack([tf.cast(e, tf.float32)] * 2), tf.constant([1, 2]),
+        lambda e: tf.stack([tf.cast(e, tf.float32)] * 2),
+        tf.constant([1, 2]),
         fn_output_signature=tf.TensorSpec((2,), tf.float32),
-    )  # fmt: skip
+    )
     same(found, [[1.0, 1.0], [2.0, 2.0]], "float32")
 
 
@@ -340,9 +341,10 @@ def test_map_fn_of_a_nest(tf, run):
 def test_map_fn_to_a_nest(tf, run):
     def program(x):
         return tf.map_fn(
-            lambda e: {"twice": e * 2, "half": tf.cast(e, tf.float32) / 2.0}, x,
+            lambda e: {"twice": e * 2, "half": tf.cast(e, tf.float32) / 2.0},
+            x,
             fn_output_signature={"twice": tf.int32, "half": tf.float32},
-        )  # fmt: skip
+        )
 
     found = run(program, [1, 2])
     assert sorted(found) == ["half", "twice"]
@@ -385,9 +387,12 @@ def test_map_fn_derivatives(tf):
     scale = tf.constant([1.0, -2.0, 3.0])
 
     curves(
-        tf, lambda x: tf.reduce_sum(tf.map_fn(lambda e: tf.sin(e * x) * x, scale)),
-        lambda x: tf.reduce_sum(tf.sin(scale * x) * x), 0.5, -1.0,
-    )  # fmt: skip
+        tf,
+        lambda x: tf.reduce_sum(tf.map_fn(lambda e: tf.sin(e * x) * x, scale)),
+        lambda x: tf.reduce_sum(tf.sin(scale * x) * x),
+        0.5,
+        -1.0,
+    )
 
 
 def test_map_fn_gradient_of_the_elements(tf, run):
@@ -417,9 +422,10 @@ def test_map_fn_of_scalars(tf):
 def test_map_fn_of_first_axes_that_differ(tf):
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
         tf.map_fn(
-            lambda pair: pair[0] + pair[1], (tf.ones(2), tf.ones(3)),
+            lambda pair: pair[0] + pair[1],
+            (tf.ones(2), tf.ones(3)),
             fn_output_signature=tf.float32,
-        )  # fmt: skip
+        )
 
 
 def test_map_fn_of_another_dtype_than_it_says(tf):
@@ -476,9 +482,10 @@ def test_scan_gives_another_dtype_than_its_elements(tf, run):
 def test_scan_of_nests(tf, run):
     def program(x, y):
         return tf.scan(
-            lambda a, e: (a[1], a[0] + e["x"] * e["y"]), {"x": x, "y": y},
+            lambda a, e: (a[1], a[0] + e["x"] * e["y"]),
+            {"x": x, "y": y},
             (tf.constant(0.0), tf.constant(1.0)),
-        )  # fmt: skip
+        )
 
     first, second = run(program, [1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
     same(first, [1.0, 4.0, 11.0])
@@ -587,7 +594,5 @@ def test_recorded_loops_are_recorded_once_for_each_number_of_turns(tf):
 @pytest.mark.parametrize("wanted", [np.float32, np.dtype("float32"), "float32"], ids=str)
 def test_map_fn_takes_dtypes_of_numpy(tf, wanted):
     elements = tf.range(1, 3)
-    found = tf.map_fn(
-        lambda x: tf.cast(x, tf.float32) / 2, elements, fn_output_signature=wanted
-    )
+    found = tf.map_fn(lambda x: tf.cast(x, tf.float32) / 2, elements, fn_output_signature=wanted)
     assert found.numpy().tolist() == [0.5, 1.0]

@@ -16,10 +16,12 @@ def test_misfits_are_named_at_the_call(tf):
     bad = tf.errors.InvalidArgumentError
     nn = tf.nn
     for error, call in [
-        (bad, lambda: nn.conv2d(x, w, 1, "same")), (bad, lambda: nn.conv2d(x, w, 0, "SAME")),
+        (bad, lambda: nn.conv2d(x, w, 1, "same")),
+        (bad, lambda: nn.conv2d(x, w, 0, "SAME")),
         (bad, lambda: nn.conv2d(x, w[:, :, :3], 1, "SAME")),
         (bad, lambda: nn.conv2d(x, w[:, :, :2, :5], 1, "SAME")),
-        (bad, lambda: nn.conv2d(x[0], w, 1, "SAME")), (bad, lambda: nn.conv2d(x, w[0], 1, "SAME")),
+        (bad, lambda: nn.conv2d(x[0], w, 1, "SAME")),
+        (bad, lambda: nn.conv2d(x, w[0], 1, "SAME")),
         (bad, lambda: nn.conv2d(x, tf.cast(w, tf.float64), 1, "SAME")),
         (bad, lambda: nn.conv2d(x, w, 1, "SAME", data_format="XX")),
         (bad, lambda: nn.conv2d(x, w, 1, "SAME", dilations=0)),
@@ -28,10 +30,12 @@ def test_misfits_are_named_at_the_call(tf):
         (bad, lambda: nn.conv2d_transpose(x, w[..., :4], (2, 12, 12, 4), 2)),
         (bad, lambda: nn.conv2d_transpose(x, w[..., :4], (3, 10, 10, 4), 2)),
         (bad, lambda: nn.depthwise_conv2d(x, w[:, :, :3], [1, 1, 1, 1], "SAME")),
-        (bad, lambda: nn.max_pool(x, 0, 2, "VALID")), (bad, lambda: nn.max_pool(x, 7, 1, "VALID")),
+        (bad, lambda: nn.max_pool(x, 0, 2, "VALID")),
+        (bad, lambda: nn.max_pool(x, 7, 1, "VALID")),
         (bad, lambda: nn.avg_pool(tf.cast(x, tf.int32), 2, 2, "SAME")),
         (bad, lambda: nn.max_pool2d(x[None], 2, 2, "SAME")),
-        (bad, lambda: nn.bias_add(x, tf.ones(3))), (bad, lambda: nn.bias_add(x, tf.ones((1, 4)))),
+        (bad, lambda: nn.bias_add(x, tf.ones(3))),
+        (bad, lambda: nn.bias_add(x, tf.ones((1, 4)))),
         (bad, lambda: nn.l2_loss([1, 2])),
         (ValueError, lambda: nn.conv2d(x, w, [1, 1, 1], "SAME")),
         (ValueError, lambda: nn.conv2d(x, w, 1, [[1, 2], [0, 1]])),
@@ -40,13 +44,14 @@ def test_misfits_are_named_at_the_call(tf):
         (ValueError, lambda: nn.max_pool(x, [2, 2, 2], 1, "SAME")),
         (ValueError, lambda: nn.max_pool(x[0, 0], 2, 1, "SAME")),
         (ValueError, lambda: nn.pool(x, [2, 2], "MIN")),
-        (ValueError, lambda: nn.dropout(x, 1.0)), (ValueError, lambda: nn.dropout(x, "a")),
+        (ValueError, lambda: nn.dropout(x, 1.0)),
+        (ValueError, lambda: nn.dropout(x, "a")),
         (ValueError, lambda: nn.dropout(tf.constant([1]), 0.5)),
         (ValueError, lambda: nn.bias_add(x, tf.ones(4), data_format="XX")),
         (TypeError, lambda: nn.conv3d(x[None], w[None], 1, "SAME")),
         (TypeError, lambda: nn.avg_pool(x, 2, 1, [[0, 0], [1, 1], [1, 1], [0, 0]])),
         (TypeError, lambda: nn.depthwise_conv2d(x, w, 1, "SAME")),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(error):
             call()
 
@@ -71,17 +76,24 @@ def test_nothing_to_convolve(tf):
 
 
 @pytest.mark.numtape_only(reason="has executors")
-@pytest.mark.parametrize("channels, features, size, kernel, strides, dilations, groups", [
-    (70, 100, (12, 11), (5, 3), (3, 2), (1, 1), 1), (300, 9, (9,), (4,), (1,), (2,), 1),
-    (8, 6, (8, 8), (3, 3), (2, 2), (1, 1), 2), (600, 1200, (4, 4), (2, 2), (1, 1), (1, 1), 600),
-    (1, 33, (20, 20), (7, 7), (1, 1), (1, 1), 1),
-    (5, 7, (4, 5, 6), (2, 3, 3), (1, 2, 1), (1,) * 3, 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "channels, features, size, kernel, strides, dilations, groups",
+    [
+        (70, 100, (12, 11), (5, 3), (3, 2), (1, 1), 1),
+        (300, 9, (9,), (4,), (1,), (2,), 1),
+        (8, 6, (8, 8), (3, 3), (2, 2), (1, 1), 2),
+        (600, 1200, (4, 4), (2, 2), (1, 1), (1, 1), 600),
+        (1, 33, (20, 20), (7, 7), (1, 1), (1, 1), 1),
+        (5, 7, (4, 5, 6), (2, 3, 3), (1, 2, 1), (1,) * 3, 1),
+    ],
+)
 def test_kernels_agree_with_numpy(tf, channels, features, size, kernel, strides, dilations, groups):
     """Several panels, tiles and groups; and each gradient."""
     for dtype in ("float32", "float64"):
-        x, w = normal(3, *size, channels, dtype=dtype), normal(
-            *kernel, channels // groups, features, dtype=dtype)  # fmt: skip
+        x, w = (
+            normal(3, *size, channels, dtype=dtype),
+            normal(*kernel, channels // groups, features, dtype=dtype),
+        )
         found = []
         for device in ("reference", "cpu"):
             with tf.config.override(device):
@@ -89,9 +101,13 @@ def test_kernels_agree_with_numpy(tf, channels, features, size, kernel, strides,
                 with tf.GradientTape() as tape:
                     tape.watch([a, b])
                     rank = len(size)
-                    y = (tf.nn.conv2d(a, b, strides, "SAME", dilations=dilations) if rank == 2 else
-                         tf.nn.conv1d(a, b, strides, "SAME", dilations=dilations) if rank == 1 else
-                         tf.nn.conv3d(a, b, [1, *strides, 1], "SAME"))  # fmt: skip
+                    y = (
+                        tf.nn.conv2d(a, b, strides, "SAME", dilations=dilations)
+                        if rank == 2
+                        else tf.nn.conv1d(a, b, strides, "SAME", dilations=dilations)
+                        if rank == 1
+                        else tf.nn.conv3d(a, b, [1, *strides, 1], "SAME")
+                    )
                     loss = tf.reduce_sum(y * y)
                 found.append([z.numpy() for z in (y, *tape.gradient(loss, [a, b]))])
         for wanted, got in zip(*found, strict=True):

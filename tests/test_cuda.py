@@ -45,18 +45,26 @@ def suite(chosen, *files, shard="0/1", timeout=540, **variables):
     """Run tests in a process with these variables, and say what it printed."""
     options = ["-q", "-n", "0", "--shard", shard, "-p", "no:cacheprovider", "-k", chosen, *files]
     child = subprocess.run(
-        [sys.executable, "-m", "pytest", *options], env=environment(ROOT, **variables), cwd=ROOT,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout,
-    )  # fmt: skip
+        [sys.executable, "-m", "pytest", *options],
+        env=environment(ROOT, **variables),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout,
+    )
     assert child.returncode == 0, child.stdout[-5000:]
     return child.stdout
 
 
 @simulator
-@pytest.mark.parametrize("shard", [
-    pytest.param("of the seed", marks=pytest.mark.slow),
-    *(pytest.param(f"{k}/4", marks=pytest.mark.thorough) for k in range(4)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shard",
+    [
+        pytest.param("of the seed", marks=pytest.mark.slow),
+        *(pytest.param(f"{k}/4", marks=pytest.mark.thorough) for k in range(4)),
+    ],
+)
 def test_every_op_in_the_simulator(shard):
     """A quarter, another one for each seed, or all."""
     shard = f"{SEED % 4}/4" if shard == "of the seed" else shard
@@ -92,12 +100,33 @@ def test_values_and_derivatives_are_checked_on_a_gpu(device, tmp_path):
     where = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
     files = ("test_ops.py", "test_random_programs.py", "test_replay_programs.py", "test_random.py")
     child = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "gpu_found", "-p", "no:cacheprovider", "-n", "0",
-         "--collect-only", "-qqq", "-m", "gpu", *(f"tests/{name}" for name in files)],
-        env=environment(ROOT, PYTHONPATH=f"{ROOT}{os.pathsep}{where}", NUMTAPE_DEVICE=device,
-                        NUMBA_ENABLE_CUDASIM=None),
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "gpu_found",
+            "-p",
+            "no:cacheprovider",
+            "-n",
+            "0",
+            "--collect-only",
+            "-qqq",
+            "-m",
+            "gpu",
+            *(f"tests/{name}" for name in files),
+        ],
+        env=environment(
+            ROOT,
+            PYTHONPATH=f"{ROOT}{os.pathsep}{where}",
+            NUMTAPE_DEVICE=device,
+            NUMBA_ENABLE_CUDASIM=None,
+        ),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     lines = [line for line in child.stdout.split("\n") if line.startswith("tests/")]
     counts = dict(line.split(": ") for line in lines)
     listed = {Path(name).name: int(count) for name, count in counts.items()}
@@ -137,9 +166,13 @@ def test_each_kernel_on_little_in_the_simulator():
 
 
 @simulator
-@pytest.mark.parametrize("dtypes", [
-    pytest.param("one", marks=pytest.mark.slow), pytest.param("all", marks=pytest.mark.thorough),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtypes",
+    [
+        pytest.param("one", marks=pytest.mark.slow),
+        pytest.param("all", marks=pytest.mark.thorough),
+    ],
+)
 def test_what_is_left_to_the_host(dtypes):
     """Every case of every op with its derivatives, or one of three rows.
 

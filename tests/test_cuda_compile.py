@@ -49,7 +49,8 @@ def report(make, dtypes, symbol):
     found["registers"] = max(map(int, re.findall(r"Used (\d+) registers", said)))
     for name, stack, stores, loads in re.findall(
         r"Function properties for '?(\w+)'?\s*\n.*?(\d+) bytes stack frame, (\d+) bytes spill "
-        r"stores, (\d+) bytes spill loads", said
+        r"stores, (\d+) bytes spill loads",
+        said,
     ):
         found["spilled"] += int(stores) + int(loads)
         if not name.startswith(SLOW_PATHS):
@@ -99,8 +100,9 @@ def in_one_dtype():
 
 def after(count, values):
     """These values, all but the first of them slow."""
-    return [x if k < count else pytest.param(x, marks=pytest.mark.slow)
-            for k, x in enumerate(values)]  # fmt: skip
+    return [
+        x if k < count else pytest.param(x, marks=pytest.mark.slow) for k, x in enumerate(values)
+    ]
 
 
 def in_turn_with(first, *others):
@@ -137,9 +139,26 @@ def random_loop(seed):
     shape = draw.choice([(1000,), (33, 31), (7, 5, 3), (1 << 28,)])
     shapes = [shape, shape, (), shape[-1:], (*shape[:-1], 1)]
     loads = tuple(intern(draw.choice(shapes), dtype) for _ in range(draw.randint(1, 5)))
-    bodies = ["x + y", "x * y", "x - y", "x / y", "exp(x)", "tanh(x)", "sin(x)", "log1p(x)",
-              "sqrt(x)", "erf(x)", "sigmoid(x)", "select(x > 0, x, y)", "power(x, y)", "-x",
-              "x * x", "1.0 / x", "select(x < y, x, 2.0 * y)", "floor(x)"]  # fmt: skip
+    bodies = [
+        "x + y",
+        "x * y",
+        "x - y",
+        "x / y",
+        "exp(x)",
+        "tanh(x)",
+        "sin(x)",
+        "log1p(x)",
+        "sqrt(x)",
+        "erf(x)",
+        "sigmoid(x)",
+        "select(x > 0, x, y)",
+        "power(x, y)",
+        "-x",
+        "x * x",
+        "1.0 / x",
+        "select(x < y, x, 2.0 * y)",
+        "floor(x)",
+    ]
     steps, values = [], len(loads)
     for _ in range(draw.choice([2, 5, 12, LONGEST])):
         body = draw.choice(bodies)
@@ -168,9 +187,10 @@ NUMBERS = ("float32", "float64", "int32", "int64", "uint8")
 def test_reductions(dtype, name):
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     check(
-        lambda: reduce.KERNELS["finish"](name, dtype), ["int64", f"*{dtype}", f"*{dtype}"],
+        lambda: reduce.KERNELS["finish"](name, dtype),
+        ["int64", f"*{dtype}", f"*{dtype}"],
         f"finish_{name}_{dtype}",
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("value", ["0", "x[0]"])
@@ -210,25 +230,37 @@ def test_every_kernel_that_looks_along_an_axis_is_compiled_here():
 
 
 ARRAYS = [
-    *((name, (dtype,) * count)
-      for name, count in (("softmax", 2), ("log_softmax", 2), ("softmax_grad", 3),
-                          ("log_softmax_grad", 3), ("normalize", 2), ("normalize_grad", 3))
-      for dtype in ("float32", "float64")),
+    *(
+        (name, (dtype,) * count)
+        for name, count in (
+            ("softmax", 2),
+            ("log_softmax", 2),
+            ("softmax_grad", 3),
+            ("log_softmax_grad", 3),
+            ("normalize", 2),
+            ("normalize_grad", 3),
+        )
+        for dtype in ("float32", "float64")
+    ),
     *(("product", (dtype,) * 3) for dtype in NUMBERS),
     *(("contrast", (dtype,) * 4) for dtype in ("float32", "float64")),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name, dtypes", ARRAYS, ids=lambda x: x if isinstance(x, str) else x[-1])
 def test_whole_array_kernels(name, dtypes):
     arrays = importlib.import_module("numtape.kernels.cuda.arrays")
-    scalars = {"normalize": ["int64", "float64"],
-               "product": ["int64"] * 9, "contrast": ["int64"] * 2}  # fmt: skip
+    scalars = {
+        "normalize": ["int64", "float64"],
+        "product": ["int64"] * 9,
+        "contrast": ["int64"] * 2,
+    }
     found = scalars.get(name.removesuffix("_grad"), ["int64"])
     check(
-        lambda: arrays.KERNELS[name](*dtypes), ["int64", *found, *(f"*{x}" for x in dtypes)],
+        lambda: arrays.KERNELS[name](*dtypes),
+        ["int64", *found, *(f"*{x}" for x in dtypes)],
         f"{name}_kernel",
-    )  # fmt: skip
+    )
 
 
 def test_every_whole_array_kernel_is_compiled_here():
@@ -246,9 +278,10 @@ def test_draws(name, dtype):
     random = importlib.import_module("numtape.kernels.cuda.random")
     assert set(random.KERNELS) == {"uniform", "normal"}
     check(
-        lambda: random.KERNELS[name](dtype), ["int64", "uint64", "uint64", f"*{dtype}"],
+        lambda: random.KERNELS[name](dtype),
+        ["int64", "uint64", "uint64", f"*{dtype}"],
         f"{name}_{dtype}",
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("name, width", [("float32", 4), ("float64", 2)])

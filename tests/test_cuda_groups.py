@@ -103,10 +103,15 @@ def benchmarked():
 
 # So many registers let so many blocks of 256 threads run at once: 6, 4, 4, 2.
 @needs_compiler
-@pytest.mark.parametrize("name, dtype, most", [
-    ("chain", "float32", 40), ("chain", "float64", 64),
-    ("options", "float32", 64), ("options", "float64", 112),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, dtype, most",
+    [
+        ("chain", "float32", 40),
+        ("chain", "float64", 64),
+        ("options", "float32", 64),
+        ("options", "float64", 112),
+    ],
+)
 def test_registers_of_benchmarks(benchmarked, name, dtype, most):
     text, registers, spilled = compiled(benchmarked[name, dtype])
     assert registers <= most
@@ -127,15 +132,19 @@ def sum_of(shape, other, dtype="float32"):
 
 # How the other operand of a sum is loaded for the neighbours that a thread computes.
 @needs_compiler
-@pytest.mark.parametrize("shape, other, dtype, loads", [
-    ((1024, 512), (512,), "float32", ["v4.f32"]),
-    ((1024, 512), (1024, 1), "float32", ["f32"]),
-    ((8, 16, 32, 64), (16, 1, 64), "float32", ["v4.f32"]),
-    ((8, 16, 32, 64), (16, 1, 1), "float32", ["f32"]),
-    ((1024, 6), (6,), "float64", ["v2.f64"]),
-    ((1024, 6), (1024, 1), "float64", ["f64"]),
-    ((1024, 6), (6,), "float32", ["f32"] * 4),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, other, dtype, loads",
+    [
+        ((1024, 512), (512,), "float32", ["v4.f32"]),
+        ((1024, 512), (1024, 1), "float32", ["f32"]),
+        ((8, 16, 32, 64), (16, 1, 64), "float32", ["v4.f32"]),
+        ((8, 16, 32, 64), (16, 1, 1), "float32", ["f32"]),
+        ((1024, 6), (6,), "float64", ["v2.f64"]),
+        ((1024, 6), (1024, 1), "float64", ["f64"]),
+        ((1024, 6), (6,), "float32", ["f32"] * 4),
+    ],
+    ids=str,
+)
 def test_broadcast_operands(shape, other, dtype, loads):
     text, _, spilled = compiled(sum_of(shape, other, dtype))
     vector = "v4.f32" if dtype == "float32" else "v2.f64"

@@ -54,10 +54,12 @@ def test_copies(dtype, into):
 
 
 TRANSPOSES = [
-    ((16384, 16384), (1, 16384), 0, (64, 64), 4), ((16384, 16384), (1, 16384), 0, (64, 64), 1),
-    ((64, 3, 50176), (150528, 1, 3), 1, (1024, 4), 4), ((50176, 3), (1, 50176), 0, (4, 1024), 4),
+    ((16384, 16384), (1, 16384), 0, (64, 64), 4),
+    ((16384, 16384), (1, 16384), 0, (64, 64), 1),
+    ((64, 3, 50176), (150528, 1, 3), 1, (1024, 4), 4),
+    ((50176, 3), (1, 50176), 0, (4, 1024), 4),
     ((100, 5, 7, 1000), (1, 700, 100, 3500), 0, (64, 32), 8),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("shape, strides, axis, tile, size", TRANSPOSES)
@@ -155,8 +157,11 @@ def test_adding_by_index(dtype, size, lanes):
     check(lambda: kernels["partials"](dtype, lanes, size), numbers, "partials")
 
 
-ATOMICS = [("float32", "4", "red.global.add.v4.f32"), ("float32", "1", "atom.global.add.f32"),
-           ("float64", "1", "atom.global.add.f64")]  # fmt: skip
+ATOMICS = [
+    ("float32", "4", "red.global.add.v4.f32"),
+    ("float32", "1", "atom.global.add.f32"),
+    ("float64", "1", "atom.global.add.f64"),
+]
 
 
 @pytest.mark.parametrize("index, atomic", in_turn_with(["uint8", "int32", "int64"], ATOMICS))
@@ -173,8 +178,9 @@ def test_rows_of_a_scatter_are_added_16_bytes_at_a_time():
     parameters = ["int64"] * 10 + ["*uint32"] * 2 + ["*float32"] * 3
     seen = accesses(text_of("scatter", "sums", ("float32", "4", "small"), parameters))
     assert {x for x in seen if "32" not in x or "f32" in x} == {
-        "ld.global.v4.f32", "st.global.v4.f32"
-    }  # fmt: skip
+        "ld.global.v4.f32",
+        "st.global.v4.f32",
+    }
     make = kernels_of("scatter")["sums"]
     said = report(lambda: make("float32", "4", "small"), parameters, "sums")
     assert said["registers"] <= FULL
@@ -207,8 +213,12 @@ def test_a_gather_waits_for_four_rows_at_once():
     seen = [re.sub(r"[su](32)", r"b\1", access) for access in accesses(text)]
     assert seen == [*["ld.global.b32"] * 4, *["ld.global.v4.b32"] * 4, *["st.global.v4.b32"] * 4]
     assert "div" not in text
-    assert report(lambda: kernels_of("gather")["gather"]("uint128", "small"), parameters, "gather")[
-        "registers"] <= FULL
+    assert (
+        report(lambda: kernels_of("gather")["gather"]("uint128", "small"), parameters, "gather")[
+            "registers"
+        ]
+        <= FULL
+    )
 
 
 @pytest.mark.parametrize("divisor", [1, 2, 3, 7, 64, 1000, 2**20 + 1, 2**30 + 1, 2**31 - 1])

@@ -30,7 +30,9 @@ import numpy as np
 import numtape as tf
 """
 
-TRAINING = ON_STUB + """
+TRAINING = (
+    ON_STUB
+    + """
 w, b = tf.Variable(tf.ones((4, 3))), tf.Variable(tf.zeros(3))
 optimizer = tf.keras.optimizers.Adam(0.1)
 optimizer.build([w, b])
@@ -47,6 +49,7 @@ def step(x, y, rate=1.0):
 def batch(k):
     return np.full((2, 4), k, np.float32), np.full((2, 3), k, np.float32)
 """
+)
 
 
 def on_stub(script):
@@ -222,13 +225,17 @@ for found in kept:
     print(*(np.round(x.numpy().astype(np.float64), 4).tolist() for x in found))
 print(np.round(w.numpy().astype(np.float64), 4).tolist(), float(steps))
 """
-COUNTED = """
+COUNTED = (
+    """
 from numtape.core.cuda.runtime.device import device
 
 gpu, replays = device(), []
 replay = gpu.replay
 gpu.replay = lambda graph: replays.append(1) or replay(graph)
-""" + BATCHES + "assert len(replays) > 40, len(replays)\n"
+"""
+    + BATCHES
+    + "assert len(replays) > 40, len(replays)\n"
+)
 
 
 @pytest.mark.slow
@@ -309,7 +316,9 @@ def test_indices_are_checked_without_waiting():
     assert found.splitlines() == [f"{said} the last look at a value", "[0. 0.]", "[1. 3.] 22"]
 
 
-BETWEEN = CHECKS.partition("# What the host knows")[0] + """
+BETWEEN = (
+    CHECKS.partition("# What the host knows")[0]
+    + """
 from numtape.core.cuda import lending
 from numtape.core.cuda.verdicts import VERDICTS
 
@@ -333,6 +342,7 @@ except KeyboardInterrupt:
     print(expect(VERDICTS.look))
 VERDICTS.look()
 """
+)
 
 
 @pytest.mark.records
@@ -343,7 +353,9 @@ def test_what_a_check_finds_is_said_whatever_comes_in_between():
 
 
 # What a small network's step launches; `launched` gives how many products and kernels.
-SMALL = ON_STUB + """
+SMALL = (
+    ON_STUB
+    + """
 from numtape.core.cuda import executor, launches
 
 programs = []
@@ -364,6 +376,7 @@ def launched(step, *batch):
     kinds = [type(launch).__name__ for launch in programs.pop(0).plan.launches]
     return kinds.count("Product"), kinds.count("Launch"), len(kinds)
 """
+)
 
 
 @pytest.mark.records

@@ -13,9 +13,13 @@ from numtape.core.cuda.ops import axes, held
 __all__ = ["pytestmark"]  # as there: only where it can be compiled
 
 OPERANDS = {
-    "softmax": 1, "log_softmax": 1, "normalize": 1,
-    "softmax_grad": 2, "log_softmax_grad": 2, "normalize_grad": 2,
-}  # fmt: skip
+    "softmax": 1,
+    "log_softmax": 1,
+    "normalize": 1,
+    "softmax_grad": 2,
+    "log_softmax_grad": 2,
+    "normalize_grad": 2,
+}
 
 
 def memory(make, dtypes):
@@ -59,10 +63,20 @@ def test_threads_that_share_a_row(threads):
         for n in (1, 10, 12, 32, 128, 252, 512, 1000, 1023, 1024, 1028, 4096, 8192)
     }
     assert ways == {
-        1: "1x1x1", 10: "16x1x1", 12: "4x1x4", 32: "8x1x4", 128: "32x1x4", 252: "32x2x4",
-        512: "32x4x4", 1000: "256x1x4", 1023: "256x4x1", 1024: "256x1x4", 1028: "256x2x4",
-        4096: "256x4x4", 8192: "256x8x4",
-    }  # fmt: skip
+        1: "1x1x1",
+        10: "16x1x1",
+        12: "4x1x4",
+        32: "8x1x4",
+        128: "32x1x4",
+        252: "32x2x4",
+        512: "32x4x4",
+        1000: "256x1x4",
+        1023: "256x4x1",
+        1024: "256x1x4",
+        1028: "256x2x4",
+        4096: "256x4x4",
+        8192: "256x8x4",
+    }
     assert str(held.way(4096, 8)) == "256x4x4"
     assert held.way(8196, 4) is None
     assert held.way(4100, 8) is None
@@ -83,10 +97,18 @@ def test_rows_of_4096_stay_in_registers(threads, name):
 
 
 @pytest.mark.parametrize("name", OPERANDS)
-@pytest.mark.parametrize("dtype, n", [
-    ("float32", 10), ("float32", 1024), ("float32", 8192), ("float32", 4095), ("float64", 512),
-    ("float64", 4096), ("float64", 2047),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype, n",
+    [
+        ("float32", 10),
+        ("float32", 1024),
+        ("float32", 8192),
+        ("float32", 4095),
+        ("float64", 512),
+        ("float64", 4096),
+        ("float64", 2047),
+    ],
+)
 def test_rows_of_all_lengths_stay_in_registers(threads, name, dtype, n):
     make, dtypes = row_kernel(name, dtype, n)
     found = report(make, dtypes, "kernel")
@@ -98,9 +120,13 @@ def test_rows_of_all_lengths_stay_in_registers(threads, name, dtype, n):
 # Parts of warps, warps, blocks; with vectors and without: (n, length), as (64, 64) of 64 elements.
 LENGTHS = [(3, 3), (252, 252), (1023, 1023), (4096, 4096), (1 << 28, 1 << 17), (9999, 9999)]
 TYPES = [
-    ("sum", "float32", "float32"), ("max", "float64", "float64"), ("sum", "int64", "int32"),
-    ("min", "uint8", "uint8"), ("max", "uint64", "uint64"), ("sum", "int32", "int32"),
-]  # fmt: skip
+    ("sum", "float32", "float32"),
+    ("max", "float64", "float64"),
+    ("sum", "int64", "int32"),
+    ("min", "uint8", "uint8"),
+    ("max", "uint64", "uint64"),
+    ("sum", "int32", "int32"),
+]
 
 
 def along_kernel(kind, name, dtype, given, how):
@@ -148,15 +174,24 @@ def test_sums_load_much_at_a_time(threads):
 def test_axes_are_cut_by_shape_alone(threads, monkeypatch):
     monkeypatch.setattr(axes, "threads", lambda: 256)
     sizes = {
-        (1, 1 << 28, 1): (2048, 1 << 17), (1 << 16, 1 << 12, 1): (1, 1 << 12),
-        (1, 1 << 16, 1 << 12): (512, 128), (1, 100, 10): (3, 36), (1, 0, 1): (1, 0),
-    }  # fmt: skip
+        (1, 1 << 28, 1): (2048, 1 << 17),
+        (1 << 16, 1 << 12, 1): (1, 1 << 12),
+        (1, 1 << 16, 1 << 12): (512, 128),
+        (1, 100, 10): (3, 36),
+        (1, 0, 1): (1, 0),
+    }
     assert {key: axes.cut_of(key) for key in sizes} == sizes
 
 
-@pytest.mark.parametrize("name, dtype, size", [
-    ("sum", "float32", 4), ("sum", "float64", 8), ("max", "uint8", 1), ("sum", "int64", 8),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, dtype, size",
+    [
+        ("sum", "float32", 4),
+        ("sum", "float64", 8),
+        ("max", "uint8", 1),
+        ("sum", "int64", 8),
+    ],
+)
 @pytest.mark.parametrize("n, length", LENGTHS)
 def test_running_sums_of_rows(threads, name, dtype, size, n, length):
     way = held.looped(n, length, size, axes.HELD if n % 4 == 0 else axes.SCANNED)
@@ -168,8 +203,9 @@ def test_a_warp_scans_short_rows(threads):
     """Without waiting for the block: 252 steps of a path are two vectors of each thread."""
     way = held.looped(252, 252, 4, axes.HELD)
     assert str(way) == "32x2x4"
-    found = memory(kernels_of("scan")["rows"]("sum", "float32", str(way)),
-                   ["int64"] * 6 + ["*float32"] * 3)  # fmt: skip
+    found = memory(
+        kernels_of("scan")["rows"]("sum", "float32", str(way)), ["int64"] * 6 + ["*float32"] * 3
+    )
     assert "ld.global.v4.f32" in found
     assert "st.global.v4.f32" in found
     assert not any("shared" in key for key in found)
@@ -189,9 +225,15 @@ def test_every_kernel_along_an_axis_is_compiled_here(module):
 def layer_norm(dtype, n):
     """With its gradients, as a plan joins it."""
     return program(
-        dtype, n, ("each", "each", "row", "row"), ("normalize", (0,)), ("x * y", (1, 2)),
-        ("x * y + z", (4, 2, 3)), ("x * y", (1, 4)), ("normalize_grad", (0, 5)),
-    )  # fmt: skip
+        dtype,
+        n,
+        ("each", "each", "row", "row"),
+        ("normalize", (0,)),
+        ("x * y", (1, 2)),
+        ("x * y + z", (4, 2, 3)),
+        ("x * y", (1, 4)),
+        ("normalize_grad", (0, 5)),
+    )
 
 
 def both(dtype, n):
@@ -199,11 +241,18 @@ def both(dtype, n):
     return program(dtype, n, ("each", "each"), ("softmax", (0,)), ("softmax_grad", (2, 1)))
 
 
-@pytest.mark.parametrize("make, dtype, n, most", [
-    (both, "float32", 4096, 72), (both, "float32", 8192, 128), (both, "float64", 4096, 128),
-    (layer_norm, "float32", 4096, 128), (layer_norm, "float32", 1024, 64),
-    (layer_norm, "float32", 4095, 160), (layer_norm, "float64", 2048, 128),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make, dtype, n, most",
+    [
+        (both, "float32", 4096, 72),
+        (both, "float32", 8192, 128),
+        (both, "float64", 4096, 128),
+        (layer_norm, "float32", 4096, 128),
+        (layer_norm, "float32", 1024, 64),
+        (layer_norm, "float32", 4095, 160),
+        (layer_norm, "float64", 2048, 128),
+    ],
+)
 def test_several_ops_on_a_row_stay_in_registers(threads, make, dtype, n, most):
     """And what several of them read is loaded once."""
     made = make(dtype, n)

@@ -19,12 +19,16 @@ def test_threads_of_a_block():
     run((FOLDER / "cuda_simulator.py").read_text("utf-8"), **SIMULATED)
 
 
-@pytest.mark.parametrize("threads, warp, seeds", [
-    (8, 4, ()), pytest.param(8, 4, (1, 2, 3), marks=pytest.mark.slow),
-    pytest.param(64, 32, (4,), marks=pytest.mark.slow),
-    pytest.param(64, 32, (), marks=pytest.mark.thorough),
-    pytest.param(256, 32, (5,), marks=pytest.mark.thorough),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "threads, warp, seeds",
+    [
+        (8, 4, ()),
+        pytest.param(8, 4, (1, 2, 3), marks=pytest.mark.slow),
+        pytest.param(64, 32, (4,), marks=pytest.mark.slow),
+        pytest.param(64, 32, (), marks=pytest.mark.thorough),
+        pytest.param(256, 32, (5,), marks=pytest.mark.thorough),
+    ],
+)
 def test_threads_in_any_order(threads, warp, seeds):
     """The same bits in any order, or, with no seed, no two threads that use what one writes."""
     script = FOLDER / "cuda_short.py"
@@ -32,10 +36,14 @@ def test_threads_in_any_order(threads, warp, seeds):
     assert "replays ok" in found
 
 
-@pytest.mark.parametrize("threads, warp, count", [
-    (8, 4, 2), pytest.param(64, 32, 2, marks=pytest.mark.slow),
-    pytest.param(256, 32, 1, marks=pytest.mark.thorough),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "threads, warp, count",
+    [
+        (8, 4, 2),
+        pytest.param(64, 32, 2, marks=pytest.mark.slow),
+        pytest.param(256, 32, 1, marks=pytest.mark.thorough),
+    ],
+)
 def test_sizes_around_those_of_warps(threads, warp, count):
     script = (FOLDER / "cuda_sizes.py").read_text("utf-8")
     assert run(script, threads, warp, 0, count, timeout=540, **SIMULATED) == "ok"

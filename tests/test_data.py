@@ -8,6 +8,7 @@ INT64 = np.int64
 
 def listed(data):
     """The elements as NumPy values and lists."""
+
     def plain(x):
         if isinstance(x, dict):
             return {key: plain(value) for key, value in x.items()}
@@ -19,14 +20,17 @@ def listed(data):
 PIPELINES = {
     "slices": (lambda D: D.from_tensor_slices([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
     "pairs": (lambda D: D.from_tensor_slices(([1.5, 2.5], [3, 4])), [(1.5, 3), (2.5, 4)]),
-    "dicts": (lambda D: D.from_tensor_slices({"b": [1, 2], "a": [3, 4]}),
-              [{"b": 1, "a": 3}, {"b": 2, "a": 4}]),
+    "dicts": (
+        lambda D: D.from_tensor_slices({"b": [1, 2], "a": [3, 4]}),
+        [{"b": 1, "a": 3}, {"b": 2, "a": 4}],
+    ),
     "one": (lambda D: D.from_tensors((1, [2, 3])), [(1, [2, 3])]),
     "range": (lambda D: D.range(5, 0, -2), [5, 3, 1]),
-    "generator": (lambda D: D.from_generator(lambda n: iter(range(n)), args=(3,),
-                                             output_types="float32"), [0.0, 1.0, 2.0]),
-    "zip": (lambda D: D.zip((D.range(3), (D.range(9), D.range(5, 7)))),
-            [(0, (0, 5)), (1, (1, 6))]),
+    "generator": (
+        lambda D: D.from_generator(lambda n: iter(range(n)), args=(3,), output_types="float32"),
+        [0.0, 1.0, 2.0],
+    ),
+    "zip": (lambda D: D.zip((D.range(3), (D.range(9), D.range(5, 7)))), [(0, (0, 5)), (1, (1, 6))]),
     "batch": (lambda D: D.range(5).batch(2), [[0, 1], [2, 3], [4]]),
     "drop": (lambda D: D.range(5).batch(2, drop_remainder=True), [[0, 1], [2, 3]]),
     "unbatch": (lambda D: D.range(5).batch(3).unbatch(), [0, 1, 2, 3, 4]),
@@ -45,25 +49,38 @@ PIPELINES = {
     "enumerate": (lambda D: D.range(5, 7).enumerate(1), [(1, 5), (2, 6)]),
     "concatenate": (lambda D: D.range(2).concatenate(D.range(5, 7)), [0, 1, 5, 6]),
     "flat_map": (lambda D: D.range(4).flat_map(lambda n: D.range(n)), [0, 0, 1, 0, 1, 2]),
-    "interleave": (lambda D: D.range(1, 4).interleave(
-        lambda n: D.from_tensors(n).repeat(3), cycle_length=2), [1, 2, 1, 2, 1, 2, 3, 3, 3]),
-    "interleaved blocks": (lambda D: D.range(1, 4).interleave(
-        lambda n: D.from_tensors(n).repeat(3), cycle_length=2, block_length=2),
-        [1, 1, 2, 2, 1, 2, 3, 3, 3]),
-    "windows": (lambda D: D.range(7).window(3, 2).flat_map(lambda w: w.batch(3)),
-                [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6]]),
-    "strided windows": (lambda D: D.range(7).window(2, 3, 2, True).flat_map(lambda w: w.batch(2)),
-                        [[0, 2], [3, 5]]),
-    "far windows": (lambda D: D.range(9).window(2, 4).flat_map(lambda w: w.batch(2)),
-                    [[0, 1], [4, 5], [8]]),
+    "interleave": (
+        lambda D: D.range(1, 4).interleave(lambda n: D.from_tensors(n).repeat(3), cycle_length=2),
+        [1, 2, 1, 2, 1, 2, 3, 3, 3],
+    ),
+    "interleaved blocks": (
+        lambda D: D.range(1, 4).interleave(
+            lambda n: D.from_tensors(n).repeat(3), cycle_length=2, block_length=2
+        ),
+        [1, 1, 2, 2, 1, 2, 3, 3, 3],
+    ),
+    "windows": (
+        lambda D: D.range(7).window(3, 2).flat_map(lambda w: w.batch(3)),
+        [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6]],
+    ),
+    "strided windows": (
+        lambda D: D.range(7).window(2, 3, 2, True).flat_map(lambda w: w.batch(2)),
+        [[0, 2], [3, 5]],
+    ),
+    "far windows": (
+        lambda D: D.range(9).window(2, 4).flat_map(lambda w: w.batch(2)),
+        [[0, 1], [4, 5], [8]],
+    ),
     "scan": (lambda D: D.range(4).scan(INT64(0), lambda s, x: (s + x, s + x)), [0, 1, 3, 6]),
     "unique": (lambda D: D.from_tensor_slices([1, 2, 1]).unique(), [1, 2]),
     "cache": (lambda D: D.range(3).cache().repeat(2), [0, 1, 2] * 2),
     "prefetch": (lambda D: D.range(3).prefetch(-1), [0, 1, 2]),
-    "choice": (lambda D: D.choose_from_datasets(
-        [D.range(2), D.range(10, 12)], D.range(2).repeat()), [0, 10, 1, 11]),
+    "choice": (
+        lambda D: D.choose_from_datasets([D.range(2), D.range(10, 12)], D.range(2).repeat()),
+        [0, 10, 1, 11],
+    ),
     "options": (lambda D: D.range(2).apply(lambda data: data.batch(2)), [[0, 1]]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PIPELINES)
@@ -79,23 +96,24 @@ def test_elements(tf, name):
         assert len(data) == count
     for element in data:
         same = tf.nest.map_structure(
-            lambda spec, x: spec.is_compatible_with(x), data.element_spec, element)
+            lambda spec, x: spec.is_compatible_with(x), data.element_spec, element
+        )
         assert all(tf.nest.flatten(same))
 
 
 SPECS = {
     "slices": "<_TensorSliceDataset element_spec=TensorSpec(shape=(2,), dtype=tf.int32, "
-              "name=None)>",
+    "name=None)>",
     "pairs": "<_TensorSliceDataset element_spec=(TensorSpec(shape=(), dtype=tf.float32, name=None)"
-             ", TensorSpec(shape=(), dtype=tf.int32, name=None))>",
+    ", TensorSpec(shape=(), dtype=tf.int32, name=None))>",
     "batch": "<_BatchDataset element_spec=TensorSpec(shape=(None,), dtype=tf.int64, name=None)>",
     "drop": "<_BatchDataset element_spec=TensorSpec(shape=(2,), dtype=tf.int64, name=None)>",
     "unbatch": "<_UnbatchDataset element_spec=TensorSpec(shape=(), dtype=tf.int64, name=None)>",
     "map": "<_MapDataset element_spec=TensorSpec(shape=(), dtype=tf.int32, name=None)>",
     "generator": "<_FlatMapDataset element_spec=TensorSpec(shape=<unknown>, dtype=tf.float32, "
-                 "name=None)>",
+    "name=None)>",
     "repeat": "<_RepeatDataset element_spec=TensorSpec(shape=(), dtype=tf.int64, name=None)>",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -209,14 +227,16 @@ ERRORS = {
     "shard": ("InvalidArgumentError", lambda D: D.range(3).shard(3, 4)),
     "generator": (TypeError, lambda D: D.from_generator([1], "int32")),
     "no types": (TypeError, lambda D: D.from_generator(lambda: iter([1]))),
-    "generated shape": ("InvalidArgumentError", lambda D: list(D.from_generator(
-        lambda: iter([1, [2]]), "int32", ()))),
+    "generated shape": (
+        "InvalidArgumentError",
+        lambda D: list(D.from_generator(lambda: iter([1, [2]]), "int32", ())),
+    ),
     "predicate": (ValueError, lambda D: list(D.range(3).filter(lambda x: x))),
     "concatenate": (TypeError, lambda D: D.range(3).concatenate(D.from_tensor_slices([1.0]))),
     "apply": (TypeError, lambda D: D.range(3).apply(lambda data: 3)),
     "made by hand": (TypeError, lambda D: D()),
     "an item": (TypeError, lambda D: D.range(3)[0]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ERRORS)

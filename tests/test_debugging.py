@@ -13,19 +13,22 @@ d = tf.debugging
 INVALID = tf.errors.InvalidArgumentError
 
 
-@pytest.mark.parametrize(("name", "good", "bad"), [
-    ("assert_equal", ([1, 2], [1, 2]), ([1, 2], [1, 3])),
-    ("assert_none_equal", ([1, 2], [2, 1]), ([1, 2], [1, 3])),
-    ("assert_less", ([1, 2], 3), ([1, 2], 2)),
-    ("assert_less_equal", ([1, 2], 2), ([1, 2], 1)),
-    ("assert_greater", ([1, 2], 0), ([1, 2], 1)),
-    ("assert_greater_equal", ([1, 2], 1), ([1, 2], 2)),
-    ("assert_near", ([1.0], [1.0000001]), ([1.0], [1.1])),
-    ("assert_positive", ([1, 2],), ([1, 0],)),
-    ("assert_negative", ([-1, -2],), ([-1, 0],)),
-    ("assert_non_negative", ([1, 0],), ([-1, 0],)),
-    ("assert_non_positive", ([-1, 0],), ([1, 0],)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("assert_equal", ([1, 2], [1, 2]), ([1, 2], [1, 3])),
+        ("assert_none_equal", ([1, 2], [2, 1]), ([1, 2], [1, 3])),
+        ("assert_less", ([1, 2], 3), ([1, 2], 2)),
+        ("assert_less_equal", ([1, 2], 2), ([1, 2], 1)),
+        ("assert_greater", ([1, 2], 0), ([1, 2], 1)),
+        ("assert_greater_equal", ([1, 2], 1), ([1, 2], 2)),
+        ("assert_near", ([1.0], [1.0000001]), ([1.0], [1.1])),
+        ("assert_positive", ([1, 2],), ([1, 0],)),
+        ("assert_negative", ([-1, -2],), ([-1, 0],)),
+        ("assert_non_negative", ([1, 0],), ([-1, 0],)),
+        ("assert_non_positive", ([-1, 0],), ([1, 0],)),
+    ],
+)
 def test_values(name, good, bad):
     check = getattr(d, name)
     assert check(*good) is None
@@ -82,8 +85,13 @@ def test_traceback_filtering():
 
 def test_print():
     out = io.StringIO()
-    tf.print("x:", tf.constant([[0.1, 1 / 3], [1e-5, 123456789.0]]), {"a": tf.constant(2)},
-             tf.range(10), output_stream=out)  # fmt: skip
+    tf.print(
+        "x:",
+        tf.constant([[0.1, 1 / 3], [1e-5, 123456789.0]]),
+        {"a": tf.constant(2)},
+        tf.range(10),
+        output_stream=out,
+    )
     assert out.getvalue() == (
         "x: [[0.1 0.333333343]\n [1e-05 123456792]] {'a': 2} [0 1 2 ... 7 8 9]\n"
     )

@@ -15,9 +15,15 @@ ADD = "import numtape as tf; print(float(tf.constant(1.0) + 2.0), tf.config.devi
 
 @pytest.mark.parametrize(
     ("value", "device"),
-    [(None, "cpu"), ("", "cpu"), ("cpu", "cpu"), ("CPU", "cpu"), (" reference ", "reference"),
-     ("Reference", "reference")],
-)  # fmt: skip
+    [
+        (None, "cpu"),
+        ("", "cpu"),
+        ("cpu", "cpu"),
+        ("CPU", "cpu"),
+        (" reference ", "reference"),
+        ("Reference", "reference"),
+    ],
+)
 def test_device_is_chosen_by_the_environment(value, device):
     assert run(ADD, NUMTAPE_DEVICE=value) == f"3.0 {device}"
 

@@ -24,41 +24,91 @@ pytestmark = [
 ]
 
 # What has no example of its own.
-QUIET = {"Assert", "TensorBoard", "check_grads", "disable_check_numerics",
-         "enable_traceback_filtering", "group",
-         "no_op"}  # fmt: skip
+QUIET = {
+    "Assert",
+    "TensorBoard",
+    "check_grads",
+    "disable_check_numerics",
+    "enable_traceback_filtering",
+    "group",
+    "no_op",
+}
 NO_EXAMPLE = {
     "PhysicalDevice": "list_physical_devices makes them",
     "Algorithm": "names for Generator's argument",
-    "get_memory_growth": "needs a GPU", "get_memory_info": "needs a GPU",
+    "get_memory_growth": "needs a GPU",
+    "get_memory_info": "needs a GPU",
     "reset_memory_stats": "needs a GPU",
     "set_memory_growth": "needs a GPU",
     "simulated": "depends on the environment",
 }
 # What takes anything, or raises only what making a tensor of an operand does.
-NO_ERROR = {"set_record_traceback", "summary", "to_dot",
-            "disable_check_numerics", "disable_traceback_filtering", "enable_check_numerics",
-            "enable_traceback_filtering", "executing_eagerly", "get_static_value", "group",
-            "init_scope", "is_numeric_tensor", "is_symbolic_tensor", "no_op", "timestamp", "tuple",
-            "is_traceback_filtering_enabled", "enable_nondeterministic_scatter",
-    "enable_op_determinism", "enable_tensor_float_32_execution",
+NO_ERROR = {
+    "set_record_traceback",
+    "summary",
+    "to_dot",
+    "disable_check_numerics",
+    "disable_traceback_filtering",
+    "enable_check_numerics",
+    "enable_traceback_filtering",
+    "executing_eagerly",
+    "get_static_value",
+    "group",
+    "init_scope",
+    "is_numeric_tensor",
+    "is_symbolic_tensor",
+    "no_op",
+    "timestamp",
+    "tuple",
+    "is_traceback_filtering_enabled",
+    "enable_nondeterministic_scatter",
+    "enable_op_determinism",
+    "enable_tensor_float_32_execution",
     "nondeterministic_scatter_enabled",
     "tensor_float_32_execution_enabled",
-
-    "get_global_generator", "zero_fraction",
-    "flatten", "functions_run_eagerly", "get_soft_device_placement", "identity", "is_nested",
-    "is_tensor", "linear", "list_physical_devices", "load_digits", "rank", "round",
-    "run_functions_eagerly", "set_soft_device_placement", "shape", "simulated", "size",
-    "stop_gradient", "to_dlpack", "guarantee_const", "backend", "clear_session", "epsilon",
-    "floatx", "image_data_format", "get_custom_objects", "get_registered_object",
-    "CustomObjectScope", "pack_x_y_sample_weight",
-}  # fmt: skip
+    "get_global_generator",
+    "zero_fraction",
+    "flatten",
+    "functions_run_eagerly",
+    "get_soft_device_placement",
+    "identity",
+    "is_nested",
+    "is_tensor",
+    "linear",
+    "list_physical_devices",
+    "load_digits",
+    "rank",
+    "round",
+    "run_functions_eagerly",
+    "set_soft_device_placement",
+    "shape",
+    "simulated",
+    "size",
+    "stop_gradient",
+    "to_dlpack",
+    "guarantee_const",
+    "backend",
+    "clear_session",
+    "epsilon",
+    "floatx",
+    "image_data_format",
+    "get_custom_objects",
+    "get_registered_object",
+    "CustomObjectScope",
+    "pack_x_y_sample_weight",
+}
 # Classes that users do not make: there are as many dtypes as there are, and ops make tensors.
 MADE = {
-    "Algorithm", "ConcreteFunction", "DType", "Function", "PhysicalDevice", "Tensor",
+    "Algorithm",
+    "ConcreteFunction",
+    "DType",
+    "Function",
+    "PhysicalDevice",
+    "Tensor",
     "UnconnectedGradients",
-    "VariableAggregation", "VariableSynchronization",
-}  # fmt: skip
+    "VariableAggregation",
+    "VariableSynchronization",
+}
 
 
 def modules():
@@ -91,9 +141,11 @@ def methods():
             where = next((base for base in kind.__mro__ if name in vars(base)), object)
             called = isinstance(value, property | staticmethod | classmethod)
             if (
-                not name.startswith("_") and where.__module__.startswith("numtape")
-                and (called or inspect.isroutine(value)) and id(value) not in seen
-            ):  # fmt: skip
+                not name.startswith("_")
+                and where.__module__.startswith("numtape")
+                and (called or inspect.isroutine(value))
+                and id(value) not in seen
+            ):
                 seen.add(id(value))
                 yield f"{owner}.{name}", getattr(value, "__func__", value)
 
@@ -145,19 +197,34 @@ def test_dir_shows_public_names_only(name):
 
 def test_each_text_begins_with_a_sentence():
     wrong = [
-        name for name, text in TEXTS.items()
+        name
+        for name, text in TEXTS.items()
         if not re.fullmatch(r"[^\n]{3,}[.:]", text.partition("\n\n")[0])
-    ]  # fmt: skip
+    ]
     assert wrong == []
 
 
 # Those that take any number of operands, as in TensorFlow.
-LOOSE = {"group": ["inputs", "kwargs"], "print": ["inputs", "kwargs"],
-         "nest.map_structure": ["structures"], "meshgrid": ["args"],
-         "einsum": ["inputs", "kwargs"],
-         **{f"keras.layers.{name}": ["kwargs"] for name in (
-             "add", "average", "concatenate", "dot", "maximum", "minimum", "multiply",
-             "subtract")}}  # fmt: skip
+LOOSE = {
+    "group": ["inputs", "kwargs"],
+    "print": ["inputs", "kwargs"],
+    "nest.map_structure": ["structures"],
+    "meshgrid": ["args"],
+    "einsum": ["inputs", "kwargs"],
+    **{
+        f"keras.layers.{name}": ["kwargs"]
+        for name in (
+            "add",
+            "average",
+            "concatenate",
+            "dot",
+            "maximum",
+            "minimum",
+            "multiply",
+            "subtract",
+        )
+    },
+}
 
 
 def test_functions_have_signatures_of_their_operands():
@@ -198,9 +265,10 @@ def test_methods_name_their_own_arguments():
 
 def test_each_has_an_example():
     without = {
-        last(name) for name in (*FUNCTIONS, *CLASSES)
+        last(name)
+        for name in (*FUNCTIONS, *CLASSES)
         if ">>> " not in TEXTS[name] and not is_error(OBJECTS.get(name))
-    }  # fmt: skip
+    }
     assert without == set(NO_EXAMPLE)
 
 

@@ -42,6 +42,7 @@ def _compared(make, count=12):
 
 def _over(dataset, f):
     """The function of an iterator, as an argument."""
+
     def make(wrap):
         iterator = iter(dataset())
         return wrap(f), lambda: (iterator,)
@@ -94,15 +95,19 @@ REPLAYED = {
     "branches": _over(_slices(1.0, -1, 2, -3, -4, 5, 6, 7, -8, 9, -1, 3, 4, 5, -6, 7), _branches),
     "raises": _over(lambda: Dataset.range(9), _raises),
     "map": _over(
-        lambda: Dataset.range(9).map(lambda x: tf.sin(tf.cast(x, tf.float32))).filter(
-            lambda x: x > 0
-        ).batch(2), lambda it: next(it) * 2,
+        lambda: (
+            Dataset.range(9)
+            .map(lambda x: tf.sin(tf.cast(x, tf.float32)))
+            .filter(lambda x: x > 0)
+            .batch(2)
+        ),
+        lambda it: next(it) * 2,
     ),
     "generator": _over(_generated, lambda it: next(it) * 2),
     "cache and repeat": _over(
         lambda: Dataset.range(3).shuffle(3, seed=1).cache().repeat(3), lambda it: next(it) + 1
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REPLAYED)
@@ -224,6 +229,7 @@ def test_tape_around_the_call():
 
 def test_state_that_the_dataset_changes():
     """A function of the dataset changes what the function reads: recordings do not hold."""
+
     def make(wrap):
         count = [0]
 
@@ -269,14 +275,19 @@ def test_what_a_replay_cannot_read():
         yield from range(4)
         raise ValueError("no more")
 
-    _compared(_over(
-        lambda: Dataset.from_generator(failing, output_signature=tf.TensorSpec((), tf.int32)),
-        lambda it: next(it) * 2,
-    ))  # fmt: skip
+    _compared(
+        _over(
+            lambda: Dataset.from_generator(failing, output_signature=tf.TensorSpec((), tf.int32)),
+            lambda it: next(it) * 2,
+        )
+    )
     _compared(_over(lambda: Dataset.range(9).window(2), lambda it: list(next(it))))
-    _compared(lambda wrap: (
-        wrap(lambda: [x + 0 for x in Dataset.range(5).shuffle(5, seed=4)]), lambda: ()
-    ))  # fmt: skip
+    _compared(
+        lambda wrap: (
+            wrap(lambda: [x + 0 for x in Dataset.range(5).shuffle(5, seed=4)]),
+            lambda: (),
+        )
+    )
 
 
 def test_elements_of_paths_that_did_not_hold_stay():
@@ -299,9 +310,11 @@ def test_one_recording_for_each_kind_of_element():
             yield np.full(shape, k, np.float32)
 
     spec = tf.TensorSpec((None,), tf.float32)
-    paths = _compared(_over(
-        lambda: Dataset.from_generator(arrays, output_signature=spec), lambda it: next(it) * 2
-    ))  # fmt: skip
+    paths = _compared(
+        _over(
+            lambda: Dataset.from_generator(arrays, output_signature=spec), lambda it: next(it) * 2
+        )
+    )
     assert sorted(path.hits for path in paths) == [0, 1, 3]
 
 
@@ -330,6 +343,7 @@ def test_interrupted_call_leaves_the_element_or_takes_it():
 
 def test_reading_begins_as_in_python():
     """A loop that was begun moves a shuffled dataset on, though it reads nothing, or raises."""
+
     def make(wrap):
         data = Dataset.range(8).shuffle(8, seed=1)
         numbers = iter(range(99))
@@ -437,6 +451,7 @@ OPERATIONS = (
 
 def _program(seed):
     """A function that reads datasets in a random way, and what it is called with."""
+
     def make(wrap):
         random = np.random.default_rng(seed)
         data = Dataset.range(int(random.integers(1, 30)))

@@ -33,8 +33,10 @@ def cases(table):
     return pytest.mark.parametrize(
         ("function", "kind", "facts"),
         [
-            case if isinstance(case, ParameterSet) else
-            pytest.param(case[1], case[2], case[3:], id=case[0]) for case in table
+            case
+            if isinstance(case, ParameterSet)
+            else pytest.param(case[1], case[2], case[3:], id=case[0])
+            for case in table
         ],
     )
 
@@ -69,8 +71,12 @@ SHAPES = [
     ("stack", lambda tf: tf.stack([tf.zeros((2,)), tf.zeros((3,))]), INVALID, "stack", "2.*3"),
     ("stack of lists", lambda tf: tf.stack([[1.0, 2.0], [3.0]]), INVALID, "2.*1"),
     ("stack of a list and a number", lambda tf: tf.stack([[1.0, 2.0], 3.0]), INVALID, "2"),
-    ("stack of ragged lists", lambda tf: tf.stack([[[1.0, 2.0], [3.0]]] * 2), "ValueError",
-     "non-rectangular"),
+    (
+        "stack of ragged lists",
+        lambda tf: tf.stack([[[1.0, 2.0], [3.0]]] * 2),
+        "ValueError",
+        "non-rectangular",
+    ),
     ("stack axis", lambda tf: tf.stack([[1], [2]], axis=3), "ValueError", "3"),
     ("unstack", lambda tf: tf.unstack(tf.zeros((2, 3)), num=3), INVALID, "3.*2, ?3"),
     ("unstack axis", lambda tf: tf.unstack([1.0], axis=2), "ValueError", "2"),
@@ -200,12 +206,25 @@ DTYPES = [
     ("scalar plus float", lambda tf: tf.constant(1) + 1.5, INVALID, "int32.*float", "add"),
     ("tf.add", lambda tf: tf.add(1.5, tf.constant(1)), INVALID, "float.*int32"),
     ("tf.multiply", lambda tf: tf.multiply(1.5, tf.constant(1)), "TypeError", r"1\.5", "int32"),
-    ("list beside bools", lambda tf: tf.equal([True, False], [2, 0]), "TypeError or ValueError",
-     r"\[2, 0\]", "bool"),
-    ("remainder", lambda tf: tf.math.floormod(tf.constant([7]), tf.constant([0], tf.int64)),
-     INVALID, "int32.*int64"),
-    ("truncated", lambda tf: tf.truncatemod(tf.constant([7]), tf.constant([False])), INVALID,
-     "int32.*bool"),
+    (
+        "list beside bools",
+        lambda tf: tf.equal([True, False], [2, 0]),
+        "TypeError or ValueError",
+        r"\[2, 0\]",
+        "bool",
+    ),
+    (
+        "remainder",
+        lambda tf: tf.math.floormod(tf.constant([7]), tf.constant([0], tf.int64)),
+        INVALID,
+        "int32.*int64",
+    ),
+    (
+        "truncated",
+        lambda tf: tf.truncatemod(tf.constant([7]), tf.constant([False])),
+        INVALID,
+        "int32.*bool",
+    ),
     ("concat", lambda tf: tf.concat([tf.ones(1), tf.range(1)], 0), INVALID, "float.*int32"),
     ("stack", lambda tf: tf.stack([tf.ones(1), tf.ones(1, tf.int32)]), INVALID, "float.*int32"),
     ("where", lambda tf: tf.where(True, tf.ones(1), tf.ones(1, tf.int32)), INVALID, "int32"),
@@ -244,11 +263,22 @@ DTYPES = [
     *(
         (f"filters of another dtype, {what}", call, INVALID, "double|float64")
         for what, call in (
-            ("atrous", lambda tf: tf.nn.atrous_conv2d_transpose(
-                tf.ones((1, 2, 2, 2), tf.int32), tf.ones((2, 2, 1, 2), tf.float64), (1, 4, 4, 1),
-                2, "VALID")),
-            ("transposed", lambda tf: tf.nn.conv2d_transpose(
-                tf.ones((1, 2, 2, 2)), tf.ones((2, 2, 1, 2), tf.float64), (1, 4, 4, 1), 2)),
+            (
+                "atrous",
+                lambda tf: tf.nn.atrous_conv2d_transpose(
+                    tf.ones((1, 2, 2, 2), tf.int32),
+                    tf.ones((2, 2, 1, 2), tf.float64),
+                    (1, 4, 4, 1),
+                    2,
+                    "VALID",
+                ),
+            ),
+            (
+                "transposed",
+                lambda tf: tf.nn.conv2d_transpose(
+                    tf.ones((1, 2, 2, 2)), tf.ones((2, 2, 1, 2), tf.float64), (1, 4, 4, 1), 2
+                ),
+            ),
         )
     ),
     ("int range", lambda tf: tf.random.uniform((2,), dtype=tf.int32), "ValueError", "maxval"),
@@ -273,16 +303,25 @@ VALUES = [
     ("bool first", lambda tf: tf.constant([True, 1]), "ValueError", "mixed types"),
     ("out of range", lambda tf: tf.constant(2**70), "ValueError", "out-of-range"),
     ("unsigned", lambda tf: tf.constant([2**63, 1]), "ValueError", "out-of-range"),
-    ("unsigned of NumPy", lambda tf: tf.constant([np.uint64(2**63), 1]), "ValueError",
-     "int64|range"),
+    (
+        "unsigned of NumPy",
+        lambda tf: tf.constant([np.uint64(2**63), 1]),
+        "ValueError",
+        "int64|range",
+    ),
     ("unsigned, negative", lambda tf: tf.constant([2**63, -1]), "ValueError", "out-of-range"),
     ("unsigned, float", lambda tf: tf.constant([2**63, 1.5]), "ValueError", "out-of-range"),
     ("huge, float", lambda tf: tf.constant([2**70, 1.5]), "ValueError", "out-of-range"),
     ("int64", lambda tf: tf.constant([2**63, 1], tf.int64), "ValueError", "out-of-range"),
     ("huge bool", lambda tf: tf.constant([2**70, 1], tf.bool), "ValueError", "out-of-range"),
     ("beyond floats", lambda tf: tf.constant([2**1030], tf.float64), "ValueError", "out-of-range"),
-    pytest.param(lambda tf: tf.constant([1]) * [2**40, 1], "ValueError", ("out-of-range",),
-                 id="beside int32", marks=pytest.mark.tf_differs("there they wrap around")),
+    pytest.param(
+        lambda tf: tf.constant([1]) * [2**40, 1],
+        "ValueError",
+        ("out-of-range",),
+        id="beside int32",
+        marks=pytest.mark.tf_differs("there they wrap around"),
+    ),
     ("huge beside", lambda tf: tf.constant([1]) * [2**63, 1], "ValueError", "out-of-range"),
     ("one_hot", lambda tf: tf.one_hot([0, 1], -1), INVALID, "depth.*-1"),
     ("norm of order", lambda tf: tf.norm([3.0], [2]), "ValueError or TypeError"),

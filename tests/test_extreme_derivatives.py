@@ -45,27 +45,57 @@ def clip(x, low, high):
 
 # The functions of op_cases.py, and where they have kinks (in x, or in x - y).
 SMOOTH = {
-    "negative": lambda x: -x, "square": lambda x: x * x, "math.reciprocal": lambda x: 1 / x,
-    "identity": lambda x: x, "sqrt": mpmath.sqrt, "math.rsqrt": lambda x: 1 / mpmath.sqrt(x),
-    "exp": mpmath.exp, "math.expm1": expm1, "math.log": mpmath.log,
-    "math.log1p": lambda x: mpmath.log(1 + x), "sin": mpmath.sin, "cos": mpmath.cos,
-    "tan": mpmath.tan, "asin": mpmath.asin, "acos": mpmath.acos, "atan": mpmath.atan,
-    "sinh": mpmath.sinh, "cosh": mpmath.cosh, "tanh": mpmath.tanh, "asinh": mpmath.asinh,
-    "acosh": mpmath.acosh, "atanh": mpmath.atanh, "math.erf": mpmath.erf, "math.erfc": mpmath.erfc,
-    "sigmoid": sigmoid, "nn.softplus": softplus, "math.log_sigmoid": lambda x: -softplus(-x),
-    "add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y,
-    "divide": lambda x, y: x / y, "math.floormod": floormod, "pow": power,
-    "math.squared_difference": lambda x, y: (x - y) ** 2, "math.divide_no_nan": lambda x, y: x / y,
-    "math.multiply_no_nan": lambda x, y: x * y, "atan2": mpmath.atan2, "cast": lambda x: x,
-}  # fmt: skip
+    "negative": lambda x: -x,
+    "square": lambda x: x * x,
+    "math.reciprocal": lambda x: 1 / x,
+    "identity": lambda x: x,
+    "sqrt": mpmath.sqrt,
+    "math.rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    "exp": mpmath.exp,
+    "math.expm1": expm1,
+    "math.log": mpmath.log,
+    "math.log1p": lambda x: mpmath.log(1 + x),
+    "sin": mpmath.sin,
+    "cos": mpmath.cos,
+    "tan": mpmath.tan,
+    "asin": mpmath.asin,
+    "acos": mpmath.acos,
+    "atan": mpmath.atan,
+    "sinh": mpmath.sinh,
+    "cosh": mpmath.cosh,
+    "tanh": mpmath.tanh,
+    "asinh": mpmath.asinh,
+    "acosh": mpmath.acosh,
+    "atanh": mpmath.atanh,
+    "math.erf": mpmath.erf,
+    "math.erfc": mpmath.erfc,
+    "sigmoid": sigmoid,
+    "nn.softplus": softplus,
+    "math.log_sigmoid": lambda x: -softplus(-x),
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "math.floormod": floormod,
+    "pow": power,
+    "math.squared_difference": lambda x, y: (x - y) ** 2,
+    "math.divide_no_nan": lambda x, y: x / y,
+    "math.multiply_no_nan": lambda x, y: x * y,
+    "atan2": mpmath.atan2,
+    "cast": lambda x: x,
+}
 KINKED = {
-    "abs": abs, "sign": mpmath.sign, "nn.relu": lambda x: max(x, 0),
-    "nn.relu6": lambda x: min(max(x, 0), 6), "nn.elu": lambda x: x if x > 0 else expm1(x),
+    "abs": abs,
+    "sign": mpmath.sign,
+    "nn.relu": lambda x: max(x, 0),
+    "nn.relu6": lambda x: min(max(x, 0), 6),
+    "nn.elu": lambda x: x if x > 0 else expm1(x),
     "nn.selu": lambda x: SELU[0] * (x if x > 0 else SELU[1] * expm1(x)),
     "nn.softsign": lambda x: x / (1 + abs(x)),
     "nn.leaky_relu": lambda x: x if x > 0 else x * mpf(np.float32(0.2).item()),
-    "maximum": max, "minimum": min,
-}  # fmt: skip
+    "maximum": max,
+    "minimum": min,
+}
 
 
 def test_every_smooth_row_is_here():
@@ -77,9 +107,23 @@ def points(dtype):
     """Numbers of every size, those where functions overflow or vanish, and both zeros."""
     limits = np.finfo(dtype)
     largest, e = float(limits.max), float(np.log(limits.max))
-    found = [0.0, 0.3, 1.0, 7.0, 0.99 * e, 1.01 * e, 2.3 * e, largest**0.3, largest**0.51,
-             largest**0.8, largest / 8, float(limits.eps), float(limits.tiny) ** 0.51,
-             float(limits.smallest_subnormal) * 5, 1 - float(limits.epsneg)]  # fmt: skip
+    found = [
+        0.0,
+        0.3,
+        1.0,
+        7.0,
+        0.99 * e,
+        1.01 * e,
+        2.3 * e,
+        largest**0.3,
+        largest**0.51,
+        largest**0.8,
+        largest / 8,
+        float(limits.eps),
+        float(limits.tiny) ** 0.51,
+        float(limits.smallest_subnormal) * 5,
+        1 - float(limits.epsneg),
+    ]
     return np.array([sign * x for x in found for sign in (1, -1)], dtype)
 
 
@@ -196,19 +240,43 @@ def test_derivatives_of_two_operands(tf, name, dtype):
         kept &= (x != 0) | (y > 0)
     if name == "pow":  # the third derivative has a factor y ** 3
         kept &= np.abs(y) < float(np.finfo(dtype).max) ** 0.33
-    compare(tf, name, BY_NAME[name].function(tf), [x[kept], y[kept]],
-            [(0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 1)])  # fmt: skip
+    compare(
+        tf,
+        name,
+        BY_NAME[name].function(tf),
+        [x[kept], y[kept]],
+        [(0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 1)],
+    )
 
 
 # The first derivative at -inf and at inf, where the function has a limit in its slope.
 INFINITE = {
-    "math.reciprocal": (0, 0), "math.rsqrt": (None, 0), "sqrt": (None, 0), "exp": (0, None),
-    "math.expm1": (0, None), "math.log": (None, 0), "math.log1p": (None, 0), "atan": (0, 0),
-    "tanh": (0, 0), "asinh": (0, 0), "acosh": (None, 0), "math.erf": (0, 0), "math.erfc": (0, 0),
-    "sigmoid": (0, 0), "nn.softplus": (0, 1), "math.log_sigmoid": (1, 0), "nn.relu": (0, 1),
-    "nn.relu6": (0, 0), "nn.elu": (0, 1), "nn.selu": (0, SELU[0]), "nn.softsign": (0, 0),
-    "nn.leaky_relu": (0.2, 1), "abs": (-1, 1), "sign": (0, 0), "negative": (-1, -1),
-}  # fmt: skip
+    "math.reciprocal": (0, 0),
+    "math.rsqrt": (None, 0),
+    "sqrt": (None, 0),
+    "exp": (0, None),
+    "math.expm1": (0, None),
+    "math.log": (None, 0),
+    "math.log1p": (None, 0),
+    "atan": (0, 0),
+    "tanh": (0, 0),
+    "asinh": (0, 0),
+    "acosh": (None, 0),
+    "math.erf": (0, 0),
+    "math.erfc": (0, 0),
+    "sigmoid": (0, 0),
+    "nn.softplus": (0, 1),
+    "math.log_sigmoid": (1, 0),
+    "nn.relu": (0, 1),
+    "nn.relu6": (0, 0),
+    "nn.elu": (0, 1),
+    "nn.selu": (0, SELU[0]),
+    "nn.softsign": (0, 0),
+    "nn.leaky_relu": (0.2, 1),
+    "abs": (-1, 1),
+    "sign": (0, 0),
+    "negative": (-1, -1),
+}
 
 
 @pytest.mark.parametrize("name", INFINITE)
@@ -231,9 +299,10 @@ SHIFTED = {
     "softmax": lambda tf, x: tf.nn.softmax(x)[:, 0],
     "log_softmax": lambda tf, x: tf.nn.log_softmax(x)[:, 1],
     "cross-entropy": lambda tf, x: tf.nn.softmax_cross_entropy_with_logits(
-        tf.constant([[0.2, 0.3, 0.5]] * 2, "float64"), x),
+        tf.constant([[0.2, 0.3, 0.5]] * 2, "float64"), x
+    ),
     "sparse cross-entropy": lambda tf, x: tf.nn.sparse_softmax_cross_entropy_with_logits([0, 2], x),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SHIFTED)

@@ -141,9 +141,14 @@ class Device:
 def test_the_gpu_is_asked_later():
     device = Device()
     held.let_go()
-    things = [held.Memory(device, 64, 8), held.Memory(device, 128, 8), held.Graph(device, 3, 1),
-              held.Borrowed(device, np.ones(2)), held.Code(device, 9, "kernel"),
-              held.Timer(device)]  # fmt: skip
+    things = [
+        held.Memory(device, 64, 8),
+        held.Memory(device, 128, 8),
+        held.Graph(device, 3, 1),
+        held.Borrowed(device, np.ones(2)),
+        held.Code(device, 9, "kernel"),
+        held.Timer(device),
+    ]
     things[1].lent = True
     assert (things[0].lent, things[1].lent) == (False, True)
     device.asked.clear()
@@ -155,10 +160,16 @@ def test_the_gpu_is_asked_later():
     assert device.asked == []
     held.let_go()
     assert device.asked == [  # the last thing of a list goes first
-        ("_do", "cuEventDestroy", None), ("_do", "cuEventDestroy", None), ("keep",), ("keep",),
-        ("forget", 3), ("order", 1, 7), ("release", 128), ("release", 64),
+        ("_do", "cuEventDestroy", None),
+        ("_do", "cuEventDestroy", None),
+        ("keep",),
+        ("keep",),
+        ("forget", 3),
+        ("order", 1, 7),
+        ("release", 128),
+        ("release", 64),
         ("_do", "cuModuleUnload", 9),
-    ]  # fmt: skip
+    ]
 
 
 # Programs' own finalizers may record and look at values, wherever memory is taken.

@@ -86,8 +86,12 @@ def test_same_bits_whoever_follows_and_as_numpy(tf, monkeypatch, following, mode
     expected = model(Np, x, w, b)
     known = []
     for threads, large, follow in (
-        (1, cpu.LARGE, True), (2, 1, True), (3, 1, True), (2, cpu.LARGE, True), (2, 1, False),
-    ):  # fmt: skip
+        (1, cpu.LARGE, True),
+        (2, 1, True),
+        (3, 1, True),
+        (2, cpu.LARGE, True),
+        (2, 1, False),
+    ):
         monkeypatch.setattr(settings, "_threads", threads)
         monkeypatch.setattr(cpu, "LARGE", large)
         monkeypatch.setattr(plans.Planner, "follow", follow)

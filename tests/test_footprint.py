@@ -138,9 +138,12 @@ def test_objects_that_lead_to_themselves_go(tf, how):
             self.w = tf.Variable(2.0)
             self.child = Child()
             self.child.parent = {
-                "itself": None, "method": self.scaled, "closure": lambda x: self.scaled(x),
-                "child": self, "list": [{"parent": self}],
-            }[how]  # fmt: skip
+                "itself": None,
+                "method": self.scaled,
+                "closure": lambda x: self.scaled(x),
+                "child": self,
+                "list": [{"parent": self}],
+            }[how]
             if how == "itself":
                 self.child = self
 
@@ -302,7 +305,8 @@ def state():
     }
 """
 
-USING = """
+USING = (
+    """
 import ctypes
 LAZY = {"typing", "polynomial", "ma", "fft", "f2py", "ctypeslib", "testing", "matlib", "strings",
         "rec", "char", "core", "exceptions", "linalg", "random", "lib", "dtypes", "emath", "test"}
@@ -310,7 +314,9 @@ LAZY = {"typing", "polynomial", "ma", "fft", "f2py", "ctypeslib", "testing", "ma
 def CAPSULES():
     functions = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     return [(f.argtypes, f.restype) for f in functions]
-""" + STATE + """
+"""
+    + STATE
+    + """
 before = state()
 import numtape as tf
 imported = state()
@@ -343,6 +349,7 @@ for name in before:
         if now[name] != before[name]:
             print(when, name, before[name], now[name], sep=" | ")
 """
+)
 
 
 @pytest.mark.cpu_only("CUDA's packages change the process, and NumPy takes no array of a GPU")

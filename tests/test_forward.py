@@ -35,8 +35,10 @@ def test_jvp_is_the_jacobian_times_the_tangents(tf, case):
                     pytest.skip("its Jacobians have too many axes")
                 c = tf.cast(random.normal(size=y.shape), y.dtype)
                 total = tf.reduce_sum(y * y * c)
-            slopes = [None if slope is None else tf.convert_to_tensor(slope)
-                      for slope in tape.gradient(total, floats)]  # fmt: skip
+            slopes = [
+                None if slope is None else tf.convert_to_tensor(slope)
+                for slope in tape.gradient(total, floats)
+            ]
     rtol = 1e-8 if y.dtype.name == "float64" else 1e-5
     compare(acc.jvp(y), product(tape.jacobian(y, floats), tangents), rtol)
     backward = outer.gradient(acc.jvp(total), floats) if acc.jvp(total) is not None else slopes
@@ -49,9 +51,11 @@ def test_jvp_is_the_jacobian_times_the_tangents(tf, case):
 
 def product(jacobians, tangents):
     """The sum of Jacobians times tangents, None if there is none."""
-    parts = [np.tensordot(jacobian.numpy(), tangent.numpy(), tangent.ndim)
-             for jacobian, tangent in zip(jacobians, tangents, strict=True)
-             if jacobian is not None]  # fmt: skip
+    parts = [
+        np.tensordot(jacobian.numpy(), tangent.numpy(), tangent.ndim)
+        for jacobian, tangent in zip(jacobians, tangents, strict=True)
+        if jacobian is not None
+    ]
     return sum(parts) if parts else None
 
 
@@ -198,11 +202,16 @@ def test_errors(tf):
     x, n, one = tf.constant([1.0, 2.0]), tf.constant(3), tf.ones(2)
     new = tf.autodiff.ForwardAccumulator
     for primals, tangents, kind in [
-        (x, tf.ones(2, tf.float64), ValueError), ([x], [one, one], ValueError),
-        ([x], one, ValueError), (x, [1.0, 1.0], ValueError), ([x, x], [one, one], ValueError),
-        (None, one, AttributeError), (1.0, 1.0, AttributeError), (n, tf.constant(1.0), ValueError),
+        (x, tf.ones(2, tf.float64), ValueError),
+        ([x], [one, one], ValueError),
+        ([x], one, ValueError),
+        (x, [1.0, 1.0], ValueError),
+        ([x, x], [one, one], ValueError),
+        (None, one, AttributeError),
+        (1.0, 1.0, AttributeError),
+        (n, tf.constant(1.0), ValueError),
         (x, None, ValueError),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(kind):
             new(primals, tangents)
     acc = new(x, one)
@@ -236,6 +245,7 @@ def test_watch_later(tf):
 
 def test_functions_with_gradients_of_their_own(tf):
     """Forward mode goes through their bodies, as in TensorFlow; Jacobians call the gradient."""
+
     @tf.custom_gradient
     def f(x):
         return x * x, lambda g: g * 5.0

@@ -31,9 +31,14 @@ def test_decorator_without_arguments(tf):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"autograph": False}, {"reduce_retracing": True}, {"jit_compile": False},
-     {"input_signature": None}],
-)  # fmt: skip
+    [
+        {},
+        {"autograph": False},
+        {"reduce_retracing": True},
+        {"jit_compile": False},
+        {"input_signature": None},
+    ],
+)
 def test_decorator_with_arguments(tf, options):
     @tf.function(**options)
     def f(x):
@@ -84,9 +89,11 @@ def test_lambda_partial_and_callable_object(tf):
 
     x = tf.constant(1.0)
     for callable_ in (
-        lambda x: x + 5.0, functools.partial(lambda a, b: a + b, 5.0),
-        functools.partial(lambda a, b: a + b, b=5.0), Adder(5.0),
-    ):  # fmt: skip
+        lambda x: x + 5.0,
+        functools.partial(lambda a, b: a + b, 5.0),
+        functools.partial(lambda a, b: a + b, b=5.0),
+        Adder(5.0),
+    ):
         f = tf.function(callable_)
         for _ in range(2):
             same(f(x), 6.0)
@@ -843,9 +850,12 @@ def test_specs_are_equal(tf):
     assert spec == tf.TensorSpec([None, 2], "float32")
     assert hash(spec) == hash(tf.TensorSpec([None, 2], "float32"))
     for other in (
-        tf.TensorSpec((None, 2), tf.float64), tf.TensorSpec((1, 2)), tf.TensorSpec(None),
-        tf.TensorSpec((None, 2), name="a"), "spec",
-    ):  # fmt: skip
+        tf.TensorSpec((None, 2), tf.float64),
+        tf.TensorSpec((1, 2)),
+        tf.TensorSpec(None),
+        tf.TensorSpec((None, 2), name="a"),
+        "spec",
+    ):
         assert spec != other
 
 

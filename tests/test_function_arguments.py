@@ -69,13 +69,15 @@ EQUAL = {
     "keys in a tuple": (lambda x, d: x * next(iter(d))[0].weight, lambda w: {(Key("a", w),): 1}),
     "signs of NaN": (lambda x, n: x * np.copysign(1.0, n), lambda w: w * float("nan")),
     "metadata": (
-        lambda x, t: x * t.metadata["k"], lambda w: np.dtype("f8", metadata={"k": w}),
+        lambda x, t: x * t.metadata["k"],
+        lambda w: np.dtype("f8", metadata={"k": w}),
     ),
     "zeros of a complex": (lambda x, c: x * np.copysign(1.0, c.imag), lambda w: complex(0, 0 * w)),
     "NumPy's zeros as keys": (
-        lambda x, d: x * np.copysign(1.0, next(iter(d))), lambda w: {np.float32(0.0 * w): 1},
+        lambda x, d: x * np.copysign(1.0, next(iter(d))),
+        lambda w: {np.float32(0.0 * w): 1},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.tf_differs("TensorFlow takes equal arguments for the same")
@@ -100,9 +102,7 @@ def test_attributes_of_named_tuples(tf):
         p.scale = tf.constant(scale)
         return one, p
 
-    f = as_python(
-        tf, lambda x, p: x * p.scale + p.a, *[lambda: [called(3.0), called(5.0)]] * 2
-    )
+    f = as_python(tf, lambda x, p: x * p.scale + p.a, *[lambda: [called(3.0), called(5.0)]] * 2)
     assert recordings(f) == 1
 
     def count(x, p):
@@ -236,11 +236,16 @@ def fail_behind(x, out):
 
 
 CHANGED = {
-    "list": (add_to_list, list), "dict": (add_to_dict, dict), "set": (add_to_set, set),
-    "ordered": (add_to_dict, collections.OrderedDict), "inside": (add_inside, lambda: [[1.0]]),
-    "empty": (empty, lambda: [1.0, {}]), "raises": (fail_behind, lambda: [1.0]),
-    "runs again": (add_and_keep_a_tape, list), "with arrays": (add_to_list, lambda: [np.ones(2)]),
-}  # fmt: skip
+    "list": (add_to_list, list),
+    "dict": (add_to_dict, dict),
+    "set": (add_to_set, set),
+    "ordered": (add_to_dict, collections.OrderedDict),
+    "inside": (add_inside, lambda: [[1.0]]),
+    "empty": (empty, lambda: [1.0, {}]),
+    "raises": (fail_behind, lambda: [1.0]),
+    "runs again": (add_and_keep_a_tape, list),
+    "with arrays": (add_to_list, lambda: [np.ones(2)]),
+}
 
 
 @gives_up
@@ -289,8 +294,18 @@ def test_one_object_twice_among_arguments(tf):
     both = [two]
     nested.append(nested)
     array = np.ones(())
-    pairs = [(one, two), (one, one), (both, both), (both, [two]), (nested, nested), (both, both),
-             (nested, nested[1]), ([one], one), (array, array), ([one], [one])]  # fmt: skip
+    pairs = [
+        (one, two),
+        (one, one),
+        (both, both),
+        (both, [two]),
+        (nested, nested),
+        (both, both),
+        (nested, nested[1]),
+        ([one], one),
+        (array, array),
+        ([one], [one]),
+    ]
     x = tf.constant(1.5)
 
     def inside(a):

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.usefixtures("isolated")
 # --- Giving up -----------------------------------------------------------------------------------
 
 
-
 @gives_up
 def test_too_many_paths(tf):
     v = tf.Variable(0)
@@ -780,9 +779,22 @@ def test_check_is_content_with_right_functions(tf, checked):
 @check
 @pytest.mark.parametrize(
     "value",
-    [True, np.int8(-3), np.int16(-3), -3, np.int64(-3), np.uint8(200), np.uint32(2**32 - 1),
-     np.float16(-1.5), -1.5, np.float64("nan"), [True, False], [[-1]], np.zeros((0, 3))],
-)  # fmt: skip
+    [
+        True,
+        np.int8(-3),
+        np.int16(-3),
+        -3,
+        np.int64(-3),
+        np.uint8(200),
+        np.uint32(2**32 - 1),
+        np.float16(-1.5),
+        -1.5,
+        np.float64("nan"),
+        [True, False],
+        [[-1]],
+        np.zeros((0, 3)),
+    ],
+)
 def test_check_of_every_dtype(tf, checked, value):
     v = tf.Variable(value)
     f = tf.function(lambda x: (x, [x], v.assign(x)))
@@ -1124,16 +1136,23 @@ def test_many_ops(tf):
         z = tf.gather(y, k, axis=1) @ tf.eye(2)
         w = tf.where(z > 2.0, tf.sqrt(tf.abs(z)), -z)
         return {
-            "w": w, "max": tf.reduce_max(w, 0), "arg": tf.argmax(w, -1), "cum": tf.cumsum(w, 1),
-            "soft": tf.nn.softmax(w), "pad": tf.pad(w, [[1, 0]] * len(w.shape)),
-            "cast": tf.cast(w, tf.int32) % 3, "hot": tf.one_hot(k, 3), "slice": w[..., ::-1][0],
-        }  # fmt: skip
+            "w": w,
+            "max": tf.reduce_max(w, 0),
+            "arg": tf.argmax(w, -1),
+            "cum": tf.cumsum(w, 1),
+            "soft": tf.nn.softmax(w),
+            "pad": tf.pad(w, [[1, 0]] * len(w.shape)),
+            "cast": tf.cast(w, tf.int32) % 3,
+            "hot": tf.one_hot(k, 3),
+            "slice": w[..., ::-1][0],
+        }
 
     x = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
     agree(
-        tf, program,
+        tf,
+        program,
         *[(tf.constant(x * s), tf.constant(k)) for s in (1, -1, 2) for k in ([0, 1], [1, 1])],
-    )  # fmt: skip
+    )
 
 
 def test_newton(tf):

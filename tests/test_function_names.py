@@ -182,7 +182,6 @@ def test_guards_under_a_tape(tf):
 # --- Names ---------------------------------------------------------------------------------------
 
 
-
 class Settings:
     """Something with a rate."""
 
@@ -283,7 +282,8 @@ def names(tf, world):
         "class attribute": (lambda x: x * world.rate_of_class, of("rate_of_class", Model)),
         "class attribute, by an instance": (lambda x: x * world.rate_of_class, of("rate_of_class")),
         "class attribute, by the class": (
-            lambda x: x * Model.rate_of_class, of("rate_of_class", Model),
+            lambda x: x * Model.rate_of_class,
+            of("rate_of_class", Model),
         ),
         "module attribute": (lambda x: x * SETTINGS.rate, of("rate", SETTINGS)),
         "property": (lambda x: x * world.computed, of("rate")),
@@ -297,7 +297,7 @@ def names(tf, world):
         "another function": (lambda x: decorated(x), of("rate")),
         "default argument": (lambda x, model=world: x * model.rate, of("rate")),
         "partial": (functools.partial(takes, world), of("rate")),
-    }  # fmt: skip
+    }
 
 
 NAMES = list(names(types.SimpleNamespace(function=lambda f: f), Model()))

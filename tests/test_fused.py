@@ -69,8 +69,9 @@ def test_every_op(tf, dtype):
     def every(*xs):
         rest = list(xs)
         taken = [[rest.pop(0) for _ in drawn] for drawn in operands]
-        results = [case.function(tf)(*x, **case.options[-1])
-                   for case, x in zip(cases, taken, strict=True)]  # fmt: skip
+        results = [
+            case.function(tf)(*x, **case.options[-1]) for case, x in zip(cases, taken, strict=True)
+        ]
         return [tf.identity(y) for y in results]
 
     plain, compiled = compiled_and_not(tf, every, *(tf.constant(x) for xs in operands for x in xs))
@@ -78,9 +79,9 @@ def test_every_op(tf, dtype):
     assert different == []
 
 
-@pytest.mark.parametrize("seed", [
-    pytest.param(k, marks=() if k < 20 else pytest.mark.slow) for k in range(40)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "seed", [pytest.param(k, marks=() if k < 20 else pytest.mark.slow) for k in range(40)]
+)
 def test_random_programs(tf, seed):
     program = Program(seed)
     names = [line.split()[0] for line in program.lines]
@@ -95,8 +96,10 @@ def test_random_programs(tf, seed):
 
     inputs = [tf.constant(x) for x in program.operands()]
     replayed, compiled = tf.function(run), tf.function(run, jit_compile=True)
-    found = [[None if y is None else y.numpy().tobytes() for y in f(*inputs)]
-             for f in (replayed, replayed, compiled, compiled)]  # fmt: skip
+    found = [
+        [None if y is None else y.numpy().tobytes() for y in f(*inputs)]
+        for f in (replayed, replayed, compiled, compiled)
+    ]
     assert found[1:] == found[:1] * 3, program.script()
 
 

@@ -32,8 +32,12 @@ def first(tmp_path, *arguments, **variables):
     output = tmp_path / "first.json"
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.gpu.first", "--output", str(output), *arguments],
-        env=environment(ROOT, **variables), cwd=ROOT, capture_output=True, text=True, timeout=550,
-    )  # fmt: skip
+        env=environment(ROOT, **variables),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=550,
+    )
     return done, json.loads(output.read_text("utf-8"))
 
 
@@ -64,9 +68,14 @@ def test_steps_on_a_stand_in_driver(tmp_path):
     output = tmp_path / "first.json"
     names = ["versions", "cubin", "exhausted"]
     printed = run(
-        ON_STAND_IN, ROOT, ROOT / "tests", output, *names,
-        NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM=None,
-    )  # fmt: skip
+        ON_STAND_IN,
+        ROOT,
+        ROOT / "tests",
+        output,
+        *names,
+        NUMTAPE_DEVICE="cuda",
+        NUMBA_ENABLE_CUDASIM=None,
+    )
     steps = json.loads(output.read_text("utf-8"))["steps"]
     assert steps["versions"]["facts"]["gpu"] == "Stub"
     assert steps["cubin"]["verdict"] == "wrong"

@@ -63,10 +63,26 @@ def test_quick_run_writes_json_and_readme(tmp_path):
     output, readme = tmp_path / "result.json", tmp_path / "README.md"
     readme.write_text("above\n<!-- gradbench:begin -->\nold\n<!-- gradbench:end -->\nbelow\n")
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.gradbench", "--quick", "--libraries", "numtape",
-         "--cases", "lse", "--output", output, "--readme", readme],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.gradbench",
+            "--quick",
+            "--libraries",
+            "numtape",
+            "--cases",
+            "lse",
+            "--output",
+            output,
+            "--readme",
+            readme,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(output.read_text())
     assert list(result["cases"]) == ["lse"]

@@ -14,25 +14,35 @@ from numtape import tracebacks
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow's messages say less")
 
 ATTRIBUTES = [
-    ("optimizer", "zero_grad", "every tape"), ("optimizer", "step", "apply_gradients"),
-    ("optimizer", "lr", "learning_rate"), ("optimizer", "minimize", "GradientTape"),
+    ("optimizer", "zero_grad", "every tape"),
+    ("optimizer", "step", "apply_gradients"),
+    ("optimizer", "lr", "learning_rate"),
+    ("optimizer", "minimize", "GradientTape"),
     ("optimizer", "state_dict", "optimizer.variables"),
-    ("model", "parameters", "trainable_weights"), ("layer", "parameters", "trainable_weights"),
-    ("module", "parameters", "trainable_variables"), ("model", "eval", "training=False"),
-    ("model", "train", "training=True"), ("layer", "forward", "`call`"),
-    ("model", "forward", "`call`"), ("module", "forward", "`__call__`"),
-    ("model", "to", "tf.device"), ("model", "zero_grad", "every tape"),
-    ("model", "state_dict", "get_weights"), ("model", "predict_classes", "argmax"),
+    ("model", "parameters", "trainable_weights"),
+    ("layer", "parameters", "trainable_weights"),
+    ("module", "parameters", "trainable_variables"),
+    ("model", "eval", "training=False"),
+    ("model", "train", "training=True"),
+    ("layer", "forward", "`call`"),
+    ("model", "forward", "`call`"),
+    ("module", "forward", "`__call__`"),
+    ("model", "to", "tf.device"),
+    ("model", "zero_grad", "every tape"),
+    ("model", "state_dict", "get_weights"),
+    ("model", "predict_classes", "argmax"),
     ("model", "fit_generator", "model.fit"),
-]  # fmt: skip
+]
 
 
 def owner(tf, kind):
     keras = tf.keras
     return {
-        "optimizer": keras.optimizers.Adam, "layer": lambda: keras.layers.Dense(2),
-        "model": lambda: keras.Sequential([keras.layers.Dense(2)]), "module": tf.Module,
-    }[kind]()  # fmt: skip
+        "optimizer": keras.optimizers.Adam,
+        "layer": lambda: keras.layers.Dense(2),
+        "model": lambda: keras.Sequential([keras.layers.Dense(2)]),
+        "module": tf.Module,
+    }[kind]()
 
 
 @pytest.mark.parametrize(("kind", "name", "said"), ATTRIBUTES)
@@ -81,11 +91,18 @@ def test_attributes_of_one_s_own_come_first(tf):
 
 
 NAMES = {
-    "nn.Linear": "Dense", "nn.Module": "tf.keras.Model", "nn.Conv2d": "Conv2D",
-    "nn.CrossEntropyLoss": "SparseCategoricalCrossentropy", "nn.MSELoss": "MeanSquaredError",
-    "nn.Parameter": "tf.Variable", "nn.ReLU": "tf.keras.layers.ReLU", "nn.functional": "tf.nn",
-    "optim": "tf.keras.optimizers", "random.randn": "tf.random.normal", "log": "tf.math.log",
-}  # fmt: skip
+    "nn.Linear": "Dense",
+    "nn.Module": "tf.keras.Model",
+    "nn.Conv2d": "Conv2D",
+    "nn.CrossEntropyLoss": "SparseCategoricalCrossentropy",
+    "nn.MSELoss": "MeanSquaredError",
+    "nn.Parameter": "tf.Variable",
+    "nn.ReLU": "tf.keras.layers.ReLU",
+    "nn.functional": "tf.nn",
+    "optim": "tf.keras.optimizers",
+    "random.randn": "tf.random.normal",
+    "log": "tf.math.log",
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -96,13 +113,22 @@ def test_a_name_that_is_elsewhere(tf, name):
 
 
 KEYWORDS = [
-    ("reduce_sum", "dim", "axis"), ("reduce_sum", "axes", "axis"),
-    ("reduce_sum", "keepdim", "keepdims"), ("reduce_mean", "keep_dims", "keepdims"),
-    ("reduce_max", "reduction_indices", "axis"), ("reduce_logsumexp", "dim", "axis"),
-    ("argmax", "dim", "axis"), ("argmin", "dimension", "axis"), ("nn.softmax", "dim", "axis"),
-    ("nn.log_softmax", "dim", "axis"), ("cumsum", "dim", "axis"), ("stack", "dim", "axis"),
-    ("squeeze", "dim", "axis"), ("norm", "dim", "axis"), ("sort", "dim", "axis"),
-]  # fmt: skip
+    ("reduce_sum", "dim", "axis"),
+    ("reduce_sum", "axes", "axis"),
+    ("reduce_sum", "keepdim", "keepdims"),
+    ("reduce_mean", "keep_dims", "keepdims"),
+    ("reduce_max", "reduction_indices", "axis"),
+    ("reduce_logsumexp", "dim", "axis"),
+    ("argmax", "dim", "axis"),
+    ("argmin", "dimension", "axis"),
+    ("nn.softmax", "dim", "axis"),
+    ("nn.log_softmax", "dim", "axis"),
+    ("cumsum", "dim", "axis"),
+    ("stack", "dim", "axis"),
+    ("squeeze", "dim", "axis"),
+    ("norm", "dim", "axis"),
+    ("sort", "dim", "axis"),
+]
 
 
 @pytest.mark.parametrize(("name", "keyword", "right"), KEYWORDS)
@@ -119,41 +145,51 @@ def test_a_keyword_that_is_spelled_otherwise(tf, name, keyword, right):
 
 CALLS = {
     "tf.concat([x, x], dim=0)": "concat() got an unexpected keyword argument 'dim': write axis=",
-    "tf.one_hot([1], num_classes=3)":
-        "one_hot() got an unexpected keyword argument 'num_classes': write depth=",
+    "tf.one_hot([1], num_classes=3)": (
+        "one_hot() got an unexpected keyword argument 'num_classes': write depth="
+    ),
     "tf.range(start=0, stop=3)": "range() got an unexpected keyword argument 'stop': write limit=",
-    "tf.random.normal((2,), std=3)":
-        "normal() got an unexpected keyword argument 'std': write stddev=",
-    "tf.gather(x, index=[0])":
-        "gather() got an unexpected keyword argument 'index': did you mean indices=?",
+    "tf.random.normal((2,), std=3)": (
+        "normal() got an unexpected keyword argument 'std': write stddev="
+    ),
+    "tf.gather(x, index=[0])": (
+        "gather() got an unexpected keyword argument 'index': did you mean indices=?"
+    ),
     "tf.concat()": "concat() missing 2 required positional arguments: 'values' and 'axis'",
     "tf.fill((2,), 3, nosuch=4)": "fill() got an unexpected keyword argument 'nosuch'",
-    "keras.layers.Dense(unit=1)":
-        "Dense() got an unexpected keyword argument 'unit': did you mean units=?",
-    "keras.layers.Dense(1, act='relu')":
-        "Unrecognized keyword arguments passed to Dense: {'act': 'relu'}: "
-        "did you mean activation=?",
-    "keras.layers.Dense(*range(14))":
-        "Dense() takes from 1 to 10 positional arguments but 14 were given",
+    "keras.layers.Dense(unit=1)": (
+        "Dense() got an unexpected keyword argument 'unit': did you mean units=?"
+    ),
+    "keras.layers.Dense(1, act='relu')": (
+        "Unrecognized keyword arguments passed to Dense: {'act': 'relu'}: did you mean activation=?"
+    ),
+    "keras.layers.Dense(*range(14))": (
+        "Dense() takes from 1 to 10 positional arguments but 14 were given"
+    ),
     "keras.layers.Conv2D(2)": "Conv2D() missing 1 required positional argument: 'kernel_size'",
-    "keras.layers.Dropout(p=0.5)":
-        "Dropout() got an unexpected keyword argument 'p': write rate=",
-    "keras.optimizers.Adam(learningrate=1)":
-        "Adam() got an unexpected keyword argument 'learningrate': did you mean learning_rate=?",
-    "keras.losses.MeanSquaredError(reduce=1)":
-        "MeanSquaredError() got an unexpected keyword argument 'reduce': did you mean reduction=?",
-    "keras.callbacks.EarlyStopping(patienc=1)":
-        "EarlyStopping() got an unexpected keyword argument 'patienc': did you mean patience=?",
+    "keras.layers.Dropout(p=0.5)": "Dropout() got an unexpected keyword argument 'p': write rate=",
+    "keras.optimizers.Adam(learningrate=1)": (
+        "Adam() got an unexpected keyword argument 'learningrate': did you mean learning_rate=?"
+    ),
+    "keras.losses.MeanSquaredError(reduce=1)": (
+        "MeanSquaredError() got an unexpected keyword argument 'reduce': did you mean reduction=?"
+    ),
+    "keras.callbacks.EarlyStopping(patienc=1)": (
+        "EarlyStopping() got an unexpected keyword argument 'patienc': did you mean patience=?"
+    ),
     "Own()": "Dense() got an unexpected keyword argument 'unit': did you mean units=?",
-    "keras.Sequential().fit(epoch=1)":
-        "model.fit() got an unexpected keyword argument 'epoch': did you mean epochs=?",
-    "keras.Sequential().fit(1, 2, 3, 4, *range(20))":
-        "model.fit() takes from 0 to 16 positional arguments but 24 were given",
-    "tf.data.Dataset.range(3).batch(batchsize=3)":
-        "dataset.batch() got an unexpected keyword argument 'batchsize': did you mean batch_size=?",
+    "keras.Sequential().fit(epoch=1)": (
+        "model.fit() got an unexpected keyword argument 'epoch': did you mean epochs=?"
+    ),
+    "keras.Sequential().fit(1, 2, 3, 4, *range(20))": (
+        "model.fit() takes from 0 to 16 positional arguments but 24 were given"
+    ),
+    "tf.data.Dataset.range(3).batch(batchsize=3)": (
+        "dataset.batch() got an unexpected keyword argument 'batchsize': did you mean batch_size=?"
+    ),
     "tf.data.Dataset.from_tensor_slices(tensor=3)": "dataset.from_tensor_slices() got an "
-        "unexpected keyword argument 'tensor': did you mean tensors=?",
-}  # fmt: skip
+    "unexpected keyword argument 'tensor': did you mean tensors=?",
+}
 
 
 @pytest.mark.parametrize("code", CALLS)
@@ -185,30 +221,40 @@ def test_errors_of_the_program_s_own_calls_stay(tf):
 PROGRAMS = {
     "an item of a tensor": (TypeError, "y = tf.tensor_scatter_nd_update", "tf.ones(3)[0] = 1"),
     "an item of a variable": (
-        TypeError, r"write v\[i\].assign\(value\)", "tf.Variable([1.0, 2.0])[0] = 1.0",
+        TypeError,
+        r"write v\[i\].assign\(value\)",
+        "tf.Variable([1.0, 2.0])[0] = 1.0",
     ),
     "an item deleted": (TypeError, "doesn't support item deletion", "t = tf.ones(3)\ndel t[0]"),
     "a loss by NumPy": (
-        TypeError, "NumPy left the tape.* tf.reduce_mean for np.mean", """
+        TypeError,
+        "NumPy left the tape.* tf.reduce_mean for np.mean",
+        """
 def loss(y, p):
     return np.mean((y - p) ** 2)
 m.compile("sgd", loss)
 m.fit(x, y, verbose=0)""",
     ),
     "a loss of Python's": (
-        ValueError, "No gradients provided", """
+        ValueError,
+        "No gradients provided",
+        """
 m.compile("sgd", lambda y, p: float(tf.reduce_mean((y - p) ** 2)))
 m.fit(x, y, verbose=0)""",
     ),
     "a loss without return": (
-        ValueError, "None values not supported: the loss 'loss' gives None", """
+        ValueError,
+        "None values not supported: the loss 'loss' gives None",
+        """
 def loss(y, p):
     tf.reduce_mean((y - p) ** 2)
 m.compile("sgd", loss)
 m.fit(x, y, verbose=0)""",
     ),
     "call without return": (
-        ValueError, "None values not supported: `M.call", """
+        ValueError,
+        "None values not supported: `M.call",
+        """
 class M(tf.keras.Model):
     def call(self, x):
         x + 1.0
@@ -217,7 +263,9 @@ m.compile("sgd", "mse")
 m.fit(x, y, verbose=0)""",
     ),
     "call without return, in a model that is built": (
-        ValueError, "None values not supported: `M.call", """
+        ValueError,
+        "None values not supported: `M.call",
+        """
 class M(tf.keras.Model):
     def call(self, x):
         x + 1.0
@@ -226,119 +274,165 @@ m.built = True
 m.predict(x, verbose=0)""",
     ),
     "a layer without return": (
-        ValueError, "None values not supported: `L.call", """
+        ValueError,
+        "None values not supported: `L.call",
+        """
 class L(tf.keras.layers.Layer):
     def call(self, x):
         x + 1.0
 tf.keras.Sequential([L(), tf.keras.layers.Dense(1)])(x)""",
     ),
     "None for a layer": (
-        ValueError, "Got 'None'.* end `call` with `return`", "tf.keras.layers.Dense(1)(None)",
+        ValueError,
+        "Got 'None'.* end `call` with `return`",
+        "tf.keras.layers.Dense(1)(None)",
     ),
     "an optimizer's class": (
-        ValueError, r"Adam is a class, .* write Adam\(\)", "m.compile(tf.keras.optimizers.Adam)",
+        ValueError,
+        r"Adam is a class, .* write Adam\(\)",
+        "m.compile(tf.keras.optimizers.Adam)",
     ),
     "a callback's class": (
-        TypeError, r"History is a class, .* write History\(\)", """
+        TypeError,
+        r"History is a class, .* write History\(\)",
+        """
 m.compile("sgd", "mse")
 m.fit(x, y, verbose=0, callbacks=[tf.keras.callbacks.History])""",
     ),
     "a layer's class": (
-        ValueError, r"write Flatten\(\)", "tf.keras.Sequential([tf.keras.layers.Flatten])",
+        ValueError,
+        r"write Flatten\(\)",
+        "tf.keras.Sequential([tf.keras.layers.Flatten])",
     ),
     "no layer at all": (
-        ValueError, r"Received: 1 \(of type <class 'int'>\)$", "tf.keras.Sequential([1])",
+        ValueError,
+        r"Received: 1 \(of type <class 'int'>\)$",
+        "tf.keras.Sequential([1])",
     ),
     "a value that shows itself in several lines": (
-        ValueError, r"convert a value \(first \.\.\.\) with an unsupported type", """
+        ValueError,
+        r"convert a value \(first \.\.\.\) with an unsupported type",
+        """
 class Table:
     def __repr__(self):
         return "first" + chr(10) + "second"
 tf.constant(Table())""",
     ),
     "a loss that nobody has": (
-        ValueError, "Did you mean 'mean_squared_error'", "m.compile('sgd', 'mean_square_error')",
+        ValueError,
+        "Did you mean 'mean_squared_error'",
+        "m.compile('sgd', 'mean_square_error')",
     ),
     "an optimizer that nobody has": (
-        ValueError, "Did you mean 'rmsprop'", "m.compile('rms_prop')",
+        ValueError,
+        "Did you mean 'rmsprop'",
+        "m.compile('rms_prop')",
     ),
     "a metric that nobody has": (
-        ValueError, "Did you mean 'accuracy'", "m.compile('sgd', 'mse', metrics=['accurracy'])",
+        ValueError,
+        "Did you mean 'accuracy'",
+        "m.compile('sgd', 'mse', metrics=['accurracy'])",
     ),
     "an activation that nobody has": (
-        ValueError, "Did you mean 'relu'", "tf.keras.layers.Dense(2, 'rellu')",
+        ValueError,
+        "Did you mean 'relu'",
+        "tf.keras.layers.Dense(2, 'rellu')",
     ),
     "validation data without targets": (
-        ValueError, r"`validation_data` has no targets: give a pair \(x, y\)", """
+        ValueError,
+        r"`validation_data` has no targets: give a pair \(x, y\)",
+        """
 m.compile("sgd", "mse")
 m.fit(x, y, verbose=0, validation_data=x)""",
     ),
     "an input that does not fit a layer": (
-        ValueError, "^Input 0 of layer 'dense.*' is incompatible .* with shape \\(4, 5\\)$", """
+        ValueError,
+        "^Input 0 of layer 'dense.*' is incompatible .* with shape \\(4, 5\\)$",
+        """
 m(x)
 m.layers[0](np.ones((4, 5)))""",
     ),
     "labels that are no classes": (
-        Exception, r"7 is not in \[0, 1\) .* In loss 'sparse_.*', for shapes \(4,\)", """
+        Exception,
+        r"7 is not in \[0, 1\) .* In loss 'sparse_.*', for shapes \(4,\)",
+        """
 m.compile("sgd", "sparse_categorical_crossentropy")
 m.fit(x, np.array([0, 0, 7, 0]), verbose=0)""",
     ),
     "targets of another shape": (
-        Exception, r"Incompatible shapes.* In loss 'mse', for shapes \(4, 5\) and \(4, 3\)", """
+        Exception,
+        r"Incompatible shapes.* In loss 'mse', for shapes \(4, 5\) and \(4, 3\)",
+        """
 m = tf.keras.Sequential([tf.keras.layers.Dense(3)])
 m.compile("sgd", "mse")
 m.fit(x, np.ones((4, 5)), verbose=0)""",
     ),
     "an index that an embedding lacks": (
-        Exception, r"an index of 9 .* In Embedding 'embedding.*', for shapes \(4, 2\)", """
+        Exception,
+        r"an index of 9 .* In Embedding 'embedding.*', for shapes \(4, 2\)",
+        """
 m = tf.keras.Sequential([tf.keras.layers.Embedding(3, 2)])
 m.predict(np.full((4, 2), 9), verbose=0)""",
     ),
     "an example without an axis of examples": (
-        ValueError, r"the axis of examples is missing, x\[None\]", """
+        ValueError,
+        r"the axis of examples is missing, x\[None\]",
+        """
 m(x)
 m.predict(x[0], verbose=0)""",
     ),
     "weights that are not made yet": (
-        AttributeError, "'Dense' object has no attribute 'kernel': write layer.build",
+        AttributeError,
+        "'Dense' object has no attribute 'kernel': write layer.build",
         "tf.keras.layers.Dense(2).kernel",
     ),
     "an input_shape that is a number": (
-        ValueError, r"Cannot convert '3' to a shape: `input_shape` is a tuple, \(3,\)",
+        ValueError,
+        r"Cannot convert '3' to a shape: `input_shape` is a tuple, \(3,\)",
         "tf.keras.layers.Dense(2, input_shape=3)",
     ),
     "a method that optimizers had": (
-        AttributeError, "no attribute 'minimize'", "tf.keras.optimizers.SGD().minimize",
+        AttributeError,
+        "no attribute 'minimize'",
+        "tf.keras.optimizers.SGD().minimize",
     ),
     "a model without super": (
-        RuntimeError, r"you forgot to call `super\(\).__init__\(\)`", """
+        RuntimeError,
+        r"you forgot to call `super\(\).__init__\(\)`",
+        """
 class M(tf.keras.Model):
     def __init__(self):
         self.n = 1
 M().compile("sgd", "mse")""",
     ),
     "a layer without super": (
-        RuntimeError, r"you forgot to call `super\(\).__init__\(\)`", """
+        RuntimeError,
+        r"you forgot to call `super\(\).__init__\(\)`",
+        """
 class L(tf.keras.layers.Layer):
     def __init__(self):
         self.inner = tf.keras.layers.Dense(1)
 L()(x)""",
     ),
     "a module without super": (
-        AttributeError, r"does not call `super\(\).__init__\(\)`", """
+        AttributeError,
+        r"does not call `super\(\).__init__\(\)`",
+        """
 class M(tf.Module):
     def __init__(self):
         self.w = tf.Variable(1.0)
 M().name""",
     ),
     "forward": (
-        NotImplementedError, "has `forward`, PyTorch's name for it", """
+        NotImplementedError,
+        "has `forward`, PyTorch's name for it",
+        """
 class M(tf.keras.Model):
     def forward(self, x):
         return x
 M()(x)""",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -355,9 +449,13 @@ def test_a_program_is_told_what_is_wrong(tf, name, filtering):
     place = f"<{name}>"
     linecache.cache[place] = len(text), None, text.splitlines(True), place
     names = {
-        "tf": tf, "np": np, "x": np.ones((4, 3), "float32"), "y": np.ones((4, 1), "float32"),
-        "m": tf.keras.Sequential([tf.keras.layers.Dense(1)]), "__name__": "program",
-    }  # fmt: skip
+        "tf": tf,
+        "np": np,
+        "x": np.ones((4, 3), "float32"),
+        "y": np.ones((4, 1), "float32"),
+        "m": tf.keras.Sequential([tf.keras.layers.Dense(1)]),
+        "__name__": "program",
+    }
     with pytest.raises(kind, match=f"(?s){said}") as caught:
         exec(compile(text, place, "exec"), names)
     frames = traceback.extract_tb(caught.value.__traceback__)[1:]
@@ -394,8 +492,13 @@ def test_a_warning_shows_the_program_s_line(tf):
     model.compile("sgd", "mse")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0, epochs=3,
-                  callbacks=[tf.keras.callbacks.EarlyStopping()])  # fmt: skip
+        model.fit(
+            np.ones((4, 2)),
+            np.ones((4, 1)),
+            verbose=0,
+            epochs=3,
+            callbacks=[tf.keras.callbacks.EarlyStopping()],
+        )
     (one,) = caught
     assert one.filename == __file__
     assert "Available metrics are: loss" in str(one.message)

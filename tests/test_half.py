@@ -25,10 +25,16 @@ def test_ops_round_once(tf, dtype):
     a = np.linspace(0.3, 2.0, 7).astype(kind)
     b, x = a.astype(np.float32), tf.constant(a)
     for found, wanted in (
-        (x * 3, b * 3), (x / x[0], b / b[0]), (tf.exp(x), np.exp(b)), (1.5 - x, 1.5 - b),
-        (tf.sqrt(x), np.sqrt(b)), (tf.maximum(x, 1.0), np.maximum(b, 1)),
-        (tf.reduce_max(x), b.max()), (-x, -b), (tf.cast(x, "float32"), b),
-    ):  # fmt: skip
+        (x * 3, b * 3),
+        (x / x[0], b / b[0]),
+        (tf.exp(x), np.exp(b)),
+        (1.5 - x, 1.5 - b),
+        (tf.sqrt(x), np.sqrt(b)),
+        (tf.maximum(x, 1.0), np.maximum(b, 1)),
+        (tf.reduce_max(x), b.max()),
+        (-x, -b),
+        (tf.cast(x, "float32"), b),
+    ):
         with np.errstate(over="ignore"):
             right = wanted if found.dtype == "float32" else wanted.astype(kind)
         assert found.numpy().dtype == right.dtype
@@ -48,9 +54,10 @@ def test_sums_round_once(tf, dtype):
     a = np.linspace(0.3, 2.0, 7).astype(kind)
     b, x = a.astype(np.float32), tf.constant(a)
     for found, wanted in (
-        (tf.reduce_sum(x), b.sum()), (tf.cumsum(x), np.cumsum(b)),
+        (tf.reduce_sum(x), b.sum()),
+        (tf.cumsum(x), np.cumsum(b)),
         (tf.matmul(x[None], x[:, None]), b[None] @ b[:, None]),
-    ):  # fmt: skip
+    ):
         right = wanted.astype(kind)
         assert found.numpy().dtype == right.dtype
         np.testing.assert_array_equal(found.numpy().astype("f4"), right.astype("f4"))

@@ -87,7 +87,9 @@ def program(k=0):
             wrong.append(f"kept by the handler: {t}")
 """
 
-TIMER = PROGRAM + """
+TIMER = (
+    PROGRAM
+    + """
 program(), handler(), program()
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 1e-3, 1e-3)
@@ -98,6 +100,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 program()
 print(json.dumps([wrong[:3], float(count) > 50, local.log.busy, local.rule is None]))
 """
+)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no timers that signal")
@@ -108,7 +111,9 @@ def test_handlers_that_compute_a_thousand_times_a_second():
 # At each place in turn where a handler can run: where a function begins, jumps back, or has called
 # something. A trace function that runs there does what a handler does.
 
-EVERYWHERE = PROGRAM + """
+EVERYWHERE = (
+    PROGRAM
+    + """
 import dis
 package, stride, warm, start = sys.argv[1], *map(int, sys.argv[2:5])
 
@@ -176,6 +181,7 @@ for at in range(1 + start, total + 1, stride):
         found.append((where, "left in a state"))
 print(json.dumps([total, found[:5], refused]))
 """
+)
 
 
 @pytest.mark.parametrize(("known", "stride"), [(True, 7), (False, 201)])
@@ -187,9 +193,10 @@ def test_a_handler_at_many_places(known, stride):
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("start", [
-    pytest.param(k, marks=pytest.mark.thorough if k else pytest.mark.slow) for k in range(4)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "start",
+    [pytest.param(k, marks=pytest.mark.thorough if k else pytest.mark.slow) for k in range(4)],
+)
 def test_a_handler_at_every_place(known, start):
     stride, start = 4 if known else 20, (start + SEED) % 4
     total, found, _ = json.loads(

@@ -133,12 +133,19 @@ def test_gradient_in_a_function(tf):
         v.assign_sub(tf.zeros((3, 2)))
 
 
-@pytest.mark.parametrize("kind", [
-    lambda tf: tf.keras.optimizers.SGD(0.1),
-    pytest.param(lambda tf: tf.keras.optimizers.Adam(0.1), marks=pytest.mark.tf_differs(
-        "it adds the squares of repeated rows, not the square of their sum")),
-    lambda tf: tf.keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda tf: tf.keras.optimizers.SGD(0.1),
+        pytest.param(
+            lambda tf: tf.keras.optimizers.Adam(0.1),
+            marks=pytest.mark.tf_differs(
+                "it adds the squares of repeated rows, not the square of their sum"
+            ),
+        ),
+        lambda tf: tf.keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
+    ],
+)
 def test_optimizers_take_slices(tf, kind):
     sparse, dense = tf.Variable(TABLE), tf.Variable(TABLE)
     first, second = kind(tf), kind(tf)
@@ -152,10 +159,14 @@ def test_optimizers_take_slices(tf, kind):
 
 
 UPDATES = {
-    "add": [2.0, 2.0, 28.0], "sub": [0.0, 2.0, -22.0], "mul": [1.0, 2.0, 450.0],
-    "div": [1.0, 2.0, 3.0 / 10 / 15], "max": [1.0, 2.0, 15.0], "min": [1.0, 2.0, 3.0],
+    "add": [2.0, 2.0, 28.0],
+    "sub": [0.0, 2.0, -22.0],
+    "mul": [1.0, 2.0, 450.0],
+    "div": [1.0, 2.0, 3.0 / 10 / 15],
+    "max": [1.0, 2.0, 15.0],
+    "min": [1.0, 2.0, 3.0],
     "update": [1.0, 2.0, 15.0],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("how", UPDATES)

@@ -36,8 +36,11 @@ LAWS = [
     ("TruncatedNormal", {"stddev": 1.0}, stats.truncnorm(-2, 2)),
     ("VarianceScaling", {}, truncated((1 / 60) ** 0.5)),
     ("VarianceScaling", {"scale": 2.0, "mode": "fan_out"}, truncated((2 / 40) ** 0.5)),
-    ("VarianceScaling", {"mode": "fan_avg", "distribution": "untruncated_normal"},
-     normal((1 / 50) ** 0.5)),
+    (
+        "VarianceScaling",
+        {"mode": "fan_avg", "distribution": "untruncated_normal"},
+        normal((1 / 50) ** 0.5),
+    ),
     ("VarianceScaling", {"distribution": "uniform"}, uniform((3 / 60) ** 0.5)),
     ("VarianceScaling", {"input_axes": [1], "output_axes": [0]}, truncated((1 / 40) ** 0.5)),
     ("GlorotNormal", {}, truncated((2 / 100) ** 0.5)),
@@ -46,7 +49,7 @@ LAWS = [
     ("HeUniform", {}, uniform((6 / 60) ** 0.5)),
     ("LecunNormal", {}, truncated((1 / 60) ** 0.5)),
     ("LecunUniform", {}, uniform((3 / 60) ** 0.5)),
-]  # fmt: skip
+]
 IDS = [f"{name}-{k}" for k, (name, _, _) in enumerate(LAWS)]
 
 
@@ -173,14 +176,17 @@ def test_regularizers(tf, name, arguments, expected):
 LENGTHS = np.linalg.norm(X, axis=0)
 CONSTRAINTS = [
     ("MaxNorm", {}, X * np.minimum(1, 2 / LENGTHS)),
-    ("MaxNorm", {"max_value": 1.0, "axis": 1},
-     X * np.minimum(1, 1 / np.linalg.norm(X, axis=1, keepdims=True))),
+    (
+        "MaxNorm",
+        {"max_value": 1.0, "axis": 1},
+        X * np.minimum(1, 1 / np.linalg.norm(X, axis=1, keepdims=True)),
+    ),
     ("NonNeg", {}, np.maximum(X, 0)),
     ("UnitNorm", {}, X / LENGTHS),
     ("UnitNorm", {"axis": (0, 1)}, X / np.linalg.norm(X)),
     ("MinMaxNorm", {"min_value": 1.9, "max_value": 2.5}, X * np.clip(LENGTHS, 1.9, 2.5) / LENGTHS),
     ("MinMaxNorm", {"rate": 0.25}, X * (0.25 * np.clip(LENGTHS, 0, 1) / LENGTHS + 0.75)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name, arguments, expected", CONSTRAINTS)
@@ -192,11 +198,12 @@ def test_constraints(tf, name, arguments, expected):
 EVERY = [
     *(("initializers", name, arguments) for name, arguments, _ in LAWS),
     *(("initializers", name, {}) for name in ("Zeros", "Ones")),
-    ("initializers", "Constant", {"value": 2.0}), ("initializers", "Identity", {"gain": 2.0}),
+    ("initializers", "Constant", {"value": 2.0}),
+    ("initializers", "Identity", {"gain": 2.0}),
     ("initializers", "Orthogonal", {"gain": 2.0, "seed": 4}),
     *(("regularizers", name, arguments) for name, arguments, _ in PENALTIES),
     *(("constraints", name, arguments) for name, arguments, _ in CONSTRAINTS),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("kind, name, arguments", EVERY)
@@ -221,15 +228,29 @@ def test_configurations(tf, kind, name, arguments):
 
 NAMES = {
     "initializers": {
-        "zeros": "Zeros", "Ones": "Ones", "one": "Ones", "zero": "Zeros", "normal": "RandomNormal",
-        "uniform": "RandomUniform", "glorot_uniform": "GlorotUniform", "he_normal": "HeNormal",
-        "lecun_uniform": "LecunUniform", "orthogonal": "Orthogonal", "identity": "Identity",
-        "OrthogonalInitializer": "Orthogonal", "variance_scaling": "VarianceScaling",
+        "zeros": "Zeros",
+        "Ones": "Ones",
+        "one": "Ones",
+        "zero": "Zeros",
+        "normal": "RandomNormal",
+        "uniform": "RandomUniform",
+        "glorot_uniform": "GlorotUniform",
+        "he_normal": "HeNormal",
+        "lecun_uniform": "LecunUniform",
+        "orthogonal": "Orthogonal",
+        "identity": "Identity",
+        "OrthogonalInitializer": "Orthogonal",
+        "variance_scaling": "VarianceScaling",
     },
-    "regularizers": {"l1": "L1", "L2": "L2", "l1l2": "L1L2", "L1L2": "L1L2",
-                     "orthogonal_regularizer": "OrthogonalRegularizer"},
+    "regularizers": {
+        "l1": "L1",
+        "L2": "L2",
+        "l1l2": "L1L2",
+        "L1L2": "L1L2",
+        "orthogonal_regularizer": "OrthogonalRegularizer",
+    },
     "constraints": {"max_norm": "MaxNorm", "NonNeg": "NonNeg", "min_max_norm": "MinMaxNorm"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", NAMES)

@@ -32,14 +32,45 @@ pytestmark = pytest.mark.numtape_only("numtape's tables")
 # What neither calls anything, nor jumps backwards, nor makes an object that the garbage collector
 # visits: there, and only there, CPython lets handlers, finalizers and other threads run.
 UNDIVIDED = {
-    "BINARY_OP", "BINARY_SUBSCR", "CACHE", "COMPARE_OP", "CONTAINS_OP", "COPY", "DELETE_SUBSCR",
-    "EXTENDED_ARG", "IS_OP", "JUMP_FORWARD", "LOAD_ATTR", "LOAD_CONST", "LOAD_DEREF",
-    "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK",
-    "LOAD_FAST_LOAD_FAST", "LOAD_GLOBAL", "LOAD_METHOD", "LOAD_SMALL_INT", "NOP", "NOT_TAKEN",
-    "POP_EXCEPT", "POP_TOP", "PUSH_EXC_INFO", "RERAISE", "RETURN_CONST", "RETURN_VALUE",
-    "STORE_ATTR", "STORE_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST", "STORE_SUBSCR",
-    "SWAP", "TO_BOOL", "UNARY_NEGATIVE", "UNARY_NOT",
-}  # fmt: skip
+    "BINARY_OP",
+    "BINARY_SUBSCR",
+    "CACHE",
+    "COMPARE_OP",
+    "CONTAINS_OP",
+    "COPY",
+    "DELETE_SUBSCR",
+    "EXTENDED_ARG",
+    "IS_OP",
+    "JUMP_FORWARD",
+    "LOAD_ATTR",
+    "LOAD_CONST",
+    "LOAD_DEREF",
+    "LOAD_FAST",
+    "LOAD_FAST_BORROW",
+    "LOAD_FAST_BORROW_LOAD_FAST_BORROW",
+    "LOAD_FAST_CHECK",
+    "LOAD_FAST_LOAD_FAST",
+    "LOAD_GLOBAL",
+    "LOAD_METHOD",
+    "LOAD_SMALL_INT",
+    "NOP",
+    "NOT_TAKEN",
+    "POP_EXCEPT",
+    "POP_TOP",
+    "PUSH_EXC_INFO",
+    "RERAISE",
+    "RETURN_CONST",
+    "RETURN_VALUE",
+    "STORE_ATTR",
+    "STORE_FAST",
+    "STORE_FAST_LOAD_FAST",
+    "STORE_FAST_STORE_FAST",
+    "STORE_SUBSCR",
+    "SWAP",
+    "TO_BOOL",
+    "UNARY_NEGATIVE",
+    "UNARY_NOT",
+}
 
 
 def stretches(path):
@@ -71,10 +102,12 @@ def divided(path):
     for code in functions(compile(path.read_text("utf-8"), str(path), "exec")):
         for start, end in marked:
             found = [
-                i for i in dis.get_instructions(code)
-                if i.positions.lineno is not None and start < i.positions.lineno < end
+                i
+                for i in dis.get_instructions(code)
+                if i.positions.lineno is not None
+                and start < i.positions.lineno < end
                 and i.opname != "EXTENDED_ARG"
-            ]  # fmt: skip
+            ]
             last = max((i.positions.lineno for i in found), default=0)
             for before, i in zip(["", *(i.opname for i in found)], found, strict=False):
                 if i.opname.startswith("POP_JUMP") and "BACKWARD" not in i.opname:
@@ -320,11 +353,15 @@ print(wrong[:3])
 """
 
 
-@pytest.mark.parametrize(("limit", "beside"), [
-    (64, "threads"), (1 << 20, "finalizers"),
-    pytest.param(1 << 20, "threads", marks=pytest.mark.slow),
-    pytest.param(64, "finalizers", marks=pytest.mark.slow),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("limit", "beside"),
+    [
+        (64, "threads"),
+        (1 << 20, "finalizers"),
+        pytest.param(1 << 20, "threads", marks=pytest.mark.slow),
+        pytest.param(64, "finalizers", marks=pytest.mark.slow),
+    ],
+)
 def test_new_shapes_are_met_by_eight_threads(limit, beside):
     """With a low limit, numbers are freed and used again all the time."""
     assert run(EVERYWHERE, limit, 12, beside) == "[]"

@@ -18,8 +18,20 @@ from numtape.core.values.weak import ByObject
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow shares in other places")
 
-NAMES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-         "float16", "float32", "float64"]  # fmt: skip
+NAMES = [
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+]
 SHAPES = [(), (1,), (5,), (2, 3), (0, 3), (2, 1, 2, 2)]
 
 on_host = pytest.mark.skipif("settings.device() == 'cuda'", reason="tensors are on the GPU")
@@ -32,8 +44,6 @@ def cases(names):
     """Every dtype, and every shape."""
     found = [((2, 3), name) for name in names] + [(shape, "float32") for shape in SHAPES]
     return pytest.mark.parametrize("shape, dtype", dict.fromkeys(found), ids=str)
-
-
 
 
 def numbers(shape, dtype="float32"):
@@ -279,10 +289,17 @@ def test_sharing_inside_of_a_function_is_a_look(tf):
         np.testing.assert_allclose(scaled(tf.constant(values)).numpy(), expected)
 
 
-@pytest.mark.parametrize("array", [
-    np.zeros((4, 4))[:, 1], np.zeros(4)[::2], np.zeros((2, 3)).T, np.zeros(4)[::-1],
-    np.broadcast_to(np.zeros(3), (2, 3)).view(),
-], ids=["column", "step", "transposed", "reversed", "repeated"])  # fmt: skip
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((4, 4))[:, 1],
+        np.zeros(4)[::2],
+        np.zeros((2, 3)).T,
+        np.zeros(4)[::-1],
+        np.broadcast_to(np.zeros(3), (2, 3)).view(),
+    ],
+    ids=["column", "step", "transposed", "reversed", "repeated"],
+)
 def test_what_has_gaps_is_not_shared(tf, array):
     with says(tf.errors.InvalidArgumentError, "contiguous()", "ascontiguousarray"):
         tf.experimental.dlpack.from_dlpack(Producer(array))
@@ -460,10 +477,24 @@ def test_constants_of_torch_are_copies(tf, torch):
 def suite(*chosen, **variables):
     """Run tests of this file in a process with these variables."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *chosen,
-         __file__],
-        env=environment(ROOT, **variables), cwd=ROOT, capture_output=True, text=True, timeout=540,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "0",
+            "-p",
+            "no:cacheprovider",
+            *chosen,
+            __file__,
+        ],
+        env=environment(ROOT, **variables),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=540,
+    )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
 
 
@@ -520,8 +551,18 @@ def contents(capsule, version):
     else:
         array, flags = ctypes.string_at(pointer, 48), None
         (_, deleter) = struct.unpack("=QQ", ctypes.string_at(pointer + 48, 16))
-    names = ("data", "device", "number", "rank", "code", "bits", "lanes", "shape", "strides",
-             "offset")  # fmt: skip
+    names = (
+        "data",
+        "device",
+        "number",
+        "rank",
+        "code",
+        "bits",
+        "lanes",
+        "shape",
+        "strides",
+        "offset",
+    )
     found = dict(zip(names, struct.unpack("=QiiiBBHQQQ", array), strict=True))
     for name in ("shape", "strides"):
         place = found[name]
@@ -541,7 +582,11 @@ def test_gpu_what_a_capsule_says(tf, gpu, shape, dtype, version):
     capsule = tensor.__dlpack__(stream=-1, max_version=version)
     found, flags, _ = contents(capsule, version)
     assert (found["device"], found["number"], found["lanes"], found["rank"]) == (
-        2, 0, 1, array.ndim)  # fmt: skip
+        2,
+        0,
+        1,
+        array.ndim,
+    )
     kinds = {"i": 0, "u": 1, "f": 2, "b": 6}
     assert (found["code"], found["bits"]) == (kinds[array.dtype.kind], 8 * array.itemsize)
     if shape:
@@ -659,10 +704,14 @@ class Foreign:
         self.memory = put(gpu, base)
         begin = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         self.__cuda_array_interface__ = {
-            "shape": array.shape, "typestr": array.dtype.str, "version": 3, "stream": None,
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "version": 3,
+            "stream": None,
             "data": (self.memory.address + begin, False),
-            "strides": None if array.flags.c_contiguous else array.strides, **entries,
-        }  # fmt: skip
+            "strides": None if array.flags.c_contiguous else array.strides,
+            **entries,
+        }
 
 
 @on_gpu
@@ -703,10 +752,18 @@ def test_gpu_operands_take_the_other_ones_dtype(tf, gpu):
 
 
 @on_gpu
-@pytest.mark.parametrize("array", [
-    numbers((4, 3))[:, 1], numbers(8)[::2], numbers((2, 3)).T, numbers(4)[::-1],
-    numbers(4, ">f4"), numbers((2, 3, 2))[1].T,
-], ids=["column", "step", "transposed", "reversed", "other bytes", "part"])  # fmt: skip
+@pytest.mark.parametrize(
+    "array",
+    [
+        numbers((4, 3))[:, 1],
+        numbers(8)[::2],
+        numbers((2, 3)).T,
+        numbers(4)[::-1],
+        numbers(4, ">f4"),
+        numbers((2, 3, 2))[1].T,
+    ],
+    ids=["column", "step", "transposed", "reversed", "other bytes", "part"],
+)
 def test_gpu_arrays_that_lie_otherwise(tf, gpu, array):
     foreign = Foreign(gpu, array)
     np.testing.assert_array_equal(tf.constant(foreign).numpy(), array)
@@ -854,10 +911,16 @@ def test_our_stream_waits_for_the_producer(tf, stub):
     assert found == [(1, OURS)]
 
 
-@pytest.mark.parametrize("entries, expected", [
-    ({"stream": None}, []), ({"stream": 1}, [(1, OURS)]), ({"stream": 2}, [(2, OURS)]),
-    ({"stream": 1234}, [(1234, OURS)]), ({}, [(1, OURS)]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "entries, expected",
+    [
+        ({"stream": None}, []),
+        ({"stream": 1}, [(1, OURS)]),
+        ({"stream": 2}, [(2, OURS)]),
+        ({"stream": 1234}, [(1234, OURS)]),
+        ({}, [(1, OURS)]),
+    ],
+)
 @pytest.mark.parametrize("name", ["constant", "from_dlpack"])
 def test_our_stream_waits_for_an_array_interface(tf, stub, entries, expected, name):
     foreign = Foreign(stub, numbers(8))

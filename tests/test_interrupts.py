@@ -60,7 +60,9 @@ def state(weights, optimizer):
     return b"".join(np.asarray(v).tobytes() for v in found)
 """
 
-SIGNALS = TRAINING + """
+SIGNALS = (
+    TRAINING
+    + """
 wanted = int(sys.argv[1])
 weights, optimizer = network()
 expected = []
@@ -104,6 +106,7 @@ same = state(weights, optimizer) == expected[int(optimizer.iterations) - 1]
 print(json.dumps([hits, wrong, same, local.log.recorded(), local.log.n,
                   local.log.columns.capacity]))
 """
+)
 
 
 RECORDERS = pytest.mark.parametrize("recorder", ["native", "python"])
@@ -125,7 +128,9 @@ def test_interrupted_200_times_training_gives_what_it_gives_undisturbed(recorder
 
 # An interrupt at each function call and line of numtape in turn, one at a time.
 
-EVERYWHERE = TRAINING + """
+EVERYWHERE = (
+    TRAINING
+    + """
 import dis, functools
 package, kinds, stride = sys.argv[1], sys.argv[2].split(","), int(sys.argv[3])
 weights, optimizer = network()
@@ -212,13 +217,19 @@ for at in range(1, total + 1, stride):
         found.append((place, problems))
 print(json.dumps([total, found]))
 """
+)
 
 
 @pytest.mark.slow
 @RECORDERS
-@pytest.mark.parametrize(("events", "stride"), [
-    ("call", 1), ("line", 12), pytest.param("line", 6, marks=pytest.mark.thorough),
-])
+@pytest.mark.parametrize(
+    ("events", "stride"),
+    [
+        ("call", 1),
+        ("line", 12),
+        pytest.param("line", 6, marks=pytest.mark.thorough),
+    ],
+)
 def test_interrupt_at_every_place_of_a_step(events, stride, recorder):
     total, found = json.loads(run(EVERYWHERE, PACKAGE, events, stride, NUMTAPE_RECORD=recorder))
     assert total > 100
@@ -247,9 +258,10 @@ def interrupted_at_each_line(prepare, act, check):
 def _calling(code):
     """Lines of a function at which something is called, or that jump back."""
     return {
-        step.positions.lineno for step in dis.get_instructions(code)
+        step.positions.lineno
+        for step in dis.get_instructions(code)
         if "CALL" in step.opname or "JUMP_BACKWARD" in step.opname
-    }  # fmt: skip
+    }
 
 
 @functools.cache
@@ -259,9 +271,10 @@ def _entering(code):
     What a tracer raises at that end leaves locks taken; a handler of a signal is called behind it.
     """
     return {
-        step.positions.lineno for step in dis.get_instructions(code)
+        step.positions.lineno
+        for step in dis.get_instructions(code)
         if step.opname in ("BEFORE_WITH", "LOAD_SPECIAL")
-    }  # fmt: skip
+    }
 
 
 @functools.cache
@@ -404,8 +417,9 @@ def test_interrupted_numbers_are_bound():
 
     interrupted_at_each_line(
         lambda: Numbers("int32", "tape.ranges", Block("follow")),
-        lambda numbers: numbers.fill(range(40)), check,
-    )  # fmt: skip
+        lambda numbers: numbers.fill(range(40)),
+        check,
+    )
 
 
 def test_interrupted_sweeps_have_the_memory_that_they_bind():
@@ -426,9 +440,11 @@ def test_interrupted_sweeps_have_the_memory_that_they_bind():
             sweeper._fit(plan(size))
             worker, put, slots = sweeper.workers[0], sweeper.sweep.set, sweeper.sweep.slots
             pairs = {
-                "arena": sweeper.arena, "partials": sweeper.partials, "scratch": worker.scratch,
+                "arena": sweeper.arena,
+                "partials": sweeper.partials,
+                "scratch": worker.scratch,
                 "places": (worker.places, address_of(worker.places)),
-            }  # fmt: skip
+            }
             for name, (memory, at) in pairs.items():
                 assert put[slots[f"room.{name}"]] == at
                 assert 0 <= at - address_of(memory) < 64
@@ -448,9 +464,10 @@ def test_interrupted_look_at_new_defaults_is_repeated(tf):
         return g
 
     interrupted_at_each_line(
-        prepare, lambda g: g._parameters.complete((1.0,), {}),
+        prepare,
+        lambda g: g._parameters.complete((1.0,), {}),
         lambda g: g._parameters.complete((1.0,), {}) == ((1.0, 5), {}) or pytest.fail("stale"),
-    )  # fmt: skip
+    )
 
 
 def test_interrupted_guards_are_added_again(tf):
@@ -467,9 +484,7 @@ def test_interrupted_guards_are_added_again(tf):
             setattr(holder, name, before)
         assert guards.holds()
 
-    interrupted_at_each_line(
-        lambda: Guards(found[:1]), lambda guards: guards.add(found), check
-    )
+    interrupted_at_each_line(lambda: Guards(found[:1]), lambda guards: guards.add(found), check)
 
 
 # Errors leave everything as it was.
@@ -501,9 +516,21 @@ def failing(tf, v):
 
 
 @pytest.mark.parametrize(
-    "name", ["shapes", "dtypes", "matmul", "reshape", "index", "axis", "assign shape",
-             "assign dtype", "add shape", "ragged", "text"],
-)  # fmt: skip
+    "name",
+    [
+        "shapes",
+        "dtypes",
+        "matmul",
+        "reshape",
+        "index",
+        "axis",
+        "assign shape",
+        "assign dtype",
+        "add shape",
+        "ragged",
+        "text",
+    ],
+)
 def test_error_leaves_tape_and_variables_as_before(tf, log, name):
     v = tf.Variable([2.0, 3.0])
     v.assign_add([1.0, 1.0])
@@ -643,8 +670,10 @@ def test_nobody_waits_for_workers_without_hearing_of_interrupts(monkeypatch):
         time.sleep(0.25)
         ended.append(True)
 
-    for wait in (lambda: workers.watch([call, call], None, [], lambda: None),
-                 lambda: workers.share([lambda: time.sleep(0.05), call], None, [])):  # fmt: skip
+    for wait in (
+        lambda: workers.watch([call, call], None, [], lambda: None),
+        lambda: workers.share([lambda: time.sleep(0.05), call], None, []),
+    ):
         wait()
     assert len(ended) >= 2
     assert len(made) == 3

@@ -79,11 +79,18 @@ print(json.dumps(found))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no timers that signal")
-@pytest.mark.parametrize(("threads", "names"), [
-    pytest.param(1, ["sweep"], id="one thread"),
-    pytest.param(2, ["rows", "compiled loop", "matmul", "conv", "eigh", "sort", "sweep"],
-                 marks=pytest.mark.slow, id="two threads"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("threads", "names"),
+    [
+        pytest.param(1, ["sweep"], id="one thread"),
+        pytest.param(
+            2,
+            ["rows", "compiled loop", "matmul", "conv", "eigh", "sort", "sweep"],
+            marks=pytest.mark.slow,
+            id="two threads",
+        ),
+    ],
+)
 def test_interrupts_are_raised_at_once(threads, names):
     found = json.loads(run(LONG, *names, NUMTAPE_NUM_THREADS=threads))
     for name, (late, after, right) in found.items():
@@ -160,8 +167,9 @@ def test_what_was_left_alone_gets_no_more_work(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(workers, "_Task", Task)
         with pytest.raises(KeyboardInterrupt):
-            workers.watch([work], None, running, lambda: left.append("stop"),
-                          lambda: left.append("leave"))  # fmt: skip
+            workers.watch(
+                [work], None, running, lambda: left.append("stop"), lambda: left.append("leave")
+            )
     assert left == ["stop", "leave"]
     assert running == []
     old = [thread for thread in before if thread.is_alive()]
@@ -209,9 +217,16 @@ class Late:
     __call__ = method
 
 
-@pytest.mark.parametrize("handler", [
-    lambda *_: Late().method(), Late().method, Late(), functools.partial(Late.method, Late()),
-], ids=["function", "method", "object", "partial"])  # fmt: skip
+@pytest.mark.parametrize(
+    "handler",
+    [
+        lambda *_: Late().method(),
+        Late().method,
+        Late(),
+        functools.partial(Late.method, Late()),
+    ],
+    ids=["function", "method", "object", "partial"],
+)
 def test_errors_that_handlers_raise_are_raised(tf, monkeypatch, handler):
     compute = cpu.Sweeper.run
 
@@ -259,10 +274,17 @@ def heard_of(act):
     return count
 
 
-@pytest.mark.parametrize("x", [
-    np.linspace(-9, 9, 700), np.linspace(-9, 9, 1400).reshape(2, 700)[:, ::-1],
-    np.arange(900.0).reshape(3, 1, 300).T, np.float64(3.0), np.zeros((0, 3)),
-], ids=["vector", "backwards", "transposed", "number", "empty"])  # fmt: skip
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.linspace(-9, 9, 700),
+        np.linspace(-9, 9, 1400).reshape(2, 700)[:, ::-1],
+        np.arange(900.0).reshape(3, 1, 300).T,
+        np.float64(3.0),
+        np.zeros((0, 3)),
+    ],
+    ids=["vector", "backwards", "transposed", "number", "empty"],
+)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "complex64", "bool"])
 def test_large_arrays_are_copied_piece_by_piece(monkeypatch, x, dtype):
     dtype = np.dtype(dtype)
@@ -327,11 +349,14 @@ def area(x, n):
     return s
 
 
-@pytest.mark.parametrize("make", [
-    pytest.param(lambda tf: tf.kernel(area), id="plain"),
-    pytest.param(lambda tf: tf.grad(tf.kernel(area)), id="gradient"),
-    pytest.param(lambda tf: tf.jacobian(tf.kernel(area)), id="jacobian"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda tf: tf.kernel(area), id="plain"),
+        pytest.param(lambda tf: tf.grad(tf.kernel(area)), id="gradient"),
+        pytest.param(lambda tf: tf.jacobian(tf.kernel(area)), id="jacobian"),
+    ],
+)
 @pytest.mark.parametrize("strided", [False, True], ids=["whole", "strided"])
 def test_calls_of_kernels_that_take_long_are_interrupted(tf, monkeypatch, make, strided):
     x, interrupts = np.array([0.1, 0.2, 0.3]), Interrupts(every=2)

@@ -58,9 +58,14 @@ def test_module_variables_by_attribute_name_own_before_inner(model):
 
 
 @pytest.mark.parametrize(
-    ("keys", "order"), [((2, 10), (2, 10)), ((10, 9), (9, 10)), (("b", "a"), ("a", "b")),
-                        (((2, 1), (1, 3)), ((1, 3), (2, 1)))]
-)  # fmt: skip
+    ("keys", "order"),
+    [
+        ((2, 10), (2, 10)),
+        ((10, 9), (9, 10)),
+        (("b", "a"), ("a", "b")),
+        (((2, 1), (1, 3)), ((1, 3), (2, 1))),
+    ],
+)
 def test_variables_in_a_dict_are_ordered_by_key(tf, keys, order):
     module = tf.Module()
     module.d = {key: tf.Variable(float(k)) for k, key in enumerate(keys)}
@@ -443,8 +448,9 @@ def test_layer_normalization(tf, shape, dtype):
 @pytest.mark.tf_differs("TensorFlow's second derivative is not that of the formula")
 def test_layer_normalization_has_derivatives_to_second_order(tf):
     """Against the same from means and roots; also where rows are constant."""
-    layer = tf.keras.layers.LayerNormalization(epsilon=0.1, center=False, scale=False,
-                                               dtype="float64")  # fmt: skip
+    layer = tf.keras.layers.LayerNormalization(
+        epsilon=0.1, center=False, scale=False, dtype="float64"
+    )
 
     def by_hand(x):
         centred = x - tf.reduce_mean(x, -1, True)
@@ -469,18 +475,24 @@ def test_layer_normalization_has_derivatives_to_second_order(tf):
 def test_moments(tf):
     x = np.random.default_rng(2).normal(3.0, 2.0, (4, 5))
     for axes, keep in ((0, False), ([0, 1], True), (-1, True)):
-        mean, variance = tf.nn.moments(tf.constant(x), [axes] if axes == -1 else axes,
-                                       keepdims=keep)  # fmt: skip
+        mean, variance = tf.nn.moments(
+            tf.constant(x), [axes] if axes == -1 else axes, keepdims=keep
+        )
         over = tuple(axes) if isinstance(axes, list) else axes
         np.testing.assert_allclose(mean.numpy(), x.mean(over, keepdims=keep))
         np.testing.assert_allclose(variance.numpy(), x.var(over, keepdims=keep))
 
 
-@pytest.mark.parametrize("name, options, expected", [
-    ("elu", (2.0,), [-1.2642411, 0.5, 3.0]), ("relu", (0.1,), [-0.1, 0.5, 3.0]),
-    ("relu", (0.1, 2.0), [-0.1, 0.5, 2.0]), ("relu", (0.5, None, 1.0), [-1.0, -0.25, 3.0]),
-    ("relu", (0.0, 1.0), [0.0, 0.5, 1.0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, options, expected",
+    [
+        ("elu", (2.0,), [-1.2642411, 0.5, 3.0]),
+        ("relu", (0.1,), [-0.1, 0.5, 3.0]),
+        ("relu", (0.1, 2.0), [-0.1, 0.5, 2.0]),
+        ("relu", (0.5, None, 1.0), [-1.0, -0.25, 3.0]),
+        ("relu", (0.0, 1.0), [0.0, 0.5, 1.0]),
+    ],
+)
 def test_options_of_activations(tf, name, options, expected):
     function = getattr(tf.keras.activations, name)
     found = function(tf.constant([-1.0, 0.5, 3.0]), *options)

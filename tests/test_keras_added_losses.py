@@ -47,8 +47,9 @@ def sequential(tf, built=True):
 def functional(tf):
     first, middle, last = parts(tf)
     inputs = tf.keras.Input((3,))
-    return tf.keras.Model(inputs, last(tf.keras.Sequential([tf.keras.Input((4,)), middle])(
-        first(inputs))))  # fmt: skip
+    return tf.keras.Model(
+        inputs, last(tf.keras.Sequential([tf.keras.Input((4,)), middle])(first(inputs)))
+    )
 
 
 def subclassed(tf):
@@ -64,9 +65,11 @@ def subclassed(tf):
 
 
 MODELS = {
-    "sequential": sequential, "unbuilt": lambda tf: sequential(tf, False),
-    "functional": functional, "subclassed": subclassed,
-}  # fmt: skip
+    "sequential": sequential,
+    "unbuilt": lambda tf: sequential(tf, False),
+    "functional": functional,
+    "subclassed": subclassed,
+}
 
 
 def made(tf, kind):
@@ -82,10 +85,14 @@ def wanted(weights, training):
     hidden = X.astype(float) @ kernel + bias
     y = hidden @ other + offset
     return (
-        np.mean((y - Y) ** 2) + 0.3 * np.sum(np.abs(hidden)) / len(X) + 0.01 * np.sum(kernel**2)
-        + np.mean(hidden**2) + 0.1 * training * np.sum(np.abs(hidden))
-        + 0.01 * np.sum(y**2) / len(X) + 0.01 * np.sum(np.abs(offset))
-    )  # fmt: skip
+        np.mean((y - Y) ** 2)
+        + 0.3 * np.sum(np.abs(hidden)) / len(X)
+        + 0.01 * np.sum(kernel**2)
+        + np.mean(hidden**2)
+        + 0.1 * training * np.sum(np.abs(hidden))
+        + 0.01 * np.sum(y**2) / len(X)
+        + 0.01 * np.sum(np.abs(offset))
+    )
 
 
 def descended(steps, rate=0.01, h=1e-6):

@@ -65,11 +65,12 @@ def train(keras, callbacks, logs, batches=1, metrics=()):
 
 LOSSES = [3.0, 2.0, 2.5, 1.0, 1.2, 1.1, 1.3, 1.05, 0.99, 1.4, 1.5, 1.6]
 RISING = [1 / x for x in LOSSES]
-LOGS = [{"val_loss": x, "loss": x / 2, "accuracy": y}
-        for x, y in zip(LOSSES, RISING, strict=True)]  # fmt: skip
+LOGS = [{"val_loss": x, "loss": x / 2, "accuracy": y} for x, y in zip(LOSSES, RISING, strict=True)]
 
 STOPS = [
-    {}, {"patience": 2}, {"patience": 3, "restore_best_weights": True},
+    {},
+    {"patience": 2},
+    {"patience": 3, "restore_best_weights": True},
     {"monitor": "loss", "patience": 1, "min_delta": 0.7, "restore_best_weights": True},
     {"monitor": "accuracy", "mode": "max", "patience": 2, "restore_best_weights": True},
     {"patience": 2, "baseline": 0.5, "restore_best_weights": True},
@@ -77,16 +78,20 @@ STOPS = [
     {"patience": 1, "start_from_epoch": 4, "restore_best_weights": True},
     {"patience": 50, "restore_best_weights": True},
     {"mode": "max", "patience": 3},
-]  # fmt: skip
+]
 
 
 def stopped(keras, options):
     callback = keras.callbacks.EarlyStopping(**options)
     model, history = train(keras, [callback], LOGS)
     return {
-        "epochs": len(history["loss"]), "stopped": callback.stopped_epoch, "best": callback.best,
-        "best epoch": callback.best_epoch, "restored": model.restored, "wait": callback.wait,
-    }  # fmt: skip
+        "epochs": len(history["loss"]),
+        "stopped": callback.stopped_epoch,
+        "best": callback.best,
+        "best epoch": callback.best_epoch,
+        "restored": model.restored,
+        "wait": callback.wait,
+    }
 
 
 @pytest.mark.numtape_only("asks both")
@@ -98,8 +103,13 @@ def test_early_stopping_as_keras(options):
 def test_early_stopping(tf):
     """Counted by hand."""
     assert stopped(tf.keras, {"patience": 3, "restore_best_weights": True}) == {
-        "epochs": 7, "stopped": 6, "best": 1.0, "best epoch": 3, "restored": [3.0],
-        "wait": 3}  # fmt: skip
+        "epochs": 7,
+        "stopped": 6,
+        "best": 1.0,
+        "best epoch": 3,
+        "restored": [3.0],
+        "wait": 3,
+    }
     assert stopped(tf.keras, {"monitor": "loss"})["epochs"] == 3
     found = stopped(tf.keras, {"monitor": "accuracy", "mode": "max", "patience": 50})
     assert (found["epochs"], found["best"], found["best epoch"]) == (12, 1 / 0.99, 8)
@@ -134,14 +144,18 @@ def test_metrics_know_their_direction():
 RATES = [
     ("LearningRateScheduler", {"schedule": lambda epoch, rate: rate * 0.5}),
     ("LearningRateScheduler", {"schedule": lambda epoch: 1.0 / (epoch + 1)}),
-    ("LearningRateScheduler", {"schedule": lambda epoch, rate: rate if epoch < 3 else
-                               rate * math.exp(-0.1)}),
+    (
+        "LearningRateScheduler",
+        {"schedule": lambda epoch, rate: rate if epoch < 3 else rate * math.exp(-0.1)},
+    ),
     ("ReduceLROnPlateau", {"patience": 2}),
     ("ReduceLROnPlateau", {"patience": 1, "factor": 0.5, "cooldown": 2}),
     ("ReduceLROnPlateau", {"patience": 1, "factor": 0.3, "min_lr": 0.05}),
-    ("ReduceLROnPlateau", {"monitor": "accuracy", "mode": "max", "patience": 1, "factor": 0.2,
-                           "min_delta": 0.3}),
-]  # fmt: skip
+    (
+        "ReduceLROnPlateau",
+        {"monitor": "accuracy", "mode": "max", "patience": 1, "factor": 0.2, "min_delta": 0.3},
+    ),
+]
 
 
 def rates(keras, name, options):
@@ -177,10 +191,13 @@ def test_learning_rates_of_an_optimizer(tf):
 
 
 SAVES = [
-    {}, {"save_best_only": True}, {"save_best_only": True, "initial_value_threshold": 1.5},
-    {"save_best_only": True, "monitor": "accuracy", "mode": "max"}, {"save_freq": 5},
+    {},
+    {"save_best_only": True},
+    {"save_best_only": True, "initial_value_threshold": 1.5},
+    {"save_best_only": True, "monitor": "accuracy", "mode": "max"},
+    {"save_freq": 5},
     {"save_freq": 2},
-]  # fmt: skip
+]
 ENDS = {"model": ".keras", "weights": ".weights.h5"}
 
 
@@ -193,8 +210,9 @@ def saved(keras, folder, options, kind="model", text="{epoch:02d}-{val_loss:.2f}
 @pytest.mark.numtape_only("asks both")
 @pytest.mark.parametrize(("options", "kind"), list(itertools.product(SAVES, ENDS)), ids=str)
 def test_checkpoints_as_keras(options, kind, tmp_path):
-    ours, theirs = (saved(keras, tmp_path, options, kind)
-                    for keras in (numtape.keras, installed().keras))  # fmt: skip
+    ours, theirs = (
+        saved(keras, tmp_path, options, kind) for keras in (numtape.keras, installed().keras)
+    )
     assert ours == theirs and ours
 
 
@@ -246,8 +264,10 @@ def written(keras, path, logs, **options):
 @pytest.mark.parametrize("options", [{}, {"separator": ";"}, {"append": True}], ids=str)
 @pytest.mark.parametrize("logs", ROWS)
 def test_csv_as_keras(logs, options, tmp_path):
-    ours, theirs = (written(keras, tmp_path / name, logs, **options) for name, keras in (
-        ("ours", numtape.keras), ("theirs", installed().keras)))  # fmt: skip
+    ours, theirs = (
+        written(keras, tmp_path / name, logs, **options)
+        for name, keras in (("ours", numtape.keras), ("theirs", installed().keras))
+    )
     assert ours == theirs
 
 
@@ -281,8 +301,14 @@ def test_order_of_calls(tf):
     def note(name):
         return lambda *place, logs=None: seen.append((name, *place, logs))
 
-    names = ("on_train_begin", "on_epoch_begin", "on_train_batch_begin", "on_train_batch_end",
-             "on_epoch_end", "on_train_end")  # fmt: skip
+    names = (
+        "on_train_begin",
+        "on_epoch_begin",
+        "on_train_batch_begin",
+        "on_train_batch_end",
+        "on_epoch_end",
+        "on_train_end",
+    )
 
     class Noting(tf.keras.callbacks.Callback):
         pass
@@ -406,14 +432,24 @@ def test_what_tensorboard_writes(monkeypatch, tmp_path):
         called.on_epoch_end(epoch, {"loss": 0.5, "val_loss": 0.75})
     called.on_test_end({"loss": 0.25})
     called.on_train_end()
-    epochs = [[("train", "epoch_loss", k, 0.5), ("train", "epoch_learning_rate", k, 1.0),
-               ("validation", "epoch_loss", k, 0.75)] for k in range(2)]  # fmt: skip
+    epochs = [
+        [
+            ("train", "epoch_loss", k, 0.5),
+            ("train", "epoch_learning_rate", k, 1.0),
+            ("validation", "epoch_loss", k, 0.75),
+        ]
+        for k in range(2)
+    ]
     assert rows == [
-        ("train", "batch_loss", 2, 1.0), *epochs[0], ("train", "d/kernel/histogram", 0, (3, 2)),
-        ("train", "d/bias/histogram", 0, (2,)), ("train", "batch_loss", 4, 10.0),
-        ("train", "batch_loss", 6, 12.0), *epochs[1],
+        ("train", "batch_loss", 2, 1.0),
+        *epochs[0],
+        ("train", "d/kernel/histogram", 0, (3, 2)),
+        ("train", "d/bias/histogram", 0, (2,)),
+        ("train", "batch_loss", 4, 10.0),
+        ("train", "batch_loss", 6, 12.0),
+        *epochs[1],
         ("validation", "evaluation_loss_vs_iterations", 0, 0.25),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.numtape_only("of the extra [tensorboard]")
@@ -432,14 +468,26 @@ def test_files_for_tensorboard(tmp_path):
         found += [(v.tag, event.step, v.simple_value) for v in event.summary.value]
         data = data[16 + size :]
     assert [row for row in found if row[0] == "epoch_loss"] == [
-        ("epoch_loss", 0, 1.5), ("epoch_loss", 1, 1.0)]  # fmt: skip
+        ("epoch_loss", 0, 1.5),
+        ("epoch_loss", 1, 1.0),
+    ]
 
 
 @pytest.mark.numtape_only("looks into numtape")
 def test_each_class_is_tried():
-    tried = {"Callback", "CallbackList", "CSVLogger", "EarlyStopping", "History", "LambdaCallback",
-             "LearningRateScheduler", "ModelCheckpoint", "ReduceLROnPlateau", "TensorBoard",
-             "TerminateOnNaN"}  # fmt: skip
+    tried = {
+        "Callback",
+        "CallbackList",
+        "CSVLogger",
+        "EarlyStopping",
+        "History",
+        "LambdaCallback",
+        "LearningRateScheduler",
+        "ModelCheckpoint",
+        "ReduceLROnPlateau",
+        "TensorBoard",
+        "TerminateOnNaN",
+    }
     assert set(numtape.keras.callbacks.__all__) == tried
 
 

@@ -8,7 +8,9 @@ from counting import sweeps
 from processes import run
 from test_python_calls import COUNTED, usable
 
-STEP = COUNTED + """
+STEP = (
+    COUNTED
+    + """
 tf.config.override("cpu").__enter__()
 model = tf.keras.Sequential([
     tf.keras.layers.Dense(4, activation="relu"), tf.keras.layers.Dense(4, activation="relu"),
@@ -37,6 +39,7 @@ for most, optimizer in ((55, tf.keras.optimizers.Adam()), (35, tf.keras.optimize
     own = seen[len(seen) - seen[::-1].index("Variable.numpy") :]
     assert len(own) <= most, own
 """
+)
 
 
 @usable
@@ -87,14 +90,22 @@ def _layers(tf, got):
             return x
 
     inner = [
-        Plain(), Trained(), Maybe(), Usually(), Open(), Masking(),
-        Maybe(activity_regularizer="l2"), Plain(dtype="float64"), Plain(autocast=False),
-    ]  # fmt: skip
+        Plain(),
+        Trained(),
+        Maybe(),
+        Usually(),
+        Open(),
+        Masking(),
+        Maybe(activity_regularizer="l2"),
+        Plain(dtype="float64"),
+        Plain(autocast=False),
+    ]
     return inner + [Outer(layer) for layer in inner]
 
 
-@pytest.mark.parametrize("training", [{}, {"training": None}, {"training": True},
-                                      {"training": False}])  # fmt: skip
+@pytest.mark.parametrize(
+    "training", [{}, {"training": None}, {"training": True}, {"training": False}]
+)
 @pytest.mark.filterwarnings("ignore:Layer")  # some do not support masks
 @pytest.mark.parametrize("masked", [False, True])
 def test_one_tensor_by_its_place_and_by_its_name(tf, training, masked):
@@ -191,8 +202,9 @@ def test_labels_that_are_known_are_checked_without_a_look(tf, dtype, isolated):
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 2), (3, 0), (), (2, 3)])
-@pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum", "none",
-                                       "mean_with_sample_weight"])  # fmt: skip
+@pytest.mark.parametrize(
+    "reduction", ["sum_over_batch_size", "sum", "none", "mean_with_sample_weight"]
+)
 def test_losses_of_every_size_are_added_up(tf, shape, reduction):
     class Same(tf.keras.losses.Loss):
         def call(self, y_true, y_pred):
@@ -201,8 +213,11 @@ def test_losses_of_every_size_are_added_up(tf, shape, reduction):
     values = np.arange(np.prod(shape, dtype=int), dtype="f").reshape(shape) + 1
     found = Same(reduction=reduction)(tf.zeros(shape), tf.constant(values)).numpy()
     mean = values.mean() if values.size else np.float32(0)
-    wanted = values if reduction == "none" or shape in ((), (0,)) else (
-        values.sum() if reduction == "sum" else mean)  # fmt: skip
+    wanted = (
+        values
+        if reduction == "none" or shape in ((), (0,))
+        else (values.sum() if reduction == "sum" else mean)
+    )
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 

@@ -13,9 +13,13 @@ MASK = np.array([[1, 1, 0], [1, 0, 0]])
 
 
 def test_sequential_takes_other_lengths(tmp_path):
-    model = keras.Sequential([
-        layers.Embedding(5, 4), layers.LSTM(3, return_sequences=True), layers.Dense(5),
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [
+            layers.Embedding(5, 4),
+            layers.LSTM(3, return_sequences=True),
+            layers.Dense(5),
+        ]
+    )
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     words = RANDOM.integers(0, 5, (4, 7))
     model.fit(words, words, verbose=0)
@@ -30,9 +34,14 @@ def test_sequential_takes_other_lengths(tmp_path):
 
 
 def test_sequential_takes_other_image_sizes():
-    model = keras.Sequential([
-        layers.Conv2D(2, 3, padding="same"), layers.MaxPooling2D(),
-        layers.GlobalAveragePooling2D(), layers.Dense(1)])  # fmt: skip
+    model = keras.Sequential(
+        [
+            layers.Conv2D(2, 3, padding="same"),
+            layers.MaxPooling2D(),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(1),
+        ]
+    )
     model.compile("sgd", "mse")
     model.fit(np.zeros((2, 16, 16, 1)), np.zeros((2, 1)), verbose=0)
     assert model(np.zeros((3, 20, 9, 1))).shape == (3, 1)
@@ -205,12 +214,17 @@ def test_softmax_over_several_axes(axis):
 
 
 ACTIVATED = [
-    (layers.Dense, (2,), (2, 3)), (layers.EinsumDense, ("ab,bc->ac", 2), (2, 3)),
-    (layers.Conv1D, (2, 2), (2, 4, 3)), (layers.DepthwiseConv1D, (2,), (2, 4, 3)),
-    (layers.SeparableConv1D, (2, 2), (2, 4, 3)), (layers.Conv1DTranspose, (2, 2), (2, 4, 3)),
-    (layers.Activation, ("linear",), (2, 3)), (layers.SimpleRNNCell, (2,), None),
-    (layers.LSTMCell, (2,), None), (layers.GRUCell, (2,), None),
-]  # fmt: skip
+    (layers.Dense, (2,), (2, 3)),
+    (layers.EinsumDense, ("ab,bc->ac", 2), (2, 3)),
+    (layers.Conv1D, (2, 2), (2, 4, 3)),
+    (layers.DepthwiseConv1D, (2,), (2, 4, 3)),
+    (layers.SeparableConv1D, (2, 2), (2, 4, 3)),
+    (layers.Conv1DTranspose, (2, 2), (2, 4, 3)),
+    (layers.Activation, ("linear",), (2, 3)),
+    (layers.SimpleRNNCell, (2,), None),
+    (layers.LSTMCell, (2,), None),
+    (layers.GRUCell, (2,), None),
+]
 
 
 @pytest.mark.parametrize("kind, args, shape", ACTIVATED)
@@ -274,9 +288,11 @@ def rounded_list(weights):
 
 
 OF_A_WEIGHT = {
-    "alone": rounded, "list": lambda w: rounded_list([w]), "twice": lambda w: rounded(w, scale=w),
+    "alone": rounded,
+    "list": lambda w: rounded_list([w]),
+    "twice": lambda w: rounded(w, scale=w),
     "value": lambda w: rounded(1.0 * w),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("function", OF_A_WEIGHT.values(), ids=OF_A_WEIGHT)

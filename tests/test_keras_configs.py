@@ -133,8 +133,12 @@ def test_inputs_that_are_not_dense_are_refused(word):
 
 def policy(name):
     """A dtype as Keras writes it."""
-    return {"module": "keras", "class_name": "DTypePolicy", "config": {"name": name},
-            "registered_name": None}  # fmt: skip
+    return {
+        "module": "keras",
+        "class_name": "DTypePolicy",
+        "config": {"name": name},
+        "registered_name": None,
+    }
 
 
 def tensor(name, call, shape):
@@ -143,63 +147,138 @@ def tensor(name, call, shape):
 
 
 def initializer(name, **config):
-    return {"module": "keras.initializers", "class_name": name, "config": config,
-            "registered_name": None}  # fmt: skip
+    return {
+        "module": "keras.initializers",
+        "class_name": name,
+        "config": config,
+        "registered_name": None,
+    }
 
 
 def written():
     """A functional model's file, with what Keras 3.15 says of a layer."""
     dense = {
-        "name": "dense", "trainable": True, "dtype": policy("float32"), "units": 2,
-        "activation": "relu", "use_bias": True,
-        "kernel_initializer": initializer("GlorotUniform", seed=None, input_axes=None,
-                                          output_axes=None),
-        "bias_initializer": initializer("Ones"), "kernel_regularizer": None,
-        "bias_regularizer": None, "kernel_constraint": None, "bias_constraint": None,
+        "name": "dense",
+        "trainable": True,
+        "dtype": policy("float32"),
+        "units": 2,
+        "activation": "relu",
+        "use_bias": True,
+        "kernel_initializer": initializer(
+            "GlorotUniform", seed=None, input_axes=None, output_axes=None
+        ),
+        "bias_initializer": initializer("Ones"),
+        "kernel_regularizer": None,
+        "bias_regularizer": None,
+        "kernel_constraint": None,
+        "bias_constraint": None,
         "quantization_config": None,
-    }  # fmt: skip
-    first = {"batch_shape": [None, 4], "dtype": "float32", "sparse": False, "ragged": False,
-             "name": "i", "optional": False}  # fmt: skip
+    }
+    first = {
+        "batch_shape": [None, 4],
+        "dtype": "float32",
+        "sparse": False,
+        "ragged": False,
+        "name": "i",
+        "optional": False,
+    }
     key = [
         {"class_name": "__slice__", "config": {"start": start, "stop": stop, "step": None}}
         for start, stop in ((None, None), (1, 4))
     ]
-    dropout = {"name": "dropout", "trainable": True, "dtype": policy("float32"), "rate": 0.5,
-               "seed": None, "noise_shape": None}  # fmt: skip
+    dropout = {
+        "name": "dropout",
+        "trainable": True,
+        "dtype": policy("float32"),
+        "rate": 0.5,
+        "seed": None,
+        "noise_shape": None,
+    }
     ops = "keras.src.ops.numpy"
 
     def layer(module, kind, config, *calls, **more):
-        return {"module": module, "class_name": kind, "config": config, "registered_name": None,
-                **more, "name": config["name"], "inbound_nodes": list(calls)}  # fmt: skip
+        return {
+            "module": module,
+            "class_name": kind,
+            "config": config,
+            "registered_name": None,
+            **more,
+            "name": config["name"],
+            "inbound_nodes": list(calls),
+        }
 
     made = [
         layer("keras.layers", "InputLayer", first),
-        layer(ops, "GetItem", {"name": "get_item"},
-              {"args": [tensor("i", 0, [None, 4]), key], "kwargs": {}}),
-        layer("keras.layers", "Dense", dense,
-              {"args": [tensor("get_item", 0, [None, 3])], "kwargs": {}},
-              build_config={"input_shape": [None, 3]}),
-        layer("keras.layers", "Dropout", dropout,
-              {"args": [tensor("dense", 0, [None, 2])], "kwargs": {"training": False}}),
-        layer(ops, "Multiply", {"name": "multiply"},
-              {"args": [tensor("dropout", 0, [None, 2]), 3.0], "kwargs": {}}),
-    ]  # fmt: skip
-    config = {"name": "functional", "trainable": True, "layers": made,
-              "input_layers": ["i", 0, 0], "output_layers": ["multiply", 0, 0]}  # fmt: skip
+        layer(
+            ops,
+            "GetItem",
+            {"name": "get_item"},
+            {"args": [tensor("i", 0, [None, 4]), key], "kwargs": {}},
+        ),
+        layer(
+            "keras.layers",
+            "Dense",
+            dense,
+            {"args": [tensor("get_item", 0, [None, 3])], "kwargs": {}},
+            build_config={"input_shape": [None, 3]},
+        ),
+        layer(
+            "keras.layers",
+            "Dropout",
+            dropout,
+            {"args": [tensor("dense", 0, [None, 2])], "kwargs": {"training": False}},
+        ),
+        layer(
+            ops,
+            "Multiply",
+            {"name": "multiply"},
+            {"args": [tensor("dropout", 0, [None, 2]), 3.0], "kwargs": {}},
+        ),
+    ]
+    config = {
+        "name": "functional",
+        "trainable": True,
+        "layers": made,
+        "input_layers": ["i", 0, 0],
+        "output_layers": ["multiply", 0, 0],
+    }
     compiled = {
-        "optimizer": {"module": "keras.optimizers", "class_name": "SGD", "registered_name": None,
-                      "config": {"name": "SGD", "learning_rate": 0.5, "weight_decay": None,
-                                 "clipnorm": None, "global_clipnorm": None, "clipvalue": None,
-                                 "use_ema": False, "ema_momentum": 0.99,
-                                 "ema_overwrite_frequency": None, "loss_scale_factor": None,
-                                 "gradient_accumulation_steps": None, "momentum": 0.0,
-                                 "nesterov": False}},
-        "loss": "mse", "loss_weights": None, "metrics": ["mae"], "weighted_metrics": None,
-        "run_eagerly": False, "steps_per_execution": 2, "jit_compile": False,
-    }  # fmt: skip
-    return {"module": "keras.src.models.functional", "class_name": "Functional", "config": config,
-            "registered_name": "Functional", "build_config": {"input_shape": None},
-            "compile_config": compiled}  # fmt: skip
+        "optimizer": {
+            "module": "keras.optimizers",
+            "class_name": "SGD",
+            "registered_name": None,
+            "config": {
+                "name": "SGD",
+                "learning_rate": 0.5,
+                "weight_decay": None,
+                "clipnorm": None,
+                "global_clipnorm": None,
+                "clipvalue": None,
+                "use_ema": False,
+                "ema_momentum": 0.99,
+                "ema_overwrite_frequency": None,
+                "loss_scale_factor": None,
+                "gradient_accumulation_steps": None,
+                "momentum": 0.0,
+                "nesterov": False,
+            },
+        },
+        "loss": "mse",
+        "loss_weights": None,
+        "metrics": ["mae"],
+        "weighted_metrics": None,
+        "run_eagerly": False,
+        "steps_per_execution": 2,
+        "jit_compile": False,
+    }
+    return {
+        "module": "keras.src.models.functional",
+        "class_name": "Functional",
+        "config": config,
+        "registered_name": "Functional",
+        "build_config": {"input_shape": None},
+        "compile_config": compiled,
+    }
 
 
 def test_a_model_that_keras_wrote():
@@ -223,23 +302,32 @@ def changed(change):
     return json.dumps(config)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda made, _: made[2]["config"].update(dtype=policy("mixed_float16")), "mixed_float16"),
-    (lambda made, _: made[2]["config"].update(quantization_config={"mode": "int8"}),
-     "no argument quantization_config"),
-    (lambda made, _: made[2]["config"].update(nosuch=1), "nosuch"),
-    (lambda made, _: made[2].update(class_name="Nosuch"), "Nosuch"),
-    (lambda made, _: made[2].update(config=[1]), "Could not interpret layer"),
-    (lambda made, _: made[2].pop("inbound_nodes"), "cut or changed.*inbound_nodes"),
-    (lambda made, _: made.pop(2), "does not say what is given to the layer 'dropout'"),
-    (lambda _, config: config["config"].update(output_layers=["nosuch", 0, 0]),
-     "no layer 'nosuch'"),
-    (lambda _, config: config["config"].pop("input_layers"), "cut or changed.*input_layers"),
-    (lambda _, config: config.update(config=None), "cut or changed.*layers"),
-    (lambda _, config: config.pop("class_name"), "names no class"),
-    (lambda _, config: config.update(module="keras.losses", class_name="Huber", config={}),
-     "describes no model"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda made, _: made[2]["config"].update(dtype=policy("mixed_float16")), "mixed_float16"),
+        (
+            lambda made, _: made[2]["config"].update(quantization_config={"mode": "int8"}),
+            "no argument quantization_config",
+        ),
+        (lambda made, _: made[2]["config"].update(nosuch=1), "nosuch"),
+        (lambda made, _: made[2].update(class_name="Nosuch"), "Nosuch"),
+        (lambda made, _: made[2].update(config=[1]), "Could not interpret layer"),
+        (lambda made, _: made[2].pop("inbound_nodes"), "cut or changed.*inbound_nodes"),
+        (lambda made, _: made.pop(2), "does not say what is given to the layer 'dropout'"),
+        (
+            lambda _, config: config["config"].update(output_layers=["nosuch", 0, 0]),
+            "no layer 'nosuch'",
+        ),
+        (lambda _, config: config["config"].pop("input_layers"), "cut or changed.*input_layers"),
+        (lambda _, config: config.update(config=None), "cut or changed.*layers"),
+        (lambda _, config: config.pop("class_name"), "names no class"),
+        (
+            lambda _, config: config.update(module="keras.losses", class_name="Huber", config={}),
+            "describes no model",
+        ),
+    ],
+)
 def test_what_is_cut_or_asks_for_what_there_is_not(change, message):
     with pytest.raises((ValueError, TypeError), match=message):
         nt.keras.models.model_from_json(changed(change))
@@ -275,9 +363,15 @@ def test_every_cut_is_an_error_with_a_name():
 @pytest.mark.skipif(not importlib.util.find_spec("keras"), reason="needs Keras")
 @pytest.mark.parametrize(
     "row",
-    [pytest.param(row, marks=[] if row.name in ("Dense", "LSTM", "SpatialDropout1D")
-                  else pytest.mark.slow) for row in ROWS if row.name != "Lambda"], ids=str
-)  # fmt: skip
+    [
+        pytest.param(
+            row, marks=[] if row.name in ("Dense", "LSTM", "SpatialDropout1D") else pytest.mark.slow
+        )
+        for row in ROWS
+        if row.name != "Lambda"
+    ],
+    ids=str,
+)
 def test_models_of_every_layer_go_to_keras_and_back(row):
     keras = pytest.importorskip("keras")
     arrays = row.inputs()
@@ -287,13 +381,17 @@ def test_models_of_every_layer_go_to_keras_and_back(row):
         symbols = [of.Input(x.shape[1:], dtype=str(x.dtype)) for x in arrays]
         return of.Model(symbols, row.called(layer, symbols))
 
-    for one, read in ((nt.keras, keras.models.model_from_json),
-                      (keras, nt.keras.models.model_from_json)):  # fmt: skip
+    for one, read in (
+        (nt.keras, keras.models.model_from_json),
+        (keras, nt.keras.models.model_from_json),
+    ):
         made = model(one)
         other = read(made.to_json())
         other.set_weights(made.get_weights())
-        found = [m([nt.constant(x) for x in arrays] if isinstance(m, nt.keras.Model) else arrays)
-                 for m in (made, other)]  # fmt: skip
+        found = [
+            m([nt.constant(x) for x in arrays] if isinstance(m, nt.keras.Model) else arrays)
+            for m in (made, other)
+        ]
         for a, b in zip(*map(nt.nest.flatten, found), strict=True):
             np.testing.assert_allclose(np.asarray(a), np.asarray(b), 1e-4, 1e-4)
 

@@ -123,13 +123,19 @@ def test_validation_and_metrics(tf):
 
 @pytest.mark.parametrize(
     ("units", "labels", "kind"),
-    [(1, (CLASSES > 1)[:, None], "BinaryAccuracy"), (3, CLASSES, "SparseCategoricalAccuracy"),
-     (3, np.eye(3)[CLASSES], "CategoricalAccuracy")],
-)  # fmt: skip
+    [
+        (1, (CLASSES > 1)[:, None], "BinaryAccuracy"),
+        (3, CLASSES, "SparseCategoricalAccuracy"),
+        (3, np.eye(3)[CLASSES], "CategoricalAccuracy"),
+    ],
+)
 def test_accuracy_by_shape(tf, units, labels, kind):
     model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(units, "sigmoid")])
-    model.compile("sgd", "mse" if kind != "SparseCategoricalAccuracy" else
-                  "sparse_categorical_crossentropy", metrics=["accuracy"])  # fmt: skip
+    model.compile(
+        "sgd",
+        "mse" if kind != "SparseCategoricalAccuracy" else "sparse_categorical_crossentropy",
+        metrics=["accuracy"],
+    )
     found = model.evaluate(X, labels, verbose=0, return_dict=True)["accuracy"]
     metric = getattr(tf.keras.metrics, kind)()
     metric.update_state(labels, model(X))
@@ -177,9 +183,12 @@ def test_several_inputs_and_outputs(tf, named):
     found = model.evaluate(x, y, verbose=0, return_dict=True)
     first = X @ KERNEL + X[::-1] @ KERNEL + 2 * BIAS
     second = first.sum(-1, keepdims=True)
-    wanted = {"first_loss": np.mean((first - Y) ** 2), "first_mae": np.mean(np.abs(first - Y)),
-              "second_loss": np.mean(np.abs(second - Y[:, :1])),
-              "second_mse": np.mean((second - Y[:, :1]) ** 2)}  # fmt: skip
+    wanted = {
+        "first_loss": np.mean((first - Y) ** 2),
+        "first_mae": np.mean(np.abs(first - Y)),
+        "second_loss": np.mean(np.abs(second - Y[:, :1])),
+        "second_mse": np.mean((second - Y[:, :1]) ** 2),
+    }
     wanted["loss"] = wanted["first_loss"] + 0.5 * wanted["second_loss"]
     assert set(found) == set(wanted)
     for name, value in wanted.items():
@@ -247,16 +256,42 @@ def test_what_callbacks_are_told(tf):
 
         return note
 
-    names = ["on_train_begin", "on_train_end", "on_test_begin", "on_test_end", "on_epoch_begin",
-             "on_epoch_end", "on_train_batch_begin", "on_train_batch_end", "on_test_batch_begin",
-             "on_test_batch_end"]  # fmt: skip
+    names = [
+        "on_train_begin",
+        "on_train_end",
+        "on_test_begin",
+        "on_test_end",
+        "on_epoch_begin",
+        "on_epoch_end",
+        "on_train_batch_begin",
+        "on_train_batch_end",
+        "on_test_batch_begin",
+        "on_test_batch_end",
+    ]
     for name in names:
         setattr(Told, name, noting(name))
-    linear(tf).fit(X, Y, 8, epochs=1, verbose=0, validation_data=(X, Y), validation_batch_size=10,
-                   callbacks=[Told()])  # fmt: skip
+    linear(tf).fit(
+        X,
+        Y,
+        8,
+        epochs=1,
+        verbose=0,
+        validation_data=(X, Y),
+        validation_batch_size=10,
+        callbacks=[Told()],
+    )
     batch, test = ([f"on_{kind}_batch_begin", f"on_{kind}_batch_end"] for kind in ("train", "test"))
-    assert told == ["on_train_begin", "on_epoch_begin", *batch, *batch, "on_test_begin", *test,
-                    "on_test_end", "on_epoch_end", "on_train_end"]  # fmt: skip
+    assert told == [
+        "on_train_begin",
+        "on_epoch_begin",
+        *batch,
+        *batch,
+        "on_test_begin",
+        *test,
+        "on_test_end",
+        "on_epoch_end",
+        "on_train_end",
+    ]
 
 
 def batches_of_two(count):
@@ -272,11 +307,14 @@ SHORT = {
     "arrays end": (lambda tf: EIGHT, 2, [2, 2, 2, 2]),
     "dataset": (lambda tf: (tf.data.Dataset.from_tensor_slices(EIGHT).batch(2),), 5, [4, 4, 4, 4]),
     "dataset goes on": (
-        lambda tf: (tf.data.Dataset.from_tensor_slices(EIGHT).batch(2),), 3, [3, 1, 3, 1]),
+        lambda tf: (tf.data.Dataset.from_tensor_slices(EIGHT).batch(2),),
+        3,
+        [3, 1, 3, 1],
+    ),
     "generator": (lambda tf: (batches_of_two(4),), 3, [3, 1]),
     "generator ends": (lambda tf: (batches_of_two(4),), 2, [2, 2]),
     "generator, all of it": (lambda tf: (batches_of_two(4),), None, [4]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.filterwarnings("ignore:.shuffle=True")
@@ -293,9 +331,11 @@ def test_data_that_run_out(tf, kind):
         on_train_batch_end=lambda batch, logs=None: counts.__setitem__(-1, counts[-1] + 1),
     )
     size = {"batch_size": 2} if "arrays" in kind else {}
-    warned = contextlib.nullcontext() if kind == "arrays end" else pytest.warns(
-        UserWarning, match="Your input ran out of data; interrupting training"
-    )  # fmt: skip
+    warned = (
+        contextlib.nullcontext()
+        if kind == "arrays end"
+        else pytest.warns(UserWarning, match="Your input ran out of data; interrupting training")
+    )
     with warned:
         history = model.fit(
             *make(tf), epochs=4, steps_per_epoch=steps, verbose=0, callbacks=[note], **size
@@ -413,10 +453,12 @@ def test_an_error_leaves_the_model_usable(tf):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"y": Y[:5]}, "Data cardinality is ambiguous"),
-     ({"validation_split": 0.99}, "not sufficient to split"),
-     ({"class_weight": {0: 1.0}, "sample_weight": np.ones(10)}, "class_weight")],
-)  # fmt: skip
+    [
+        ({"y": Y[:5]}, "Data cardinality is ambiguous"),
+        ({"validation_split": 0.99}, "not sufficient to split"),
+        ({"class_weight": {0: 1.0}, "sample_weight": np.ones(10)}, "class_weight"),
+    ],
+)
 def test_arguments_that_do_not_fit(tf, arguments, message):
     model = linear(tf)
     with pytest.raises(ValueError, match=message):
@@ -541,11 +583,15 @@ def test_five_steps_as_keras(tf, name):
         model = library.Model(inputs, library.layers.Dense(3, "softmax")(hidden))
         model.build((None, 4))
         model.set_weights(start)
-        model.compile(getattr(library.optimizers, name)(0.01), metrics=["accuracy"],
-                      loss="sparse_categorical_crossentropy",
-                      run_eagerly=library is not keras)  # fmt: skip
-        history = model.fit(x, y, batch_size=8, epochs=1, shuffle=False, verbose=0,
-                            validation_data=(x, y)).history  # fmt: skip
+        model.compile(
+            getattr(library.optimizers, name)(0.01),
+            metrics=["accuracy"],
+            loss="sparse_categorical_crossentropy",
+            run_eagerly=library is not keras,
+        )
+        history = model.fit(
+            x, y, batch_size=8, epochs=1, shuffle=False, verbose=0, validation_data=(x, y)
+        ).history
         found.append((history, model.get_weights()))
     (theirs, their_weights), (ours, our_weights) = found
     assert list(theirs) == list(ours)

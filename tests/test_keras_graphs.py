@@ -64,10 +64,17 @@ X = np.linspace(-1.0, 1.0, 24, dtype=np.float32).reshape(2, 4, 3)
 
 
 @pytest.mark.records
-@pytest.mark.parametrize("row", [
-    ("Dense", (2,), {}), ("Masking", (), {}), ("LSTM", (2,), {}), ("BatchNormalization", (), {}),
-    ("LayerNormalization", (), {}),
-], ids=lambda row: row[0])  # fmt: skip
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("Dense", (2,), {}),
+        ("Masking", (), {}),
+        ("LSTM", (2,), {}),
+        ("BatchNormalization", (), {}),
+        ("LayerNormalization", (), {}),
+    ],
+    ids=lambda row: row[0],
+)
 def test_a_layer_without_variables_yet_is_replayed(tf, row):
     name, args, kwargs = row
     layer = getattr(tf.keras.layers, name)(*args, **kwargs)

@@ -27,10 +27,10 @@ def keras():
 def filled(layer, seed=3):
     """Give a built layer weights that are drawn; variances are positive."""
     random = np.random.default_rng(seed)
-    values = [random.uniform(0.5, 1.5, tuple(v.shape)) - (len(v.shape) > 1)
-              for v in layer.weights]  # fmt: skip
-    layer.set_weights([value.astype(np.asarray(v).dtype)
-                       for v, value in zip(layer.weights, values, strict=True)])  # fmt: skip
+    values = [random.uniform(0.5, 1.5, tuple(v.shape)) - (len(v.shape) > 1) for v in layer.weights]
+    layer.set_weights(
+        [value.astype(np.asarray(v).dtype) for v, value in zip(layer.weights, values, strict=True)]
+    )
     return [np.asarray(v) for v in layer.weights]
 
 
@@ -43,11 +43,15 @@ def gradients(library, row, layer, arrays, **more):
         y = row.called(layer, xs, **more)
         weight = np.cos(np.arange(np.asarray(y).size)).reshape(y.shape)
         loss = library.reduce_sum(y * weight.astype(np.asarray(y).dtype))
-    sources = [*(() if row.ints else xs), *(
-        v if library.__name__ == "numtape" else v.value for v in layer.trainable_weights)]
+    sources = [
+        *(() if row.ints else xs),
+        *(v if library.__name__ == "numtape" else v.value for v in layer.trainable_weights),
+    ]
     found = tape.gradient(loss, sources)
-    return [np.asarray(y), *(None if g is None else np.asarray(library.convert_to_tensor(g))
-                             for g in found)]  # fmt: skip
+    return [
+        np.asarray(y),
+        *(None if g is None else np.asarray(library.convert_to_tensor(g)) for g in found),
+    ]
 
 
 def close(found, wanted, limit, size=None):
@@ -90,8 +94,9 @@ def test_against_keras(tf, keras, row):
     shapes = [(None, *shape[1:]) for shape in row.shapes]
     given = shapes if row.apart else [shapes if isinstance(row.shape, list) else shapes[0]]
     if row.name != "Lambda":
-        sizes = zip(ours.compute_output_shape(*given), theirs.compute_output_shape(*given),
-                    strict=True)  # fmt: skip
+        sizes = zip(
+            ours.compute_output_shape(*given), theirs.compute_output_shape(*given), strict=True
+        )
         assert all(m == n for m, n in sizes if n is not None)
         # What Keras forgets in some configs.
         own = set(ours.get_config()) - {"activity_regularizer", "trainable"}
@@ -104,11 +109,22 @@ def test_arguments_are_those_of_keras(tf, keras, name):
     import inspect
 
     ours, theirs = (
-        [(p.name, p.default) for p in inspect.signature(getattr(library.layers, name).__init__)
-         .parameters.values()] for library in (tf.keras, keras)
-    )  # fmt: skip
-    missing = {"lora_rank", "lora_alpha", "quantization_config", "gptq_unpacked_column_size",
-               "renorm", "renorm_clipping", "renorm_momentum", "flash_attention"}  # fmt: skip
+        [
+            (p.name, p.default)
+            for p in inspect.signature(getattr(library.layers, name).__init__).parameters.values()
+        ]
+        for library in (tf.keras, keras)
+    )
+    missing = {
+        "lora_rank",
+        "lora_alpha",
+        "quantization_config",
+        "gptq_unpacked_column_size",
+        "renorm",
+        "renorm_clipping",
+        "renorm_momentum",
+        "flash_attention",
+    }
     wanted = [pair for pair in theirs if pair[0] not in missing]
     assert [p for p, _ in ours if p != "kwargs"] == [p for p, _ in wanted if p != "kwargs"]
     for (_, ours_default), (_, theirs_default) in zip(ours, wanted, strict=False):
@@ -142,7 +158,8 @@ def test_shapes_configs_and_empty_batches(tf, row):
     twin = type(layer).from_config(config)
     assert twin.name == "mine"
     assert {k: str(v) for k, v in twin.get_config().items()} == {
-        k: str(v) for k, v in config.items()}  # fmt: skip
+        k: str(v) for k, v in config.items()
+    }
     row.called(twin, xs)
     twin.set_weights(layer.get_weights())
     np.testing.assert_array_equal(row.called(twin, xs), y)

@@ -90,7 +90,7 @@ CALLS = [
     ("Attention", (), {}, [(2, 3, 4)], ValueError, "list of length 2 or 3"),
     ("MultiHeadAttention", (0, 2), {}, None, ValueError, "`num_heads`, expected a positive"),
     ("MultiHeadAttention", (2, 2), {"sliding_window": 0}, None, ValueError, "sliding_window"),
-]  # fmt: skip
+]
 
 
 def refused(library, name, args, kwargs, shape):
@@ -140,14 +140,31 @@ def test_a_layer_that_refuses_its_inputs_is_as_before(tf):
         layer(tf.ones((1, 5, 5, 4)))
 
 
-VALUES = [None, "a", "", -1, 0, 1.5, [], (), [1, 2, 3, 4, 5, 6, 7], {}, np.nan, 10**30, [None],
-          np.zeros(3)]  # fmt: skip
+VALUES = [
+    None,
+    "a",
+    "",
+    -1,
+    0,
+    1.5,
+    [],
+    (),
+    [1, 2, 3, 4, 5, 6, 7],
+    {},
+    np.nan,
+    10**30,
+    [None],
+    np.zeros(3),
+]
 
 
-@pytest.mark.parametrize("value", [
-    pytest.param(value, marks=() if k % 4 == 3 else pytest.mark.slow, id=repr(value))
-    for k, value in enumerate(VALUES)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(value, marks=() if k % 4 == 3 else pytest.mark.slow, id=repr(value))
+        for k, value in enumerate(VALUES)
+    ],
+)
 def test_any_argument_is_taken_or_refused_by_name(tf, value):
     refusals = (ValueError, TypeError, NotImplementedError, OverflowError, MemoryError)
     for row in {row.name: row for row in ROWS}.values():
@@ -187,10 +204,14 @@ def test_dropout_drops_and_scales(tf):
     assert not tf.keras.layers.Dropout(1.0)(x, training=True).numpy().any()
 
 
-@pytest.mark.parametrize("name, shape", [
-    ("SpatialDropout1D", (50, 3, 40)), ("SpatialDropout2D", (50, 2, 3, 40)),
-    ("SpatialDropout3D", (50, 2, 1, 2, 40)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, shape",
+    [
+        ("SpatialDropout1D", (50, 3, 40)),
+        ("SpatialDropout2D", (50, 2, 3, 40)),
+        ("SpatialDropout3D", (50, 2, 1, 2, 40)),
+    ],
+)
 def test_spatial_dropout_drops_channels(tf, name, shape):
     y = getattr(tf.keras.layers, name)(0.4)(tf.ones(shape), training=True).numpy()
     rows = y.reshape(50, -1, 40)
@@ -198,10 +219,13 @@ def test_spatial_dropout_drops_channels(tf, name, shape):
     assert abs((y == 0).mean() - 0.4) < 0.05
 
 
-@pytest.mark.parametrize("name, args, mean, deviation", [
-    ("GaussianNoise", (0.5,), lambda x: x, lambda x: 0.5),
-    ("GaussianDropout", (0.2,), lambda x: x, lambda x: abs(x) * 0.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, args, mean, deviation",
+    [
+        ("GaussianNoise", (0.5,), lambda x: x, lambda x: 0.5),
+        ("GaussianDropout", (0.2,), lambda x: x, lambda x: abs(x) * 0.5),
+    ],
+)
 def test_noise_has_its_law(tf, name, args, mean, deviation):
     layer = getattr(tf.keras.layers, name)(*args)
     for value in (0.0, 1.5):
@@ -298,15 +322,24 @@ def test_adapted_moments(tf, axis):
 def test_moments_of_batches_are_those_of_all(tf):
     data = np.random.default_rng(4).normal(3.0, 2.0, (10, 3))
     parts = np.split(data, [2, 3, 7])
-    given = [parts, (part for part in parts), [(part, 0) for part in parts],
-             tf.data.Dataset.from_tensor_slices(data).batch(4)]  # fmt: skip
+    given = [
+        parts,
+        (part for part in parts),
+        [(part, 0) for part in parts],
+        tf.data.Dataset.from_tensor_slices(data).batch(4),
+    ]
     for batches in given:
         layer = tf.keras.layers.Normalization()
         layer.adapt(batches)
         np.testing.assert_allclose(layer.mean[0], data.mean(0), rtol=1e-6)
         np.testing.assert_allclose(layer.variance[0], data.var(0), rtol=1e-6)
-    for wrong, error in (([], ValueError), (5, TypeError), ("abc", TypeError), ([1, 2], TypeError),
-                         (np.ones((3, 4)), ValueError)):  # fmt: skip
+    for wrong, error in (
+        ([], ValueError),
+        (5, TypeError),
+        ("abc", TypeError),
+        ([1, 2], TypeError),
+        (np.ones((3, 4)), ValueError),
+    ):
         with pytest.raises(error, match="adapt"):
             layer.adapt(wrong)
     np.testing.assert_allclose(layer.mean[0], data.mean(0), rtol=1e-6)
@@ -354,8 +387,10 @@ def test_masks_go_on(tf, behind):
     between = getattr(layers, behind)(*kept)
     y = between(layers.Masking()(tf.constant(x)))
     found = layers.GlobalAveragePooling1D()(y).numpy()
-    parts = [between(tf.constant(x[k : k + 1][:, there])).numpy().mean(1)[0]
-             for k, there in enumerate(x.any(-1))]  # fmt: skip
+    parts = [
+        between(tf.constant(x[k : k + 1][:, there])).numpy().mean(1)[0]
+        for k, there in enumerate(x.any(-1))
+    ]
     np.testing.assert_allclose(found, parts, rtol=1e-5, atol=1e-6)
 
 
@@ -364,8 +399,10 @@ def test_masks_of_attention_are_those_of_keras(tf, keras):
     import tensorflow
 
     random = np.random.default_rng(7)
-    q, v = random.normal(size=(2, 3, 4)).astype("float32"), random.normal(size=(2, 5, 4)).astype(
-        "float32")  # fmt: skip
+    q, v = (
+        random.normal(size=(2, 3, 4)).astype("float32"),
+        random.normal(size=(2, 5, 4)).astype("float32"),
+    )
     masks = np.array([[1, 1, 0], [1, 0, 1]], bool), np.arange(10).reshape(2, 5) % 4 > 0
     whole = random.uniform(size=(2, 3, 5)) > 0.3
     kinds = {"Attention": (), "AdditiveAttention": (), "MultiHeadAttention": (2, 3)}
@@ -376,16 +413,23 @@ def test_masks_of_attention_are_those_of_keras(tf, keras):
             xs, there = [library.constant(x) for x in (q, v)], [library.constant(m) for m in masks]
             if name == "MultiHeadAttention":
                 layer(*xs)
-                layer.set_weights([np.cos(np.arange(np.asarray(w).size)).reshape(w.shape)
-                                   for w in layer.weights])  # fmt: skip
-                y, weights = layer(*xs, value_mask=there[1], attention_mask=library.constant(whole),
-                                   return_attention_scores=True)  # fmt: skip
+                layer.set_weights(
+                    [np.cos(np.arange(np.asarray(w).size)).reshape(w.shape) for w in layer.weights]
+                )
+                y, weights = layer(
+                    *xs,
+                    value_mask=there[1],
+                    attention_mask=library.constant(whole),
+                    return_attention_scores=True,
+                )
             else:
                 layer(xs)
-                layer.set_weights([np.cos(np.arange(np.asarray(w).size)).reshape(w.shape)
-                                   for w in layer.weights])  # fmt: skip
-                y, weights = layer(xs, mask=there, use_causal_mask=True,
-                                   return_attention_scores=True)  # fmt: skip
+                layer.set_weights(
+                    [np.cos(np.arange(np.asarray(w).size)).reshape(w.shape) for w in layer.weights]
+                )
+                y, weights = layer(
+                    xs, mask=there, use_causal_mask=True, return_attention_scores=True
+                )
             found.append((np.asarray(y), np.asarray(weights)))
         for ours, theirs in zip(*found, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-6)
@@ -394,8 +438,13 @@ def test_masks_of_attention_are_those_of_keras(tf, keras):
 def test_penalties(tf):
     layers = tf.keras.layers
     x = tf.constant([[1.0, -2.0], [3.0, 0.5]])
-    dense = layers.Dense(1, kernel_initializer="ones", kernel_regularizer=tf.keras.regularizers.L2(
-        0.5), bias_regularizer="l1", activity_regularizer="l2")  # fmt: skip
+    dense = layers.Dense(
+        1,
+        kernel_initializer="ones",
+        kernel_regularizer=tf.keras.regularizers.L2(0.5),
+        bias_regularizer="l1",
+        activity_regularizer="l2",
+    )
     y = dense(x).numpy()
     assert sorted(map(float, dense.losses)) == pytest.approx([0.0, 0.01 * (y**2).sum() / 2, 1.0])
     conv = layers.Conv1D(2, 1, kernel_initializer="ones", kernel_regularizer="l1")
@@ -408,10 +457,19 @@ def test_penalties(tf):
 # --- Names ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, args", [
-    ("Add", ()), ("Subtract", ()), ("Multiply", ()), ("Average", ()), ("Maximum", ()),
-    ("Minimum", ()), ("Concatenate", (1,)), ("Dot", (1,)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("Add", ()),
+        ("Subtract", ()),
+        ("Multiply", ()),
+        ("Average", ()),
+        ("Maximum", ()),
+        ("Minimum", ()),
+        ("Concatenate", (1,)),
+        ("Dot", (1,)),
+    ],
+)
 def test_functions_of_merging_layers(tf, name, args):
     layers = tf.keras.layers
     xs = [tf.constant(x) for x in np.random.default_rng(8).normal(size=(2, 3, 4))]
@@ -443,14 +501,26 @@ def test_einsum_kernels_begin_with_the_law_of_their_equation(tf):
 
 # --- Replay --------------------------------------------------------------------------------------
 
-QUICK = ("Conv2D(3, 3)", "LayerNormalization()", "MultiHeadAttention(2, 3)", "Embedding",
-         "BatchNormalization(axis", "PReLU()", "MaxPooling2D(2)", "UpSampling2D((2")  # fmt: skip
+QUICK = (
+    "Conv2D(3, 3)",
+    "LayerNormalization()",
+    "MultiHeadAttention(2, 3)",
+    "Embedding",
+    "BatchNormalization(axis",
+    "PReLU()",
+    "MaxPooling2D(2)",
+    "UpSampling2D((2",
+)
 
 
-@pytest.mark.parametrize("row", [
-    pytest.param(row, marks=() if str(row).startswith(QUICK) else pytest.mark.slow, id=str(row))
-    for row in ROWS if "mask" not in row.call and row.name != "Masking"
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, marks=() if str(row).startswith(QUICK) else pytest.mark.slow, id=str(row))
+        for row in ROWS
+        if "mask" not in row.call and row.name != "Masking"
+    ],
+)
 def test_in_a_function(tf, row):
     layer = row.make(tf.keras.layers)
     xs = [tf.constant(x) for x in row.inputs()]

@@ -142,8 +142,14 @@ def test_attention_in_a_model_gives_its_weights(tf, kind):
 
 def test_layers_say_what_becomes_of_masks(tf):
     layers = tf.keras.layers
-    kinds = {"Dropout": (0.1,), "Activation": ("relu",), "Masking": (), "Add": (),
-             "GlobalAveragePooling1D": (), "BatchNormalization": ()}  # fmt: skip
+    kinds = {
+        "Dropout": (0.1,),
+        "Activation": ("relu",),
+        "Masking": (),
+        "Add": (),
+        "GlobalAveragePooling1D": (),
+        "BatchNormalization": (),
+    }
     assert all(getattr(layers, name)(*args).supports_masking for name, args in kinds.items())
     kinds = {"Flatten": (), "Conv1D": (2, 2), "Reshape": ((2,),), "GlobalMaxPooling1D": ()}
     found = [name for name, args in kinds.items() if getattr(layers, name)(*args).supports_masking]

@@ -67,8 +67,10 @@ def counts(y, p, w, thresholds):
     above = p[None] > np.reshape(thresholds, (-1, *(1,) * p.ndim))
     w = np.broadcast_to(w.reshape(-1, *(1,) * (p.ndim - 1)), p.shape)
     axes = tuple(range(1, p.ndim + 1))
-    return [(w * part).sum(axes) for part in (
-        above & (y > 0), above & (y == 0), ~above & (y == 0), ~above & (y > 0))]  # fmt: skip
+    return [
+        (w * part).sum(axes)
+        for part in (above & (y > 0), above & (y == 0), ~above & (y == 0), ~above & (y > 0))
+    ]
 
 
 def counted(function):
@@ -102,8 +104,11 @@ def area(y, p, w, o):
         areas = [area(y[:, k], p[:, k], w, one) for k in range(CLASSES)]
         return np.average(areas, weights=o.get("label_weights"))
     p = 1 / (1 + np.exp(-p)) if o.get("from_logits") else p
-    inner = np.sort(o["thresholds"]) if "thresholds" in o else np.linspace(
-        0, 1, o.get("num_thresholds", 200))[1:-1]  # fmt: skip
+    inner = (
+        np.sort(o["thresholds"])
+        if "thresholds" in o
+        else np.linspace(0, 1, o.get("num_thresholds", 200))[1:-1]
+    )
     tp, fp, tn, fn = counts(y, p, w, [-E, *inner, 1 + E])
     how, curve = o.get("summation_method", "interpolation"), o.get("curve", "ROC")
     recall, precision = ratio(tp, tp + fn), ratio(tp, tp + fp)
@@ -119,8 +124,11 @@ def area(y, p, w, o):
         x = np.maximum(np.where(tp > 0, 1 - times * ratio(fn, tp), 0), 0)
         y = np.where(tp > 0, 1 - times * ratio(fp, tp), 1)
     ends = y[:-1], y[1:]
-    height = {"interpolation": sum(ends) / 2, "minoring": np.minimum(*ends),
-              "majoring": np.maximum(*ends)}[how]  # fmt: skip
+    height = {
+        "interpolation": sum(ends) / 2,
+        "minoring": np.minimum(*ends),
+        "majoring": np.maximum(*ends),
+    }[how]
     return (-np.diff(x) * height).sum()
 
 
@@ -180,66 +188,143 @@ def signs(y):
 # Class, arguments, kind of data, formula.
 TABLE = [
     ("MeanSquaredError", {}, "reals", mean(lambda y, p: ((y - p) ** 2).mean(-1))),
-    ("RootMeanSquaredError", {}, "reals", lambda y, p, w, o: np.sqrt(
-        np.average(((y - p) ** 2).mean(-1), weights=w))),
+    (
+        "RootMeanSquaredError",
+        {},
+        "reals",
+        lambda y, p, w, o: np.sqrt(np.average(((y - p) ** 2).mean(-1), weights=w)),
+    ),
     ("MeanAbsoluteError", {}, "reals", mean(lambda y, p: abs(y - p).mean(-1))),
-    ("MeanAbsolutePercentageError", {}, "positive", mean(
-        lambda y, p: 100 * abs((y - p) / y).mean(-1))),
-    ("MeanSquaredLogarithmicError", {}, "positive", mean(
-        lambda y, p: ((np.log1p(y) - np.log1p(p)) ** 2).mean(-1))),
+    (
+        "MeanAbsolutePercentageError",
+        {},
+        "positive",
+        mean(lambda y, p: 100 * abs((y - p) / y).mean(-1)),
+    ),
+    (
+        "MeanSquaredLogarithmicError",
+        {},
+        "positive",
+        mean(lambda y, p: ((np.log1p(y) - np.log1p(p)) ** 2).mean(-1)),
+    ),
     ("CosineSimilarity", {}, "reals", mean(lambda y, p: (unit(y) * unit(p)).sum(-1))),
     ("LogCoshError", {}, "reals", mean(lambda y, p: np.log(np.cosh(y - p)).mean(-1))),
     ("Hinge", {}, "one hot", mean(lambda y, p: np.maximum(1 - signs(y) * p, 0).mean(-1))),
-    ("SquaredHinge", {}, "one hot", mean(
-        lambda y, p: (np.maximum(1 - signs(y) * p, 0) ** 2).mean(-1))),
-    ("CategoricalHinge", {}, "one hot", mean(
-        lambda y, p: np.maximum(((1 - y) * p).max(-1) - (y * p).sum(-1) + 1, 0))),
+    (
+        "SquaredHinge",
+        {},
+        "one hot",
+        mean(lambda y, p: (np.maximum(1 - signs(y) * p, 0) ** 2).mean(-1)),
+    ),
+    (
+        "CategoricalHinge",
+        {},
+        "one hot",
+        mean(lambda y, p: np.maximum(((1 - y) * p).max(-1) - (y * p).sum(-1) + 1, 0)),
+    ),
     ("KLDivergence", {}, "shares", mean(lambda y, p: (y * np.log(y / p)).sum(-1))),
     ("Poisson", {}, "positive", mean(lambda y, p: (p - y * np.log(p + E)).mean(-1))),
     ("BinaryCrossentropy", {}, "many bits", mean(binary)),
-    ("BinaryCrossentropy", {"from_logits": True, "label_smoothing": 0.2}, "many bits",
-     mean(binary)),
+    (
+        "BinaryCrossentropy",
+        {"from_logits": True, "label_smoothing": 0.2},
+        "many bits",
+        mean(binary),
+    ),
     ("CategoricalCrossentropy", {}, "one hot", mean(categorical)),
-    ("CategoricalCrossentropy", {"from_logits": True, "label_smoothing": 0.2}, "one hot",
-     mean(categorical)),
-    ("SparseCategoricalCrossentropy", {}, "classes", mean(
-        lambda y, p: -np.log(p[np.arange(len(y)), y]))),
-    ("SparseCategoricalCrossentropy", {"from_logits": True}, "classes", mean(
-        lambda y, p, from_logits: categorical(one_hot(y), p, True))),
+    (
+        "CategoricalCrossentropy",
+        {"from_logits": True, "label_smoothing": 0.2},
+        "one hot",
+        mean(categorical),
+    ),
+    (
+        "SparseCategoricalCrossentropy",
+        {},
+        "classes",
+        mean(lambda y, p: -np.log(p[np.arange(len(y)), y])),
+    ),
+    (
+        "SparseCategoricalCrossentropy",
+        {"from_logits": True},
+        "classes",
+        mean(lambda y, p, from_logits: categorical(one_hot(y), p, True)),
+    ),
     ("Accuracy", {}, "numbers", mean(lambda y, p: y == p)),
-    ("BinaryAccuracy", {"threshold": 0.4}, "many bits", mean(
-        lambda y, p, threshold: (y == (p > threshold)).mean(-1))),
+    (
+        "BinaryAccuracy",
+        {"threshold": 0.4},
+        "many bits",
+        mean(lambda y, p, threshold: (y == (p > threshold)).mean(-1)),
+    ),
     ("CategoricalAccuracy", {}, "one hot", mean(lambda y, p: y.argmax(-1) == p.argmax(-1))),
     ("SparseCategoricalAccuracy", {}, "classes", mean(lambda y, p: y == p.argmax(-1))),
     ("SparseCategoricalAccuracy", {}, "column", mean(lambda y, p: y[:, 0] == p.argmax(-1))),
     ("TopKCategoricalAccuracy", {"k": 2}, "one hot", mean(among)),
     ("SparseTopKCategoricalAccuracy", {"k": 2}, "classes", mean(among)),
-    ("SparseTopKCategoricalAccuracy", {"k": 2, "from_sorted_ids": True}, "sorted ids", mean(
-        lambda y, p, k, from_sorted_ids: (p[:, :k] == y[:, None]).any(-1))),
-    ("PearsonCorrelation", {}, "reals", mean(lambda y, p: np.array(
-        [np.corrcoef(a, b)[0, 1] for a, b in zip(y, p, strict=True)]))),
+    (
+        "SparseTopKCategoricalAccuracy",
+        {"k": 2, "from_sorted_ids": True},
+        "sorted ids",
+        mean(lambda y, p, k, from_sorted_ids: (p[:, :k] == y[:, None]).any(-1)),
+    ),
+    (
+        "PearsonCorrelation",
+        {},
+        "reals",
+        mean(lambda y, p: np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(y, p, strict=True)])),
+    ),
     ("ConcordanceCorrelation", {}, "reals", mean(concordance)),
     ("TruePositives", {}, "bits", counted(lambda tp, fp, tn, fn: tp)),
     ("FalsePositives", {"thresholds": 0.3}, "many bits", counted(lambda tp, fp, tn, fn: fp)),
     ("TrueNegatives", {"thresholds": [0.3, 0.8]}, "bits", counted(lambda tp, fp, tn, fn: tn)),
-    ("FalseNegatives", {"thresholds": [0.0, 0.5, 1.0]}, "bits", counted(
-        lambda tp, fp, tn, fn: fn)),
+    ("FalseNegatives", {"thresholds": [0.0, 0.5, 1.0]}, "bits", counted(lambda tp, fp, tn, fn: fn)),
     ("Precision", {}, "bits", counted(lambda tp, fp, tn, fn: ratio(tp, tp + fp))),
-    ("Precision", {"thresholds": [0.2, 0.7]}, "many bits", counted(
-        lambda tp, fp, tn, fn: ratio(tp, tp + fp))),
-    ("Precision", {"top_k": 2}, "one hot", lambda y, p, w, o: np.average(
-        np.take_along_axis(y, np.argsort(-p, -1)[:, :2], -1).mean(-1), weights=w)),
+    (
+        "Precision",
+        {"thresholds": [0.2, 0.7]},
+        "many bits",
+        counted(lambda tp, fp, tn, fn: ratio(tp, tp + fp)),
+    ),
+    (
+        "Precision",
+        {"top_k": 2},
+        "one hot",
+        lambda y, p, w, o: np.average(
+            np.take_along_axis(y, np.argsort(-p, -1)[:, :2], -1).mean(-1), weights=w
+        ),
+    ),
     ("Recall", {}, "bits", counted(lambda tp, fp, tn, fn: ratio(tp, tp + fn))),
-    ("Recall", {"class_id": 1, "thresholds": 0.4}, "many bits", lambda y, p, w, o: np.average(
-        p[:, 1] > 0.4, weights=w * y[:, 1])),
-    ("SensitivityAtSpecificity", {"specificity": 0.5}, "bits", best(
-        lambda tp, fp, tn, fn: (ratio(tn, tn + fp), ratio(tp, tp + fn)))),
-    ("SpecificityAtSensitivity", {"sensitivity": 0.5}, "bits", best(
-        lambda tp, fp, tn, fn: (ratio(tp, tp + fn), ratio(tn, tn + fp)))),
-    ("PrecisionAtRecall", {"recall": 0.6}, "bits", best(
-        lambda tp, fp, tn, fn: (ratio(tp, tp + fn), ratio(tp, tp + fp)))),
-    ("RecallAtPrecision", {"precision": 0.6}, "bits", best(
-        lambda tp, fp, tn, fn: (ratio(tp, tp + fp), ratio(tp, tp + fn)))),
+    (
+        "Recall",
+        {"class_id": 1, "thresholds": 0.4},
+        "many bits",
+        lambda y, p, w, o: np.average(p[:, 1] > 0.4, weights=w * y[:, 1]),
+    ),
+    (
+        "SensitivityAtSpecificity",
+        {"specificity": 0.5},
+        "bits",
+        best(lambda tp, fp, tn, fn: (ratio(tn, tn + fp), ratio(tp, tp + fn))),
+    ),
+    (
+        "SpecificityAtSensitivity",
+        {"sensitivity": 0.5},
+        "bits",
+        best(lambda tp, fp, tn, fn: (ratio(tp, tp + fn), ratio(tn, tn + fp))),
+    ),
+    (
+        "PrecisionAtRecall",
+        {"recall": 0.6},
+        "bits",
+        best(lambda tp, fp, tn, fn: (ratio(tp, tp + fn), ratio(tp, tp + fp))),
+    ),
+    (
+        "RecallAtPrecision",
+        {"precision": 0.6},
+        "bits",
+        best(lambda tp, fp, tn, fn: (ratio(tp, tp + fp), ratio(tp, tp + fn))),
+    ),
     ("AUC", {}, "bits", area),
     ("AUC", {"curve": "PR"}, "bits", area),
     ("AUC", {"curve": "PR", "summation_method": "majoring"}, "many bits", area),
@@ -247,22 +332,30 @@ TABLE = [
     ("AUC", {"thresholds": [0.9, 0.1, 0.4], "summation_method": "minoring"}, "bits", area),
     ("AUC", {"from_logits": True, "num_thresholds": 20}, "bits", area),
     ("AUC", {"multi_label": True, "num_thresholds": 8}, "many bits", area),
-    ("AUC", {"multi_label": True, "num_labels": CLASSES, "label_weights": [1.0, 2.0, 0.5]},
-     "many bits", area),
+    (
+        "AUC",
+        {"multi_label": True, "num_labels": CLASSES, "label_weights": [1.0, 2.0, 0.5]},
+        "many bits",
+        area,
+    ),
     ("FBetaScore", {"beta": 2.0, "average": "macro", "threshold": 0.5}, "many bits", f_score),
     ("F1Score", {}, "one hot", f_score),
     ("F1Score", {"average": "micro"}, "one hot", f_score),
     ("F1Score", {"average": "weighted"}, "one hot", f_score),
     ("R2Score", {}, "reals", determination),
     ("R2Score", {"class_aggregation": None}, "reals", determination),
-    ("R2Score", {"class_aggregation": "variance_weighted_average", "num_regressors": 2}, "reals",
-     determination),
+    (
+        "R2Score",
+        {"class_aggregation": "variance_weighted_average", "num_regressors": 2},
+        "reals",
+        determination,
+    ),
     ("IoU", {"num_classes": CLASSES, "target_class_ids": [0, 2]}, "numbers", overlap),
     ("MeanIoU", {"num_classes": CLASSES, "ignore_class": 1}, "numbers", overlap),
     ("BinaryIoU", {"threshold": 0.4}, "bits", overlap),
     ("OneHotIoU", {"num_classes": CLASSES, "target_class_ids": [0, 1]}, "one hot", overlap),
     ("OneHotMeanIoU", {"num_classes": CLASSES}, "one hot", overlap),
-]  # fmt: skip
+]
 NAMES = [f"{row[0]} {row[1] or ''} {row[2]}" for row in TABLE]
 WEIGHTS = [None, np.array([1.0, 2.0, 0.0, 3.0, 1.0], "float32"), np.full(5, 2.0, "float32")]
 DATA = {kind: [batch(kind) for _ in WEIGHTS] for kind in dict.fromkeys(row[2] for row in TABLE)}
@@ -276,8 +369,10 @@ def weights(name, k):
 
 def expected(formula, options, kind, upto):
     """A formula's value of several batches as one."""
-    pairs = [[np.asarray(x, "float64") if x.dtype.kind == "f" else x for x in pair]
-             for pair in DATA[kind][:upto]]  # fmt: skip
+    pairs = [
+        [np.asarray(x, "float64") if x.dtype.kind == "f" else x for x in pair]
+        for pair in DATA[kind][:upto]
+    ]
     w = np.concatenate([np.ones(ROWS) if w is None else w for w in WEIGHTS[:upto]])
     y, p = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     return formula(y, p, w, options)
@@ -300,9 +395,15 @@ def test_values(tf, name, options, kind, formula):
     for _ in range(2):  # the second time it is replayed
         metric.reset_state()
         for upto, (y, p) in enumerate(DATA[kind]):
-            step(tf.constant(y), tf.constant(p), tf.constant(
-                np.ones(ROWS, "int32" if "IoU" in name else "float32") if upto == 0
-                else weights(name, upto)))  # fmt: skip
+            step(
+                tf.constant(y),
+                tf.constant(p),
+                tf.constant(
+                    np.ones(ROWS, "int32" if "IoU" in name else "float32")
+                    if upto == 0
+                    else weights(name, upto)
+                ),
+            )
         np.testing.assert_allclose(metric.result().numpy(), found, rtol=1e-6, atol=1e-6)
 
 
@@ -344,25 +445,31 @@ REDUCED = [
     ("a weighed number", [3.0, 0.5], 3, 1.5),
     ("a matrix", [[[1.0, 2.0], [3.0, 6.0]]], 3, 12),
     ("a weight for each row", [[[1.0, 2.0], [3.0, 5.0]], [1.0, 3.0]], 3.375, 27),
-    ("a weight for each element", [[[1.0, 2.0], [3.0, 5.0]], [[1.0, 0.0], [1.0, 2.0]]],
-     (0.5 + 6.5) / 2, 14),
+    (
+        "a weight for each element",
+        [[[1.0, 2.0], [3.0, 5.0]], [[1.0, 0.0], [1.0, 2.0]]],
+        (0.5 + 6.5) / 2,
+        14,
+    ),
     ("columns of weights", [[[1.0, 2.0], [3.0, 5.0]], [[1.0], [3.0]]], 3.375, 27),
     ("one weight for all", [[1.0, 2.0], 3.0], 1.5, 9),
     ("integers", [[1, 2, 4]], 7 / 3, 7),
     ("nothing", [np.zeros(0, "float32")], 0, 0),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("arguments", "average", "total"), [row[1:] for row in REDUCED],
-                         ids=[row[0] for row in REDUCED])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "average", "total"), [row[1:] for row in REDUCED], ids=[row[0] for row in REDUCED]
+)
 def test_means_and_sums(tf, arguments, average, total):
     for kind, wanted in (("Mean", average), ("Sum", total)):
         metric = getattr(tf.keras.metrics, kind)()
         np.testing.assert_allclose(metric(*arguments).numpy(), wanted, rtol=1e-6)
         if arguments[0] is not arguments[-1] or np.ndim(arguments[0]):
             continue
-        np.testing.assert_allclose(metric(*arguments).numpy(), wanted if kind == "Mean" else
-                                   2 * wanted, rtol=1e-6)  # fmt: skip
+        np.testing.assert_allclose(
+            metric(*arguments).numpy(), wanted if kind == "Mean" else 2 * wanted, rtol=1e-6
+        )
 
 
 def test_float64(tf):
@@ -409,21 +516,25 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_as_keras(name):
     kind, options = FUNCTIONS[name]
-    values = [getattr(library.metrics, name)(*DATA[kind][0], **options).numpy()
-              for library in (numtape.keras, installed().keras)]  # fmt: skip
+    values = [
+        getattr(library.metrics, name)(*DATA[kind][0], **options).numpy()
+        for library in (numtape.keras, installed().keras)
+    ]
     assert values[0].dtype == values[1].dtype
     np.testing.assert_allclose(*values, rtol=1e-5, atol=1e-6)
 
 
 # Labels and predictions of other shapes than usual.
 SHAPES = [
-    ("categorical_accuracy", (2, 4, 3), (2, 4, 3)), ("categorical_accuracy", (4, 1, 3), (4, 3)),
-    ("binary_accuracy", (4,), (4, 1)), ("binary_accuracy", (4, 1), (4,)),
+    ("categorical_accuracy", (2, 4, 3), (2, 4, 3)),
+    ("categorical_accuracy", (4, 1, 3), (4, 3)),
+    ("binary_accuracy", (4,), (4, 1)),
+    ("binary_accuracy", (4, 1), (4,)),
     ("sparse_categorical_accuracy", (2, 4), (2, 4, 3)),
     ("sparse_categorical_accuracy", (2, 4, 1), (2, 4, 3)),
     ("top_k_categorical_accuracy", (2, 4, 3), (2, 4, 3)),
     ("sparse_top_k_categorical_accuracy", (2, 4), (2, 4, 3)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.numtape_only("asks both")
@@ -432,8 +543,10 @@ def test_shapes_as_keras(name, wanted, predicted):
     y = RANDOM.integers(0, 2, wanted).astype("float32")
     p = RANDOM.uniform(size=predicted).astype("float32")
     options = {"k": 1} if "top_k" in name else {}
-    values = [getattr(library.metrics, name)(y, p, **options).numpy()
-              for library in (numtape.keras, installed().keras)]  # fmt: skip
+    values = [
+        getattr(library.metrics, name)(y, p, **options).numpy()
+        for library in (numtape.keras, installed().keras)
+    ]
     np.testing.assert_array_equal(*values)
 
 

@@ -44,8 +44,10 @@ def outer(tf, noting):
     return Outer
 
 
-@pytest.mark.parametrize(("given", "told"), [({}, (None, False)), ({"training": True}, (True,)),
-                                              ({"training": False}, (False,))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [({}, (None, False)), ({"training": True}, (True,)), ({"training": False}, (False,))],
+)
 def test_training_is_inherited(tf, outer, given, told):
     layer = outer()
     layer(tf.constant(X), **given)
@@ -249,8 +251,11 @@ def test_paths_are_of_the_layers_that_a_layer_was_built_in(tf):
     own, inputs = Own(), keras.Input((3,))
     own(tf.constant(X))
     assert [v.path for v in own.weights] == [
-        "own/first/kernel", "own/first/bias", "own/inner/last/kernel", "own/inner/last/bias"
-    ]  # fmt: skip
+        "own/first/kernel",
+        "own/first/bias",
+        "own/inner/last/kernel",
+        "own/inner/last/bias",
+    ]
     graph = keras.Model(inputs, layers.Dense(1, name="dense")(inputs), name="graph")
     assert [v.path for v in graph.weights] == ["dense/kernel", "dense/bias"]
     both = layers.Bidirectional(layers.SimpleRNN(2, name="rnn"), name="both")
@@ -264,9 +269,11 @@ def test_paths_are_of_the_layers_that_a_layer_was_built_in(tf):
     optimizer = keras.optimizers.Adam(name="adam")
     optimizer.build(own.trainable_variables[:1])
     assert [v.path for v in optimizer.variables] == [
-        "adam/iteration", "adam/learning_rate", "adam/own_first_kernel_momentum",
+        "adam/iteration",
+        "adam/learning_rate",
+        "adam/own_first_kernel_momentum",
         "adam/own_first_kernel_velocity",
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.numtape_only("Keras 3 leaves it as it is")
@@ -405,7 +412,8 @@ def functional(tf):
     joined = layers.Concatenate(name="joined")([x, y * 2.0 - 1.0])
     outputs = [layers.Dense(2, name="first")(joined), layers.Dense(1, name="second")(joined[:, :2])]
     return tf.keras.Model([a, b], outputs, name="whole"), weights(
-        2, (4, 3), (3,), (6, 2), (2,), (2, 1), (1,))  # fmt: skip
+        2, (4, 3), (3,), (6, 2), (2,), (2, 1), (1,)
+    )
 
 
 def test_functional(tf):
@@ -514,10 +522,14 @@ def test_copies_are_others(tf, subclassed):
 
 def test_summary_of_a_chain(tf):
     model = tf.keras.Sequential(
-        [tf.keras.Input((4,)), tf.keras.layers.Dense(300, name="a"),
-         tf.keras.layers.BatchNormalization(name="normal_with_quite_a_long_name_for_it"),
-         tf.keras.layers.Dense(2, name="b")], name="chain",
-    )  # fmt: skip
+        [
+            tf.keras.Input((4,)),
+            tf.keras.layers.Dense(300, name="a"),
+            tf.keras.layers.BatchNormalization(name="normal_with_quite_a_long_name_for_it"),
+            tf.keras.layers.Dense(2, name="b"),
+        ],
+        name="chain",
+    )
     model.get_layer("b").trainable = False
     lines = []
     model.summary(print_fn=lines.append, line_length=70, show_trainable=True)

@@ -25,8 +25,16 @@ OPTIMIZERS = [
     ("Adam", {}),
     ("Adam", {"learning_rate": 0.1, "beta_1": 0.5, "beta_2": 0.9, "amsgrad": True}),
     ("Adam", {"learning_rate": 0.1, "gradient_accumulation_steps": 2, "clipnorm": 1.0}),
-    ("Adam", {"learning_rate": 0.1, "use_ema": True, "ema_momentum": 0.5,
-              "ema_overwrite_frequency": 2, "gradient_accumulation_steps": 2}),
+    (
+        "Adam",
+        {
+            "learning_rate": 0.1,
+            "use_ema": True,
+            "ema_momentum": 0.5,
+            "ema_overwrite_frequency": 2,
+            "gradient_accumulation_steps": 2,
+        },
+    ),
     ("AdamW", {}),
     ("AdamW", {"learning_rate": 0.1, "weight_decay": 0.3}),
     ("Adamax", {}),
@@ -36,14 +44,22 @@ OPTIMIZERS = [
     ("Adadelta", {}),
     ("Adadelta", {"learning_rate": 1.0, "rho": 0.5, "epsilon": 1e-2}),
     ("Ftrl", {}),
-    ("Ftrl", {"learning_rate": 0.1, "learning_rate_power": -0.25, "beta": 0.5,
-              "l1_regularization_strength": 1.0, "l2_regularization_strength": 0.1,
-              "l2_shrinkage_regularization_strength": 0.1}),
+    (
+        "Ftrl",
+        {
+            "learning_rate": 0.1,
+            "learning_rate_power": -0.25,
+            "beta": 0.5,
+            "l1_regularization_strength": 1.0,
+            "l2_regularization_strength": 0.1,
+            "l2_shrinkage_regularization_strength": 0.1,
+        },
+    ),
     ("Lion", {}),
     ("Lion", {"learning_rate": 0.1, "weight_decay": 0.1}),
     ("Adafactor", {"learning_rate": 0.1}),
     ("Adafactor", {"learning_rate": 0.9, "relative_step": False, "clip_threshold": 0.5}),
-]  # fmt: skip
+]
 SCHEDULES = [
     ("ExponentialDecay", (0.5, 3, 0.7), {}, formulas.exponential),
     ("ExponentialDecay", (0.5, 3, 0.7), {"staircase": True}, formulas.exponential),
@@ -103,8 +119,9 @@ def close(found, wanted, rtol):
 
 @ours_only("of numtape's names")
 def test_each_has_a_row(tf):
-    known = {n for n in tf.keras.optimizers.__all__ if inspect.isclass(
-        getattr(tf.keras.optimizers, n))}  # fmt: skip
+    known = {
+        n for n in tf.keras.optimizers.__all__ if inspect.isclass(getattr(tf.keras.optimizers, n))
+    }
     assert known - BASES == {name for name, _ in OPTIMIZERS}
     plans = tf.keras.optimizers.schedules
     known = {n for n in plans.__all__ if inspect.isclass(getattr(plans, n))}
@@ -253,18 +270,25 @@ def test_a_step_that_raises_changes_nothing(tf, kind):
     assert int(optimizer.iterations) == 0
 
 
-@pytest.mark.parametrize("name, options, match", [
-    ("SGD", {"learning_rate": 1}, "should be float"), ("SGD", {"learning_rate": "x"}, "float"),
-    ("SGD", {"momentum": 1}, r"\[0, 1\]"), ("SGD", {"momentum": 1.5}, r"\[0, 1\]"),
-    ("SGD", {"clipnorm": 1.0, "clipvalue": 1.0}, "Only one of"),
-    ("SGD", {"gradient_accumulation_steps": 1}, ">= 2"),
-    ("SGD", {"use_ema": True, "ema_momentum": 2.0}, r"\[0, 1\]"),
-    ("SGD", {"use_ema": True, "ema_overwrite_frequency": 0.5}, "integer >= 1"),
-    ("AdamW", {"weight_decay": None}, "must be a float"), ("SGD", {"clipnorm": "x"}, "a number"),
-    ("Adam", {"beta_1": [0.5]}, "`beta_1` must be a number"), ("Lion", {"beta_1": 0.0}, "beta_1"),
-    ("Ftrl", {"learning_rate_power": 0.5}, "negative or zero"),
-    ("Ftrl", {"l1_regularization_strength": -1.0}, "l1_reg"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, options, match",
+    [
+        ("SGD", {"learning_rate": 1}, "should be float"),
+        ("SGD", {"learning_rate": "x"}, "float"),
+        ("SGD", {"momentum": 1}, r"\[0, 1\]"),
+        ("SGD", {"momentum": 1.5}, r"\[0, 1\]"),
+        ("SGD", {"clipnorm": 1.0, "clipvalue": 1.0}, "Only one of"),
+        ("SGD", {"gradient_accumulation_steps": 1}, ">= 2"),
+        ("SGD", {"use_ema": True, "ema_momentum": 2.0}, r"\[0, 1\]"),
+        ("SGD", {"use_ema": True, "ema_overwrite_frequency": 0.5}, "integer >= 1"),
+        ("AdamW", {"weight_decay": None}, "must be a float"),
+        ("SGD", {"clipnorm": "x"}, "a number"),
+        ("Adam", {"beta_1": [0.5]}, "`beta_1` must be a number"),
+        ("Lion", {"beta_1": 0.0}, "beta_1"),
+        ("Ftrl", {"learning_rate_power": 0.5}, "negative or zero"),
+        ("Ftrl", {"l1_regularization_strength": -1.0}, "l1_reg"),
+    ],
+)
 def test_arguments_that_are_refused(tf, name, options, match):
     with pytest.raises(ValueError, match=match):
         made(tf, name, options)
@@ -328,8 +352,9 @@ def test_copies_go_on_with_and_without_their_variables(tf, name, options, how):
         for gradients in STEPS[3:]:
             own.apply([tf.constant(g, "float32") for g in gradients], trained)
     for own, trained in (together, apart):
-        for x, y in zip([*own.variables, *trained], [*optimizer.variables, *variables],
-                        strict=True):  # fmt: skip
+        for x, y in zip(
+            [*own.variables, *trained], [*optimizer.variables, *variables], strict=True
+        ):
             assert x.numpy().tobytes() == y.numpy().tobytes()
 
 
@@ -517,10 +542,17 @@ def test_a_step_is_one_plan_of_few_loops(tf, name, monkeypatch):
     assert one == three <= 3
 
 
-@pytest.mark.parametrize("change", [
-    {"weight_decay": 0.1}, {"clipnorm": 0.5}, {"momentum": 0.25}, {"learning_rate": 0.5},
-    {"loss_scale_factor": 2.0},
-], ids=lambda change: next(iter(change)))  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weight_decay": 0.1},
+        {"clipnorm": 0.5},
+        {"momentum": 0.25},
+        {"learning_rate": 0.5},
+        {"loss_scale_factor": 2.0},
+    ],
+    ids=lambda change: next(iter(change)),
+)
 @ours_only("TensorFlow's functions keep what they saw first")
 def test_replays_follow_what_is_set(tf, change):
     found = []
@@ -554,9 +586,11 @@ def test_a_layer_and_its_optimizer_are_copied_apart(tf):
 
     step(layer, optimizer)
     assert [v.name for v in optimizer.variables[2:]] == [
-        "dense_kernel_momentum", "dense_kernel_velocity", "dense_bias_momentum",
+        "dense_kernel_momentum",
+        "dense_kernel_velocity",
+        "dense_bias_momentum",
         "dense_bias_velocity",
-    ]  # fmt: skip
+    ]
     twins = copy.deepcopy(layer), copy.deepcopy(optimizer)
     wanted = [step(layer, optimizer) for _ in range(3)]
     assert [step(*twins) for _ in range(3)] == wanted
@@ -567,8 +601,11 @@ def test_hints(tf):
     with pytest.raises(AttributeError, match="apply_gradients"):
         tf.keras.optimizers.SGD().minimize(lambda: 0.0, [])
     assert not hasattr(tf.keras.optimizers.SGD(), "minimize")
-    for name, hint in [("legacy", "tf.keras.optimizers"), ("Lamb", "update_step"),
-                       ("LossScaleOptimizer", "loss_scale_factor")]:  # fmt: skip
+    for name, hint in [
+        ("legacy", "tf.keras.optimizers"),
+        ("Lamb", "update_step"),
+        ("LossScaleOptimizer", "loss_scale_factor"),
+    ]:
         for module in (tf.keras.optimizers, tf.optimizers):
             with pytest.raises(AttributeError, match=hint):
                 getattr(module, name)
@@ -595,8 +632,10 @@ against_keras = pytest.mark.skipif(
 def test_steps_are_those_of_keras(tf, keras, name, options, dtype):
     found, wanted = (walk(x, made(x, name, options), dtype) for x in (tf, keras))
     close(found, wanted, 1e-6 if dtype == "float32" else 1e-5)  # Keras's betas are of float32
-    assert inspect.signature(getattr(tf.keras.optimizers, name)).parameters.keys() | {
-        "kwargs"} == inspect.signature(getattr(keras.keras.optimizers, name)).parameters.keys()
+    assert (
+        inspect.signature(getattr(tf.keras.optimizers, name)).parameters.keys() | {"kwargs"}
+        == inspect.signature(getattr(keras.keras.optimizers, name)).parameters.keys()
+    )
 
 
 @against_keras
@@ -609,8 +648,9 @@ def test_slices_are_those_of_keras(tf, keras, name, options):
     for x in (tf, keras):
 
         def slices(g, x=x):
-            return x.IndexedSlices(x.constant(g[:2], "float32"), x.constant([2, 0]),
-                                   x.constant(g.shape))  # fmt: skip
+            return x.IndexedSlices(
+                x.constant(g[:2], "float32"), x.constant([2, 0]), x.constant(g.shape)
+            )
 
         steps = [list(map(slices, step)) for step in STEPS]
         found.append(walk(x, made(x, name, options), steps=steps))

@@ -5,8 +5,10 @@ import pytest
 
 DRAWS = np.random.default_rng(3)
 X = DRAWS.normal(size=(10, 4)).astype(np.float32)
-TARGETS = DRAWS.normal(size=(10, 2)).astype(np.float32), DRAWS.normal(size=(10, 1)).astype(
-    np.float32)  # fmt: skip
+TARGETS = (
+    DRAWS.normal(size=(10, 2)).astype(np.float32),
+    DRAWS.normal(size=(10, 1)).astype(np.float32),
+)
 KERNELS = DRAWS.normal(size=(4, 2)), DRAWS.normal(size=(4, 1))
 RATE, FACTORS = 0.1, (1.0, 0.5)
 BATCHES = [slice(0, 4), slice(4, 8), slice(8, 10)]  # the last one is smaller
@@ -39,12 +41,15 @@ def test_losses_of_outputs_are_means_over_examples(tf, eager, weighed):
         pytest.skip("Keras weighs a smaller last batch like a whole one in recorded steps")
     layers = tf.keras.layers
     x = tf.keras.Input((4,))
-    outputs = [layers.Dense(k.shape[1], use_bias=False, name=name)(x)
-               for k, name in zip(KERNELS, ("one", "two"), strict=True)]  # fmt: skip
+    outputs = [
+        layers.Dense(k.shape[1], use_bias=False, name=name)(x)
+        for k, name in zip(KERNELS, ("one", "two"), strict=True)
+    ]
     model = tf.keras.Model(x, outputs)
     model.set_weights(list(KERNELS))
-    model.compile(tf.keras.optimizers.SGD(RATE), ["mse", "mse"], loss_weights=list(FACTORS),
-                  run_eagerly=eager)  # fmt: skip
+    model.compile(
+        tf.keras.optimizers.SGD(RATE), ["mse", "mse"], loss_weights=list(FACTORS), run_eagerly=eager
+    )
     weights = np.linspace(0.2, 2, 10) if weighed else np.ones(10)
     given = {"sample_weight": weights.astype(np.float32)} if weighed else {}
     history = model.fit(

@@ -18,8 +18,11 @@ CALLS = [
     ("normalize", [np.arange(6.0).reshape(2, 3)], {"axis": 1, "order": 1}),
     ("pad_sequences", [[[1], [2, 3], [4, 5, 6]]], {}),
     ("pad_sequences", [[[1], [2, 3], [4, 5, 6]]], {"maxlen": 2, "padding": "post"}),
-    ("pad_sequences", [[[1], [], [4, 5, 6]]],
-     {"maxlen": 2, "truncating": "post", "value": -1.5, "dtype": "float32"}),
+    (
+        "pad_sequences",
+        [[[1], [], [4, 5, 6]]],
+        {"maxlen": 2, "truncating": "post", "value": -1.5, "dtype": "float32"},
+    ),
     ("pad_sequences", [[[[1, 2]], [[3, 4], [5, 6]]]], {"maxlen": 3}),
     ("pack_x_y_sample_weight", [1, 2], {}),
     ("pack_x_y_sample_weight", [1, 2], {"sample_weight": 3}),
@@ -34,8 +37,10 @@ calls = pytest.mark.parametrize(("name", "arguments", "options"), CALLS)
 @pytest.mark.numtape_only("asks both")
 @calls
 def test_as_keras(name, arguments, options):
-    ours, theirs = (getattr(library.utils, name)(*arguments, **options)
-                    for library in (numtape.keras, installed().keras))  # fmt: skip
+    ours, theirs = (
+        getattr(library.utils, name)(*arguments, **options)
+        for library in (numtape.keras, installed().keras)
+    )
     if isinstance(ours, np.ndarray):
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
@@ -44,8 +49,10 @@ def test_as_keras(name, arguments, options):
 
 
 def test_labels(tf):
-    for found in (tf.keras.utils.to_categorical([0, 2], 3),
-                  tf.keras.utils.to_categorical(tf.constant([[0], [2]]), 3).numpy()):  # fmt: skip
+    for found in (
+        tf.keras.utils.to_categorical([0, 2], 3),
+        tf.keras.utils.to_categorical(tf.constant([[0], [2]]), 3).numpy(),
+    ):
         np.testing.assert_array_equal(found, [[1, 0, 0], [0, 0, 1]])
 
 
@@ -90,16 +97,20 @@ def test_seeds(tf):
 
 
 WINDOWS = [
-    {}, {"sequence_stride": 2, "sampling_rate": 2}, {"start_index": 2, "end_index": 8},
-    {"batch_size": None}, {"targets": None},
-]  # fmt: skip
+    {},
+    {"sequence_stride": 2, "sampling_rate": 2},
+    {"start_index": 2, "end_index": 8},
+    {"batch_size": None},
+    {"targets": None},
+]
 
 
 def windows(keras, options):
     options = {"targets": SERIES[:, 0] * 10, "sequence_length": 3, "batch_size": 4, **options}
     found = keras.utils.timeseries_dataset_from_array(SERIES, **options)
-    return [[np.asarray(part) for part in (row if isinstance(row, tuple) else (row,))]
-            for row in found]  # fmt: skip
+    return [
+        [np.asarray(part) for part in (row if isinstance(row, tuple) else (row,))] for row in found
+    ]
 
 
 @pytest.mark.numtape_only("asks both")
@@ -120,8 +131,13 @@ def test_windows(tf):
     found = windows(tf.keras, {"shuffle": True, "seed": 1})
     starts = np.concatenate([row[0][:, 0, 0] for row in found])
     assert sorted(starts) == [0, 2, 4, 6, 8, 10, 12, 14] and list(starts) != sorted(starts)
-    for options in ({"start_index": 10}, {"end_index": 11}, {"sampling_rate": 0},
-                    {"sequence_stride": 10}, {"start_index": 5, "end_index": 4}):  # fmt: skip
+    for options in (
+        {"start_index": 10},
+        {"end_index": 11},
+        {"sampling_rate": 0},
+        {"sequence_stride": 10},
+        {"start_index": 5, "end_index": 4},
+    ):
         with pytest.raises(ValueError, match="Received"):
             windows(tf.keras, options)
 

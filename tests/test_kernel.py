@@ -73,10 +73,13 @@ def test_a_call_is_numbas():
     assert calling(3.0) == 9.0
 
 
-@pytest.mark.parametrize(("function", "arguments", "wanted"), [
-    pytest.param(*case, marks=[] if case[0].__name__ in QUICK else [pytest.mark.slow])
-    for case in CASES
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "arguments", "wanted"),
+    [
+        pytest.param(*case, marks=[] if case[0].__name__ in QUICK else [pytest.mark.slow])
+        for case in CASES
+    ],
+)
 def test_compiled_sweeps_are_what_the_text_means(function, arguments, wanted):
     before = fresh(arguments)
     value, found = tf.value_and_grad(function, wanted)(*arguments)
@@ -158,8 +161,17 @@ def test_read_only_arguments_are_not_written_to():
 
 
 def powers_of_ints(x, n, m):
-    return (x * 2**-1 + x * BASE**-1 + x * pow(2, -1) + x * n**-1 + x * n**m + x * m**n
-            + 10 * x * math.pow(2, -1) + 10 * x * math.pow(n, m) + x * (-3) ** -1)  # fmt: skip
+    return (
+        x * 2**-1
+        + x * BASE**-1
+        + x * pow(2, -1)
+        + x * n**-1
+        + x * n**m
+        + x * m**n
+        + 10 * x * math.pow(2, -1)
+        + 10 * x * math.pow(n, m)
+        + x * (-3) ** -1
+    )
 
 
 BASE = 2
@@ -232,8 +244,11 @@ def test_errors_of_a_call():
     x = np.array([3.0, 4.0])
     assert checked(x, 1, 2.0) == 6.0
     assert tf.grad(checked)(x, -1, 2.0).tolist() == [2.0, 1.5]
-    for error, arguments in ((IndexError, (x, 2, 2.0)), (IndexError, (x, -3, 2.0)),
-                             (ZeroDivisionError, (x, 1, 0.0))):  # fmt: skip
+    for error, arguments in (
+        (IndexError, (x, 2, 2.0)),
+        (IndexError, (x, -3, 2.0)),
+        (ZeroDivisionError, (x, 1, 0.0)),
+    ):
         with pytest.raises(error):
             tf.grad(checked)(*arguments)
     for error, arguments in ((IndexError, (x, 2, 2.0)), (ZeroDivisionError, (x, 1, 0.0))):
@@ -270,8 +285,10 @@ def f_gradient(x_at, d_x_at, SP, END, OUT, MARK, SEED):
 """
     parameters = [("number", 0, "float64", 0), ("adjoint", 0, "float64", 0)]
     with pytest.raises(tf.errors.KernelError, match="float64 where int64") as caught:
-        compiled(Program(text, "f", parameters, [], "float64", "here.py", 10,
-                         Lines("here.py", 10)), False)  # fmt: skip
+        compiled(
+            Program(text, "f", parameters, [], "float64", "here.py", 10, Lines("here.py", 10)),
+            False,
+        )
     assert (caught.value.file, caught.value.line) == ("here.py", 13)
 
 
@@ -440,8 +457,9 @@ def test_another_process_needs_no_numba(tmp_path):
     module = tmp_path / "child_kernel.py"
     module.write_text("def f(x, n):\n    for i in range(n):\n        x = x * x\n    return x\n")
     cache = tmp_path / "cache"
-    runs = [run_process(CHILD, tmp_path, NUMTAPE_CACHE_DIR=cache, NUMTAPE_QUIET=1)
-            for _ in range(2)]  # fmt: skip
+    runs = [
+        run_process(CHILD, tmp_path, NUMTAPE_CACHE_DIR=cache, NUMTAPE_QUIET=1) for _ in range(2)
+    ]
     assert runs == ["108.0 True", "108.0 False"]
 
 

@@ -16,10 +16,13 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize(("function", "arguments", "wanted"), [
-    pytest.param(*case, marks=[] if case[0].__name__ == "kept_views" else [pytest.mark.slow])
-    for case in CASES
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "arguments", "wanted"),
+    [
+        pytest.param(*case, marks=[] if case[0].__name__ == "kept_views" else [pytest.mark.slow])
+        for case in CASES
+    ],
+)
 def test_compiled_sweeps_are_what_the_text_means(function, arguments, wanted):
     before = fresh(arguments)
     value, found = tf.value_and_grad(function, wanted)(*arguments)
@@ -30,10 +33,13 @@ def test_compiled_sweeps_are_what_the_text_means(function, arguments, wanted):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("first", [
-    pytest.param(first, marks=pytest.mark.thorough if first else pytest.mark.slow)
-    for first in range(0, len(ARRAYS), 40)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(first, marks=pytest.mark.thorough if first else pytest.mark.slow)
+        for first in range(0, len(ARRAYS), 40)
+    ],
+)
 def test_values_are_numbas_bit_by_bit(first):
     """What Numba's own functions give; their sums have the order that the sweeps have."""
     import numba
@@ -49,9 +55,14 @@ def test_values_are_numbas_bit_by_bit(first):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("function", "arguments", "wanted"), [
-    case for case in CASES if case[0].__name__ not in ("network", "rows")  # BLAS
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "arguments", "wanted"),
+    [
+        case
+        for case in CASES
+        if case[0].__name__ not in ("network", "rows")  # BLAS
+    ],
+)
 def test_values_of_kernels_are_numbas_bit_by_bit(function, arguments, wanted):
     assert plain(function, arguments, wanted)[0] == tf.kernel(function)(*fresh(arguments))
 
@@ -70,16 +81,28 @@ def test_compiled_expressions_need_no_runtime():
 
 # What Numba types these as, for float32 x and y, int64 k and an int n.
 SINGLES = [
-    ("np.mean(x)", "float32"), ("np.var(x)", "float64"), ("np.sum(x)", "float32"),
-    ("np.prod(x)", "float32"), ("np.max(x)", "float32"), ("(x * 2.0).sum()", "float64"),
-    ("np.sum(x * np.float32(2))", "float32"), ("np.sum(x ** 2)", "float32"),
-    ("np.sum(x * n / 3)", "float32"), ("np.sum(np.exp(x) * y)", "float32"),
-    ("np.sum(np.where(x > 0, x, 0))", "float64"), ("np.sum(np.zeros_like(x) + x * 2)", "float32"),
-    ("x[0] * n", "float64"), ("np.sum(k * x)", "float32"), ("np.full(3, x[0]).sum()", "float32"),
-    ("np.array([x[0], x[1]]).sum()", "float32"), ("x.astype(np.float64).sum()", "float64"),
-    ("np.sum(np.arange(3) * x)", "float32"), ("np.sum(np.zeros_like(x * y) + y)", "float32"),
-    ("np.sum(np.full_like(x * y, 2) + y)", "float32"), ("x @ y", "float32"),
-]  # fmt: skip
+    ("np.mean(x)", "float32"),
+    ("np.var(x)", "float64"),
+    ("np.sum(x)", "float32"),
+    ("np.prod(x)", "float32"),
+    ("np.max(x)", "float32"),
+    ("(x * 2.0).sum()", "float64"),
+    ("np.sum(x * np.float32(2))", "float32"),
+    ("np.sum(x ** 2)", "float32"),
+    ("np.sum(x * n / 3)", "float32"),
+    ("np.sum(np.exp(x) * y)", "float32"),
+    ("np.sum(np.where(x > 0, x, 0))", "float64"),
+    ("np.sum(np.zeros_like(x) + x * 2)", "float32"),
+    ("x[0] * n", "float64"),
+    ("np.sum(k * x)", "float32"),
+    ("np.full(3, x[0]).sum()", "float32"),
+    ("np.array([x[0], x[1]]).sum()", "float32"),
+    ("x.astype(np.float64).sum()", "float64"),
+    ("np.sum(np.arange(3) * x)", "float32"),
+    ("np.sum(np.zeros_like(x * y) + y)", "float32"),
+    ("np.sum(np.full_like(x * y, 2) + y)", "float32"),
+    ("x @ y", "float32"),
+]
 
 
 @pytest.mark.parametrize(("text", "dtype"), SINGLES, ids=[row[0] for row in SINGLES])
@@ -163,7 +186,7 @@ MISMATCHED = [
     ("np.max(x[5:])", ValueError, "without elements"),
     ("x[y > 0.0].sum()", ValueError, "shapes of arrays do not match"),
     ("np.sum(x[np.argmin(y[4:])] * y)", ValueError, "without elements"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "error", "said"), MISMATCHED, ids=[row[0] for row in MISMATCHED])
@@ -210,6 +233,7 @@ def test_ties_go_to_the_first():
 
 def test_means_of_ints_are_added_as_floats():
     """Their sum may be larger than an int can be, and Numba rounds it each time."""
+
     def means(x, k, m):
         return x * k.mean() + x * k.var() + (k > 3).mean() * x + np.mean(k * 2) * x + np.std(m) * x
 
@@ -257,9 +281,13 @@ def unsigned(x, a, b, h, u, n):
 
 
 UNSIGNED = (
-    POINT[0], np.array([1, 2, 4], "uint8"), np.array([2, 4, 3], "uint32"),
-    np.array([1, 4, 3], "uint16"), np.array([9, 1, 6], "uint64"), np.uint8(2),
-)  # fmt: skip
+    POINT[0],
+    np.array([1, 2, 4], "uint8"),
+    np.array([2, 4, 3], "uint32"),
+    np.array([1, 4, 3], "uint16"),
+    np.array([9, 1, 6], "uint64"),
+    np.uint8(2),
+)
 
 
 @pytest.mark.slow

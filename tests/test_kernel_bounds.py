@@ -39,11 +39,25 @@ class Writer:
     def index(self, names):
         pick = self.random.choice
         name = pick([*names, *names, "n", "m", "0", "len(x)", "c"])
-        return pick([
-            name, name, f"{name} - 1", f"{name} + 1", f"-{name}", f"-{name} - 1", f"2 * {name}",
-            f"{name} // 2", f"len(x) - {name}", f"len(x) - 1 - {name}", f"{name} % 3",
-            f"min({name}, len(x) - 1)", f"max({name}, 0)", f"k[{name}]", f"{name} - {pick(names)}",
-        ])  # fmt: skip
+        return pick(
+            [
+                name,
+                name,
+                f"{name} - 1",
+                f"{name} + 1",
+                f"-{name}",
+                f"-{name} - 1",
+                f"2 * {name}",
+                f"{name} // 2",
+                f"len(x) - {name}",
+                f"len(x) - 1 - {name}",
+                f"{name} % 3",
+                f"min({name}, len(x) - 1)",
+                f"max({name}, 0)",
+                f"k[{name}]",
+                f"{name} - {pick(names)}",
+            ]
+        )
 
     def element(self, names):
         array = self.random.choice(["x", "x", "y", "a"])
@@ -207,9 +221,12 @@ print(outcome(taped), outcome(lambda: tf.jacobian(past)(x)))
 def test_errors_of_a_compiled_kernel(tmp_path, checked):
     (tmp_path / "program.py").write_text(KERNEL)
     child = subprocess.run(
-        [sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True,
-        env=environment(NUMBA_BOUNDSCHECK=checked), check=True,
-    )  # fmt: skip
+        [sys.executable, str(tmp_path / "program.py")],
+        capture_output=True,
+        text=True,
+        env=environment(NUMBA_BOUNDSCHECK=checked),
+        check=True,
+    )
     plain = "IndexError" if checked else "float"
     assert child.stdout.split() == ["IndexError", plain, "IndexError", "IndexError"], child.stderr
 

@@ -85,9 +85,17 @@ def swaps(u):
 
 
 KERNELS = [
-    total, doubles, fills, writes_in_helper, writes_in_kernel, writes_in_view, writes_sometimes,
-    adds_in_place, sorts, swaps,
-]  # fmt: skip
+    total,
+    doubles,
+    fills,
+    writes_in_helper,
+    writes_in_kernel,
+    writes_in_view,
+    writes_sometimes,
+    adds_in_place,
+    sorts,
+    swaps,
+]
 
 
 class Holder:

@@ -34,8 +34,7 @@ WRONG = [
     ("for z in ():\n        p = p + z", r"a loop over `\(\)`"),
     ("for z, q in (p, p):\n        p = p + z", r"a loop over `\(p, p\)`"),
     ("c = (p, p)\n    c = (p, 1.0)", "a tuple under the name `c`"),
-    ("y = np.ones((2, 3))\n    y[1, 1:] += y[0, :-1]",
-     "which reads what it has written"),
+    ("y = np.ones((2, 3))\n    y[1, 1:] += y[0, :-1]", "which reads what it has written"),
     ("for i, z in enumerate(range(0, 9, 2)):\n        p = p + z", "in `enumerate` or `zip`"),
     ("import os", "`import`"),
     ("del p", "`del`"),
@@ -144,15 +143,20 @@ WRONG = [
     ("a, b = x", "a tuple that is not written out|whole array"),
     ("a, b = 1.0, 2.0, 3.0", "a tuple of another length"),
     ("go_1_ = 1.0\n    for i in range(3):\n        if i:\n            break", "the name `go_1_`"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("lines", "said"), WRONG, ids=[row[0] for row in WRONG])
 def test_what_is_refused(lines, said):
     lines = lines.replace("s = 0.0; ", "s = 0.0\n    ")
-    function = function_of(f"def f(x, p):\n    {lines}\n    return p\n", TABLE=np.zeros(101),
-                           g=both, h=endless, named=named,
-                           again=tf.kernel(halves, recompute=True))  # fmt: skip
+    function = function_of(
+        f"def f(x, p):\n    {lines}\n    return p\n",
+        TABLE=np.zeros(101),
+        g=both,
+        h=endless,
+        named=named,
+        again=tf.kernel(halves, recompute=True),
+    )
     with pytest.raises(KernelError, match=said) as caught:
         program(function, [X, N], [0, 1])
     error = caught.value
@@ -186,14 +190,15 @@ def named(p, *, q=1.0):
 
 
 RETURNS = [
-    ("pass", "a derivative: it returns nothing"), ("return 1", "of dtype int64"),
+    ("pass", "a derivative: it returns nothing"),
+    ("return 1", "of dtype int64"),
     ("return x", "returns an array.* nt.jacobian"),
     ("return p, p", "returns a tuple.* nt.jacobian"),
     ("if p > 0:\n        return p, p\n    return p", "results of different forms"),
     ("if p > 0:\n        return p\n    return p, p", "results of different forms"),
     ("if p > 0:\n        return p", "returns nothing"),
     ("while p > 0:\n        return p", "returns nothing"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("line", "said"), RETURNS, ids=[row[0] for row in RETURNS])
@@ -279,14 +284,22 @@ def total(x):
     return s
 
 
-@pytest.mark.parametrize(("argument", "said"), [
-    (tf.constant([1.0, 2.0]), "as an argument. Pass its value"),
-    (tf.Variable([1.0, 2.0]), "as an argument. Pass its value"),
-    ([1.0, 2.0], "a list as an argument"), (None, "a NoneType as an argument"),
-    (np.zeros(3, np.complex128), "dtype complex128"), (np.zeros(3, ">f8"), "dtype >f8"),
-    (np.zeros(()), "of 0 axes"), (np.zeros((1, 1, 1, 1)), "of 4 axes"),
-    (np.zeros(3, np.int64), "by argument 0, of dtype int64"), (np.zeros(3, object), "object"),
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        (tf.constant([1.0, 2.0]), "as an argument. Pass its value"),
+        (tf.Variable([1.0, 2.0]), "as an argument. Pass its value"),
+        ([1.0, 2.0], "a list as an argument"),
+        (None, "a NoneType as an argument"),
+        (np.zeros(3, np.complex128), "dtype complex128"),
+        (np.zeros(3, ">f8"), "dtype >f8"),
+        (np.zeros(()), "of 0 axes"),
+        (np.zeros((1, 1, 1, 1)), "of 4 axes"),
+        (np.zeros(3, np.int64), "by argument 0, of dtype int64"),
+        (np.zeros(3, object), "object"),
+    ],
+    ids=repr,
+)
 def test_arguments_that_are_refused(argument, said):
     with pytest.raises(KernelError, match=said):
         tf.grad(total)(argument)
@@ -311,12 +324,19 @@ def test_calls_that_make_no_sense():
         tf.kernel(total, memory_limit=0)
 
 
-@pytest.mark.parametrize(("argnums", "error", "said"), [
-    (1.0, TypeError, "an int or a sequence of them, not 1.0"), (None, TypeError, "not None"),
-    ("a", TypeError, "not 'a'"), ((0, 1.0), TypeError, r"not \(0, 1.0\)"),
-    ((), ValueError, "is empty"), ((0, -2), ValueError, "argument 0 twice"),
-    ((0, 2), ValueError, "has 2, but there are 2 arguments"),
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    ("argnums", "error", "said"),
+    [
+        (1.0, TypeError, "an int or a sequence of them, not 1.0"),
+        (None, TypeError, "not None"),
+        ("a", TypeError, "not 'a'"),
+        ((0, 1.0), TypeError, r"not \(0, 1.0\)"),
+        ((), ValueError, "is empty"),
+        ((0, -2), ValueError, "argument 0 twice"),
+        ((0, 2), ValueError, "has 2, but there are 2 arguments"),
+    ],
+    ids=repr,
+)
 def test_argnums_that_make_no_sense(argnums, error, said):
     product = lambda x, y: x * y  # noqa: E731
     for derivative in (tf.grad, tf.value_and_grad, tf.jacobian):
@@ -372,9 +392,14 @@ def test_errors_in_calls_within_calls():
         tf.grad(limited)(2.0, 2)
 
 
-@pytest.mark.parametrize(("second", "kind", "told", "line"), [
-    (5.0, Mine, ("too large", 4.0), 5), (-1.0, None, (), 0), (0.5, None, (), 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("second", "kind", "told", "line"),
+    [
+        (5.0, Mine, ("too large", 4.0), 5),
+        (-1.0, None, (), 0),
+        (0.5, None, (), 0),
+    ],
+)
 def test_exceptions_of_the_users(second, kind, told, line):
     check_raised(grows, [np.array([1.0, second])], kind, told, line)
 
@@ -392,8 +417,7 @@ def check_raised(function, arguments, kind, told, line):
         assert caught.value.args == told
         last = caught.traceback[-1]
         code = getattr(function, "__code__", None)
-        assert (str(last.path), last.lineno) == (
-            code.co_filename, code.co_firstlineno - 1 + line)  # fmt: skip
+        assert (str(last.path), last.lineno) == (code.co_filename, code.co_firstlineno - 1 + line)
 
 
 @tf.kernel

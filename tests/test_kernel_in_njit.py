@@ -159,9 +159,12 @@ def test_threads_without_the_gil():
 
 
 def test_memory_limits_hold():
-    limited = tf.kernel(function_of(
-        "def f(x, n):\n    for _ in range(n):\n        x = math.sin(x)\n    return x\n"
-    ), memory_limit=4096)  # fmt: skip
+    limited = tf.kernel(
+        function_of(
+            "def f(x, n):\n    for _ in range(n):\n        x = math.sin(x)\n    return x\n"
+        ),
+        memory_limit=4096,
+    )
     gradient = tf.grad(limited)
 
     @njit

@@ -70,20 +70,32 @@ def by_differences(function, arguments, j, step=1e-6):
             else:
                 moved[j] += e
             found.append(leaves(function(*moved)))
-        columns.append([(np.asarray(a) - np.asarray(b)) / (2 * step)
-                        for a, b in zip(*found, strict=True)])  # fmt: skip
-    return [np.stack(rows, -1).reshape(np.shape(rows[0]) + np.shape(at))
-            for rows in zip(*columns, strict=True)]  # fmt: skip
+        columns.append(
+            [(np.asarray(a) - np.asarray(b)) / (2 * step) for a, b in zip(*found, strict=True)]
+        )
+    return [
+        np.stack(rows, -1).reshape(np.shape(rows[0]) + np.shape(at))
+        for rows in zip(*columns, strict=True)
+    ]
 
 
-@pytest.mark.parametrize(("function", "arguments", "wanted"), [
-    (many, [np.array([0.3, 0.9, 0.7]), 1.3], [0, 1]), (copied, [np.array([0.3, 0.9, 0.7])], [0]),
-    pytest.param(
-        views, [np.array([0.3, 0.9, 0.7]), np.linspace(0.1, 0.8, 6).reshape(2, 3)], [0, 1],
-        marks=pytest.mark.slow,
-    ),
-    (early, [0.7, 2.0], [0]), (early, [1.5, 2.0], [0]), (early, [3.0, 2.0], [0, 1]),
-], ids=["many", "copied", "views", "early", "between", "late"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "arguments", "wanted"),
+    [
+        (many, [np.array([0.3, 0.9, 0.7]), 1.3], [0, 1]),
+        (copied, [np.array([0.3, 0.9, 0.7])], [0]),
+        pytest.param(
+            views,
+            [np.array([0.3, 0.9, 0.7]), np.linspace(0.1, 0.8, 6).reshape(2, 3)],
+            [0, 1],
+            marks=pytest.mark.slow,
+        ),
+        (early, [0.7, 2.0], [0]),
+        (early, [1.5, 2.0], [0]),
+        (early, [3.0, 2.0], [0, 1]),
+    ],
+    ids=["many", "copied", "views", "early", "between", "late"],
+)
 def test_jacobians(function, arguments, wanted):
     before = fresh(arguments)
     found = tf.jacobian(function, wanted)(*arguments)
@@ -150,6 +162,7 @@ def test_errors_leave_stacks():
 
 def test_calls_that_are_computed_again():
     """The reverse sweep writes over what lies behind them, so each row has both sweeps."""
+
     @tf.kernel(recompute=True)
     def spun(x, n):
         for _ in range(n):
@@ -165,7 +178,9 @@ def test_calls_that_are_computed_again():
 
     x = np.array([0.3, 0.5, 0.9])
     jy, jz, twice = tf.jacobian(run)(x)  # where the last lies, is told behind all calls' stacks
-    close([jy[k] for k in range(3)],
-          [differences(lambda x, k=k: run(x)[0][k], [x], [0])[0] for k in range(3)])  # fmt: skip
+    close(
+        [jy[k] for k in range(3)],
+        [differences(lambda x, k=k: run(x)[0][k], [x], [0])[0] for k in range(3)],
+    )
     close([jz], differences(lambda x: run(x)[1], [x], [0]))
     np.testing.assert_array_equal(twice, 2.0 * jy)

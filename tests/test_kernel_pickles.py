@@ -131,16 +131,30 @@ def test_kernels_of_two_states_of_a_file(tmp_path):
 
 # Each is other code than all others.
 TEXTS = [
-    "def f(x): return x + 1", "def f(x): return x + 2", "def f(x): return x + 1.0",
-    "def f(x): return x + True", "def f(x): return x - 1", "def f(y): return y + 1",
-    "def f(x): return x +  1", "\ndef f(x): return x + 1", "def g(x): return x + 1",
-    "def f(x): return x + 0.0", "def f(x): return x + -0.0", "def f(x): return x.real",
-    "def f(x): return x.imag", "def f(x): return (1, 2.0)", "def f(x): return (1, 2)",
-    "def f(x): return x in {1, 2}", "def f(x): return x in {1, 3}",
-    "def f(x): return x in {'a', 'b', 'c', 'd'}", "def f(x): return x in {'a', 'b', 'c', 'e'}",
-    "def f(x): return [y + 1 for y in x]", "def f(x): return [y + 2 for y in x]",
-    "def f(x): return lambda: x + 1", "def f(x): return lambda: x + 2",
-]  # fmt: skip
+    "def f(x): return x + 1",
+    "def f(x): return x + 2",
+    "def f(x): return x + 1.0",
+    "def f(x): return x + True",
+    "def f(x): return x - 1",
+    "def f(y): return y + 1",
+    "def f(x): return x +  1",
+    "\ndef f(x): return x + 1",
+    "def g(x): return x + 1",
+    "def f(x): return x + 0.0",
+    "def f(x): return x + -0.0",
+    "def f(x): return x.real",
+    "def f(x): return x.imag",
+    "def f(x): return (1, 2.0)",
+    "def f(x): return (1, 2)",
+    "def f(x): return x in {1, 2}",
+    "def f(x): return x in {1, 3}",
+    "def f(x): return x in {'a', 'b', 'c', 'd'}",
+    "def f(x): return x in {'a', 'b', 'c', 'e'}",
+    "def f(x): return [y + 1 for y in x]",
+    "def f(x): return [y + 2 for y in x]",
+    "def f(x): return lambda: x + 1",
+    "def f(x): return lambda: x + 2",
+]
 
 KEYS = """
 import sys

@@ -53,6 +53,7 @@ def thrice(x, k, i):
 
 def value_and_grad(kernel, wanted):
     """A recorded function that does what `tf.value_and_grad` does."""
+
     @tf.function
     def both(*arguments):
         with tf.GradientTape() as tape:
@@ -60,6 +61,7 @@ def value_and_grad(kernel, wanted):
                 tape.watch(arguments[j])
             y = kernel(*arguments)
         return y, tape.gradient(y, [arguments[j] for j in wanted])
+
     return both
 
 
@@ -132,7 +134,9 @@ def counted(x, k):
 INTS = [np.array([3, 0, -1]).astype(dtype) for dtype in ("bool", "int8", "int16", "int32")]
 SLOWLY = pytest.mark.slow
 PACKED = [
-    (several, INTS), pytest.param(rebound, [], marks=SLOWLY), pytest.param(again, [], marks=SLOWLY),
+    (several, INTS),
+    pytest.param(rebound, [], marks=SLOWLY),
+    pytest.param(again, [], marks=SLOWLY),
     (counted, []),
 ]
 
@@ -153,8 +157,11 @@ def test_rows_of_several_results(kernel, ints):
         with tf.GradientTape() as tape:
             tape.watch([x, k])
             y = flat(kernel(x, k, *ints))
-            terms = [(j + 1.0) * tf.reduce_sum(tf.cast(p, tf.float64) ** 2)
-                     for j, p in enumerate(y) if p.dtype.is_floating]  # fmt: skip
+            terms = [
+                (j + 1.0) * tf.reduce_sum(tf.cast(p, tf.float64) ** 2)
+                for j, p in enumerate(y)
+                if p.dtype.is_floating
+            ]
             s = tf.add_n(terms or [0.0 * k])
         return y, *tape.gradient(s, [x, k])
 

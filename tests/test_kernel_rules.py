@@ -147,9 +147,12 @@ def nested(x, t, n):
 R = np.random.default_rng(5)
 X, A = np.array([0.3, -0.2, 0.5]), R.normal(size=(3, 3)) + 4.0 * np.eye(3)
 CASES = [
-    (of_number, [2.0], [0]), (in_loops, [X, 0.7, 3], [0, 1]), (solved, [A, X], [0, 1]),
-    (nested, [X, 0.7, 2], [0, 1]), (lambda x, t: soft(x, t)[1] * 2.0, [X, 0.7], [1]),
-]  # fmt: skip
+    (of_number, [2.0], [0]),
+    (in_loops, [X, 0.7, 3], [0, 1]),
+    (solved, [A, X], [0, 1]),
+    (nested, [X, 0.7, 2], [0, 1]),
+    (lambda x, t: soft(x, t)[1] * 2.0, [X, 0.7], [1]),
+]
 
 
 @pytest.mark.parametrize(("function", "arguments", "wanted"), CASES)
@@ -159,9 +162,10 @@ def test_kernels_that_call_kernels_with_rules(function, arguments, wanted):
     close(found, differences(function, arguments, wanted))
 
 
-@pytest.mark.parametrize(("function", "arguments", "wanted"), [
-    pytest.param(*case, marks=[pytest.mark.slow] if k else []) for k, case in enumerate(CASES)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "arguments", "wanted"),
+    [pytest.param(*case, marks=[pytest.mark.slow] if k else []) for k, case in enumerate(CASES)],
+)
 def test_compiled(function, arguments, wanted):
     value, found = tf.value_and_grad(function, wanted)(*arguments)
     expected, slopes = plain(function, arguments, wanted)
@@ -228,13 +232,14 @@ def test_in_compiled_code():
 
 # A rule for f(x, n) of an array of 3 and an int, and what is said of it.
 WRONG = [
-    ("g", "gives 1 of 2 adjoints"), ("g, g, g", "gives 3 of 2"),
+    ("g", "gives 1 of 2 adjoints"),
+    ("g, g, g", "gives 3 of 2"),
     ("(g, g), g", "gives 2 of 2|a tuple"),
     ("g, 0", "a number as the adjoint of argument 0, an array of 1 axes"),
     ("np.zeros((2, 2)), 0", "an array of 2 axes as the adjoint of argument 0"),
     ("np.zeros(3, np.int64), 0", "an adjoint of dtype int64 for argument 0"),
     ("[g], 0", r"`\[g\]`"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "said"), WRONG, ids=[row[0] for row in WRONG])
@@ -251,13 +256,19 @@ def writes(x, n):
     return x[0] * n
 
 
-@pytest.mark.parametrize(("function", "rule", "said"), [
-    (writes, lambda g, y, x, n: (x, 0), "a rule of its own, and writes to its arguments"),
-    (lambda x, n: x[0], function_of("def rule(g, y, x, n):\n    x[0] = g\n    return x, n\n"),
-     "a rule that writes to what it is given"),
-    (lambda x, n: (x[0], n), lambda g, y, x, n: (x, 0), "other results than one number"),
-    (lambda x, n: x, lambda g, y, x, n: (x, 0), "a copy of an argument"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "rule", "said"),
+    [
+        (writes, lambda g, y, x, n: (x, 0), "a rule of its own, and writes to its arguments"),
+        (
+            lambda x, n: x[0],
+            function_of("def rule(g, y, x, n):\n    x[0] = g\n    return x, n\n"),
+            "a rule that writes to what it is given",
+        ),
+        (lambda x, n: (x[0], n), lambda g, y, x, n: (x, 0), "other results than one number"),
+        (lambda x, n: x, lambda g, y, x, n: (x, 0), "a copy of an argument"),
+    ],
+)
 def test_kernels_that_can_have_no_rule(function, rule, said):
     kernel = tf.kernel(function)
     kernel.vjp(rule)
@@ -275,9 +286,11 @@ def test_errors_of_rules_at_the_call():
     kernel = tf.kernel(lambda x, n: x[0] * n, memory_limit=1 << 16)
     kernel.vjp(short)
     slope = tf.grad(kernel)
-    for n, error, said in ((2, ValueError, "another shape than its argument"),
-                           (3, IndexError, "^three$"),
-                           (10**6, tf.errors.ResourceExhaustedError, "stack is full")):  # fmt: skip
+    for n, error, said in (
+        (2, ValueError, "another shape than its argument"),
+        (3, IndexError, "^three$"),
+        (10**6, tf.errors.ResourceExhaustedError, "stack is full"),
+    ):
         with pytest.raises(error, match=said):
             slope(X, n)
         with tf.GradientTape() as tape:

@@ -129,13 +129,17 @@ def test_values_and_gradients_of_every_kind_of_argument(case, device):
         y = energy(*arguments)
         other = energy_in_ops(*arguments)
     value = energy(*plain)
-    assert y.dtype.name == energy.njit.overloads[
-        tuple(energy.njit.typeof_pyval(x) for x in plain)
-    ].signature.return_type.name
+    assert (
+        y.dtype.name
+        == energy.njit.overloads[
+            tuple(energy.njit.typeof_pyval(x) for x in plain)
+        ].signature.return_type.name
+    )
     np.testing.assert_allclose(y.numpy(), value, rtol=1e-6)
     rtol = 1e-5 if "float32" in case or case == "mixed" else 1e-12
-    differences = {id(x): d for x, d in zip(arguments, slopes(energy.python_function, plain),
-                                            strict=True)}  # fmt: skip
+    differences = {
+        id(x): d for x, d in zip(arguments, slopes(energy.python_function, plain), strict=True)
+    }
     with tf.config.override(device):
         for x in sources:
             found = tape.gradient(y, x)
@@ -149,14 +153,18 @@ def test_values_and_gradients_of_every_kind_of_argument(case, device):
 
 
 # What is no code of the program: that is observed where a function is recorded.
-COUNTED = compile("""
+COUNTED = compile(
+    """
 def counted(run, counts, k):
     def call(self, *args):
         found = run(self, *args)
         counts[k] += found is not None
         return found
     return call
-""", deferred.__file__, "exec")
+""",
+    deferred.__file__,
+    "exec",
+)
 
 
 @pytest.fixture
@@ -362,10 +370,15 @@ def test_a_kernel_that_returns_nothing():
         nothing(tf.constant(X))
 
 
-@pytest.mark.parametrize("bad", [
-    (tf.constant(X, tf.complex128), "dtype complex128"), (tf.zeros((1, 1, 1, 1)), "4 axes"),
-    (tf.constant(X, tf.float16), "dtype float16"),
-], ids=["complex", "axes", "half"])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad",
+    [
+        (tf.constant(X, tf.complex128), "dtype complex128"),
+        (tf.zeros((1, 1, 1, 1)), "4 axes"),
+        (tf.constant(X, tf.float16), "dtype float16"),
+    ],
+    ids=["complex", "axes", "half"],
+)
 def test_arguments_that_a_kernel_may_not_have(bad):
     with pytest.raises(tf.errors.KernelError, match=bad[1]):
         energy(bad[0], 0.7, 3)
@@ -676,8 +689,9 @@ def test_every_construct_through_a_tape(case):
             np.testing.assert_allclose(one, other, rtol=1e-6 if one.dtype == tf.float32 else 1e-12)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case[0].__name__ in QUICK],
-                         ids=lambda case: case[0].__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case[0].__name__ in QUICK], ids=lambda case: case[0].__name__
+)
 def test_constructs_in_replays(case):
     run, tensors = taped(case, tf.function)
     value, wanted = plain(case[0], case[1], case[2])

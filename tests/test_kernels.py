@@ -108,10 +108,20 @@ def plain():
     sys.modules["plain.jit"] = stub
     modules = {
         name: importlib.import_module(f"plain.{name}")
-        for name in ("passes.records", "passes.rows", "passes.layout", "passes.follow",
-                     "passes.transpose", "passes.plan", "passes.recall", "passes.graft",
-                     "cpu.sweep", "cpu.team", "cpu.groups")
-    }  # fmt: skip
+        for name in (
+            "passes.records",
+            "passes.rows",
+            "passes.layout",
+            "passes.follow",
+            "passes.transpose",
+            "passes.plan",
+            "passes.recall",
+            "passes.graft",
+            "cpu.sweep",
+            "cpu.team",
+            "cpu.groups",
+        )
+    }
     for name in [name for name in sys.modules if name.startswith("plain")]:
         module = sys.modules.pop(name)
         if getattr(module, "np", None) is np:
@@ -229,10 +239,12 @@ def results(tf):
             columns = [getattr(here.columns, name)[:n] for name in ("code", "a", "spec")]
             leaf = np.isin(columns[0], [log.LEAF_CODE, log.READ_CODE])
             columns[1] = np.where(leaf, 0, columns[1])  # a leaf reads nothing
-            found.append((
-                [column.tobytes() for column in columns],
-                [None if v is None else np.asarray(v).tobytes() for v in values],
-            ))  # fmt: skip
+            found.append(
+                (
+                    [column.tobytes() for column in columns],
+                    [None if v is None else np.asarray(v).tobytes() for v in values],
+                )
+            )
     return found
 
 
@@ -275,8 +287,12 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
         arguments = {}
         for name, kind in passes._parameters(symbol).items():
             fields = passes._records().get(kind)
-            arguments[name] = value(name, kind) if fields is None else getattr(records, kind)(
-                *(value(f"{name}.{field}", of) for field, of in fields.items())
+            arguments[name] = (
+                value(name, kind)
+                if fields is None
+                else getattr(records, kind)(
+                    *(value(f"{name}.{field}", of) for field, of in fields.items())
+                )
             )
         with np.errstate(over="ignore"):
             return int(functions[symbol](**arguments))

@@ -45,18 +45,18 @@ def called(address, operands, result):
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "bool"])
-@pytest.mark.parametrize("op", [
-    op if op.name in USUAL else pytest.param(op, marks=pytest.mark.slow) for op in ops()
-], ids=lambda op: op.name)  # fmt: skip
+@pytest.mark.parametrize(
+    "op",
+    [op if op.name in USUAL else pytest.param(op, marks=pytest.mark.slow) for op in ops()],
+    ids=lambda op: op.name,
+)
 def test_same_bits_as_numbas(tf, op, kind, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(tmp_path))
     fused = importlib.import_module("numtape.kernels.cpu.fused")
     operands, result = dtypes(op, kind)
     logic = not (set(op.body) - set("xyz&|^!= ()")) or op.name.startswith("Logical")
     fits = "1j" not in op.body and fused.fits(op.body, operands, result)
-    if not fits or (kind == "bool") != (
-        logic or op.name == "SelectV2"
-    ):
+    if not fits or (kind == "bool") != (logic or op.name == "SelectV2"):
         pytest.skip("Numba makes it, or there is none")
     rng = np.random.default_rng(3)
     ends = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 2e6, 1e-40, 0.5]

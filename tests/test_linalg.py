@@ -58,16 +58,19 @@ def test_complete_bases_have_no_gradient_where_they_are_not_determined(tf):
 
 
 MALFORMED = [
-    ("cholesky", [np.ones((2, 3))], "square"), ("cholesky", [[1.0]], "rank"),
-    ("cholesky", [np.ones((2, 2), "int32")], "allowed"), ("det", [np.ones((2, 3))], "square"),
+    ("cholesky", [np.ones((2, 3))], "square"),
+    ("cholesky", [[1.0]], "rank"),
+    ("cholesky", [np.ones((2, 2), "int32")], "allowed"),
+    ("det", [np.ones((2, 3))], "square"),
     ("solve", [np.eye(2), np.ones((3, 2, 1))], "rank"),
     ("solve", [np.eye(2), np.ones((3, 1))], "ncompatible"),
     ("band_part", [np.ones((2, 2)), 5, 0], "number of rows"),
     ("diag_part", [np.ones((2, 2)), "", 2], "out of bound"),
-    ("diag", [1.0], "at least 1-dim"), ("set_diag", [np.eye(2), [1.0]], "diagonal"),
+    ("diag", [1.0], "at least 1-dim"),
+    ("set_diag", [np.eye(2), [1.0]], "diagonal"),
     ("tensor_diag_part", [np.ones((2, 3))], "do not match"),
     ("eigh", [np.full((2, 2), np.nan)], "not successful"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "arguments", "said"), MALFORMED)
@@ -78,11 +81,12 @@ def test_bad_input_is_a_named_error(tf, name, arguments, said):
 
 MATRIX = np.array([[3.0, 0.0], [1.0, 2.0]])
 OPERATORS = [
-    ("FullMatrix", (MATRIX,), MATRIX), ("LowerTriangular", (MATRIX + np.eye(2, k=1),), MATRIX),
+    ("FullMatrix", (MATRIX,), MATRIX),
+    ("LowerTriangular", (MATRIX + np.eye(2, k=1),), MATRIX),
     ("Diag", ([3.0, 2.0],), np.diag([3.0, 2.0])),
     ("ScaledIdentity", (2, np.array(3.0)), 3 * np.eye(2)),
     ("Identity", (2,), np.eye(2)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "arguments", "dense"), OPERATORS, ids=[o[0] for o in OPERATORS])
@@ -96,16 +100,20 @@ def test_linear_operators(tf, kind, arguments, dense):
     assert operator.shape == (2, 2)
     assert operator.dtype == tf.float64
     pairs = [
-        (operator.to_dense(), dense), (operator.matmul(x), dense @ x),
-        (operator.matmul(x, adjoint=True), dense.T @ x), (operator.matvec(v), dense @ v),
+        (operator.to_dense(), dense),
+        (operator.matmul(x), dense @ x),
+        (operator.matmul(x, adjoint=True), dense.T @ x),
+        (operator.matvec(v), dense @ v),
         (operator.solve(x), np.linalg.solve(dense, x)),
         (operator.solve(x, adjoint=True), np.linalg.solve(dense.T, x)),
         (operator.solvevec(v), np.linalg.solve(dense, v)),
-        (operator.adjoint().to_dense(), dense.T), (operator.determinant(), np.linalg.det(dense)),
+        (operator.adjoint().to_dense(), dense.T),
+        (operator.determinant(), np.linalg.det(dense)),
         (operator.log_abs_determinant(), np.log(np.linalg.det(dense))),
-        (operator.trace(), np.trace(dense)), (operator.diag_part(), np.diag(dense)),
+        (operator.trace(), np.trace(dense)),
+        (operator.diag_part(), np.diag(dense)),
         (operator.add_to_tensor(x), dense + x),
-    ]  # fmt: skip
+    ]
     for found, wanted in pairs:
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
@@ -118,20 +126,25 @@ def test_linear_operators_of_complex_numbers(tf, kind):
     """Adjoints are conjugated; a logarithm is real or has no imaginary part, as in TensorFlow."""
     diag = np.diag(COMPLEX)
     given, dense = {
-        "Diag": ([diag], np.diag(diag)), "ScaledIdentity": ([2, 2 + 1j], (2 + 1j) * np.eye(2)),
-    }.get(kind, ([COMPLEX], COMPLEX))  # fmt: skip
+        "Diag": ([diag], np.diag(diag)),
+        "ScaledIdentity": ([2, 2 + 1j], (2 + 1j) * np.eye(2)),
+    }.get(kind, ([COMPLEX], COMPLEX))
     operator = getattr(tf.linalg, f"LinearOperator{kind}")(*given)
     assert operator.dtype == tf.complex128
     x, v = np.array([[1.0 + 1j, -2.0], [0.5, 3.0j]]), np.array([1.0j, 2.0])
     adjoint, logarithm = dense.conj().T, operator.log_abs_determinant()
     assert logarithm.dtype == (tf.complex128 if kind in ("FullMatrix", "Diag") else tf.float64)
     for found, wanted in (
-        (operator.matmul(x), dense @ x), (operator.matmul(x, adjoint=True), adjoint @ x),
-        (operator.matmul(x, adjoint_arg=True), dense @ x.conj().T), (operator.matvec(v), dense @ v),
+        (operator.matmul(x), dense @ x),
+        (operator.matmul(x, adjoint=True), adjoint @ x),
+        (operator.matmul(x, adjoint_arg=True), dense @ x.conj().T),
+        (operator.matvec(v), dense @ v),
         (operator.solve(x), np.linalg.solve(dense, x)),
         (operator.solve(x, adjoint=True), np.linalg.solve(adjoint, x)),
-        (operator.H.to_dense(), adjoint), (operator.determinant(), np.linalg.det(dense)),
-        (logarithm, np.log(abs(np.linalg.det(dense)))), (operator.trace(), np.trace(dense)),
+        (operator.H.to_dense(), adjoint),
+        (operator.determinant(), np.linalg.det(dense)),
+        (logarithm, np.log(abs(np.linalg.det(dense)))),
+        (operator.trace(), np.trace(dense)),
     ):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 

@@ -35,47 +35,96 @@ def sheet(x):
 # Each: the operator of tensors, those as arrays, and the matrix of the arrays.
 KINDS = {
     "Adjoint": (lambda tf, x: tf.linalg.LinearOperatorAdjoint(full(tf, x)), [A], lambda a: a.T),
-    "BlockDiag": (lambda tf, *x: tf.linalg.LinearOperatorBlockDiag([full(tf, y) for y in x]),
-                  [A, B], scipy.linalg.block_diag),
-    "BlockLowerTriangular": (block_lower, [A, B[:, :2], B], lambda a, b, c: np.block(
-        [[a, np.zeros((2, 3))], [b, c]])),
-    "Circulant": (lambda tf, x: tf.linalg.LinearOperatorCirculant(
-        tf.signal.fft(tf.cast(x, tf.complex128)), tf.float64), [COL], scipy.linalg.circulant),
-    "Circulant2D": (lambda tf, x: tf.linalg.LinearOperatorCirculant2D(
-        tf.signal.fft2d(tf.cast(x, tf.complex128)), tf.float64), [SHEET], sheet),
-    "Circulant3D": (lambda tf, x: tf.linalg.LinearOperatorCirculant3D(
-        tf.signal.fft3d(tf.cast(x[None], tf.complex128)), tf.float64), [SHEET], sheet),
-    "Composition": (lambda tf, x, y: tf.linalg.LinearOperatorComposition(
-        [full(tf, x), tf.linalg.LinearOperatorDiag(y)]), [A, D], lambda a, d: a * d),
+    "BlockDiag": (
+        lambda tf, *x: tf.linalg.LinearOperatorBlockDiag([full(tf, y) for y in x]),
+        [A, B],
+        scipy.linalg.block_diag,
+    ),
+    "BlockLowerTriangular": (
+        block_lower,
+        [A, B[:, :2], B],
+        lambda a, b, c: np.block([[a, np.zeros((2, 3))], [b, c]]),
+    ),
+    "Circulant": (
+        lambda tf, x: tf.linalg.LinearOperatorCirculant(
+            tf.signal.fft(tf.cast(x, tf.complex128)), tf.float64
+        ),
+        [COL],
+        scipy.linalg.circulant,
+    ),
+    "Circulant2D": (
+        lambda tf, x: tf.linalg.LinearOperatorCirculant2D(
+            tf.signal.fft2d(tf.cast(x, tf.complex128)), tf.float64
+        ),
+        [SHEET],
+        sheet,
+    ),
+    "Circulant3D": (
+        lambda tf, x: tf.linalg.LinearOperatorCirculant3D(
+            tf.signal.fft3d(tf.cast(x[None], tf.complex128)), tf.float64
+        ),
+        [SHEET],
+        sheet,
+    ),
+    "Composition": (
+        lambda tf, x, y: tf.linalg.LinearOperatorComposition(
+            [full(tf, x), tf.linalg.LinearOperatorDiag(y)]
+        ),
+        [A, D],
+        lambda a, d: a * d,
+    ),
     "Diag": (lambda tf, x: tf.linalg.LinearOperatorDiag(x), [D], np.diag),
     "FullMatrix": (full, [A], lambda a: a),
-    "Householder": (lambda tf, x: tf.linalg.LinearOperatorHouseholder(x), [AXIS],
-                    lambda v: np.eye(3) - 2 * np.outer(v, v) / (v @ v)),
-    "Inversion": (lambda tf, x: tf.linalg.LinearOperatorInversion(full(tf, x)), [A],
-                  np.linalg.inv),
-    "Kronecker": (lambda tf, *x: tf.linalg.LinearOperatorKronecker([full(tf, y) for y in x]),
-                  [A, B, LOW], lambda a, b, c: np.kron(np.kron(a, b), c)),
-    "LowRankUpdate": (lambda tf, a, u, d, v: tf.linalg.LinearOperatorLowRankUpdate(
-        full(tf, a), u, d, v), [A, U, np.array([1.5]), V], lambda a, u, d, v: a + u * d @ v.T),
-    "LowRankUpdate of ones": (lambda tf, d, u: tf.linalg.LinearOperatorLowRankUpdate(
-        tf.linalg.LinearOperatorDiag(d), u), [D, U], lambda d, u: np.diag(d) + u @ u.T),
+    "Householder": (
+        lambda tf, x: tf.linalg.LinearOperatorHouseholder(x),
+        [AXIS],
+        lambda v: np.eye(3) - 2 * np.outer(v, v) / (v @ v),
+    ),
+    "Inversion": (lambda tf, x: tf.linalg.LinearOperatorInversion(full(tf, x)), [A], np.linalg.inv),
+    "Kronecker": (
+        lambda tf, *x: tf.linalg.LinearOperatorKronecker([full(tf, y) for y in x]),
+        [A, B, LOW],
+        lambda a, b, c: np.kron(np.kron(a, b), c),
+    ),
+    "LowRankUpdate": (
+        lambda tf, a, u, d, v: tf.linalg.LinearOperatorLowRankUpdate(full(tf, a), u, d, v),
+        [A, U, np.array([1.5]), V],
+        lambda a, u, d, v: a + u * d @ v.T,
+    ),
+    "LowRankUpdate of ones": (
+        lambda tf, d, u: tf.linalg.LinearOperatorLowRankUpdate(tf.linalg.LinearOperatorDiag(d), u),
+        [D, U],
+        lambda d, u: np.diag(d) + u @ u.T,
+    ),
     "LowerTriangular": (lambda tf, x: tf.linalg.LinearOperatorLowerTriangular(x), [LOW], np.tril),
-    "ScaledIdentity": (lambda tf, x: tf.linalg.LinearOperatorScaledIdentity(2, x),
-                       [np.array(3.0)], lambda x: x * np.eye(2)),
-    "Toeplitz": (lambda tf, c, r: tf.linalg.LinearOperatorToeplitz(c, r), [COL, ROW],
-                 scipy.linalg.toeplitz),
+    "ScaledIdentity": (
+        lambda tf, x: tf.linalg.LinearOperatorScaledIdentity(2, x),
+        [np.array(3.0)],
+        lambda x: x * np.eye(2),
+    ),
+    "Toeplitz": (
+        lambda tf, c, r: tf.linalg.LinearOperatorToeplitz(c, r),
+        [COL, ROW],
+        scipy.linalg.toeplitz,
+    ),
     "Tridiag": (lambda tf, x: tf.linalg.LinearOperatorTridiag(x), [BANDS], lambda x: TRI),
-    "Tridiag of a matrix": (lambda tf, x: tf.linalg.LinearOperatorTridiag(x, "matrix"), [TRI],
-                            lambda x: TRI),
-}  # fmt: skip
+    "Tridiag of a matrix": (
+        lambda tf, x: tf.linalg.LinearOperatorTridiag(x, "matrix"),
+        [TRI],
+        lambda x: TRI,
+    ),
+}
 FIXED = {
     "Identity": (lambda tf: tf.linalg.LinearOperatorIdentity(2, dtype=tf.float64), np.eye(2)),
-    "Permutation": (lambda tf: tf.linalg.LinearOperatorPermutation([2, 0, 1], tf.float64),
-                    np.eye(3)[[2, 0, 1]]),
+    "Permutation": (
+        lambda tf: tf.linalg.LinearOperatorPermutation([2, 0, 1], tf.float64),
+        np.eye(3)[[2, 0, 1]],
+    ),
     "Permutation of batches": (
         lambda tf: tf.linalg.LinearOperatorPermutation([[2, 0, 1], [0, 2, 1]], tf.float64),
-        np.eye(3)[[[2, 0, 1], [0, 2, 1]]]),
-}  # fmt: skip
+        np.eye(3)[[[2, 0, 1], [0, 2, 1]]],
+    ),
+}
 
 
 def marked(kinds, *differ, reason):
@@ -96,9 +145,16 @@ def turned(x):
     return np.swapaxes(x.conj(), -1, -2)
 
 
-@pytest.mark.parametrize("kind", marked(
-    [*KINDS, *FIXED], "Circulant", "Circulant2D", "Circulant3D",
-    reason="products of circulant operators of real numbers are refused"))  # fmt: skip
+@pytest.mark.parametrize(
+    "kind",
+    marked(
+        [*KINDS, *FIXED],
+        "Circulant",
+        "Circulant2D",
+        "Circulant3D",
+        reason="products of circulant operators of real numbers are refused",
+    ),
+)
 def test_methods(tf, kind):
     operator, dense = made(tf, kind)
     random = np.random.default_rng(0)
@@ -108,9 +164,11 @@ def test_methods(tf, kind):
     assert operator.shape == dense.shape
     assert operator.dtype == tf.float64
     pairs = [
-        (operator.to_dense(), dense), (operator.matmul(x), dense @ x),
+        (operator.to_dense(), dense),
+        (operator.matmul(x), dense @ x),
         (operator.matmul(x, adjoint=True), turned(dense) @ x),
-        (operator.matmul(x.T, adjoint_arg=True), dense @ x), (operator.matvec(v), dense @ v),
+        (operator.matmul(x.T, adjoint_arg=True), dense @ x),
+        (operator.matvec(v), dense @ v),
         (operator.solve(x), np.linalg.solve(dense, x)),
         (operator.solve(x, adjoint=True), np.linalg.solve(turned(dense), x)),
         (operator.solvevec(v), np.linalg.solve(dense, v)),
@@ -128,26 +186,33 @@ def test_methods(tf, kind):
         (operator.trace(), np.trace(dense, axis1=-2, axis2=-1)),
         (operator.diag_part(), np.diagonal(dense, axis1=-2, axis2=-1)),
         (operator.add_to_tensor(dense), dense + dense),
-    ]  # fmt: skip
+    ]
     for k, (found, wanted) in enumerate(pairs):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10, err_msg=str(k))
 
 
-@pytest.mark.parametrize("kind", marked(
-    KINDS, "Tridiag", "Tridiag of a matrix", reason="batches do not broadcast"))  # fmt: skip
+@pytest.mark.parametrize(
+    "kind", marked(KINDS, "Tridiag", "Tridiag of a matrix", reason="batches do not broadcast")
+)
 def test_batches_of_right_sides(tf, kind):
     operator, dense = made(tf, kind)
     x = np.random.default_rng(1).normal(size=(2, dense.shape[-1], 2))
-    for found, wanted in ((operator.matmul(x), dense @ x),
-                          (operator.solve(x), np.linalg.inv(dense) @ x)):  # fmt: skip
+    for found, wanted in (
+        (operator.matmul(x), dense @ x),
+        (operator.solve(x), np.linalg.inv(dense) @ x),
+    ):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.numtape_only(reason="checks numtape's derivatives")
-@pytest.mark.parametrize("kind, order", [
-    pytest.param(kind, order, marks=pytest.mark.slow if order == 2 and k % 4 else ())
-    for k, kind in enumerate(KINDS) for order in ([2] if k % 4 == 0 else [1, 2])
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, order",
+    [
+        pytest.param(kind, order, marks=pytest.mark.slow if order == 2 and k % 4 else ())
+        for k, kind in enumerate(KINDS)
+        for order in ([2] if k % 4 == 0 else [1, 2])
+    ],
+)
 def test_derivatives(tf, kind, order):
     """Of products, solutions and determinants, by all that the operator is made of."""
     make, parts, dense = KINDS[kind]
@@ -163,38 +228,48 @@ def test_derivatives(tf, kind, order):
 
 COMPLEX = {
     "Adjoint": (lambda tf, x: tf.linalg.LinearOperatorAdjoint(full(tf, x)), A + 1j * A.T),
-    "Circulant": (lambda tf, x: tf.linalg.LinearOperatorCirculant(tf.signal.fft(x[:, 0]),
-                                                                  tf.complex128), B + 1j * B.T),
+    "Circulant": (
+        lambda tf, x: tf.linalg.LinearOperatorCirculant(tf.signal.fft(x[:, 0]), tf.complex128),
+        B + 1j * B.T,
+    ),
     "Householder": (lambda tf, x: tf.linalg.LinearOperatorHouseholder(x[0]), A + 1j * A.T),
-    "Kronecker": (lambda tf, x: tf.linalg.LinearOperatorKronecker([full(tf, x), full(tf, x)]),
-                  A + 1j * A.T),
-    "LowRankUpdate": (lambda tf, x: tf.linalg.LinearOperatorLowRankUpdate(
-        full(tf, x), x[:, :1], x[0, :1], x[:, 1:]), A + 1j * A.T),
+    "Kronecker": (
+        lambda tf, x: tf.linalg.LinearOperatorKronecker([full(tf, x), full(tf, x)]),
+        A + 1j * A.T,
+    ),
+    "LowRankUpdate": (
+        lambda tf, x: tf.linalg.LinearOperatorLowRankUpdate(
+            full(tf, x), x[:, :1], x[0, :1], x[:, 1:]
+        ),
+        A + 1j * A.T,
+    ),
     "Toeplitz": (lambda tf, x: tf.linalg.LinearOperatorToeplitz(x[:, 0], x[0]), B + 1j * B.T),
     "Tridiag": (lambda tf, x: tf.linalg.LinearOperatorTridiag(x, "matrix"), B + 1j * B.T),
-}  # fmt: skip
+}
 DENSE = {
-    "Adjoint": turned, "Circulant": lambda x: scipy.linalg.circulant(x[:, 0]),
+    "Adjoint": turned,
+    "Circulant": lambda x: scipy.linalg.circulant(x[:, 0]),
     "Householder": lambda x: np.eye(2) - 2 * np.outer(x[0], x[0].conj()) / (x[0] @ x[0].conj()),
     "Kronecker": lambda x: np.kron(x, x),
     "LowRankUpdate": lambda x: x + x[:, :1] * x[0, 0] @ turned(x[:, 1:]),
     "Toeplitz": lambda x: scipy.linalg.toeplitz(x[:, 0], x[0]),
     "Tridiag": lambda x: np.triu(np.tril(x, 1), -1),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize("kind", marked(
-    COMPLEX, "Tridiag", reason="its adjoint is not conjugated"))  # fmt: skip
+@pytest.mark.parametrize("kind", marked(COMPLEX, "Tridiag", reason="its adjoint is not conjugated"))
 def test_complex_numbers(tf, kind):
     make, given = COMPLEX[kind]
     operator, dense = make(tf, tf.constant(given)), DENSE[kind](given)
     x = np.array([1.0 + 1j, -2.0, 0.5, 3.0j])[: len(dense), None]
     for found, wanted in (
-        (operator.to_dense(), dense), (operator.matmul(x), dense @ x),
+        (operator.to_dense(), dense),
+        (operator.matmul(x), dense @ x),
         (operator.matmul(x, adjoint=True), turned(dense) @ x),
         (operator.solve(x), np.linalg.solve(dense, x)),
         (operator.solve(x, adjoint=True), np.linalg.solve(turned(dense), x)),
-        (operator.H.to_dense(), turned(dense)), (operator.determinant(), np.linalg.det(dense)),
+        (operator.H.to_dense(), turned(dense)),
+        (operator.determinant(), np.linalg.det(dense)),
         (operator.log_abs_determinant(), np.log(abs(np.linalg.det(dense)))),
         (operator.trace(), np.trace(dense)),
     ):
@@ -219,24 +294,41 @@ def test_operators_that_are_not_square(tf):
 
 WRONG = [
     (lambda la, x: la.LinearOperatorComposition([]), ValueError, "list"),
-    (lambda la, x: la.LinearOperatorComposition([x, la.LinearOperatorIdentity(3)]), ValueError,
-     "not compatible"),
-    (lambda la, x: la.LinearOperatorKronecker([x, la.LinearOperatorIdentity(2, dtype="float64")]),
-     TypeError, "same dtype"),
+    (
+        lambda la, x: la.LinearOperatorComposition([x, la.LinearOperatorIdentity(3)]),
+        ValueError,
+        "not compatible",
+    ),
+    (
+        lambda la, x: la.LinearOperatorKronecker(
+            [x, la.LinearOperatorIdentity(2, dtype="float64")]
+        ),
+        TypeError,
+        "same dtype",
+    ),
     (lambda la, x: la.LinearOperatorInversion(la.LinearOperatorZeros(2)), ValueError, "singular"),
-    (lambda la, x: la.LinearOperatorInversion(la.LinearOperatorFullMatrix([[1.0, 2.0]])),
-     ValueError, "square"),
+    (
+        lambda la, x: la.LinearOperatorInversion(la.LinearOperatorFullMatrix([[1.0, 2.0]])),
+        ValueError,
+        "square",
+    ),
     (lambda la, x: la.LinearOperatorBlockLowerTriangular([[x], [x]]), ValueError, "2` blocks"),
     (lambda la, x: la.LinearOperatorPermutation([1, 1]), ValueError, "unique"),
     (lambda la, x: la.LinearOperatorPermutation([1.0, 0.0]), TypeError, "integer"),
     (lambda la, x: la.LinearOperatorToeplitz([1.0], [1.0, 2.0]), ValueError, "mismatched"),
     (lambda la, x: la.LinearOperatorZeros(2, is_non_singular=True), ValueError, "singular"),
-    (lambda la, x: la.LinearOperatorHouseholder([1.0], is_positive_definite=True), ValueError,
-     "positive"),
+    (
+        lambda la, x: la.LinearOperatorHouseholder([1.0], is_positive_definite=True),
+        ValueError,
+        "positive",
+    ),
     (lambda la, x: x.matmul(la.LinearOperatorIdentity(3)), ValueError, "ncompatible"),
-    (lambda la, x: la.LinearOperatorZeros(2).solve([[1.0], [2.0]]), NotImplementedError,
-     "singular"),
-]  # fmt: skip
+    (
+        lambda la, x: la.LinearOperatorZeros(2).solve([[1.0], [2.0]]),
+        NotImplementedError,
+        "singular",
+    ),
+]
 
 
 @pytest.mark.tf_differs(reason="what does not fit shows when it is multiplied")

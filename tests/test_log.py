@@ -99,8 +99,11 @@ def test_assign_changes_no_tensor_read_before(tf):
     v.assign([5.0, 6.0])
     v.assign_add([1.0, 1.0])
     assert [x.numpy().ravel().tolist() for x in (before, later, w, v)] == [
-        [1, 2], [1, 2], [1, 2], [6, 7]
-    ]  # fmt: skip
+        [1, 2],
+        [1, 2],
+        [1, 2],
+        [6, 7],
+    ]
 
 
 # Rewinding.

@@ -61,8 +61,9 @@ def test_adaptive_runge_kutta_with_rejected_steps():
 
     start = np.zeros((2, 6))
     start[0, 4] = start[1, 5] = 1.0
-    z = solve_ivp(slope, (0, end), [p[4], p[5], *start.ravel()], "DOP853", rtol=1e-12,
-                  atol=1e-12).y[:, -1]  # fmt: skip
+    z = solve_ivp(
+        slope, (0, end), [p[4], p[5], *start.ravel()], "DOP853", rtol=1e-12, atol=1e-12
+    ).y[:, -1]
     value, gradient = tf.value_and_grad(predators)(p, end, 1e-9)
     assert value == pytest.approx(z[0] + 2.0 * z[1], rel=1e-6)
     np.testing.assert_allclose(gradient, z[2:8] + 2.0 * z[8:], rtol=1e-6)

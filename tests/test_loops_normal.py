@@ -72,12 +72,17 @@ def test_each_function_and_construct_has_a_case():
     assert operators - {type(node) for node in nodes} == set()
     used = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
     used = {name for name in used if re.fullmatch(r"[\w.]+", name)} | {
-        "." + node.func.attr for node in nodes
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}  # fmt: skip
+        "." + node.func.attr
+        for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
     used |= {"math.exp"} if "exponential" in used else set()
-    called = {eval(name, {"np": np, "math": math}) for name in used
-              if name.partition(".")[0] in ("np", "math", *dir(__builtins__), "abs", "max", "min",
-                                            "pow", "float", "int", "bool")}  # fmt: skip
+    called = {
+        eval(name, {"np": np, "math": math})
+        for name in used
+        if name.partition(".")[0]
+        in ("np", "math", *dir(__builtins__), "abs", "max", "min", "pow", "float", "int", "bool")
+    }
     known = (*rules.CALLED, *calls.CASTS, *creation.MADE, *reductions.REDUCED)
     others = (np.float32, stop_gradient)  # test_float32, test_kernel_in_njit
     assert [f for f in known if f not in called and f not in others] == []
@@ -91,8 +96,10 @@ def test_derivatives_are_those_of_the_op_records():
     assert rules.derivative("tanh") == ("g * tanh_slope(x, z)",)
     assert rules.FUNCTIONS["tanh"].op is elementwise.tanh.op
     assert {name for name in rules.FUNCTIONS if not rules.differentiable(name)} == {
-        "isnan", "isinf", "isfinite",
-    }  # fmt: skip
+        "isnan",
+        "isinf",
+        "isfinite",
+    }
 
 
 @pytest.mark.parametrize(("function", "arguments", "wanted"), CASES)
@@ -103,8 +110,9 @@ def test_normal_form_has_one_operation_a_step_and_no_jumps(function, arguments, 
             tree = ast.parse(step.text.format("x", "y"), mode="eval")
             allowed = ast.IfExp | ast.BinOp | ast.Call | ast.Compare | ast.UnaryOp | ast.Name
             assert isinstance(tree.body, allowed)
-        assert all(body.names.get(a) or not a.isidentifier() or a in ("True", "False")
-                   for a in step.args)  # fmt: skip
+        assert all(
+            body.names.get(a) or not a.isidentifier() or a in ("True", "False") for a in step.args
+        )
     others = Step | Branch | Count | Repeat | Call
     assert all(isinstance(n, others) or n.array for n in walk(body.nodes))
 
@@ -190,11 +198,13 @@ def test_source_names_the_users_lines():
 EXACT = {
     "math.gamma": (mp.gamma, [0.3, 1.5, 4.0, 25.5, -0.7, -2.3]),
     "math.lgamma": (mp.loggamma, [0.01, 0.3, 1.5, 4.0, 25.5, 1e5]),
-    "np.cbrt": (mp.cbrt, [1e-8, 0.3, 5.0, 1e9]), "math.exp2": (lambda x: 2**x, [-3.5, 0.0, 9.25]),
+    "np.cbrt": (mp.cbrt, [1e-8, 0.3, 5.0, 1e9]),
+    "math.exp2": (lambda x: 2**x, [-3.5, 0.0, 9.25]),
     "math.log2": (lambda x: mp.log(x, 2), [1e-9, 0.7, 1.0, 1e9]),
     "math.log10": (lambda x: mp.log(x, 10), [1e-9, 0.7, 1.0, 1e9]),
-    "math.degrees": (mp.degrees, [-2.0, 0.3]), "math.radians": (mp.radians, [-2.0, 100.0]),
-}  # fmt: skip
+    "math.degrees": (mp.degrees, [-2.0, 0.3]),
+    "math.radians": (mp.radians, [-2.0, 100.0]),
+}
 
 
 @pytest.mark.parametrize("name", EXACT)

@@ -17,8 +17,11 @@ def stored(function, *arguments):
     """The values that the forward sweep stores, and the gradient by the first argument."""
     made = program(function, list(kinds_of(arguments)), [0])
     forward = made.source.partition("_reverse(")[0]
-    found = [line.split("_of(")[1][:-1] for line in forward.splitlines() if "] = " in line
-             and "_of(" in line]  # fmt: skip
+    found = [
+        line.split("_of(")[1][:-1]
+        for line in forward.splitlines()
+        if "] = " in line and "_of(" in line
+    ]
     status, _, adjoints = run(made, list(arguments))
     assert status == 0
     return found, np.ravel(adjoints[0])
@@ -187,14 +190,17 @@ def until(x):
     return total
 
 
-@pytest.mark.parametrize(("function", "others", "expected"), [
-    (signs, (), set()),  # what each round changes by the same
-    (growing, (), {"at"}),
-    (halves, (0, 5), {"_8", "_9"}),  # results of calls, but no arguments, bounds or ways
-    (skipping, (), {"total", "C1", "_13"}),
-    (counting, (2,), {"_2", "_8", "_first0", "total", "C2"}),
-    (until, (), set()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "others", "expected"),
+    [
+        (signs, (), set()),  # what each round changes by the same
+        (growing, (), {"at"}),
+        (halves, (0, 5), {"_8", "_9"}),  # results of calls, but no arguments, bounds or ways
+        (skipping, (), {"total", "C1", "_13"}),
+        (counting, (2,), {"_2", "_8", "_first0", "total", "C2"}),
+        (until, (), set()),
+    ],
+)
 def test_what_follows_from_numbers_of_rounds_and_arguments_is_not_stored(
     function, others, expected
 ):

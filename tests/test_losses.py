@@ -40,48 +40,113 @@ VALUES = {
     "MeanSquaredError": (WANTED, LOGITS, {}, lambda y, p: ((y - p) ** 2).mean(-1)),
     "MeanAbsoluteError": (WANTED, LOGITS, {}, lambda y, p: np.abs(y - p).mean(-1)),
     "MeanAbsolutePercentageError": (
-        WANTED, LOGITS, {}, lambda y, p: 100 * np.abs((y - p) / y).mean(-1)),
+        WANTED,
+        LOGITS,
+        {},
+        lambda y, p: 100 * np.abs((y - p) / y).mean(-1),
+    ),
     "MeanSquaredLogarithmicError": (
-        LABELS, PREDICTED, {}, lambda y, p: ((np.log1p(y) - np.log1p(p)) ** 2).mean(-1)),
+        LABELS,
+        PREDICTED,
+        {},
+        lambda y, p: ((np.log1p(y) - np.log1p(p)) ** 2).mean(-1),
+    ),
     "CosineSimilarity": (WANTED, LOGITS, {}, lambda y, p: -(unit(y) * unit(p)).sum(-1)),
-    "Huber": (WANTED, LOGITS, {"delta": 0.7}, lambda y, p: np.where(
-        np.abs(y - p) < 0.7, (y - p) ** 2 / 2, 0.7 * np.abs(y - p) - 0.7**2 / 2).mean(-1)),
+    "Huber": (
+        WANTED,
+        LOGITS,
+        {"delta": 0.7},
+        lambda y, p: np.where(
+            np.abs(y - p) < 0.7, (y - p) ** 2 / 2, 0.7 * np.abs(y - p) - 0.7**2 / 2
+        ).mean(-1),
+    ),
     "LogCosh": (WANTED, LOGITS, {}, lambda y, p: np.log(np.cosh(p - y)).mean(-1)),
     "Hinge": (LABELS, LOGITS, {}, lambda y, p: np.maximum(1 - (2 * y - 1) * p, 0).mean(-1)),
     "SquaredHinge": (
-        LABELS, LOGITS, {}, lambda y, p: (np.maximum(1 - (2 * y - 1) * p, 0) ** 2).mean(-1)),
-    "CategoricalHinge": (LABELS, LOGITS, {}, lambda y, p: np.maximum(
-        ((1 - y) * p).max(-1) - (y * p).sum(-1) + 1, 0)),
+        LABELS,
+        LOGITS,
+        {},
+        lambda y, p: (np.maximum(1 - (2 * y - 1) * p, 0) ** 2).mean(-1),
+    ),
+    "CategoricalHinge": (
+        LABELS,
+        LOGITS,
+        {},
+        lambda y, p: np.maximum(((1 - y) * p).max(-1) - (y * p).sum(-1) + 1, 0),
+    ),
     "KLDivergence": (PREDICTED, softmax(LOGITS), {}, lambda y, p: (y * np.log(y / p)).sum(-1)),
     "Poisson": (LABELS, PREDICTED, {}, lambda y, p: (p - y * np.log(p)).mean(-1)),
     "CategoricalCrossentropy": (LABELS, PREDICTED, {}, crossentropy),
     "CategoricalCrossentropy of logits": (
-        LABELS, LOGITS, {"from_logits": True}, lambda y, p: crossentropy(y, softmax(p))),
+        LABELS,
+        LOGITS,
+        {"from_logits": True},
+        lambda y, p: crossentropy(y, softmax(p)),
+    ),
     "CategoricalCrossentropy, smoothed": (
-        LABELS, PREDICTED, {"label_smoothing": 0.3},
-        lambda y, p: crossentropy(0.7 * y + 0.1, p)),
+        LABELS,
+        PREDICTED,
+        {"label_smoothing": 0.3},
+        lambda y, p: crossentropy(0.7 * y + 0.1, p),
+    ),
     "SparseCategoricalCrossentropy": (
-        NUMBERS, PREDICTED, {}, lambda y, p: -np.log(p[np.arange(4), y])),
+        NUMBERS,
+        PREDICTED,
+        {},
+        lambda y, p: -np.log(p[np.arange(4), y]),
+    ),
     "SparseCategoricalCrossentropy of logits": (
-        NUMBERS[:, None], LOGITS, {"from_logits": True},
-        lambda y, p: -np.log(softmax(p)[np.arange(4), y[:, 0]])),
+        NUMBERS[:, None],
+        LOGITS,
+        {"from_logits": True},
+        lambda y, p: -np.log(softmax(p)[np.arange(4), y[:, 0]]),
+    ),
     "BinaryCrossentropy": (LABELS, PREDICTED, {}, binary),
     "BinaryCrossentropy of logits": (
-        LABELS, LOGITS, {"from_logits": True}, lambda y, p: binary(y, 1 / (1 + np.exp(-p)))),
+        LABELS,
+        LOGITS,
+        {"from_logits": True},
+        lambda y, p: binary(y, 1 / (1 + np.exp(-p))),
+    ),
     "BinaryCrossentropy, smoothed": (
-        LABELS, PREDICTED, {"label_smoothing": 0.2}, lambda y, p: binary(0.8 * y + 0.1, p)),
+        LABELS,
+        PREDICTED,
+        {"label_smoothing": 0.2},
+        lambda y, p: binary(0.8 * y + 0.1, p),
+    ),
     "BinaryFocalCrossentropy": (
-        LABELS, PREDICTED, {"apply_class_balancing": True}, lambda y, p: (
-            (y * 0.25 + (1 - y) * 0.75) * (1 - (y * p + (1 - y) * (1 - p))) ** 2
-            * -(y * np.log(p) + (1 - y) * np.log(1 - p))).mean(-1)),
+        LABELS,
+        PREDICTED,
+        {"apply_class_balancing": True},
+        lambda y, p: (
+            (y * 0.25 + (1 - y) * 0.75)
+            * (1 - (y * p + (1 - y) * (1 - p))) ** 2
+            * -(y * np.log(p) + (1 - y) * np.log(1 - p))
+        ).mean(-1),
+    ),
     "CategoricalFocalCrossentropy": (
-        LABELS, PREDICTED, {"gamma": 3.0},
-        lambda y, p: (-y * 0.25 * (1 - p) ** 3 * np.log(p)).sum(-1)),
-    "Dice": (LABELS, PREDICTED, {"axis": -1}, lambda y, p: 1 - 2 * (y * p).sum(-1) / (
-        y.sum(-1) + p.sum(-1))),
-    "Tversky": (LABELS, PREDICTED, {"alpha": 0.3, "axis": -1}, lambda y, p: 1 - (y * p).sum(-1) / (
-        (y * p).sum(-1) + 0.3 * (y * (1 - p)).sum(-1) + 0.5 * (p * (1 - y)).sum(-1))),
-}  # fmt: skip
+        LABELS,
+        PREDICTED,
+        {"gamma": 3.0},
+        lambda y, p: (-y * 0.25 * (1 - p) ** 3 * np.log(p)).sum(-1),
+    ),
+    "Dice": (
+        LABELS,
+        PREDICTED,
+        {"axis": -1},
+        lambda y, p: 1 - 2 * (y * p).sum(-1) / (y.sum(-1) + p.sum(-1)),
+    ),
+    "Tversky": (
+        LABELS,
+        PREDICTED,
+        {"alpha": 0.3, "axis": -1},
+        lambda y, p: (
+            1
+            - (y * p).sum(-1)
+            / ((y * p).sum(-1) + 0.3 * (y * (1 - p)).sum(-1) + 0.5 * (p * (1 - y)).sum(-1))
+        ),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -89,8 +154,9 @@ def test_values_and_gradients(tf, name):
     """Each example's loss, the mean of all, and the derivative against differences."""
     wanted, predicted, options, formula = VALUES[name]
     make = getattr(tf.keras.losses, name.split()[0].rstrip(","))
-    exact = formula(*(x.astype("float64") if x.dtype.kind == "f" else x
-                      for x in (wanted, predicted)))
+    exact = formula(
+        *(x.astype("float64") if x.dtype.kind == "f" else x for x in (wanted, predicted))
+    )
     each = make(reduction="none", **options)(wanted, predicted)
     np.testing.assert_allclose(each.numpy(), exact, rtol=3e-5, atol=3e-6)
     p = tf.constant(predicted)
@@ -103,10 +169,12 @@ def test_values_and_gradients(tf, name):
     if "Categorical" in name and "Hinge" not in name and "logits" not in name:
         direction -= predicted * direction.sum(-1, keepdims=True)  # sums stay 1
     ends = [
-        formula(wanted.astype("float64") if wanted.dtype.kind == "f" else wanted,
-                predicted.astype("float64") + sign * step * direction).mean()
+        formula(
+            wanted.astype("float64") if wanted.dtype.kind == "f" else wanted,
+            predicted.astype("float64") + sign * step * direction,
+        ).mean()
         for sign in (1, -1)
-    ]  # fmt: skip
+    ]
     slope = (ends[0] - ends[1]) / (2 * step)
     np.testing.assert_allclose((gradient * direction).sum(), slope, rtol=1e-3, atol=1e-4)
 
@@ -132,10 +200,16 @@ def test_shapes_that_differ_by_an_axis_of_one(tf):
 
 
 @pytest.mark.parametrize("wanted", [(4, 1), (1, 3), (3,), (4, 2), (4,), (2, 4, 3), ()], ids=str)
-@pytest.mark.parametrize("name", [
-    "BinaryCrossentropy", "BinaryFocalCrossentropy", "CategoricalCrossentropy",
-    "CategoricalFocalCrossentropy", "SparseCategoricalCrossentropy",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "BinaryCrossentropy",
+        "BinaryFocalCrossentropy",
+        "CategoricalCrossentropy",
+        "CategoricalFocalCrossentropy",
+        "SparseCategoricalCrossentropy",
+    ],
+)
 def test_labels_of_crossentropies_are_not_broadcast(tf, name, wanted):
     sparse = name.startswith("Sparse")
     if (sparse and wanted in [(4,), (4, 1)]) or (
@@ -159,19 +233,38 @@ def test_one_class_only_is_warned_of(tf):
 
 # Shapes of labels and of predictions: those that go together, those that are broadcast, others.
 PAIRS = [
-    ((4, 3), (4, 3)), ((4,), (4, 3)), ((4, 1), (4, 3)), ((4, 3), (4, 1)), ((4, 3), (4,)),
-    ((1, 3), (4, 3)), ((3,), (4, 3)), ((4, 3), (1, 3)), ((4,), (4, 1)), ((4, 1), (4,)),
-    ((4,), (4,)), ((3, 3), (4, 3)), ((2, 4, 3), (2, 4, 3)), ((2, 4), (2, 4, 3)),
-    ((2, 4, 1), (2, 4, 3)), ((4, 3), (2, 4, 3)), ((2, 4, 3), (4, 3)), ((), (4,)), ((4,), ()),
-]  # fmt: skip
+    ((4, 3), (4, 3)),
+    ((4,), (4, 3)),
+    ((4, 1), (4, 3)),
+    ((4, 3), (4, 1)),
+    ((4, 3), (4,)),
+    ((1, 3), (4, 3)),
+    ((3,), (4, 3)),
+    ((4, 3), (1, 3)),
+    ((4,), (4, 1)),
+    ((4, 1), (4,)),
+    ((4,), (4,)),
+    ((3, 3), (4, 3)),
+    ((2, 4, 3), (2, 4, 3)),
+    ((2, 4), (2, 4, 3)),
+    ((2, 4, 1), (2, 4, 3)),
+    ((4, 3), (2, 4, 3)),
+    ((2, 4, 3), (4, 3)),
+    ((), (4,)),
+    ((4,), ()),
+]
 NEEDED = {
-    "IoU": {"num_classes": 3, "target_class_ids": [0, 1]}, "MeanIoU": {"num_classes": 3},
+    "IoU": {"num_classes": 3, "target_class_ids": [0, 1]},
+    "MeanIoU": {"num_classes": 3},
     "OneHotIoU": {"num_classes": 3, "target_class_ids": [0, 1]},
     "OneHotMeanIoU": {"num_classes": 3},
-    "PrecisionAtRecall": {"recall": 0.5}, "RecallAtPrecision": {"precision": 0.5},
+    "PrecisionAtRecall": {"recall": 0.5},
+    "RecallAtPrecision": {"precision": 0.5},
     "SensitivityAtSpecificity": {"specificity": 0.5},
     "SpecificityAtSensitivity": {"sensitivity": 0.5},
-}  # fmt: skip
+}
+
+
 @pytest.mark.numtape_only("of numtape's names")
 def test_each_class_has_a_row():
     losses = numtape.keras.losses
@@ -181,15 +274,40 @@ def test_each_class_has_a_row():
 
 # What broadcasts in Keras, and is refused here.
 STRICTER = (
-    "CategoricalFocalCrossentropy", "categorical_focal_crossentropy", "Precision", "Recall",
-    "TruePositives", "TrueNegatives", "FalsePositives", "FalseNegatives", "IoU", "MeanIoU",
-    "BinaryIoU", "OneHotIoU", "OneHotMeanIoU", "F1Score", "FBetaScore", "R2Score",
-)  # fmt: skip
+    "CategoricalFocalCrossentropy",
+    "categorical_focal_crossentropy",
+    "Precision",
+    "Recall",
+    "TruePositives",
+    "TrueNegatives",
+    "FalsePositives",
+    "FalseNegatives",
+    "IoU",
+    "MeanIoU",
+    "BinaryIoU",
+    "OneHotIoU",
+    "OneHotMeanIoU",
+    "F1Score",
+    "FBetaScore",
+    "R2Score",
+)
 SUBJECTS = [
-    (kind, name) for kind in ("losses", "metrics") for name in getattr(numtape.keras, kind).__all__
-    if name not in ("get", "Loss", "Metric", "Mean", "Sum", "MeanMetricWrapper", "deserialize",
-                    "serialize", "Accuracy")
-]  # fmt: skip
+    (kind, name)
+    for kind in ("losses", "metrics")
+    for name in getattr(numtape.keras, kind).__all__
+    if name
+    not in (
+        "get",
+        "Loss",
+        "Metric",
+        "Mean",
+        "Sum",
+        "MeanMetricWrapper",
+        "deserialize",
+        "serialize",
+        "Accuracy",
+    )
+]
 
 
 @pytest.mark.numtape_only("asks both")
@@ -281,18 +399,23 @@ MAKERS = {
     "Keras's": lambda tf, name, x: getattr(tf.keras.activations, name)(x),
     "the op": lambda tf, name, x: getattr(tf.nn, name)(x),
     "layers": lambda tf, name, x: tf.keras.Sequential(
-        [tf.keras.layers.Dense(3, name, kernel_initializer="identity"),
-         tf.keras.layers.Activation("linear")])(x),
+        [
+            tf.keras.layers.Dense(3, name, kernel_initializer="identity"),
+            tf.keras.layers.Activation("linear"),
+        ]
+    )(x),
     "reshaped": lambda tf, name, x: tf.reshape(getattr(tf.keras.activations, name)(x), (2, 3)),
     "of a function": lambda tf, name, x: tf.function(getattr(tf.keras.activations, name))(x),
     "half": lambda tf, name, x: getattr(tf.keras.activations, name)(tf.cast(x, tf.float16)),
     "along another axis": lambda tf, name, x: tf.keras.activations.softmax(x, 0),
     "looked at": lambda tf, name, x: [y := getattr(tf.keras.activations, name)(x), y.numpy()][0],
-}  # fmt: skip
+}
 LOSSES = {
-    "CategoricalCrossentropy": ALTHOUGH, "SparseCategoricalCrossentropy": ALTHOUGH.argmax(-1),
-    "BinaryCrossentropy": ALTHOUGH, "BinaryFocalCrossentropy": ALTHOUGH,
-}  # fmt: skip
+    "CategoricalCrossentropy": ALTHOUGH,
+    "SparseCategoricalCrossentropy": ALTHOUGH.argmax(-1),
+    "BinaryCrossentropy": ALTHOUGH,
+    "BinaryFocalCrossentropy": ALTHOUGH,
+}
 
 
 def losses_of_sure_ones(tf):
@@ -313,7 +436,7 @@ def losses_of_sure_ones(tf):
                 calls = [both, tf.function(both)] if made == "the op" else [both]
                 found[name, activation, made] = [
                     np.nan_to_num(np.asarray(y, "float64")) for call in calls for y in call(x)
-                ]  # fmt: skip
+                ]
     return found
 
 
@@ -326,8 +449,9 @@ def test_crossentropies_take_the_logits_behind_probabilities_as_keras_does():
 
 
 def test_logits_in_fit_and_of_ops_in_calls():
-    model = numtape.keras.Sequential([numtape.keras.layers.Dense(
-        3, numtape.nn.softmax, kernel_initializer="identity")])  # fmt: skip
+    model = numtape.keras.Sequential(
+        [numtape.keras.layers.Dense(3, numtape.nn.softmax, kernel_initializer="identity")]
+    )
     for loss, found in (("categorical_crossentropy", (90 + 29) / 2), ("binary_crossentropy", None)):
         model.compile("sgd", loss)
         first = model.evaluate(SURE, ALTHOUGH, verbose=0)

@@ -24,7 +24,9 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 10  # KiB
 """
 
-TRAINING = RESIDENT + """
+TRAINING = (
+    RESIDENT
+    + """
 steps = int(sys.argv[1])
 rng = np.random.default_rng(0)
 x, t = rng.standard_normal((32, 2)).astype("f"), rng.standard_normal((32, 1)).astype("f")
@@ -44,8 +46,11 @@ for step in range(steps):
         marks.append(resident())
 print(marks[1] - marks[0], local.log.columns.capacity, local.log.n)
 """
+)
 
-UNSEEN = RESIDENT + """
+UNSEEN = (
+    RESIDENT
+    + """
 rounds = int(sys.argv[1])
 x, v, marks = tf.constant(1.0), tf.Variable([1.0, 2.0]), []
 for k in range(rounds):
@@ -60,8 +65,11 @@ for k in range(rounds):
 print(marks[1] - marks[0], local.log.columns.capacity, local.log.n)
 assert float(x) == 2.0
 """
+)
 
-LARGE = RESIDENT + """
+LARGE = (
+    RESIDENT
+    + """
 size = 4 << 20  # 16 MiB of float32
 def step(k):
     x = tf.Variable(np.full(size, k, np.float32))
@@ -76,8 +84,11 @@ for k in range(1, 12):
 float(tf.constant(1.0) + 1.0)
 print((resident() - before) >> 10, len(local.log.buffers))
 """
+)
 
-DIFFERENT = RESIDENT + """
+DIFFERENT = (
+    RESIDENT
+    + """
 from numtape.core.values import interning
 
 rounds, kind, interning.LIMIT = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -131,6 +142,7 @@ for k in range(rounds):
         marks.append(resident())
 print(marks[1] - marks[0], local.log.columns.capacity, local.log.n)
 """
+)
 
 MEBIBYTE = 1024
 
@@ -156,9 +168,14 @@ def test_iterations_that_nobody_looks_at_leave_memory_flat(rounds):
 
 # How many of a kind take about a second.
 KINDS = {
-    "index": 5_000, "slice": 2_000, "gradient": 1_500, "shape": 2_000, "look": 6_000,
-    "shape_gradient": 2_000, "constant": 10_000,
-}  # fmt: skip
+    "index": 5_000,
+    "slice": 2_000,
+    "gradient": 1_500,
+    "shape": 2_000,
+    "look": 6_000,
+    "shape_gradient": 2_000,
+    "constant": 10_000,
+}
 MANY = pytest.param(100, interning.LIMIT, 12, marks=pytest.mark.slow)
 
 

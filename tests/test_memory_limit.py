@@ -38,7 +38,9 @@ def limited(room):
 
 # Two equal worlds: every call is made in one, where memory suffices, and under a limit in the
 # other. Where it fails there, nothing has changed, and the next call that fits works.
-PROGRAMS = LIMIT + """
+PROGRAMS = (
+    LIMIT
+    + """
 cpu.HOT = 1 << 62  # what LLVM does in a thread of its own meanwhile is not ours to limit
 seconds, seed = float(sys.argv[1]), int(sys.argv[2])
 
@@ -184,16 +186,25 @@ while not enough():
     free.drop(), tight.drop()
 print(made, sum(failed.values()), len(failed))
 """
+)
 
 
 @pytest.mark.parametrize("seconds", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_random_programs_under_a_limit(seconds):
     seed = random.randrange(10**6)
     print("seed", seed)
-    made, failed, kinds = map(int, run(
-        PROGRAMS, seconds, seed, MALLOC_MMAP_THRESHOLD_=65536, MALLOC_TRIM_THRESHOLD_=0,
-        NUMTAPE_NUM_THREADS=2, OPENBLAS_NUM_THREADS=1,  # whose threads end the process
-    ).split())  # fmt: skip
+    made, failed, kinds = map(
+        int,
+        run(
+            PROGRAMS,
+            seconds,
+            seed,
+            MALLOC_MMAP_THRESHOLD_=65536,
+            MALLOC_TRIM_THRESHOLD_=0,
+            NUMTAPE_NUM_THREADS=2,
+            OPENBLAS_NUM_THREADS=1,  # whose threads end the process
+        ).split(),
+    )
     assert made > 2 * seconds
     assert failed > seconds // 3
     assert kinds > seconds // 3
@@ -201,7 +212,9 @@ def test_random_programs_under_a_limit(seconds):
 
 # LLVM ends the process where it has no memory.
 
-LOADING = LIMIT + """
+LOADING = (
+    LIMIT
+    + """
 v = tf.Variable([1.0, 2.0])
 float(tf.reduce_sum(v * 2.0))
 failed = 0
@@ -216,6 +229,7 @@ for name in ("sin", "cos", "exp", "tanh", "sqrt"):
     np.testing.assert_allclose(found, getattr(np, name)([1.0, 2.0]), rtol=1e-6)
 print(failed)
 """
+)
 
 
 @CACHES
@@ -225,7 +239,9 @@ def test_loading_and_compiling_under_a_limit(cache, tmp_path):
     assert int(run(LOADING, **with_cache(cache, tmp_path))) >= 10
 
 
-WAITING = LIMIT + """
+WAITING = (
+    LIMIT
+    + """
 from numtape.core.cpu.buffers import POOL
 tf.random.uniform((4_000_000,))
 gc.collect()
@@ -234,13 +250,16 @@ assert POOL.waiting == 16_000_000
 with limited(100_000):
     print(tf.random.uniform((3_000_000,)).shape[0])
 """
+)
 
 
 def test_memory_that_only_waits_is_given_back():
     assert run(WAITING, MALLOC_MMAP_THRESHOLD_=65536) == "3000000"
 
 
-STEPS = LIMIT + """
+STEPS = (
+    LIMIT
+    + """
 cpu.HOT = 1 << 62
 n = 250_000
 variables = [tf.Variable(np.full(n, k + 1, np.float32)) for k in range(4)]
@@ -272,6 +291,7 @@ for k in range(60):
     assert int(optimizer.iterations) == count + done[0]
 print(failed, whole)
 """
+)
 
 
 def test_steps_of_an_optimizer_are_whole():
@@ -280,7 +300,9 @@ def test_steps_of_an_optimizer_are_whole():
     assert whole
 
 
-RECOVERS = LIMIT + '''
+RECOVERS = (
+    LIMIT
+    + '''
 import itertools
 x = tf.constant([1.0, 2.0])
 (tf.exp(x) * 0.0).numpy()
@@ -304,6 +326,7 @@ with limited(int(sys.argv[1]) << 20):
         gc.collect()
     print(*((tf.exp(x) * 0.0).numpy().tolist() for _ in range(2)))
 '''
+)
 
 
 # Where it ends differs: at the log's columns, at the tensors of its rows, at a list of them.

@@ -5,8 +5,13 @@ import pytest
 
 WIDE = [
     ("nn.bias_add", [np.ones((2, 3)).tolist()], (3,)),
-    pytest.param("nn.conv2d", [np.ones((1, 3, 3, 1)).tolist()], (2, 2, 1, 1), id="nn.conv2d",
-                 marks=pytest.mark.tf_differs("no list will do there")),
+    pytest.param(
+        "nn.conv2d",
+        [np.ones((1, 3, 3, 1)).tolist()],
+        (2, 2, 1, 1),
+        id="nn.conv2d",
+        marks=pytest.mark.tf_differs("no list will do there"),
+    ),
     ("tensor_scatter_nd_update", [[1.0, 2.0], [[1]]], (1,)),
     ("tensor_scatter_nd_max", [[1.0, 2.0], [[1]]], (1,)),
 ]
@@ -31,10 +36,12 @@ def test_arrays_beside_integers_and_filters(tf):
 def test_arrays_where_float32_is_preferred(tf):
     x, p = np.eye(3), np.arange(3)
     for found in (
-        tf.linalg.lu_matrix_inverse(x, p), tf.linalg.lu_reconstruct(x, p),
-        tf.linalg.lu_solve(x, p, x), tf.nn.max_pool2d(np.ones((1, 2, 2, 1)), 2, 1, "VALID"),
+        tf.linalg.lu_matrix_inverse(x, p),
+        tf.linalg.lu_reconstruct(x, p),
+        tf.linalg.lu_solve(x, p, x),
+        tf.nn.max_pool2d(np.ones((1, 2, 2, 1)), 2, 1, "VALID"),
         tf.nn.local_response_normalization(np.ones((1, 2, 2, 1))),
-    ):  # fmt: skip
+    ):
         assert found.dtype == tf.float32
 
 

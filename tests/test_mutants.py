@@ -22,9 +22,14 @@ def test_changes_of_an_expression():
     tree = ast.parse("max(x, 1) < y - z[0]", mode="eval").body
     found = {(ast.unparse(old), ast.unparse(new)) for old, new in changes(tree, calls=False)}
     assert found == {
-        ("max(x, 1) < y - z[0]", "max(x, 1) <= y - z[0]"), ("max(x, 1)", "min(x, 1)"), ("1", "0"),
-        ("y - z[0]", "y + z[0]"), ("y - z[0]", "y"), ("y - z[0]", "z[0] - y"), ("0", "1"),
-    }  # fmt: skip
+        ("max(x, 1) < y - z[0]", "max(x, 1) <= y - z[0]"),
+        ("max(x, 1)", "min(x, 1)"),
+        ("1", "0"),
+        ("y - z[0]", "y + z[0]"),
+        ("y - z[0]", "y"),
+        ("y - z[0]", "z[0] - y"),
+        ("0", "1"),
+    }
 
 
 def test_names_are_of_one_mutant_each():
@@ -52,8 +57,11 @@ def test_one_mutant_is_killed_and_an_equivalent_one_survives():
     assert SAME in EQUIVALENT
     found = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "mutants.py"), "--only", KILLED, "--only", SAME],
-        env=environment(), capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert found.returncode == 1, found.stderr
     survived, killed, total = sorted(found.stdout.splitlines(), reverse=True)
     assert survived.startswith("survived") and SAME in survived

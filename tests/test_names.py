@@ -71,23 +71,30 @@ def test_no_name_of_the_installed_tensorflow_is_missing_without_a_hint():
 
 # An object of each class in `METHODS`.
 OBJECTS = {
-    "EagerTensor": "tf.constant(1.0)", "ResourceVariable": "tf.Variable(1.0)",
+    "EagerTensor": "tf.constant(1.0)",
+    "ResourceVariable": "tf.Variable(1.0)",
     "Module": "tf.Module()",
-    "data.Dataset": "tf.data.Dataset.range(3)", "data.Iterator": "iter(tf.data.Dataset.range(3))",
-    "keras.Layer": "tf.keras.layers.Dense(2)", "keras.layers.LSTM": "tf.keras.layers.LSTM(2)",
+    "data.Dataset": "tf.data.Dataset.range(3)",
+    "data.Iterator": "iter(tf.data.Dataset.range(3))",
+    "keras.Layer": "tf.keras.layers.Dense(2)",
+    "keras.layers.LSTM": "tf.keras.layers.LSTM(2)",
     "keras.Model": "tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])",
     "keras.Model ": "(lambda x: tf.keras.Model(x, [x]))(tf.keras.Input((2,)))",
     "keras.optimizers.Optimizer": "tf.keras.optimizers.Adam()",
     "keras.losses.Loss": "tf.keras.losses.MeanSquaredError()",
     "keras.metrics.Metric": "tf.keras.metrics.Mean()",
-    "TensorShape": "tf.TensorShape([1])", "TensorSpec": "tf.TensorSpec([1])", "DType": "tf.float32",
+    "TensorShape": "tf.TensorShape([1])",
+    "TensorSpec": "tf.TensorSpec([1])",
+    "DType": "tf.float32",
     "Function": "tf.function(lambda x: x)",
     "ConcreteFunction": "tf.function(lambda x: x).get_concrete_function(tf.constant(1.0))",
     "linalg.LinearOperator": "tf.linalg.LinearOperatorIdentity(2)",
     # These have all.
-    "callback": "tf.keras.callbacks.Callback()", "tape": "tf.GradientTape()",
+    "callback": "tf.keras.callbacks.Callback()",
+    "tape": "tf.GradientTape()",
     "slices": "tf.IndexedSlices(tf.ones(1), tf.constant([0]))",
-    "generator": "tf.random.Generator.from_seed(1)", "checkpoint": "tf.train.Checkpoint()",
+    "generator": "tf.random.Generator.from_seed(1)",
+    "checkpoint": "tf.train.Checkpoint()",
 }
 
 
@@ -158,8 +165,13 @@ def test_an_error_says_what_there_is_instead(name):
 
 def test_habits_name_what_there_is():
     """Each name of ours in an advice is there, and no habit hides a name."""
-    advice = [*HABITS.values(), *INSTEAD.values(), *habits.INSTEAD.values(), *BEFORE.values(),
-              *BACKEND.values()]  # fmt: skip
+    advice = [
+        *HABITS.values(),
+        *INSTEAD.values(),
+        *habits.INSTEAD.values(),
+        *BEFORE.values(),
+        *BACKEND.values(),
+    ]
     named = {name for said in advice for name in re.findall(r"\btf\.((?:\w+\.)*\w+)", said)}
     assert [name for name in sorted(named) if present(name) is None and name != "__version__"] == []
     assert [name for name in HABITS if name in numtape.__all__] == []

@@ -144,8 +144,10 @@ print(tried(pow, x, 2.0, 3), tried(tf.Tensor.__pow__, x), tried(tf.Tensor.__add_
 
 @usable
 def test_every_row_is_as_python_records_it():
-    children = [start(EVERYTHING, said, **env)
-                for said, env in (("Python", PYTHON), ("machine code", NATIVE))]  # fmt: skip
+    children = [
+        start(EVERYTHING, said, **env)
+        for said, env in (("Python", PYTHON), ("machine code", NATIVE))
+    ]
     defined, native = [output(child).splitlines() for child in children]
     assert len(defined) > 5000
     assert native == defined
@@ -319,9 +321,11 @@ print(len(things) > 100_000 and more < 200 + rounds // 2)
 
 RECORDERS = pytest.mark.parametrize(
     ("variables", "said"),
-    [pytest.param(NATIVE, "machine code", marks=usable, id="native"),
-     pytest.param(PYTHON, "Python", id="python")],
-)  # fmt: skip
+    [
+        pytest.param(NATIVE, "machine code", marks=usable, id="native"),
+        pytest.param(PYTHON, "Python", id="python"),
+    ],
+)
 
 
 @RECORDERS

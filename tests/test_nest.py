@@ -62,9 +62,14 @@ NESTED = {
     "one in another": ([Table({"k": types.MappingProxyType({"j": (1, 2)})}), 3], [1, 2, 3]),
 }
 LEAVES = {
-    "a set": {1, 2}, "a string": "ab", "bytes": b"ab", "an array": np.arange(2), "an iterator":
-    iter([1]), "another dataclass": Opaque(1), "None": None,
-}  # fmt: skip
+    "a set": {1, 2},
+    "a string": "ab",
+    "bytes": b"ab",
+    "an array": np.arange(2),
+    "an iterator": iter([1]),
+    "another dataclass": Opaque(1),
+    "None": None,
+}
 
 
 @pytest.mark.parametrize("name", NESTED)

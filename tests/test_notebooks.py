@@ -48,9 +48,11 @@ def _marks(path: Path) -> list[pytest.MarkDecorator]:
     )
 
 
-@pytest.mark.parametrize("path", [
-    pytest.param(path, marks=_marks(path)) for path in NOTEBOOKS
-], ids=lambda path: path.stem)  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=_marks(path)) for path in NOTEBOOKS],
+    ids=lambda path: path.stem,
+)
 def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each cell runs, in a kernel of the interpreter that runs this test."""
     for name in ("nbformat", "nbclient", "ipykernel", "matplotlib"):

@@ -35,18 +35,81 @@ class Indexed:
         return self.n
 
 
-BOUNDS = (0, 2**7, 2**8, 2**15, 2**16, 2**24, 2**31, 2**32, 2**53, 2**63, 2**64, 2**127, 2**128,
-          10**30, 10**38, 10**39, 10**40, 10**308, 10**310, 10**400, 10**5000)  # fmt: skip
+BOUNDS = (
+    0,
+    2**7,
+    2**8,
+    2**15,
+    2**16,
+    2**24,
+    2**31,
+    2**32,
+    2**53,
+    2**63,
+    2**64,
+    2**127,
+    2**128,
+    10**30,
+    10**38,
+    10**39,
+    10**40,
+    10**308,
+    10**310,
+    10**400,
+    10**5000,
+)
 INTS = sorted({s * n + d for n in BOUNDS for s in (1, -1) for d in (-1, 0, 1)})
 OTHERS = [
-    True, False, 1.5, -0.0, 1e-320, 1e300, -1e300, float("nan"), float("inf"), -float("inf"), 1j,
-    np.bool_(True), np.int8(3), np.int64(2**40), np.uint64(2**64 - 1), np.float16(1.0),
-    np.float32(1.5), np.float64(1e300), np.complex64(1), np.datetime64("2020"),
-    fractions.Fraction(1, 3), decimal.Decimal("1.5"), decimal.Decimal("1e400"), "1", "x", b"x", "",
-    None, object(), Raises(), Indexed(1), Indexed(10**30), float, ..., slice(None), range(3), {1},
-    {1: 2}, (1, 2), [10**30], [2**63], [1, 10**400], [1.0, 10**400], [None], ["x"], [[1], [1, 2]],
-    np.array([1, 2]), np.array("x"), np.array([None]),
-]  # fmt: skip
+    True,
+    False,
+    1.5,
+    -0.0,
+    1e-320,
+    1e300,
+    -1e300,
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+    1j,
+    np.bool_(True),
+    np.int8(3),
+    np.int64(2**40),
+    np.uint64(2**64 - 1),
+    np.float16(1.0),
+    np.float32(1.5),
+    np.float64(1e300),
+    np.complex64(1),
+    np.datetime64("2020"),
+    fractions.Fraction(1, 3),
+    decimal.Decimal("1.5"),
+    decimal.Decimal("1e400"),
+    "1",
+    "x",
+    b"x",
+    "",
+    None,
+    object(),
+    Raises(),
+    Indexed(1),
+    Indexed(10**30),
+    float,
+    ...,
+    slice(None),
+    range(3),
+    {1},
+    {1: 2},
+    (1, 2),
+    [10**30],
+    [2**63],
+    [1, 10**400],
+    [1.0, 10**400],
+    [None],
+    ["x"],
+    [[1], [1, 2]],
+    np.array([1, 2]),
+    np.array("x"),
+    np.array([None]),
+]
 
 
 def drawn(seed):
@@ -56,10 +119,34 @@ def drawn(seed):
     return draw.choice((1, -1)) * (2 ** draw.randrange(size) + draw.randrange(-300, 300))
 
 
-DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-          "float32", "float64")  # fmt: skip
-OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq",
-             "ne")  # fmt: skip
+DTYPES = (
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float32",
+    "float64",
+)
+OPERATORS = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+)
 
 
 def places(tf):
@@ -67,47 +154,68 @@ def places(tf):
     m, v, w = tf.ones((2, 3)), tf.Variable([1.0, 2.0, 3.0]), tf.Variable([1, 2, 3])
     keras, rand = tf.keras.optimizers, tf.random
     found = {
-        "constant": tf.constant, "convert": tf.convert_to_tensor, "Variable": tf.Variable,
-        "constant [n, 1]": lambda n: tf.constant([n, 1]), "sin": tf.sin, "sum": tf.reduce_sum,
-        "constant [1.0, n]": lambda n: tf.constant([1.0, n]), "matmul": lambda n: m @ n,
-        "stack": lambda n: tf.stack([tf.constant(1.0), n]), "concat": lambda n: tf.concat(n, 0),
+        "constant": tf.constant,
+        "convert": tf.convert_to_tensor,
+        "Variable": tf.Variable,
+        "constant [n, 1]": lambda n: tf.constant([n, 1]),
+        "sin": tf.sin,
+        "sum": tf.reduce_sum,
+        "constant [1.0, n]": lambda n: tf.constant([1.0, n]),
+        "matmul": lambda n: m @ n,
+        "stack": lambda n: tf.stack([tf.constant(1.0), n]),
+        "concat": lambda n: tf.concat(n, 0),
         # Assigning.
-        "assign": v.assign, "assign_add": v.assign_add, "assign ints": lambda n: w.assign([n] * 3),
-        "add ints": lambda n: w.assign_add([n] * 3), "assign floats": lambda n: v.assign([n] * 3),
-        "assign element": lambda n: v[0].assign(n), "assign at": lambda n: v[n].assign(1.0),
+        "assign": v.assign,
+        "assign_add": v.assign_add,
+        "assign ints": lambda n: w.assign([n] * 3),
+        "add ints": lambda n: w.assign_add([n] * 3),
+        "assign floats": lambda n: v.assign([n] * 3),
+        "assign element": lambda n: v[0].assign(n),
+        "assign at": lambda n: v[n].assign(1.0),
         # Keys.
-        "[n]": lambda n: m[n], "[0, n]": lambda n: m[0, n], "[:n]": lambda n: m[:n],
-        "[n:]": lambda n: m[n:], "[::n]": lambda n: m[::n], "variable[n]": lambda n: v[n],
-        "gather": lambda n: tf.gather([1.0, 2.0], n), "gather n": lambda n: tf.gather(m, [n]),
+        "[n]": lambda n: m[n],
+        "[0, n]": lambda n: m[0, n],
+        "[:n]": lambda n: m[:n],
+        "[n:]": lambda n: m[n:],
+        "[::n]": lambda n: m[::n],
+        "variable[n]": lambda n: v[n],
+        "gather": lambda n: tf.gather([1.0, 2.0], n),
+        "gather n": lambda n: tf.gather(m, [n]),
         # Random numbers.
         "minval": lambda n: rand.uniform((2,), n, 2.0),
         "maxval": lambda n: rand.uniform((2,), 0, n),
         "int minval": lambda n: rand.uniform((2,), n, 2**40, tf.int64),
         "int maxval": lambda n: rand.uniform((2,), 0, n, tf.int32),
-        "mean": lambda n: rand.normal((2,), n), "stddev": lambda n: rand.normal((2,), 0.0, n),
+        "mean": lambda n: rand.normal((2,), n),
+        "stddev": lambda n: rand.normal((2,), 0.0, n),
         "truncated": lambda n: rand.truncated_normal((2,), n, n),
-        "seed": lambda n: rand.uniform((2,), seed=n), "set_seed": rand.set_seed,
+        "seed": lambda n: rand.uniform((2,), seed=n),
+        "set_seed": rand.set_seed,
         "shuffle": lambda n: rand.shuffle([1, 2], seed=n),
         # Options.
-        "leaky_relu": lambda n: tf.nn.leaky_relu(m, n), "ord": lambda n: tf.norm(m, ord=n),
+        "leaky_relu": lambda n: tf.nn.leaky_relu(m, n),
+        "ord": lambda n: tf.norm(m, ord=n),
         "contrast": lambda n: tf.image.adjust_contrast(tf.ones((2, 2, 3)), n),
         "labels": lambda n: tf.nn.sparse_softmax_cross_entropy_with_logits([n, n], m),
         "xent": lambda n: tf.nn.softmax_cross_entropy_with_logits([[n, n]], [[1.0, 2.0]]),
         "cond": lambda n: tf.cond(n, lambda: m, lambda: m),
         "where": lambda n: tf.where(n, 1.0, 2.0),
-        "dtype": lambda n: tf.zeros((2,), n), "argument": tf.function(lambda n: m),
-        "delta": lambda n: tf.range(0, 5, n), "start": lambda n: tf.linspace(n, 1.0, 3),
+        "dtype": lambda n: tf.zeros((2,), n),
+        "argument": tf.function(lambda n: m),
+        "delta": lambda n: tf.range(0, 5, n),
+        "start": lambda n: tf.linspace(n, 1.0, 3),
         "stop": lambda n: tf.linspace(0.0, n, 3),
         "signature": tf.function(lambda x: x, [tf.TensorSpec((), tf.float32)]),
         # Optimizers.
-        "SGD": lambda n: stepped(tf, keras.SGD(n)), "Adam": lambda n: stepped(tf, keras.Adam(n)),
+        "SGD": lambda n: stepped(tf, keras.SGD(n)),
+        "Adam": lambda n: stepped(tf, keras.Adam(n)),
         "momentum": lambda n: stepped(tf, keras.SGD(0.1, n)),
         "beta_1": lambda n: stepped(tf, keras.Adam(beta_1=n)),
         "beta_2": lambda n: stepped(tf, keras.Adam(beta_2=n)),
         "epsilon": lambda n: stepped(tf, keras.Adam(epsilon=n)),
         "rate": lambda n: keras.SGD(0.1).learning_rate.assign(n),
         "gradient": lambda n: keras.SGD(0.1).apply_gradients([(n, tf.Variable(1.0))]),
-    }  # fmt: skip
+    }
     for name in DTYPES:
         dtype = getattr(tf, name)
         x = tf.cast(tf.constant([1, 0, 1]), dtype)
@@ -145,43 +253,65 @@ def axes(tf):
     """Where axes are named: name -> call."""
     m = tf.ones((2, 3))
     return {
-        "sum": lambda n: tf.reduce_sum(m, n), "max": lambda n: tf.reduce_max(m, [n]),
-        "logsumexp": lambda n: tf.reduce_logsumexp(m, n), "argmax": lambda n: tf.argmax(m, n),
-        "cumsum": lambda n: tf.cumsum(m, n), "expand": lambda n: tf.expand_dims(m, n),
-        "squeeze": lambda n: tf.squeeze(m, n), "concat": lambda n: tf.concat([m, m], n),
-        "stack": lambda n: tf.stack([m, m], n), "unstack": lambda n: tf.unstack(m, axis=n),
-        "split": lambda n: tf.split(m, 1, n), "gather": lambda n: tf.gather(m, [0], axis=n),
+        "sum": lambda n: tf.reduce_sum(m, n),
+        "max": lambda n: tf.reduce_max(m, [n]),
+        "logsumexp": lambda n: tf.reduce_logsumexp(m, n),
+        "argmax": lambda n: tf.argmax(m, n),
+        "cumsum": lambda n: tf.cumsum(m, n),
+        "expand": lambda n: tf.expand_dims(m, n),
+        "squeeze": lambda n: tf.squeeze(m, n),
+        "concat": lambda n: tf.concat([m, m], n),
+        "stack": lambda n: tf.stack([m, m], n),
+        "unstack": lambda n: tf.unstack(m, axis=n),
+        "split": lambda n: tf.split(m, 1, n),
+        "gather": lambda n: tf.gather(m, [0], axis=n),
         "batches": lambda n: tf.gather(m, [[0], [0]], batch_dims=n),
         "norm": lambda n: tf.norm(m, axis=n),
-        "softmax": lambda n: tf.nn.softmax(m, n), "reverse": lambda n: tf.reverse(m, [n]),
-        "transpose": lambda n: tf.transpose(m, [n, 0]), "hot": lambda n: tf.one_hot([0], 2, axis=n),
-        "repeat": lambda n: tf.repeat(m, 2, n), "mask": lambda n: tf.boolean_mask(m, [True], n),
+        "softmax": lambda n: tf.nn.softmax(m, n),
+        "reverse": lambda n: tf.reverse(m, [n]),
+        "transpose": lambda n: tf.transpose(m, [n, 0]),
+        "hot": lambda n: tf.one_hot([0], 2, axis=n),
+        "repeat": lambda n: tf.repeat(m, 2, n),
+        "mask": lambda n: tf.boolean_mask(m, [True], n),
         "tensordot": lambda n: tf.tensordot(m, m, [[n], [0]]),
         "products": lambda n: tf.tensordot(m, m, n),
         "linspace": lambda n: tf.linspace([0.0], [1.0], 3, axis=n),
         "variance": lambda n: tf.math.reduce_variance(m, n),
-    }  # fmt: skip
+    }
 
 
 def sizes(tf):
     """Where sizes are named: name -> call."""
     m, rand = tf.ones((2, 3)), tf.random
     return {
-        "zeros": tf.zeros, "zeros (n,)": lambda n: tf.zeros((n,)), "eye": tf.eye,
-        "zeros (n, n)": lambda n: tf.zeros((n, n)), "ones": lambda n: tf.ones([2, n]),
-        "zeros (0, n)": lambda n: tf.zeros((0, n)), "fill": lambda n: tf.fill([n], 1.0),
-        "reshape": lambda n: tf.reshape(m, n), "reshape (2, n)": lambda n: tf.reshape(m, (2, n)),
-        "broadcast": lambda n: tf.broadcast_to(1.0, (n,)), "tile": lambda n: tf.tile(m, (1, n)),
-        "repeat": lambda n: tf.repeat(m, n, 1), "uniform": lambda n: rand.uniform((n,)),
-        "uniform n": rand.uniform, "normal": lambda n: rand.normal((n,)),
-        "truncated": lambda n: rand.truncated_normal((n,)), "unstack": lambda n: tf.unstack(m, n),
-        "constant": lambda n: tf.constant(1.0, shape=(n,)), "split": lambda n: tf.split(m, n),
-        "pad": lambda n: tf.pad(m, [[n, 0], [0, 0]]), "splits": lambda n: tf.split(m, [n, 1]),
-        "linspace": lambda n: tf.linspace(0.0, 1.0, n), "hot": lambda n: tf.one_hot([0], n),
+        "zeros": tf.zeros,
+        "zeros (n,)": lambda n: tf.zeros((n,)),
+        "eye": tf.eye,
+        "zeros (n, n)": lambda n: tf.zeros((n, n)),
+        "ones": lambda n: tf.ones([2, n]),
+        "zeros (0, n)": lambda n: tf.zeros((0, n)),
+        "fill": lambda n: tf.fill([n], 1.0),
+        "reshape": lambda n: tf.reshape(m, n),
+        "reshape (2, n)": lambda n: tf.reshape(m, (2, n)),
+        "broadcast": lambda n: tf.broadcast_to(1.0, (n,)),
+        "tile": lambda n: tf.tile(m, (1, n)),
+        "repeat": lambda n: tf.repeat(m, n, 1),
+        "uniform": lambda n: rand.uniform((n,)),
+        "uniform n": rand.uniform,
+        "normal": lambda n: rand.normal((n,)),
+        "truncated": lambda n: rand.truncated_normal((n,)),
+        "unstack": lambda n: tf.unstack(m, n),
+        "constant": lambda n: tf.constant(1.0, shape=(n,)),
+        "split": lambda n: tf.split(m, n),
+        "pad": lambda n: tf.pad(m, [[n, 0], [0, 0]]),
+        "splits": lambda n: tf.split(m, [n, 1]),
+        "linspace": lambda n: tf.linspace(0.0, 1.0, n),
+        "hot": lambda n: tf.one_hot([0], n),
         "begin": lambda n: tf.slice(m, (n, 0), (1, 1)),
         "size": lambda n: tf.slice(m, (0, 0), (n, 1)),
-        "range": tf.range, "Dense": lambda n: tf.keras.layers.Dense(n)(m),
-    }  # fmt: skip
+        "range": tf.range,
+        "Dense": lambda n: tf.keras.layers.Dense(n)(m),
+    }
 
 
 def possible(n):
@@ -217,10 +347,13 @@ GROUPS = {"places": places, "axes": axes, "sizes": sizes}
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("group", "every"), [
-    *((group, 5) for group in GROUPS),
-    *(pytest.param(group, 1, marks=pytest.mark.thorough) for group in GROUPS),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("group", "every"),
+    [
+        *((group, 5) for group in GROUPS),
+        *(pytest.param(group, 1, marks=pytest.mark.thorough) for group in GROUPS),
+    ],
+)
 def test_numbers_are_taken_or_refused(tf, group, every):
     """Each number at every fifth place, at others for the next seed; or all at all."""
     for k, (name, call) in enumerate(GROUPS[group](tf).items()):
@@ -246,10 +379,28 @@ def test_ints_that_were_never_tried_are_taken_or_refused(tf, seconds):
 
 
 # Calls that refuse large ints, and so must say which.
-NAMED = ["constant", "convert", "Variable", "constant [n, 1]", "assign ints", "[n]", "[0, n]",
-         "int32 add", "add int32", "uint8 mul", "constant int64", "Variable uint8", "fill int32",
-         "maximum int32", "clip int32", "on int32", "pad int32", "range int32", "gather",
-         "labels"]  # fmt: skip
+NAMED = [
+    "constant",
+    "convert",
+    "Variable",
+    "constant [n, 1]",
+    "assign ints",
+    "[n]",
+    "[0, n]",
+    "int32 add",
+    "add int32",
+    "uint8 mul",
+    "constant int64",
+    "Variable uint8",
+    "fill int32",
+    "maximum int32",
+    "clip int32",
+    "on int32",
+    "pad int32",
+    "range int32",
+    "gather",
+    "labels",
+]
 
 
 def test_errors_name_the_number(tf):
@@ -261,8 +412,10 @@ def test_errors_name_the_number(tf):
                     if message or name in NAMED:
                         named = re.search(rf"{n}\b", message)
                         assert named or f"{3 * n}" in message or f"{n + 2}" in message, (
-                            name, n, message
-                        )  # fmt: skip
+                            name,
+                            n,
+                            message,
+                        )
 
 
 def test_ints_with_too_many_digits_to_print(tf):
@@ -306,8 +459,12 @@ def test_a_number_that_is_refused_changes_nothing(tf):
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(v * x)
         for n in (10**400, "x", 10**5000, float):
-            for call in (lambda n=n: v * n, lambda n=n: v.assign(n), lambda n=n: x[n],
-                         lambda n=n: tf.maximum(v * 2.0, n)):  # fmt: skip
+            for call in (
+                lambda n=n: v * n,
+                lambda n=n: v.assign(n),
+                lambda n=n: x[n],
+                lambda n=n: tf.maximum(v * 2.0, n),
+            ):
                 with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):
                     call()
         y = y * 2.0

@@ -32,17 +32,29 @@ pytestmark = [
 
 # Ways whose state changes with every call, or is out of reach: plain Python, with a reason.
 PLAIN = {
-    "lru_cache": "calls", "iterator": "goes on with", "generator": "goes on with",
-    "count": "goes on with", "random": "calls Random.random", "NumPy's random": "calls numpy",
-    "counter": "changes n_0[0]", "appended and counted": "changes l_0 by append",
-    "popped": "by pop", "setdefault": "by setdefault", "read and written": "changes o_0.k",
-    "written and read": "changes o_0.k", "set along one way": "changes o_0.k",
-    "array that is written": "sets a slice of a_0", "format": "formats objects",
-    "array of objects": "an array of objects", "frompyfunc": "looks into a ufunc",
-    "print to an object": "changes o_0.n", "memoryview": "writes to memory",
-    "identity of tuples": "by `is`", "whether C raises": "calls posix.stat",
+    "lru_cache": "calls",
+    "iterator": "goes on with",
+    "generator": "goes on with",
+    "count": "goes on with",
+    "random": "calls Random.random",
+    "NumPy's random": "calls numpy",
+    "counter": "changes n_0[0]",
+    "appended and counted": "changes l_0 by append",
+    "popped": "by pop",
+    "setdefault": "by setdefault",
+    "read and written": "changes o_0.k",
+    "written and read": "changes o_0.k",
+    "set along one way": "changes o_0.k",
+    "array that is written": "sets a slice of a_0",
+    "format": "formats objects",
+    "array of objects": "an array of objects",
+    "frompyfunc": "looks into a ufunc",
+    "print to an object": "changes o_0.n",
+    "memoryview": "writes to memory",
+    "identity of tuples": "by `is`",
+    "whether C raises": "calls posix.stat",
     "temporary and its weak reference": "a weak reference to a Thing",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", state_programs.WAYS)
@@ -112,6 +124,7 @@ def test_what_is_on_a_stack():
     def outer(one, two):
         def inner(three):
             return max(one, *[two, three])
+
         return inner
 
     inner = outer(1.5, 2.5)
@@ -211,13 +224,17 @@ def each_kind():
         reads.TRUTH: (items, None, True, items.clear),
         reads.LENGTH: (items, None, 2, lambda: items.append(1)),
         reads.CONTAINS: (names, "a", True, names.clear),
-        reads.CLASS: (Kind, None, reads.class_of(Kind),
-                      lambda: setattr(Kind, "__eq__", lambda self, other: True)),
+        reads.CLASS: (
+            Kind,
+            None,
+            reads.class_of(Kind),
+            lambda: setattr(Kind, "__eq__", lambda self, other: True),
+        ),
         reads.ITEMS: (items, None, tuple(items), lambda: items.reverse()),
         reads.KEYS: (names, None, ("a",), lambda: names.update(b=1)),
         reads.ENTRIES: (names, None, ("a", 1.5), lambda: names.update(a=2.5)),
         reads.ANSWER: (reads.answer(len, items), items, 2, lambda: items.pop()),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("kind", sorted(each_kind()))
@@ -256,10 +273,18 @@ def test_reads_of_what_is_missing(kind):
 
 @pytest.mark.parametrize(
     ("before", "equal", "other"),
-    [(1.5, float("1.5"), 1.25), (0.0, float("0"), -0.0), (float("nan"), float("nan"), 1.0),
-     (10**20, int("1" + "0" * 20), 10**20 + 1), ("ab", "".join("ab"), "ac"), (1, 1, True),
-     (1, 1, 1.0), ((1, 2.5), (1, float("2.5")), (1, 2.0)), (2j, complex("2j"), 3j)],
-)  # fmt: skip
+    [
+        (1.5, float("1.5"), 1.25),
+        (0.0, float("0"), -0.0),
+        (float("nan"), float("nan"), 1.0),
+        (10**20, int("1" + "0" * 20), 10**20 + 1),
+        ("ab", "".join("ab"), "ac"),
+        (1, 1, True),
+        (1, 1, 1.0),
+        ((1, 2.5), (1, float("2.5")), (1, 2.0)),
+        (2j, complex("2j"), 3j),
+    ],
+)
 def test_values_are_compared_by_their_bits(before, equal, other):
     one = Holder()
     one.k = before
@@ -303,8 +328,21 @@ def test_constants_are_those_of_the_pass():
 
     kernel = importlib.import_module("numtape.kernels.passes.unchanged")
     assert sorted(each_kind()) == sorted(reads.NOW)
-    names = ("HALF", "WORD", "ENTRY", "ATTRIBUTE", "METHOD", "ITEM", "TRUTH", "LENGTH", "ITEMS",
-             "KEYS", "ENTRIES", "ANSWER", "CONTAINS")  # fmt: skip
+    names = (
+        "HALF",
+        "WORD",
+        "ENTRY",
+        "ATTRIBUTE",
+        "METHOD",
+        "ITEM",
+        "TRUTH",
+        "LENGTH",
+        "ITEMS",
+        "KEYS",
+        "ENTRIES",
+        "ANSWER",
+        "CONTAINS",
+    )
     for name in names:
         assert getattr(kernel, name) == getattr(guards, f"_{name}")
     assert guards._COLUMNS == kernel.COLUMNS

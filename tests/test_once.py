@@ -13,11 +13,18 @@ pytestmark = pytest.mark.numtape_only("how machine code comes about")
 usable = pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable")
 
 
-@pytest.mark.parametrize("error", [
-    MemoryError(), OSError(24, "Too many open files"), RecursionError("maximum recursion depth"),
-    RuntimeError("A signal handler needs compiled code"), SystemError("AST constructor"),
-    ImportError("sys.meta_path is None"),
-], ids=lambda error: type(error).__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(24, "Too many open files"),
+        RecursionError("maximum recursion depth"),
+        RuntimeError("A signal handler needs compiled code"),
+        SystemError("AST constructor"),
+        ImportError("sys.meta_path is None"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 def test_what_may_pass_is_tried_again_ever_more_seldom(error):
     tries = []
 

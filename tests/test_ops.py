@@ -14,17 +14,37 @@ BORDERS = [1, 7, 301] if SIMULATED else [1, 7, 63, 64, 65, 1023, 1024, 1025, 500
 LARGEST = 1000 if SIMULATED else 10**6
 SHAPES = {
     1: [((),), ((0,),), ((2, 0, 3),), ((3, 4),)],
-    2: [((3, 1), (1, 4)), ((), (5,)), ((2, 3), ()), ((1,), ()), ((2, 3, 4), (4,)), ((0, 3), (3,)),
-        ((3, 4), (2, 1, 4)), ((5, 1, 1, 2), (3, 1, 2)), ((1, 0), (2, 1)), ((3, 1030), (3, 1))],
-    3: [((3, 1), (1, 4), ()), ((), (2, 3), (3,)), ((1,), (), (1, 1)), ((0,), (1,), ()),
-        ((2, 1, 1), (3, 1), (4,)), ((2, 1030), (1030,), (2, 1))],
-}  # fmt: skip
+    2: [
+        ((3, 1), (1, 4)),
+        ((), (5,)),
+        ((2, 3), ()),
+        ((1,), ()),
+        ((2, 3, 4), (4,)),
+        ((0, 3), (3,)),
+        ((3, 4), (2, 1, 4)),
+        ((5, 1, 1, 2), (3, 1, 2)),
+        ((1, 0), (2, 1)),
+        ((3, 1030), (3, 1)),
+    ],
+    3: [
+        ((3, 1), (1, 4), ()),
+        ((), (2, 3), (3,)),
+        ((1,), (), (1, 1)),
+        ((0,), (1,), ()),
+        ((2, 1, 1), (3, 1), (4,)),
+        ((2, 1030), (1030,), (2, 1)),
+    ],
+}
 
 
 def rows(cases, dtypes=None, where=lambda case, dtype: True):
     """Parametrize a test by case and dtype, the pairs left out for which it would check nothing."""
-    pairs = [(case, dtype) for case in cases for dtype in case.dtypes
-             if dtype in (dtypes or dtype) and where(case, dtype)]  # fmt: skip
+    pairs = [
+        (case, dtype)
+        for case in cases
+        for dtype in case.dtypes
+        if dtype in (dtypes or dtype) and where(case, dtype)
+    ]
     names = [f"{case.name}-{dtype}" for case, dtype in pairs]
     return pytest.mark.parametrize(("case", "dtype"), pairs, ids=names)
 
@@ -81,14 +101,33 @@ def special(case, dtype):
     """Special operands, and options."""
     kind = np.dtype(dtype)
     if case.special is not None:
-        return [([np.array(x, kind) for x in operands], options)
-                for operands, options in case.special if kind.kind == "f"]  # fmt: skip
+        return [
+            ([np.array(x, kind) for x in operands], options)
+            for operands, options in case.special
+            if kind.kind == "f"
+        ]
     if not case.elementwise:
         return []
     if kind.kind == "f":
         limits = np.finfo(kind)
-        numbers = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 7.25, np.inf, -np.inf, np.nan,
-                   limits.max, limits.min, limits.tiny, limits.eps, -limits.eps]  # fmt: skip
+        numbers = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            0.5,
+            2.0,
+            -3.0,
+            7.25,
+            np.inf,
+            -np.inf,
+            np.nan,
+            limits.max,
+            limits.min,
+            limits.tiny,
+            limits.eps,
+            -limits.eps,
+        ]
     elif kind.kind == "b":
         numbers = [False, True]
     else:
@@ -219,18 +258,50 @@ def test_value_is_exact(tf, device, case):
     for dtype in case.dtypes:
         random, limit = np.random.default_rng(1), np.log10(np.finfo(dtype).max)
         sizes = 10 ** np.concatenate([random.uniform(-limit, limit, 60), random.uniform(-3, 3, 60)])
-        anywhere = [(random.permutation(sizes) * random.choice([-1, 1], 120)).astype(dtype)
-                    for _ in case.ranges]  # fmt: skip
-        operands = [np.concatenate(pair) for pair in zip(
-            anywhere, draw(case, ((60,),) * arity(case), dtype, seed=1), strict=True)]  # fmt: skip
+        anywhere = [
+            (random.permutation(sizes) * random.choice([-1, 1], 120)).astype(dtype)
+            for _ in case.ranges
+        ]
+        operands = [
+            np.concatenate(pair)
+            for pair in zip(
+                anywhere, draw(case, ((60,),) * arity(case), dtype, seed=1), strict=True
+            )
+        ]
         with mpmath.workprec(120):
             exact = np.array([truth(*numbers) for numbers in zip(*operands, strict=True)])
         check(case.function(tf)(*operands), exact, dtype, allowed(case, device))
 
 
-BEYOND = [np.nan, np.inf, -np.inf, 1e30, -1e30, -1.0, 300.7, -300.7, 3e9, 5e9, 1.9, -1.9, -0.5,
-          255.9, 256.0, 127.9, 128.0, -128.9, -129.0, 2.0**31, -(2.0**31), 2.0**63, -(2.0**63),
-          2.0**64, 65535.5, -0.0, 1e-40]  # fmt: skip
+BEYOND = [
+    np.nan,
+    np.inf,
+    -np.inf,
+    1e30,
+    -1e30,
+    -1.0,
+    300.7,
+    -300.7,
+    3e9,
+    5e9,
+    1.9,
+    -1.9,
+    -0.5,
+    255.9,
+    256.0,
+    127.9,
+    128.0,
+    -128.9,
+    -129.0,
+    2.0**31,
+    -(2.0**31),
+    2.0**63,
+    -(2.0**63),
+    2.0**64,
+    65535.5,
+    -0.0,
+    1e-40,
+]
 
 
 @pytest.mark.numtape_only(reason="in TensorFlow, what is beyond the range depends on the place")
@@ -241,8 +312,10 @@ def test_cast_beyond_the_range(tf, device, source, bits):
     floats = np.array(BEYOND, source)
     for dtype in (f"int{bits}", f"uint{bits}"):
         least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-        right = [0 if np.isnan(x) else most if x > most else least if x < least else int(x)
-                 for x in floats.tolist()]  # fmt: skip
+        right = [
+            0 if np.isnan(x) else most if x > most else least if x < least else int(x)
+            for x in floats.tolist()
+        ]
         right = np.array([min(max(x, least), most) for x in right], dtype)
         for times in (1, 2 if SIMULATED else 70):
             found = tf.cast(tf.constant(np.tile(floats, times)), dtype)
@@ -444,13 +517,35 @@ def test_every_op_has_a_row(tf):
 
 # They take or change what a program does: test_control.py, test_custom_gradient.py, test_kernel.py.
 OF_PROGRAMS = {
-    "Assert", "case", "control_dependencies", "custom_gradient", "executing_eagerly", "foldl",
-    "foldr", "get_static_value", "grad", "grad_pass_through", "gradients", "group", "init_scope",
-    "inside_function", "is_symbolic_tensor", "jacobian", "kernel", "no_gradient", "no_op",
-    "numpy_function", "print",
-    "py_function", "recompute_grad", "switch_case", "timestamp", "tuple", "type_spec_from_value",
+    "Assert",
+    "case",
+    "control_dependencies",
+    "custom_gradient",
+    "executing_eagerly",
+    "foldl",
+    "foldr",
+    "get_static_value",
+    "grad",
+    "grad_pass_through",
+    "gradients",
+    "group",
+    "init_scope",
+    "inside_function",
+    "is_symbolic_tensor",
+    "jacobian",
+    "kernel",
+    "no_gradient",
+    "no_op",
+    "numpy_function",
+    "print",
+    "py_function",
+    "recompute_grad",
+    "switch_case",
+    "timestamp",
+    "tuple",
+    "type_spec_from_value",
     "value_and_grad",
-}  # fmt: skip
+}
 
 
 @pytest.mark.numtape_only(reason="TensorFlow has more functions")
@@ -463,7 +558,12 @@ def test_every_public_function_has_a_row(tf):
     rows = [function(case) for case in CASES]
     for module in (tf, tf.math, tf.math.special, tf.nn, tf.linalg, tf.image):
         public = {name: getattr(module, name) for name in module.__all__}
-        missing = [name for name, value in public.items()
-                   if callable(value) and not isinstance(value, type)
-                   and name not in MAKERS | OF_PROGRAMS and value not in rows]  # fmt: skip
+        missing = [
+            name
+            for name, value in public.items()
+            if callable(value)
+            and not isinstance(value, type)
+            and name not in MAKERS | OF_PROGRAMS
+            and value not in rows
+        ]
         assert missing == [], module.__name__

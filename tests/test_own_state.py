@@ -28,71 +28,159 @@ FILES = "what sets it reads or writes files, which is refused"
 STATE = {
     "assertions.py": {"check.__doc__": NEW, "check.__name__": NEW, "check.__qualname__": NEW},
     "autodiff.py": {
-        "self._waiting": LOG, "self._given": LOG, "log.eager": LOG,
+        "self._waiting": LOG,
+        "self._given": LOG,
+        "log.eager": LOG,
     },
     "calls.py": {"_DONE": CACHE},
     "config.py": {"settings.run_eagerly": COMPARED, "settings.eager": COMPARED, "_soft": COMPARED},
     "config_experimental.py": {
-        "settings.nondeterministic_scatter": COMPARED, "settings.tensor_float_32": COMPARED,
+        "settings.nondeterministic_scatter": COMPARED,
+        "settings.tensor_float_32": COMPARED,
     },
     "custom.py": {"self.noted": LOG, "found.noted": NEW, "local.log": LOG},
     "data/functions.py": {"found._kind": NEW},
     "data/groups.py": {"found._kind": NEW},
     "data/pipeline.py": {
-        "found._begin": NEW, "found._count": NEW, "found._kind": NEW, "found._spec": NEW,
-        "found._token": NEW, "found._waiting": NEW, "self._spec": CACHE, "self._waiting": INPUT,
+        "found._begin": NEW,
+        "found._count": NEW,
+        "found._kind": NEW,
+        "found._spec": NEW,
+        "found._token": NEW,
+        "found._waiting": NEW,
+        "self._spec": CACHE,
+        "self._waiting": INPUT,
     },
     "data/source.py": {
-        "_threads.apart": LOG, "_threads.apart.noted": LOG, "local.journal": LOG, "local.log": LOG,
-        "self._entries": INPUT, "self._pulled": INPUT, "self.noted": LOG, "self.taken": INPUT,
+        "_threads.apart": LOG,
+        "_threads.apart.noted": LOG,
+        "local.journal": LOG,
+        "local.log": LOG,
+        "self._entries": INPUT,
+        "self._pulled": INPUT,
+        "self.noted": LOG,
+        "self.taken": INPUT,
     },
     "flow.py": {"local.scope": COMPARED, "self._before": COMPARED},
-    "function.py": dict.fromkeys([
-        "calls.turn", "leaves.copied", "log.reason", "made._attribute", "made._budget",
-        "made._known", "made._plain", "made._training", "method.__self__", "self._attribute",
-        "self._budget.reason", "self._known", "self._plain", "self._repeated_call",
-        "self._trained",
-    ], LOG),
+    "function.py": dict.fromkeys(
+        [
+            "calls.turn",
+            "leaves.copied",
+            "log.reason",
+            "made._attribute",
+            "made._budget",
+            "made._known",
+            "made._plain",
+            "made._training",
+            "method.__self__",
+            "self._attribute",
+            "self._budget.reason",
+            "self._known",
+            "self._plain",
+            "self._repeated_call",
+            "self._trained",
+        ],
+        LOG,
+    ),
     "gradient_tape.py": {
-        **dict.fromkeys([
-            "local.log", "log.busy", "log.eager", "recalled.recording", "self._tape",
-            "self._watched", "tape.recalled", "tape.unconnected",
-        ], LOG), "_warned": MEASURE,
+        **dict.fromkeys(
+            [
+                "local.log",
+                "log.busy",
+                "log.eager",
+                "recalled.recording",
+                "self._tape",
+                "self._watched",
+                "tape.recalled",
+                "tape.unconnected",
+            ],
+            LOG,
+        ),
+        "_warned": MEASURE,
     },
-    "kernel.py": dict.fromkeys([
-        "self._call", "self._gradients", "self._jacobians", "self._most", "self._rule",
-        "self._runs", "self._watched",
-    ], CACHE),
+    "kernel.py": dict.fromkeys(
+        [
+            "self._call",
+            "self._gradients",
+            "self._jacobians",
+            "self._most",
+            "self._rule",
+            "self._runs",
+            "self._watched",
+        ],
+        CACHE,
+    ),
     "kernel_grad.py": {"self._jitted": CACHE, "self._recent": CACHE},
     "kernel_pickled.py": {
-        "_known": CACHE, "kernel._key": CACHE, "kernel._rule": CACHE, "linecache.cache": MEASURE,
-        "function.__code__": CACHE, "function.__qualname__": CACHE, "kernel._sources": CACHE,
+        "_known": CACHE,
+        "kernel._key": CACHE,
+        "kernel._rule": CACHE,
+        "linecache.cache": MEASURE,
+        "function.__code__": CACHE,
+        "function.__qualname__": CACHE,
+        "kernel._sources": CACHE,
     },
-    "pickled.py": dict.fromkeys([
-        "function.__qualname__", "made.__doc__", "made.__kwdefaults__", "made.__module__",
-        "made.__qualname__",
-    ], NEW),
+    "pickled.py": dict.fromkeys(
+        [
+            "function.__qualname__",
+            "made.__doc__",
+            "made.__kwdefaults__",
+            "made.__module__",
+            "made.__qualname__",
+        ],
+        NEW,
+    ),
     "placement.py": {"_before.stack": LOG},
-    "signature.py": dict.fromkeys([
-        "self._all_positional", "self._defaults", "self._known", "self._positional", "self.kept",
-        "self.signature",
-    ], NEW),
+    "signature.py": dict.fromkeys(
+        [
+            "self._all_positional",
+            "self._defaults",
+            "self._known",
+            "self._positional",
+            "self.kept",
+            "self.signature",
+        ],
+        NEW,
+    ),
     "tracebacks.py": {
-        "_state": COMPARED, **dict.fromkeys([
-            "error.__traceback__", "one.tb_next", "function.__code__", "one.__suppress_context__",
-        ], MEASURE),
+        "_state": COMPARED,
+        **dict.fromkeys(
+            [
+                "error.__traceback__",
+                "one.tb_next",
+                "function.__code__",
+                "one.__suppress_context__",
+            ],
+            MEASURE,
+        ),
     },
     "train/checkpoint.py": {"self._save_counter": CACHE},
     "train/manager.py": {
-        "self._last_step": FILES, "self._latest": COMPARED, "self._preserved": FILES,
+        "self._last_step": FILES,
+        "self._latest": COMPARED,
+        "self._preserved": FILES,
         "self._times": COMPARED,
     },
     "train/restoring.py": {"self.left": FILES},
-}  # fmt: skip
+}
 MUTATORS = {
-    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "move_to_end", "pop",
-    "popitem", "popleft", "remove", "reverse", "setdefault", "sort", "update",
-}  # fmt: skip
+    "add",
+    "append",
+    "appendleft",
+    "clear",
+    "discard",
+    "extend",
+    "insert",
+    "move_to_end",
+    "pop",
+    "popitem",
+    "popleft",
+    "remove",
+    "reverse",
+    "setdefault",
+    "sort",
+    "update",
+}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -124,10 +212,12 @@ def _targets(node):
 def _state_of(tree):
     """Attributes and module globals that a module sets or changes outside of `__init__`."""
     names = {
-        node.id for statement in tree.body if not isinstance(statement, (*FUNCTIONS, ast.ClassDef))
+        node.id
+        for statement in tree.body
+        if not isinstance(statement, (*FUNCTIONS, ast.ClassDef))
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }  # fmt: skip
+    }
     found = set()
 
     def holder(node):
@@ -503,8 +593,11 @@ def _filters(folder):
 
 
 CASES = {
-    "latest checkpoint": _latest, "checkpoints": _checkpoints, "saving": _saves,
-    "latest checkpoint of a folder": _latest_of_folder, "reading a checkpoint": _reads,
+    "latest checkpoint": _latest,
+    "checkpoints": _checkpoints,
+    "saving": _saves,
+    "latest checkpoint of a folder": _latest_of_folder,
+    "reading a checkpoint": _reads,
     "functions run eagerly": _switch(
         lambda: tf.config.functions_run_eagerly(), tf.config.run_functions_eagerly
     ),
@@ -513,22 +606,40 @@ CASES = {
     ),
     "traceback filtering": _switch(
         lambda: tf.debugging.is_traceback_filtering_enabled(),
-        lambda on: (tf.debugging.enable_traceback_filtering if on
-                    else tf.debugging.disable_traceback_filtering)(),
+        lambda on: (
+            tf.debugging.enable_traceback_filtering
+            if on
+            else tf.debugging.disable_traceback_filtering
+        )(),
     ),
     "tensor float": _switch(
         lambda: tf.config.experimental.tensor_float_32_execution_enabled(),
         lambda on: tf.config.experimental.enable_tensor_float_32_execution(on),
     ),
-    "setting a switch": _sets_switch, "name scope": _name_scope, "global generator": _generator,
-    "setting the generator": _sets_generator, "generator": _reset_generator, "seed": _seed,
-    "dropout": _seed_generator, "trainable": _trainable, "moments": _moments,
+    "setting a switch": _sets_switch,
+    "name scope": _name_scope,
+    "global generator": _generator,
+    "setting the generator": _sets_generator,
+    "generator": _reset_generator,
+    "seed": _seed,
+    "dropout": _seed_generator,
+    "trainable": _trainable,
+    "moments": _moments,
     "learning rate": _optimizer("learning_rate", lambda k: 0.1 * k),
     "clipnorm": _optimizer("clipnorm", lambda k: 0.1 * k + 0.1),
     "momentum": _optimizer("momentum", lambda k: 0.1 * k),
-    "schedule": _schedule, "iterations": _iterations, "metric": _metric, "compile": _compiled,
-    "callback": _callback, "checkpoint attribute": _tracked, "module": _module, "paths": _paths,
-    "options": _options, "initializer": _initializer, "loss": _loss, "layer names": _names,
+    "schedule": _schedule,
+    "iterations": _iterations,
+    "metric": _metric,
+    "compile": _compiled,
+    "callback": _callback,
+    "checkpoint attribute": _tracked,
+    "module": _module,
+    "paths": _paths,
+    "options": _options,
+    "initializer": _initializer,
+    "loss": _loss,
+    "layer names": _names,
     "repr of a tensor": _print_options(lambda x: repr(x * OUTSIDE[1] * tf.ones(3))),
     "str of a tensor": _print_options(lambda x: str(x * OUTSIDE[1] * tf.ones(3))),
     "format of a tensor": _print_options(lambda x: f"{x * OUTSIDE[1] * tf.ones(3)}"),
@@ -540,9 +651,13 @@ CASES = {
     "errors of a number": _divides(lambda a: a[0] / (a[0] - a[0])),
     "errors of a function": _divides(lambda a: np.divide(a, a - a)),
     "errors in place": _divides(lambda a: np.reciprocal(a - a)),
-    "setting errors": _sets_errors, "errstate": _with_errors, "warning": _warns,
-    "catching warnings": _catches, "setting filters": _sets_filters, "filters": _filters,
-}  # fmt: skip
+    "setting errors": _sets_errors,
+    "errstate": _with_errors,
+    "warning": _warns,
+    "catching warnings": _catches,
+    "setting filters": _sets_filters,
+    "filters": _filters,
+}
 VARIABLE = tf.Variable([0.123456789, 2.0])
 
 

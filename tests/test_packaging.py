@@ -114,9 +114,14 @@ def setuptools(step, source, target):
     script = f"import sys, setuptools.build_meta as b; print(b.{step}(sys.argv[1]))"
     done = subprocess.run(
         [sys.executable, "-c", script, str(target)],
-        cwd=source, env=environment(source, SOURCE_DATE_EPOCH=os.environ.get(
-            "SOURCE_DATE_EPOCH", "1700000000")),
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        cwd=source,
+        env=environment(
+            source, SOURCE_DATE_EPOCH=os.environ.get("SOURCE_DATE_EPOCH", "1700000000")
+        ),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return target / done.stdout.split()[-1]

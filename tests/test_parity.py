@@ -29,7 +29,7 @@ from parity_differences import (
     SKIPPED,
     at_edges,
     refused_there,
-)  # fmt: skip
+)
 
 import numtape
 
@@ -38,6 +38,7 @@ pytestmark = [
     pytest.mark.cpu_only(reason="one device is enough"),
     pytest.mark.filterwarnings("ignore"),
 ]
+
 
 def installed():
     """TensorFlow; the test is skipped without it."""
@@ -154,9 +155,11 @@ class Call:
     def _run(self, tf, found):
         arguments = [argument.made(tf) for argument in self.arguments]
         # Not variables of integers, whose reads have derivatives there.
-        tensors = [x for x, argument, watched in zip(
-                       arguments, self.arguments, self.watched, strict=True)
-                   if watched and argument.followed]  # fmt: skip
+        tensors = [
+            x
+            for x, argument, watched in zip(arguments, self.arguments, self.watched, strict=True)
+            if watched and argument.followed
+        ]
         unconnected = "zero" if self.zero else "none"
         with tf.GradientTape(persistent=True) as outer:
             outer.watch([x for x in tensors if x.dtype.is_floating])
@@ -296,16 +299,46 @@ def test_calls(request):
         seed += 1
 
 
-SMOOTH = ["tf.sin({})", "tf.cos({})", "tf.tanh({})", "tf.sigmoid({})", "tf.nn.softplus({})",
-          "tf.atan({})", "tf.math.erf({})", "tf.nn.elu({})", "tf.square(0.5 * {})", "tf.exp(-{})",
-          "tf.reduce_sum({}, 0, keepdims=True)", "tf.reduce_mean({}, -1)", "tf.transpose({})",
-          "tf.reduce_max({}, 0)", "tf.nn.softmax({})", "tf.cumsum({}, axis=-1)", "{}[..., 0]",
-          "{}[::-1]", "tf.reshape({}, [-1])", "tf.expand_dims({}, 0)", "tf.stop_gradient({})",
-          "tf.reduce_logsumexp({}, -1)", "tf.linspace({}, 1.0, 3)"]  # fmt: skip
-JOINED = ["{} * {}", "{} + {}", "{} - {}", "{} / (2.0 + tf.square({}))", "tf.atan2({}, 3.0 + {})",
-          "tf.maximum({}, {})", "tf.matmul({}, {}, transpose_b=True)", "tf.tensordot({}, {}, 1)",
-          "tf.concat([{}, {}], 0)", "tf.stack([{}, {}])", "tf.where({} > 0.0, {}, 0.5)",
-          "tf.math.squared_difference({}, {})", "tf.pow(1.5 + tf.tanh({}), {})"]  # fmt: skip
+SMOOTH = [
+    "tf.sin({})",
+    "tf.cos({})",
+    "tf.tanh({})",
+    "tf.sigmoid({})",
+    "tf.nn.softplus({})",
+    "tf.atan({})",
+    "tf.math.erf({})",
+    "tf.nn.elu({})",
+    "tf.square(0.5 * {})",
+    "tf.exp(-{})",
+    "tf.reduce_sum({}, 0, keepdims=True)",
+    "tf.reduce_mean({}, -1)",
+    "tf.transpose({})",
+    "tf.reduce_max({}, 0)",
+    "tf.nn.softmax({})",
+    "tf.cumsum({}, axis=-1)",
+    "{}[..., 0]",
+    "{}[::-1]",
+    "tf.reshape({}, [-1])",
+    "tf.expand_dims({}, 0)",
+    "tf.stop_gradient({})",
+    "tf.reduce_logsumexp({}, -1)",
+    "tf.linspace({}, 1.0, 3)",
+]
+JOINED = [
+    "{} * {}",
+    "{} + {}",
+    "{} - {}",
+    "{} / (2.0 + tf.square({}))",
+    "tf.atan2({}, 3.0 + {})",
+    "tf.maximum({}, {})",
+    "tf.matmul({}, {}, transpose_b=True)",
+    "tf.tensordot({}, {}, 1)",
+    "tf.concat([{}, {}], 0)",
+    "tf.stack([{}, {}])",
+    "tf.where({} > 0.0, {}, 0.5)",
+    "tf.math.squared_difference({}, {})",
+    "tf.pow(1.5 + tf.tanh({}), {})",
+]
 WIDE = {"float64": 1e-8}  # of the largest element: rounding, and what a chain makes of it
 
 
@@ -319,8 +352,11 @@ class Chain:
         self.lines, names = [], ["x0", "x1", "x2"]
         for k in range(int(random.integers(2, 9))):
             single = random.random() < 0.5
-            text = SMOOTH[random.integers(len(SMOOTH))] if single else JOINED[
-                random.integers(len(JOINED))]  # fmt: skip
+            text = (
+                SMOOTH[random.integers(len(SMOOTH))]
+                if single
+                else JOINED[random.integers(len(JOINED))]
+            )
             some = [names[max(0, len(names) - 1 - int(random.exponential(2)))] for _ in "xy"]
             self.lines.append(f"y{k} = {text.format(*some)}")
             names.append(f"y{k}")
@@ -359,7 +395,8 @@ def test_chains(request):
         mine, theirs = chain.results(numtape), chain.results(tensorflow)
         wrong = [
             f"{name}: {mine.get(name)!r}, TensorFlow's: {right!r}"
-            for name, right in theirs.items() if not alike(mine.get(name), right, WIDE)
-        ]  # fmt: skip
+            for name, right in theirs.items()
+            if not alike(mine.get(name), right, WIDE)
+        ]
         assert not wrong, f"--parity-seed {seed}\n{chain}\n" + "\n".join(wrong)
         seed += 1

@@ -139,9 +139,15 @@ def gradient(tf):
 def outcome(tf, program):
     """What a program gives, or raises, in words."""
     names = {
-        "tf": tf, "c": tf.constant, "d": tf.debugging, "np": np, "Z": tf.zeros, "g": gradient(tf),
-        "x2": lambda: [tf.constant([1.0, 2.0])], "sys": sys,
-    }  # fmt: skip
+        "tf": tf,
+        "c": tf.constant,
+        "d": tf.debugging,
+        "np": np,
+        "Z": tf.zeros,
+        "g": gradient(tf),
+        "x2": lambda: [tf.constant([1.0, 2.0])],
+        "sys": sys,
+    }
     try:
         return repr(eval(program, names))
     except Exception as error:

@@ -15,8 +15,23 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-          "bfloat16", "float32", "float64", "complex64", "complex128", "bool"]  # fmt: skip
+DTYPES = [
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "bool",
+]
 NEAR = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6, "complex64": 2e-6}
 VALUES = [3, 1, 2]
 BINARY = ["add", "sub", "mul", "truediv"]
@@ -33,11 +48,13 @@ PROGRAMS = {
     "svd": lambda tf, x, y: tf.linalg.svd(x, compute_uv=False),
     "eigh": lambda tf, x, y: abs(tf.linalg.eigh(x)[1]),
     "eigvals": lambda tf, x, y: tf.linalg.eigvals(x),
-    "norm": lambda tf, x, y: tf.norm(x), "std": lambda tf, x, y: tf.math.reduce_std(x, 0),
-    "expm": lambda tf, x, y: tf.linalg.expm(x / 5), "sign": lambda tf, x, y: tf.sign(y + x),
+    "norm": lambda tf, x, y: tf.norm(x),
+    "std": lambda tf, x, y: tf.math.reduce_std(x, 0),
+    "expm": lambda tf, x, y: tf.linalg.expm(x / 5),
+    "sign": lambda tf, x, y: tf.sign(y + x),
     "transpose": lambda tf, x, y: tf.transpose(x, conjugate=True),
     "normalize": lambda tf, x, y: tf.math.l2_normalize(x, 0),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +111,11 @@ def made(tf, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_casts(tensorflow, dtype):
     for other in DTYPES:
-        agree(tensorflow, lambda tf, to=other: sloped(tf, lambda x: tf.cast(x, to),
-                                                      made(tf, dtype)), dtype)  # fmt: skip
+        agree(
+            tensorflow,
+            lambda tf, to=other: sloped(tf, lambda x: tf.cast(x, to), made(tf, dtype)),
+            dtype,
+        )
 
 
 @pytest.mark.parametrize("dtype", [one for one in DTYPES if one != "bool"])
@@ -104,8 +124,11 @@ def test_arithmetic(tensorflow, dtype):
         function = getattr(operator, name)
         if "float16" in dtype and name == "truediv":
             continue  # a quotient's derivative is rounded otherwise
-        agree(tensorflow, lambda tf, f=function: sloped(tf, f, made(tf, dtype), made(tf, dtype)),
-              dtype)  # fmt: skip
+        agree(
+            tensorflow,
+            lambda tf, f=function: sloped(tf, f, made(tf, dtype), made(tf, dtype)),
+            dtype,
+        )
 
 
 @pytest.mark.parametrize("dtype", [one for one in DTYPES if one != "bfloat16"])
@@ -128,9 +151,11 @@ def test_complex_matrices(tensorflow, name, dtype):
 
     def run(tf):
         return sloped(
-            tf, lambda x, y: tf.reduce_sum(tf.abs(program(tf, x, y)) ** 2),
-            tf.constant(MATRIX, dtype), tf.constant(COLUMN, dtype),
-        )  # fmt: skip
+            tf,
+            lambda x, y: tf.reduce_sum(tf.abs(program(tf, x, y)) ** 2),
+            tf.constant(MATRIX, dtype),
+            tf.constant(COLUMN, dtype),
+        )
 
     for x, y in zip(run(numtape), run(tensorflow), strict=True):
         assert (x is None) == (y is None)

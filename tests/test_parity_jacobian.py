@@ -24,15 +24,27 @@ with tf.GradientTape(persistent=True) as tape:
 """
 # What is asked of such a tape.
 ASKED = [
-    "tape.jacobian(y, x)", "tape.jacobian(y, [x, v, {'s': s}])", "tape.jacobian(y, (m, [x]))",
-    "tape.jacobian(y, m, unconnected_gradients='zero')", "tape.jacobian(flat, [m, x])",
-    "tape.jacobian(z, m)", "tape.jacobian(wide, x)", "tape.jacobian(whole, x)",
-    "tape.jacobian(unused, x)", "tape.jacobian(y, x, parallel_iterations=2)",
-    "tape.jacobian(y, x, experimental_use_pfor=False)", "tape.jacobian(v, v)",
-    "tape.jacobian(x, x)", "tape.jacobian(s, s)",
-    "tape.jacobian(y, n)", "tape.jacobian(y, n, 'zero')", "tape.jacobian(y, x, 'all')",
-    "tape.batch_jacobian(z, m)", "tape.batch_jacobian(z, tf.ones((2, 2)))",
-    "tape.batch_jacobian(y, m)", "tape.batch_jacobian(z, tf.ones((3, 2)))",
+    "tape.jacobian(y, x)",
+    "tape.jacobian(y, [x, v, {'s': s}])",
+    "tape.jacobian(y, (m, [x]))",
+    "tape.jacobian(y, m, unconnected_gradients='zero')",
+    "tape.jacobian(flat, [m, x])",
+    "tape.jacobian(z, m)",
+    "tape.jacobian(wide, x)",
+    "tape.jacobian(whole, x)",
+    "tape.jacobian(unused, x)",
+    "tape.jacobian(y, x, parallel_iterations=2)",
+    "tape.jacobian(y, x, experimental_use_pfor=False)",
+    "tape.jacobian(v, v)",
+    "tape.jacobian(x, x)",
+    "tape.jacobian(s, s)",
+    "tape.jacobian(y, n)",
+    "tape.jacobian(y, n, 'zero')",
+    "tape.jacobian(y, x, 'all')",
+    "tape.batch_jacobian(z, m)",
+    "tape.batch_jacobian(z, tf.ones((2, 2)))",
+    "tape.batch_jacobian(y, m)",
+    "tape.batch_jacobian(z, tf.ones((3, 2)))",
     "tape.batch_jacobian(z, m, experimental_use_pfor=False)",
 ]
 ACC = """
@@ -45,23 +57,44 @@ with acc:
     c = tf.concat([y, x], 0); k = tf.cast(y, tf.int32); b = y > 0.0; w = tf.stop_gradient(x) * v
 found = acc.jvp([x, v, s, m, n, y, g, c, k, b, w]{option})
 """
-PAIRS = [("x", "one"), ("v", "2.0 * one"), ("[x, v]", "[one, one]"), ("{'a': s}", "{'a': s}"),
-         ("m", "m"), ("(x, [s])", "(one, [s])")]  # fmt: skip
+PAIRS = [
+    ("x", "one"),
+    ("v", "2.0 * one"),
+    ("[x, v]", "[one, one]"),
+    ("{'a': s}", "{'a': s}"),
+    ("m", "m"),
+    ("(x, [s])", "(one, [s])"),
+]
 MAPPED = [
-    "lambda r: r * v", "lambda r: tf.reduce_sum(r)", "lambda r: (r, {'a': r[0]}, 1.0)",
-    "lambda r: tf.linalg.matvec(m, r)", "lambda r: tf.concat([r, x], 0)", "lambda r: None",
-    "lambda r: tf.vectorized_map(lambda t: t * r, r)", "lambda r: r > 2.0", "lambda r: tf.shape(r)",
-    "lambda r: tf.cast(r, tf.int32)", "lambda r: tf.gather(r, [1, 0])", "lambda r: tf.argmax(r)",
-    "lambda r: tf.nn.softmax(r)", "lambda r: tf.tensordot(r, m, 1)", "lambda r: v", "lambda r: 1/0",
-    "lambda r: tf.cond(r[0] > 2.0, lambda: r, lambda: -r)", "lambda r: tf.cumsum(r, reverse=True)",
-]  # fmt: skip
+    "lambda r: r * v",
+    "lambda r: tf.reduce_sum(r)",
+    "lambda r: (r, {'a': r[0]}, 1.0)",
+    "lambda r: tf.linalg.matvec(m, r)",
+    "lambda r: tf.concat([r, x], 0)",
+    "lambda r: None",
+    "lambda r: tf.vectorized_map(lambda t: t * r, r)",
+    "lambda r: r > 2.0",
+    "lambda r: tf.shape(r)",
+    "lambda r: tf.cast(r, tf.int32)",
+    "lambda r: tf.gather(r, [1, 0])",
+    "lambda r: tf.argmax(r)",
+    "lambda r: tf.nn.softmax(r)",
+    "lambda r: tf.tensordot(r, m, 1)",
+    "lambda r: v",
+    "lambda r: 1/0",
+    "lambda r: tf.cond(r[0] > 2.0, lambda: r, lambda: -r)",
+    "lambda r: tf.cumsum(r, reverse=True)",
+]
 
 PROGRAMS = [
     *(f"{TAPE}found = {asked}" for asked in ASKED),
-    *(ACC.format(primals=p, tangents=t, option=option)
-      for p, t in PAIRS for option in ("", ", 'zero'")),
+    *(
+        ACC.format(primals=p, tangents=t, option=option)
+        for p, t in PAIRS
+        for option in ("", ", 'zero'")
+    ),
     *(f"found = tf.vectorized_map({fn}, m)" for fn in MAPPED),
-]  # fmt: skip
+]
 
 
 def outcome(tf, program):
@@ -72,8 +105,10 @@ def outcome(tf, program):
         exec(program, names)
     except Exception as error:
         return [kind.__name__ for kind in type(error).__mro__]
-    return [None if x is None else (x.dtype.name, x.shape.as_list(), x.numpy())
-            for x in tf.nest.flatten(names["found"])]  # fmt: skip
+    return [
+        None if x is None else (x.dtype.name, x.shape.as_list(), x.numpy())
+        for x in tf.nest.flatten(names["found"])
+    ]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))

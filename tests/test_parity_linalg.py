@@ -36,16 +36,20 @@ def sized(*parts):
 # A function of the library and operands; operands; whether it has a gradient.
 PROGRAMS = {
     "einsum": (lambda tf, x, y: tf.einsum("bij,bjk->bki", x, y), (TALL, SQUARE)),
-    "einsum of three": (lambda tf, x, y: tf.einsum("...ij,...jk,...k->i...", x, y, y[..., 0]),
-                        (TALL, SQUARE)),
+    "einsum of three": (
+        lambda tf, x, y: tf.einsum("...ij,...jk,...k->i...", x, y, y[..., 0]),
+        (TALL, SQUARE),
+    ),
     "einsum, diagonal": (lambda tf, x: tf.einsum("...ii->...i", x), (SQUARE,)),
     "det": (lambda tf, x: tf.linalg.det(x), (SQUARE,)),
     "slogdet": (lambda tf, x: list(tf.linalg.slogdet(x)), (SQUARE,)),
     "logdet": (lambda tf, x: tf.linalg.logdet(x), (POSITIVE,)),
     "inv": (lambda tf, x: tf.linalg.inv(x, adjoint=True), (SQUARE,)),
     "solve": (lambda tf, x, y: tf.linalg.solve(x, y, adjoint=True), (SQUARE, COLUMN)),
-    "triangular_solve": (lambda tf, x, y: tf.linalg.triangular_solve(x, y, lower=False),
-                         (SQUARE, COLUMN)),
+    "triangular_solve": (
+        lambda tf, x, y: tf.linalg.triangular_solve(x, y, lower=False),
+        (SQUARE, COLUMN),
+    ),
     "cholesky": (lambda tf, x: tf.linalg.cholesky(x), (POSITIVE,)),
     "cholesky_solve": (lambda tf, x, y: tf.linalg.cholesky_solve(x, y), (SQUARE, COLUMN)),
     "qr": (lambda tf, x: sized(*tf.linalg.qr(x)), (TALL,)),
@@ -66,15 +70,19 @@ PROGRAMS = {
     "norm": (lambda tf, x: tf.norm(x, ord=2, axis=(0, 2)), (TALL,)),
     "normalize": (lambda tf, x: list(tf.linalg.normalize(x, axis=1)), (TALL,)),
     "diag": (lambda tf, x: tf.linalg.diag(x, k=(-1, 1), num_rows=3), (SQUARE,)),
-    "diag_part": (lambda tf, x: [tf.linalg.diag_part(x, k=(-2, 1), align=align, padding_value=7.0)
-                                 for align in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT",
-                                               "RIGHT_RIGHT")], (TALL,)),
+    "diag_part": (
+        lambda tf, x: [
+            tf.linalg.diag_part(x, k=(-2, 1), align=align, padding_value=7.0)
+            for align in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
+        ],
+        (TALL,),
+    ),
     "set_diag": (lambda tf, x, y: tf.linalg.set_diag(x, y[:, :2], k=(0, 1)), (TALL, SQUARE)),
     "band_part": (lambda tf, x: tf.linalg.band_part(x, 1, 0), (TALL,)),
     "tensor_diag": (lambda tf, x: tf.linalg.tensor_diag(x), (VECTOR,)),
     "trace": (lambda tf, x: tf.linalg.trace(x), (TALL,)),
     "cross": (lambda tf, x, y: tf.linalg.cross(x, y), (SQUARE, POSITIVE)),
-}  # fmt: skip
+}
 
 
 def run(tf, program, dtype):

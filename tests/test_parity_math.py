@@ -16,8 +16,25 @@ pytestmark = [
 ]
 
 INF, NAN = np.inf, np.nan
-POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, -2.5, 7.25, 30.5, -30.5, 0.1, 1.9, INF, -INF,
-          NAN]  # fmt: skip
+POINTS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -2.0,
+    -2.5,
+    7.25,
+    30.5,
+    -30.5,
+    0.1,
+    1.9,
+    INF,
+    -INF,
+    NAN,
+]
 # Where both have a value that a formula gives; elsewhere see `DIFFERENT`.
 SPECIAL = """lgamma digamma erfinv erfcinv ndtri bessel_i0 bessel_i0e bessel_i1 bessel_i1e
 special.bessel_j0 special.bessel_j1 special.bessel_k0 special.bessel_k0e special.bessel_k1
@@ -26,9 +43,13 @@ special.fresnel_cos special.fresnel_sin special.spence rint reciprocal_no_nan"""
 BINARY = "xlogy xlog1py xdivy nextafter zeta polygamma igamma igammac".split()
 # What is not compared: numtape has the value of the formula, TensorFlow another.
 DIFFERENT = {
-    "special.expint": [INF], "bessel_i1": [], "special.bessel_y1": [0.0],
-    "zeta": [(INF, 1.0)], "igamma": [(INF, INF)], "igammac": [(INF, INF)],
-}  # fmt: skip
+    "special.expint": [INF],
+    "bessel_i1": [],
+    "special.bessel_y1": [0.0],
+    "zeta": [(INF, 1.0)],
+    "igamma": [(INF, INF)],
+    "igammac": [(INF, INF)],
+}
 
 
 # Where TensorFlow's float32 has no digits left.
@@ -83,8 +104,9 @@ def test_special_pairs(name, dtype):
     different = [*DIFFERENT.get(name, []), *DIGITS.get((name, dtype), [])]
     pairs = [(x, y) for x in numbers for y in numbers if (x, y) not in different]
     x, y = np.array(pairs, dtype).T
-    ours, theirs = (at(tf.math, name)(tf.constant(x), tf.constant(y))
-                    for tf in (numtape, tensorflow))  # fmt: skip
+    ours, theirs = (
+        at(tf.math, name)(tf.constant(x), tf.constant(y)) for tf in (numtape, tensorflow)
+    )
     same(ours, theirs, near(dtype))
 
 
@@ -107,16 +129,24 @@ KERAS = """celu elu exponential hard_shrink hard_sigmoid hard_silu hard_tanh lea
 log_sigmoid log_softmax mish relu relu6 selu sigmoid silu soft_shrink softmax softplus sparse_plus
 sparse_sigmoid sparsemax squareplus swish tanh tanh_shrink gelu""".split()
 GRADIENTS = {
-    **{name: (lambda tf, x, name=name: at(tf.math, name)(x), [INSIDE])
-       for name in SPECIAL if name != "rint"},
-    **{name: (lambda tf, x, y, name=name: at(tf.math, name)(x, y), [INSIDE, [1.2, 2.0, 0.4]])
-       for name in BINARY if name not in ("polygamma", "zeta", "igamma", "igammac")},
+    **{
+        name: (lambda tf, x, name=name: at(tf.math, name)(x), [INSIDE])
+        for name in SPECIAL
+        if name != "rint"
+    },
+    **{
+        name: (lambda tf, x, y, name=name: at(tf.math, name)(x, y), [INSIDE, [1.2, 2.0, 0.4]])
+        for name in BINARY
+        if name not in ("polygamma", "zeta", "igamma", "igammac")
+    },
     "zeta": (lambda tf, x, y: tf.math.zeta(x, y), [[2.0, 3.5], [1.0, 2.5]]),
     "polygamma": (lambda tf, x, y: tf.math.polygamma(x, y), [[0.0, 2.0], [1.0, 2.5]]),
     "betainc": (lambda tf, a, b, x: tf.math.betainc(a, b, x), [[2.0, 3.0], [1.5, 0.5], [0.2, 0.7]]),
     "lbeta": (lambda tf, x: tf.math.lbeta(x), [[[2.0, 3.0], [1.0, 0.5]]]),
-    "zeros": (lambda tf, x, y: tf.math.xlogy(x, y) + tf.math.xdivy(x, y) + tf.math.xlog1py(x, y),
-              [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0]]),
+    "zeros": (
+        lambda tf, x, y: tf.math.xlogy(x, y) + tf.math.xdivy(x, y) + tf.math.xlog1py(x, y),
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0]],
+    ),
     "reciprocal at 0": (lambda tf, x: tf.math.reciprocal_no_nan(x), [[0.0, 2.0]]),
     "polyval": (lambda tf, a, x: tf.math.polyval([a, 2.0 * a, tf.ones_like(a)], x), [2.0, INSIDE]),
     "scalar_mul": (lambda tf, a, x: tf.scalar_mul(a, x), [2.0, INSIDE]),
@@ -128,8 +158,10 @@ GRADIENTS = {
     "gelu": (lambda tf, x: tf.nn.gelu(x), [WIDE]),
     "gelu approximate": (lambda tf, x: tf.nn.gelu(x, True), [WIDE]),
     "crelu": (lambda tf, x: tf.nn.crelu(x, axis=0), [WIDE]),
-    **{f"keras {name}": (lambda tf, x, name=name: at(tf.keras.activations, name)(x), [WIDE])
-       for name in KERAS},
+    **{
+        f"keras {name}": (lambda tf, x, name=name: at(tf.keras.activations, name)(x), [WIDE])
+        for name in KERAS
+    },
     "keras elu 2": (lambda tf, x: tf.keras.activations.elu(x, 2.0), [WIDE]),
     "keras celu 2": (lambda tf, x: tf.keras.activations.celu(x, 2.0), [WIDE]),
     "keras glu": (lambda tf, x: tf.keras.activations.glu(x), [WIDE]),
@@ -139,7 +171,7 @@ GRADIENTS = {
     "keras relu negative": (lambda tf, x: tf.keras.activations.relu(x, -0.1), [WIDE]),
     "keras softmax None": (lambda tf, x: tf.keras.activations.softmax(x, None), [[WIDE, WIDE]]),
     "keras threshold": (lambda tf, x: tf.keras.activations.threshold(x, 0.2, 7.0), [WIDE]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
@@ -152,8 +184,9 @@ def test_values_and_gradients(name):
     coarse = any(part in name for part in ("gelu", "leaky_relu", "negative"))
     near = {"rtol": 1e-6 if coarse else 1e-9, "atol": 1e-7 if coarse else 1e-14}
     same(ours, theirs, **near)
-    for mine, other in zip(slopes(numtape, function, xs), slopes(tensorflow, function, xs),
-                           strict=True):  # fmt: skip
+    for mine, other in zip(
+        slopes(numtape, function, xs), slopes(tensorflow, function, xs), strict=True
+    ):
         assert (mine is None) == (other is None)
         if mine is not None:
             same(mine, other, **near)
@@ -173,7 +206,8 @@ CALLS = {
     "floormod by 0": lambda tf: tf.math.floormod(tf.constant([1]), tf.constant([0])),
     "negative power": lambda tf: tf.pow(tf.constant([2]), tf.constant([-1])),
     "truncatemod of int8": lambda tf: tf.truncatemod(
-        tf.constant([1], "int8"), tf.constant([1], "int8")),
+        tf.constant([1], "int8"), tf.constant([1], "int8")
+    ),
     "truncatediv": lambda tf: tf.truncatediv(tf.constant([-7, 7, -7]), tf.constant([2, -2, -2])),
     "truncatemod": lambda tf: tf.truncatemod(tf.constant([-7, 7, -7]), tf.constant([2, -2, -2])),
     "truncatediv of floats": lambda tf: tf.truncatediv([-7.0, 1.0, 0.0], [2.0, 0.0, 0.0]),
@@ -200,17 +234,22 @@ CALLS = {
     "and of floats": lambda tf: tf.bitwise.bitwise_and([1.0], [2.0]),
     "and of bools": lambda tf: tf.bitwise.bitwise_and([True], [False]),
     "and of shapes": lambda tf: tf.bitwise.bitwise_and([1, 2], [1, 2, 3]),
-    **{f"{name} of {x}": lambda tf, name=name, x=x: getattr(tf.math, name)(x)
-       for name in ("is_non_decreasing", "is_strictly_increasing")
-       for x in ([1, 2, 2], [[1, 2], [3, 4]], [1.0], [], 3.0, [True, False], [NAN, 1.0])},
-    **{f"{name} of {dtype}": lambda tf, name=name, dtype=dtype: getattr(tf.bitwise, name)(
-        tf.cast([7, 9, 100, 1, 3], dtype), tf.cast([2, 4, 7, 99, 0], dtype))
-       for name in ("left_shift", "right_shift", "bitwise_and", "bitwise_or", "bitwise_xor")
-       for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")},
+    **{
+        f"{name} of {x}": lambda tf, name=name, x=x: getattr(tf.math, name)(x)
+        for name in ("is_non_decreasing", "is_strictly_increasing")
+        for x in ([1, 2, 2], [[1, 2], [3, 4]], [1.0], [], 3.0, [True, False], [NAN, 1.0])
+    },
+    **{
+        f"{name} of {dtype}": lambda tf, name=name, dtype=dtype: getattr(tf.bitwise, name)(
+            tf.cast([7, 9, 100, 1, 3], dtype), tf.cast([2, 4, 7, 99, 0], dtype)
+        )
+        for name in ("left_shift", "right_shift", "bitwise_and", "bitwise_or", "bitwise_xor")
+        for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+    },
     "shift by less than 0": lambda tf: tf.bitwise.left_shift([-7, -1, -100], [1, 5, -2]),
     "shift of the sign": lambda tf: tf.bitwise.right_shift([-7, -1, -100], [1, 5, -2]),
     "invert": lambda tf: tf.bitwise.invert(tf.constant([0, 5, 255], "uint8")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -221,17 +260,32 @@ def test_calls(name):
 
 MODULES = ["math.special", "bitwise", "keras.activations"]
 FUNCTIONS = [
-    *(f"math.{name}" for name in [*SPECIAL, *BINARY] if "." not in name), "math.betainc",
-    "math.lbeta", "math.polyval", "math.is_non_decreasing", "math.is_strictly_increasing",
-    "realdiv", "truncatediv", "truncatemod", "scalar_mul", "math.scalar_mul", "nn.silu", "nn.swish",
-    "nn.gelu", "nn.crelu",
-]  # fmt: skip
+    *(f"math.{name}" for name in [*SPECIAL, *BINARY] if "." not in name),
+    "math.betainc",
+    "math.lbeta",
+    "math.polyval",
+    "math.is_non_decreasing",
+    "math.is_strictly_increasing",
+    "realdiv",
+    "truncatediv",
+    "truncatemod",
+    "scalar_mul",
+    "math.scalar_mul",
+    "nn.silu",
+    "nn.swish",
+    "nn.gelu",
+    "nn.crelu",
+]
 
 
 def test_names_and_arguments():
     tensorflow = installed()
-    names = [f"{module}.{name}" for module in MODULES for name in dir(at(tensorflow, module))
-             if not name.startswith("_")]  # fmt: skip
+    names = [
+        f"{module}.{name}"
+        for module in MODULES
+        for name in dir(at(tensorflow, module))
+        if not name.startswith("_")
+    ]
     for name in [*names, *FUNCTIONS]:
         ours, theirs = (
             [(p.name, p.default) for p in inspect.signature(at(tf, name)).parameters.values()]

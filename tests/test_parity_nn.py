@@ -12,9 +12,10 @@ pytestmark = [
 ]
 
 CONVOLUTIONS = [
-    (kind, seed) for kind in ("conv1d", "conv2d", "conv3d", "depthwise", "transposed")
+    (kind, seed)
+    for kind in ("conv1d", "conv2d", "conv3d", "depthwise", "transposed")
     for seed in range(8)
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +64,18 @@ def test_convolutions(tensorflow, tf, kind, seed):
         strides = [1, step, step, 1]
         both(tensorflow, tf, lambda t, x, w: t.nn.depthwise_conv2d(x, w, strides, padding), x, w)
     elif kind == "transposed":
-        shape = (2, *(n * step if padding == "SAME" else (n - 1) * step + k
-                      for n, k in zip(size, kernel, strict=True)), features)  # fmt: skip
+        shape = (
+            2,
+            *(
+                n * step if padding == "SAME" else (n - 1) * step + k
+                for n, k in zip(size, kernel, strict=True)
+            ),
+            features,
+        )
         w = random.normal(size=(*kernel, features, channels))
-        both(tensorflow, tf,
-             lambda t, x, w: t.nn.conv2d_transpose(x, w, shape, step, padding), x, w)  # fmt: skip
+        both(
+            tensorflow, tf, lambda t, x, w: t.nn.conv2d_transpose(x, w, shape, step, padding), x, w
+        )
     else:
         both(tensorflow, tf, lambda t, x, w: getattr(t.nn, kind)(x, w, step, padding), x, w)
 
@@ -87,8 +95,10 @@ def test_pooling(tensorflow, tf, name, seed):
 def test_pooling_with_places(tensorflow, tf, seed):
     x = drawn(seed).permutation(60).reshape(2, 3, 5, 2).astype("float32")
     for batched in (False, True):
-        wanted, found = (t.nn.max_pool_with_argmax(
-            x, 2, 2, "SAME", include_batch_in_index=batched) for t in (tensorflow, tf))  # fmt: skip
+        wanted, found = (
+            t.nn.max_pool_with_argmax(x, 2, 2, "SAME", include_batch_in_index=batched)
+            for t in (tensorflow, tf)
+        )
         np.testing.assert_array_equal(found.output.numpy(), wanted.output.numpy())
         np.testing.assert_array_equal(found.argmax.numpy(), wanted.argmax.numpy())
         assert found.argmax.dtype.name == wanted.argmax.dtype.name
@@ -98,12 +108,21 @@ def test_losses(tensorflow, tf):
     random = drawn(0)
     z, x = random.uniform(0.1, 3, (4, 5)), random.normal(size=(4, 5))
     both(tensorflow, tf, lambda t, z, x: t.nn.log_poisson_loss(z, x, True), z, x)
-    both(tensorflow, tf,
-         lambda t, z, x: t.nn.weighted_cross_entropy_with_logits(z / 3, x, 2.5), z, x)  # fmt: skip
+    both(
+        tensorflow, tf, lambda t, z, x: t.nn.weighted_cross_entropy_with_logits(z / 3, x, 2.5), z, x
+    )
     both(tensorflow, tf, lambda t, x: t.nn.l2_loss(x), x)
     both(tensorflow, tf, lambda t, x, b: t.nn.bias_add(x, b), x, z[0])
-    both(tensorflow, tf, lambda t, x, m, v, o, s: t.nn.batch_normalization(x, m, v, o, s, 1e-3),
-         x, z[0], z[1], z[2], z[3])  # fmt: skip
+    both(
+        tensorflow,
+        tf,
+        lambda t, x, m, v, o, s: t.nn.batch_normalization(x, m, v, o, s, 1e-3),
+        x,
+        z[0],
+        z[1],
+        z[2],
+        z[3],
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -129,21 +148,30 @@ def test_what_is_refused(tensorflow, tf):
     """By an exception of the same name."""
     x, w = np.ones((2, 5, 5, 4), "float32"), np.ones((3, 3, 4, 6), "float32")
     for call in (
-        lambda nn: nn.conv2d(x, w, 1, "same"), lambda nn: nn.conv2d(x, w, 0, "SAME"),
-        lambda nn: nn.conv2d(x, w[:, :, :3], 1, "SAME"), lambda nn: nn.conv2d(x, w[0], 1, "SAME"),
-        lambda nn: nn.conv2d(x[0], w, 1, "SAME"), lambda nn: nn.conv2d(x, w, [1, 1, 1], "SAME"),
+        lambda nn: nn.conv2d(x, w, 1, "same"),
+        lambda nn: nn.conv2d(x, w, 0, "SAME"),
+        lambda nn: nn.conv2d(x, w[:, :, :3], 1, "SAME"),
+        lambda nn: nn.conv2d(x, w[0], 1, "SAME"),
+        lambda nn: nn.conv2d(x[0], w, 1, "SAME"),
+        lambda nn: nn.conv2d(x, w, [1, 1, 1], "SAME"),
         lambda nn: nn.conv2d(x, w, [2, 1, 1, 1], "SAME"),
-        lambda nn: nn.conv2d(x, w, 1, [[1, 2], [0, 1]]), lambda nn: nn.conv3d(x, w, 1, "SAME"),
-        lambda nn: nn.max_pool(x, 0, 2, "VALID"), lambda nn: nn.max_pool(x, 7, 1, "VALID"),
+        lambda nn: nn.conv2d(x, w, 1, [[1, 2], [0, 1]]),
+        lambda nn: nn.conv3d(x, w, 1, "SAME"),
+        lambda nn: nn.max_pool(x, 0, 2, "VALID"),
+        lambda nn: nn.max_pool(x, 7, 1, "VALID"),
         lambda nn: nn.max_pool(x, [2, 2, 2], 1, "SAME"),
         lambda nn: nn.max_pool(x[0, 0], 2, 1, "SAME"),
-        lambda nn: nn.avg_pool(x, [2, 1, 1, 1], 1, "SAME"), lambda nn: nn.pool(x, [2, 2], "MIN"),
-        lambda nn: nn.dropout(x, 1.0), lambda nn: nn.dropout(x, "a"), lambda nn: nn.l2_loss([1, 2]),
-        lambda nn: nn.bias_add(x, x[0, 0, 0, :3]), lambda nn: nn.bias_add(x, x[0, 0]),
+        lambda nn: nn.avg_pool(x, [2, 1, 1, 1], 1, "SAME"),
+        lambda nn: nn.pool(x, [2, 2], "MIN"),
+        lambda nn: nn.dropout(x, 1.0),
+        lambda nn: nn.dropout(x, "a"),
+        lambda nn: nn.l2_loss([1, 2]),
+        lambda nn: nn.bias_add(x, x[0, 0, 0, :3]),
+        lambda nn: nn.bias_add(x, x[0, 0]),
         lambda nn: nn.convolution(x, w, 2, "SAME", dilations=2),
         lambda nn: nn.conv2d_transpose(x, w[..., :4], (2, 12, 12, 4), 2),
         lambda nn: nn.depthwise_conv2d(x, w[:, :, :3], [1, 1, 1, 1], "SAME"),
-    ):  # fmt: skip
+    ):
         names = []
         for t in (tensorflow, tf):
             with pytest.raises(Exception) as raised:

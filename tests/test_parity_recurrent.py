@@ -41,8 +41,7 @@ def both(tensorflow, tf, make):
     for layer in layers:
         layer.build(X.shape)
     random = np.random.default_rng(5)
-    weights = [(random.normal(size=w.shape) * 0.5).astype(w.dtype)
-               for w in layers[0].get_weights()]  # fmt: skip
+    weights = [(random.normal(size=w.shape) * 0.5).astype(w.dtype) for w in layers[0].get_weights()]
     for layer in layers:
         layer.set_weights(weights)
     return layers
@@ -60,7 +59,7 @@ LAYERS = {
     "GRU, before, no bias": lambda k, **m: k.layers.GRU(3, reset_after=False, use_bias=False, **m),
     "two cells": lambda k, **m: k.layers.RNN([k.layers.LSTMCell(3), k.layers.GRUCell(2)], **m),
     "Bidirectional": lambda k, **m: k.layers.Bidirectional(k.layers.LSTM(3, **m), "sum"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("sequences, masked, backwards", CHOICES)
@@ -70,8 +69,9 @@ def test_values_and_gradients(tensorflow, tf, kind, sequences, masked, backwards
         pytest.skip("its first layer goes forward")
 
     def make(keras):
-        return LAYERS[kind](keras, return_sequences=sequences, return_state=True,
-                            go_backwards=backwards)  # fmt: skip
+        return LAYERS[kind](
+            keras, return_sequences=sequences, return_state=True, go_backwards=backwards
+        )
 
     found = []
     for library, layer in zip((tensorflow, tf), both(tensorflow, tf, make), strict=True):
@@ -92,8 +92,10 @@ def test_initial_states(tensorflow, tf, kind, masked):
     found = []
     layers = both(tensorflow, tf, lambda k: LAYERS[kind](k, return_sequences=True))
     for library, layer in zip((tensorflow, tf), layers, strict=True):
-        states = [library.constant(np.full((3, 3), 0.5 + k, np.float32))
-                  for k in range(2 if kind == "LSTM" else 1)]  # fmt: skip
+        states = [
+            library.constant(np.full((3, 3), 0.5 + k, np.float32))
+            for k in range(2 if kind == "LSTM" else 1)
+        ]
         given = {"mask": library.constant(MASK)} if masked else {}
         with library.GradientTape() as tape:
             tape.watch(states)
@@ -135,13 +137,27 @@ def test_configurations(tensorflow, tf, kind):
     assert plain(ours) == plain(theirs)
 
 
-@pytest.mark.parametrize("name", [
-    "SimpleRNN", "LSTM", "GRU", "SimpleRNNCell", "LSTMCell", "GRUCell", "RNN", "StackedRNNCells",
-    "Bidirectional", "TimeDistributed", "Wrapper",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SimpleRNN",
+        "LSTM",
+        "GRU",
+        "SimpleRNNCell",
+        "LSTMCell",
+        "GRUCell",
+        "RNN",
+        "StackedRNNCells",
+        "Bidirectional",
+        "TimeDistributed",
+        "Wrapper",
+    ],
+)
 def test_arguments_and_defaults(tensorflow, tf, name):
-    theirs, ours = (inspect.signature(getattr(library.keras.layers, name)).parameters.values()
-                    for library in (tensorflow, tf))  # fmt: skip
+    theirs, ours = (
+        inspect.signature(getattr(library.keras.layers, name)).parameters.values()
+        for library in (tensorflow, tf)
+    )
     assert [(p.name, p.default) for p in ours] == [(p.name, p.default) for p in theirs]
 
 
@@ -150,13 +166,18 @@ def test_a_layer_at_each_time(tensorflow, tf, kind):
     layers = []
     for library in (tensorflow, tf):
         inner = library.keras.layers
-        inner = {"Dense": inner.Dense(2), "LSTM": inner.LSTM(2),
-                 "GRU": inner.GRU(2, return_sequences=True)}[kind]  # fmt: skip
+        inner = {
+            "Dense": inner.Dense(2),
+            "LSTM": inner.LSTM(2),
+            "GRU": inner.GRU(2, return_sequences=True),
+        }[kind]
         layers.append(library.keras.layers.TimeDistributed(inner))
     x = X[:, :, None] * np.ones((1, 1, 3, 1), np.float32)
     for layer in layers:
         layer.build(x.shape)
     layers[1].set_weights(layers[0].get_weights())
-    theirs, ours = (layer(library.constant(x)).numpy()
-                    for library, layer in zip((tensorflow, tf), layers, strict=True))  # fmt: skip
+    theirs, ours = (
+        layer(library.constant(x)).numpy()
+        for library, layer in zip((tensorflow, tf), layers, strict=True)
+    )
     near(ours, theirs)

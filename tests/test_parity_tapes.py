@@ -21,10 +21,20 @@ pytestmark = [
 
 CONSTANTS, VARIABLES, TAPES = 2, 3, 3  # the last variable is not trainable
 OPS = ["{} * {}", "{} + {}", "{} - 2.0 * {}", "tf.maximum({}, {})"]
-SINGLE = ["-{}", "{} * 1.0", "tf.square({})", "tf.round({} * 0.5)", "tf.stop_gradient({} * 1.0)",
-          "tf.identity({})", "tf.zeros_like({})", "tf.where({} > 0.0, 1.0, 2.0)",
-          "tf.cast(tf.cast({}, tf.int32), tf.float32)", "tf.cast({}, tf.int32)",
-          "tf.nn.relu({})", "tf.reduce_sum(tf.stack([{}, 1.0]))"]  # fmt: skip
+SINGLE = [
+    "-{}",
+    "{} * 1.0",
+    "tf.square({})",
+    "tf.round({} * 0.5)",
+    "tf.stop_gradient({} * 1.0)",
+    "tf.identity({})",
+    "tf.zeros_like({})",
+    "tf.where({} > 0.0, 1.0, 2.0)",
+    "tf.cast(tf.cast({}, tf.int32), tf.float32)",
+    "tf.cast({}, tf.int32)",
+    "tf.nn.relu({})",
+    "tf.reduce_sum(tf.stack([{}, 1.0]))",
+]
 LARGEST = 2.0**12  # of a value that goes on: sums and products of such are exact
 
 
@@ -87,7 +97,8 @@ class Life:
             targets, sources = self.nest(), self.nest()
             # To make zeros for a variable TensorFlow reads it, which another tape may watch.
             zero = self.random.random() < 0.3 and not any(
-                x in sources for x in (*self.variables, *self.results))
+                x in sources for x in (*self.variables, *self.results)
+            )
             more = ", unconnected_gradients='zero'" if zero else ""
             return f"{name} = {tape}.gradient({targets}, {sources}{more})", name
         if kind < 0.65:  # what `assign` returned has a name of its own there

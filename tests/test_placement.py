@@ -9,10 +9,19 @@ SIMULATED = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": "1"}
 
 @pytest.mark.parametrize(
     "name",
-    ["/CPU:0", "cpu:0", "CPU", "/device:CPU:0", "/cpu:1", ON_CPU,
-     *(pytest.param(name, marks=pytest.mark.cpu_only("no name is the one chosen"))
-       for name in ("", None))],
-)  # fmt: skip
+    [
+        "/CPU:0",
+        "cpu:0",
+        "CPU",
+        "/device:CPU:0",
+        "/cpu:1",
+        ON_CPU,
+        *(
+            pytest.param(name, marks=pytest.mark.cpu_only("no name is the one chosen"))
+            for name in ("", None)
+        ),
+    ],
+)
 def test_names_of_the_cpu(tf, name):
     with tf.device(name):
         x = tf.Variable([1.0, 2.0])

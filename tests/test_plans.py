@@ -36,9 +36,9 @@ def cpu_alone(tf):
         yield
 
 
-@pytest.mark.parametrize("block", [
-    pytest.param(k, marks=pytest.mark.slow if k % 2 else ()) for k in range(4)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "block", [pytest.param(k, marks=pytest.mark.slow if k % 2 else ()) for k in range(4)]
+)
 def test_any_plan_gives_the_same_bits(tf, block, monkeypatch):
     """Whatever the groups' borders and phases (where values are looked at), widths, threads."""
     for seed in range(block, PROGRAMS, 4):
@@ -155,10 +155,23 @@ def test_few_structures_are_compared_for_one_question():
     assert found.alike("late") == []
 
 
-@pytest.mark.parametrize("change", [
-    "op", "operands", "attribute", "shape", "dtype", "source", "target", "constant", "looked",
-    "watched", "variadic", "stopped",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        "op",
+        "operands",
+        "attribute",
+        "shape",
+        "dtype",
+        "source",
+        "target",
+        "constant",
+        "looked",
+        "watched",
+        "variadic",
+        "stopped",
+    ],
+)
 def test_a_change_of_structure_is_seen(tf, change):
     """The same number of rows in the same places, but for one thing."""
     x, w = tf.Variable([[1.0, 2.0], [3.0, 4.0]]), tf.Variable([[0.5, 1.0], [-1.0, 2.0]])
@@ -228,8 +241,20 @@ def test_nan_is_not_lost_in_a_reduction(tf, place):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
-@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 300, 1), (200, 130), (5, 1000), (1000, 5),
-                                   (2, 3, 257), (257, 1, 129), (4, 0, 3), (0, 4)])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (3, 4, 5),
+        (1, 300, 1),
+        (200, 130),
+        (5, 1000),
+        (1000, 5),
+        (2, 3, 257),
+        (257, 1, 129),
+        (4, 0, 3),
+        (0, 4),
+    ],
+)
 def test_reductions_over_axes(tf, shape, dtype):
     x = np.random.default_rng(1).normal(scale=9, size=shape).astype(dtype)
     for count in range(1, len(shape) + 1):
@@ -237,9 +262,11 @@ def test_reductions_over_axes(tf, shape, dtype):
             wide = "longdouble" if dtype[0] == "f" else dtype
             found = tf.reduce_sum(x, axes).numpy()
             np.testing.assert_allclose(
-                found, x.sum(axes, dtype=wide), rtol=1e-5 if dtype == "float32" else 1e-13,
+                found,
+                x.sum(axes, dtype=wide),
+                rtol=1e-5 if dtype == "float32" else 1e-13,
                 atol=1e-4 if dtype == "float32" else 1e-12,
-            )  # fmt: skip
+            )
             if all(shape):
                 np.testing.assert_array_equal(tf.reduce_max(x, axes).numpy(), x.max(axes))
                 np.testing.assert_array_equal(tf.reduce_min(x, axes).numpy(), x.min(axes))
@@ -248,8 +275,9 @@ def test_reductions_over_axes(tf, shape, dtype):
 @pytest.mark.parametrize("axis", [0, 1, None])
 def test_sums_of_zeros_have_numpys_sign(tf, axis):
     x = np.full((3, 4), -0.0)
-    np.testing.assert_array_equal(np.signbit(tf.reduce_sum(x, axis).numpy()),
-                                  np.signbit(x.sum(axis)))  # fmt: skip
+    np.testing.assert_array_equal(
+        np.signbit(tf.reduce_sum(x, axis).numpy()), np.signbit(x.sum(axis))
+    )
 
 
 def test_equal_rows_of_which_one_is_looked_at(tf):
@@ -319,12 +347,24 @@ def test_operands_are_broadcast(tf, shape):
         for first in range(len(shape)):
             if all(n == 1 for n in x.shape[:first]):
                 y = x.reshape(x.shape[first:])
-                np.testing.assert_array_equal((tf.constant(y) + whole).numpy(),
-                                              np.broadcast_to(x, shape))  # fmt: skip
+                np.testing.assert_array_equal(
+                    (tf.constant(y) + whole).numpy(), np.broadcast_to(x, shape)
+                )
 
 
-@pytest.mark.parametrize("lead", [((), ()), ((3,), (3,)), ((3,), ()), ((), (2,)), ((1,), (3,)),
-                                  ((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 1), (1, 3))])  # fmt: skip
+@pytest.mark.parametrize(
+    "lead",
+    [
+        ((), ()),
+        ((3,), (3,)),
+        ((3,), ()),
+        ((), (2,)),
+        ((1,), (3,)),
+        ((2, 3), (2, 3)),
+        ((2, 3), (3,)),
+        ((2, 1), (1, 3)),
+    ],
+)
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
 def test_products_of_matrices(tf, lead, transposed):
     random = np.random.default_rng(0)
@@ -361,8 +401,9 @@ def test_threads_share_large_groups(tf, monkeypatch):
     monkeypatch.setattr(settings, "_threads", 2)
     shared = []
     share = workers.share
-    monkeypatch.setattr(cpu, "share", lambda calls, *rest: shared.append(len(calls)) or
-                        share(calls, *rest))  # fmt: skip
+    monkeypatch.setattr(
+        cpu, "share", lambda calls, *rest: shared.append(len(calls)) or share(calls, *rest)
+    )
     x = tf.constant(np.linspace(0.0, 1.0, 1 << 20))
     with fresh_log():
         assert float(tf.reduce_sum(tf.sin(x) * x)) == pytest.approx((1 << 20) * 0.301169, rel=1e-3)

@@ -17,17 +17,27 @@ import numtape as tf
 keras = tf.keras
 
 BASES = [
-    tf.Module, keras.Layer, keras.Loss, keras.Metric, keras.Optimizer, keras.callbacks.Callback,
-    keras.initializers.Initializer, keras.regularizers.Regularizer, keras.constraints.Constraint,
+    tf.Module,
+    keras.Layer,
+    keras.Loss,
+    keras.Metric,
+    keras.Optimizer,
+    keras.callbacks.Callback,
+    keras.initializers.Initializer,
+    keras.regularizers.Regularizer,
+    keras.constraints.Constraint,
     keras.optimizers.schedules.LearningRateSchedule,
-]  # fmt: skip
+]
 
 # Keras has these too, with the same meaning: subclasses set or call them.
 OF_KERAS = {
-    "_allow_non_tensor_positional_args", "_direction", "_get_variable_index",
-    "_implements_predict_batch_hooks", "_implements_test_batch_hooks",
+    "_allow_non_tensor_positional_args",
+    "_direction",
+    "_get_variable_index",
+    "_implements_predict_batch_hooks",
+    "_implements_test_batch_hooks",
     "_implements_train_batch_hooks",
-}  # fmt: skip
+}
 
 
 def classes():
@@ -55,10 +65,12 @@ def private_names(kind):
     for node in ast.walk(tree_of(kind.__module__)):
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
             found |= {
-                part.attr for part in ast.walk(node)
-                if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)
+                part.attr
+                for part in ast.walk(node)
+                if isinstance(part, ast.Attribute)
+                and isinstance(part.value, ast.Name)
                 and part.value.id == "self"
-            }  # fmt: skip
+            }
     return {n for n in found if n.startswith("_") and not n.startswith("__")}
 
 
@@ -114,15 +126,29 @@ def test_modules(way, tmp_path):
 def subclasses(way):
     """One subclass of everything that takes part in a training, by name."""
     kinds = [
-        keras.layers.Dense, keras.layers.BatchNormalization, keras.layers.Dropout,
-        keras.layers.LSTM, keras.layers.Conv1D, keras.layers.MaxPooling1D, keras.layers.Reshape,
-        keras.losses.MeanSquaredError, keras.metrics.MeanAbsoluteError, keras.metrics.AUC,
-        keras.optimizers.Adam, keras.optimizers.SGD, keras.optimizers.Adafactor,
-        keras.optimizers.schedules.ExponentialDecay, keras.callbacks.EarlyStopping,
-        keras.callbacks.ReduceLROnPlateau, keras.callbacks.Callback,
-        keras.initializers.GlorotUniform, keras.regularizers.L2, keras.constraints.MaxNorm,
-        keras.Sequential, keras.Model,
-    ]  # fmt: skip
+        keras.layers.Dense,
+        keras.layers.BatchNormalization,
+        keras.layers.Dropout,
+        keras.layers.LSTM,
+        keras.layers.Conv1D,
+        keras.layers.MaxPooling1D,
+        keras.layers.Reshape,
+        keras.losses.MeanSquaredError,
+        keras.metrics.MeanAbsoluteError,
+        keras.metrics.AUC,
+        keras.optimizers.Adam,
+        keras.optimizers.SGD,
+        keras.optimizers.Adafactor,
+        keras.optimizers.schedules.ExponentialDecay,
+        keras.callbacks.EarlyStopping,
+        keras.callbacks.ReduceLROnPlateau,
+        keras.callbacks.Callback,
+        keras.initializers.GlorotUniform,
+        keras.regularizers.L2,
+        keras.constraints.MaxNorm,
+        keras.Sequential,
+        keras.Model,
+    ]
     return {kind.__name__: way(kind) for kind in kinds}
 
 
@@ -132,9 +158,11 @@ def network(own):
     x = own["MaxPooling1D"](2)(own["Conv1D"](3, 2, padding="same")(x))
     x = own["Dropout"](0.1)(own["BatchNormalization"]()(own["LSTM"](4)(x)))
     outputs = own["Dense"](
-        1, kernel_initializer=own["GlorotUniform"](seed=1), kernel_regularizer=own["L2"](0.01),
+        1,
+        kernel_initializer=own["GlorotUniform"](seed=1),
+        kernel_regularizer=own["L2"](0.01),
         kernel_constraint=own["MaxNorm"](2.0),
-    )(x)  # fmt: skip
+    )(x)
     return inputs, outputs
 
 
@@ -164,8 +192,9 @@ def test_training(way, number, tmp_path):
         own["Net"], model = Net, Net()
     rng = np.random.default_rng(number)
     x, y = rng.normal(size=(16, 6)).astype("f"), rng.normal(size=(16, 1)).astype("f")
-    model.compile(optimizers(own)[number], own["MeanSquaredError"](), metrics=[
-        own["MeanAbsoluteError"]()])  # fmt: skip
+    model.compile(
+        optimizers(own)[number], own["MeanSquaredError"](), metrics=[own["MeanAbsoluteError"]()]
+    )
     callbacks = [own["EarlyStopping"]("loss", patience=5), own["Callback"]()]
     if number != 1:  # there the step size is a schedule
         callbacks.append(own["ReduceLROnPlateau"]("loss"))

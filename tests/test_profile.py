@@ -20,8 +20,9 @@ from numtape.core.log.log import Log
 from numtape.profiling import hooks
 
 pytestmark = [
-    pytest.mark.numtape_only("a tool of numtape's own"), pytest.mark.cpu_only("profiles the CPU"),
-]  # fmt: skip
+    pytest.mark.numtape_only("a tool of numtape's own"),
+    pytest.mark.cpu_only("profiles the CPU"),
+]
 
 
 def here(text):
@@ -58,8 +59,10 @@ def test_lines_ops_and_how_they_were_computed(tf):
     products = {line["line"]: line["how"] for line in lines(profile, "MatMul")}
     assert products == {here("product"): "array kernel", here("gradient"): "array kernel"}
     assert {line["how"] for line in lines(profile) if line["line"] == here("look")} >= {
-        "Python", "looking", "planning",
-    }  # fmt: skip
+        "Python",
+        "looking",
+        "planning",
+    }
     (python,) = [x for x in lines(profile) if (x["line"], x["how"]) == (here("mean"), "Python")]
     assert python["calls"] >= 1
     assert profile.advice() == []
@@ -277,9 +280,15 @@ def test_half_of_the_floats_of_another_dtype(tf):
 def state():
     """All that a profile replaces."""
     owners = [(owner, name) for owner, name, _ in hooks.TIMED]
-    owners += [(Sweeper, "run"), (Log, "look"), (Log, "computed"), (Noting, "heard"),
-               (hooks.calls.Calls, "__call__"), (hooks.GradientTape, "__init__"),
-               (hooks.Optimizer, "apply_gradients")]  # fmt: skip
+    owners += [
+        (Sweeper, "run"),
+        (Log, "look"),
+        (Log, "computed"),
+        (Noting, "heard"),
+        (hooks.calls.Calls, "__call__"),
+        (hooks.GradientTape, "__init__"),
+        (hooks.Optimizer, "apply_gradients"),
+    ]
     return [vars(owner)[name] for owner, name in owners]
 
 
@@ -355,8 +364,11 @@ def test_command(tmp_path, end, status):
     options = ["--top", "5", "--svg", tmp_path / "a.svg", "--json", tmp_path / "a.json"]
     done = subprocess.run(
         [sys.executable, "-m", "numtape", "profile", *map(str, options), str(script), "2", "--top"],
-        env=environment(), capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == status, done.stderr
     assert done.stdout.startswith("sum ")
     assert "What can be mended" not in done.stdout
@@ -370,8 +382,11 @@ def test_command(tmp_path, end, status):
 def test_a_program_that_is_not_there():
     done = subprocess.run(
         [sys.executable, "-m", "numtape", "profile", "nosuch.py"],
-        env=environment(), capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("error: there is no program 'nosuch.py'")
     assert "Traceback" not in done.stderr
@@ -383,9 +398,14 @@ def test_output_that_is_not_read_to_its_end(command):
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", *command.split()], env=environment(), stdout=write,
-        stderr=subprocess.PIPE, text=True, timeout=120, cwd=Path(__file__).parent.parent,
-    )  # fmt: skip
+        [sys.executable, "-m", *command.split()],
+        env=environment(),
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        cwd=Path(__file__).parent.parent,
+    )
     os.close(write)
     assert done.stderr == ""
 
@@ -394,8 +414,11 @@ def test_nothing_is_imported_before_it_is_asked_for():
     assert "numtape.profiling" in sys.modules  # by these tests
     done = subprocess.run(
         [sys.executable, "-c", "import sys, numtape; print('numtape.profiling' in sys.modules)"],
-        env=environment(), capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.stdout.strip() == "False", done.stderr
     assert callable(numtape.experimental.profile)
 
@@ -498,7 +521,9 @@ def test_a_line_is_shown_once_and_no_file_of_numtape(tf):
     x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
     with tf.experimental.profile() as profile:
         v = tf.Variable(tf.ones((9, 9)))
-        for _ in range(3): v.assign_sub(0.1 * v @ v); v.numpy()  # noqa: E701, E702
+        for _ in range(3):
+            v.assign_sub(0.1 * v @ v)
+            v.numpy()
         model.fit(x, y, verbose=0)
     text = str(profile)
     assert text.count("for _ in range(3): v.assign_sub") == 1

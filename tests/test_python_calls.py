@@ -38,7 +38,9 @@ x, c = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([True, False])
 v, number = tf.Variable(x), tf.Variable(1.0)
 """
 
-ASSIGNS = COUNTED + """
+ASSIGNS = (
+    COUNTED
+    + """
 for most, change in (
     (2, lambda: v.assign(x)), (3, lambda: v.assign_add(x)), (3, lambda: v.assign_sub(x)),
     (11, lambda: number.assign(2.0)),
@@ -50,8 +52,11 @@ for most, change in (
 seen = functions_run(lambda: tf.constant(2.0))
 assert len(seen) <= 7, seen
 """
+)
 
-SELECTED = COUNTED + """
+SELECTED = (
+    COUNTED
+    + """
 for most, program in (
     (2, lambda: tf.where(c, x, 0.0)), (2, lambda: tf.where(c, 0.0, x)),
     (2, lambda: tf.where(c, x, v)),
@@ -60,6 +65,7 @@ for most, program in (
     seen = functions_run(program)
     assert len(seen) <= most, seen
 """
+)
 
 
 usable = pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable")
@@ -74,6 +80,7 @@ def test_few_functions_run(program):
 @pytest.mark.parametrize("recorded", [False, True])
 def test_assigns_one_by_one_are_as_all_at_once(tf, isolated, monkeypatch, recorded):
     """Every order of assigns, reads and looks; under a tape, which keeps rows, as well."""
+
     def slow(self, value, read_value):
         assign_all([self], [value])
         return self.read_value()
@@ -127,9 +134,26 @@ def test_a_value_that_an_assign_left_is_computed_before_the_next(tf, isolated):
 
 @pytest.mark.parametrize("dtype", [None, "float32", "float64", "int8", "int32", "int64"])
 @pytest.mark.parametrize(
-    "number", [0.0, -0.0, 0.1, -1e-46, 2.0**31 - 1, -3e38, float("inf"), float("nan"), 7, -7, 0,
-               2**24 + 1, 2**31 - 1, -(2**31), 2**31, True],
-)  # fmt: skip
+    "number",
+    [
+        0.0,
+        -0.0,
+        0.1,
+        -1e-46,
+        2.0**31 - 1,
+        -3e38,
+        float("inf"),
+        float("nan"),
+        7,
+        -7,
+        0,
+        2**24 + 1,
+        2**31 - 1,
+        -(2**31),
+        2**31,
+        True,
+    ],
+)
 def test_a_number_becomes_the_array_that_a_list_of_it_becomes(number, dtype):
     wanted = None if dtype is None else as_dtype(dtype)
     found = []
@@ -145,7 +169,9 @@ def test_a_number_becomes_the_array_that_a_list_of_it_becomes(number, dtype):
             assert found[0][1] == np.array(number).astype(dtype).tobytes()
 
 
-MOVED = COUNTED + """
+MOVED = (
+    COUNTED
+    + """
 y = x + 1.0
 for most, program in (
     (2, lambda: tf.reshape(y, (4,))), (2, lambda: tf.reshape(y, [-1, 1])),
@@ -156,6 +182,7 @@ for most, program in (
     seen = [name for name in functions_run(program) if name not in ("shape", "Tensor.shape")]
     assert len(seen) <= most, seen
 """
+)
 
 
 @usable

@@ -10,9 +10,10 @@ pytestmark = pytest.mark.numtape_only(reason="TensorFlow is wrong in some of the
 EACH, USUAL, ALL = 10, 40, 100
 
 
-@pytest.mark.parametrize("first", [
-    pytest.param(n, marks=[] if n < USUAL else [pytest.mark.slow]) for n in range(0, ALL, EACH)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(n, marks=[] if n < USUAL else [pytest.mark.slow]) for n in range(0, ALL, EACH)],
+)
 def test_derivatives_of_random_programs(tf, first):
     """To the third order; of every fifth program the Jacobian, and a recorded function, too."""
     compared = 0
@@ -24,10 +25,13 @@ def test_derivatives_of_random_programs(tf, first):
 
 
 @pytest.mark.cpu_only("kernels run on the host")
-@pytest.mark.parametrize("first", [
-    pytest.param(n, marks=[] if n < 2 * USUAL else [pytest.mark.slow])
-    for n in range(0, ALL, 2 * EACH)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(n, marks=[] if n < 2 * USUAL else [pytest.mark.slow])
+        for n in range(0, ALL, 2 * EACH)
+    ],
+)
 def test_random_programs_as_native_loops(first):
     """The first derivative of programs that have a text for loops, by the text of the sweeps."""
     for seed in range(first, first + 2 * EACH):

@@ -17,8 +17,18 @@ LARGEST = 4.0
 FINE, COARSE = 2.0**-39, 2.0**-10
 
 # Smooth functions, each with the largest value it has on [-4, 4].
-SMOOTH = {"sin": 1, "cos": 1, "tanh": 1, "sigmoid": 1, "nn.softplus": 4.1, "atan": 1.4,
-          "math.erf": 1, "nn.elu": 4, "nn.softsign": 1, "asinh": 2.1}  # fmt: skip
+SMOOTH = {
+    "sin": 1,
+    "cos": 1,
+    "tanh": 1,
+    "sigmoid": 1,
+    "nn.softplus": 4.1,
+    "atan": 1.4,
+    "math.erf": 1,
+    "nn.elu": 4,
+    "nn.softsign": 1,
+    "asinh": 2.1,
+}
 LINEAR = {"negative", "identity", "stop_gradient"}
 KINKED = {"abs", "nn.relu", "sign"}
 
@@ -61,10 +71,15 @@ class Program:
 
     def script(self):
         """The program as a script of its own."""
-        draws = [f"x{k} = tf.constant(random.uniform(-1, 1, {shape}).astype({dtype!r}))"
-                 for k, (shape, dtype) in enumerate(self.inputs)]  # fmt: skip
-        head = ["import numpy as np", "import numtape as tf",
-                f"random = np.random.default_rng({self.seed})"]  # fmt: skip
+        draws = [
+            f"x{k} = tf.constant(random.uniform(-1, 1, {shape}).astype({dtype!r}))"
+            for k, (shape, dtype) in enumerate(self.inputs)
+        ]
+        head = [
+            "import numpy as np",
+            "import numtape as tf",
+            f"random = np.random.default_rng({self.seed})",
+        ]
         return "\n".join([*head, *draws, *self.lines])
 
     def operands(self):
@@ -100,8 +115,17 @@ class Program:
     def step(self):
         """Append one op. False if the one that was drawn does not fit."""
         x = self.pick()
-        kinds = [self.unary, self.binary, self.binary, self.reduction, self.movement, self.matmul,
-                 self.where, self.cast, self.slice]  # fmt: skip
+        kinds = [
+            self.unary,
+            self.binary,
+            self.binary,
+            self.reduction,
+            self.movement,
+            self.matmul,
+            self.where,
+            self.cast,
+            self.slice,
+        ]
         return kinds[self.random.integers(len(kinds))](x)
 
     def choice(self, options):
@@ -158,15 +182,18 @@ class Program:
             text = f"tf.concat([{x.name}, {x.name}], -1)"
         else:
             return False
-        return like.size < 10_000 and len(like.shape) < 5 and self.add(
-            text, like.shape, x.dtype, x.bound, x.exact
+        return (
+            like.size < 10_000
+            and len(like.shape) < 5
+            and self.add(text, like.shape, x.dtype, x.bound, x.exact)
         )
 
     def matmul(self, x):
         if len(x.shape) < 2:
             return False
-        y = self.pick(lambda v: v.dtype == x.dtype and len(v.shape) == 2
-                      and v.shape[0] == x.shape[-1])  # fmt: skip
+        y = self.pick(
+            lambda v: v.dtype == x.dtype and len(v.shape) == 2 and v.shape[0] == x.shape[-1]
+        )
         if y is None or np.prod(x.shape[:-1]) * y.shape[1] > 10_000:
             return False
         bound = x.bound * y.bound * max(x.shape[-1], 1)
@@ -287,10 +314,13 @@ def compare(tf, program, executor="cpu"):
 
 
 @pytest.mark.numtape_only(reason="TensorFlow has no executors, and does not look")
-@pytest.mark.parametrize("block", [
-    pytest.param(block, marks=[pytest.mark.slow] * (block >= BLOCKS // 4))
-    for block in range(BLOCKS)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, marks=[pytest.mark.slow] * (block >= BLOCKS // 4))
+        for block in range(BLOCKS)
+    ],
+)
 def test_random_programs(tf, executor, block):
     for seed in range(block, ON_CUDA if executor == "cuda" else PROGRAMS, BLOCKS):
         program = Program(seed)

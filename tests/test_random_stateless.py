@@ -20,44 +20,73 @@ def near(found, expected, rtol=1e-5):
 
 def test_numbers_are_tensorflows(tf):
     r = tf.random
-    near(r.stateless_normal([5], SEED),
-         [0.54411012, 0.20738031, 0.07356432, 0.04643455, -1.30158985])  # fmt: skip
-    near(r.stateless_normal([3], SEED, dtype=tf.float64),
-         [-0.1423118100189212, 0.7406072461585091, -1.469047669443883], 1e-12)  # fmt: skip
-    np.testing.assert_array_equal(r.stateless_uniform([3], [-1, 2], dtype=tf.float64).numpy(),
-                                  [0.3087963007764851, 0.22477476893397474, 0.3479561918083396])
+    near(
+        r.stateless_normal([5], SEED), [0.54411012, 0.20738031, 0.07356432, 0.04643455, -1.30158985]
+    )
+    near(
+        r.stateless_normal([3], SEED, dtype=tf.float64),
+        [-0.1423118100189212, 0.7406072461585091, -1.469047669443883],
+        1e-12,
+    )
+    np.testing.assert_array_equal(
+        r.stateless_uniform([3], [-1, 2], dtype=tf.float64).numpy(),
+        [0.3087963007764851, 0.22477476893397474, 0.3479561918083396],
+    )
     found = r.stateless_uniform([6], SEED, minval=-3, maxval=17, dtype=tf.int32)
     np.testing.assert_array_equal(found, [-3, 6, 11, 16, 4, 2])
     found = r.stateless_uniform([3], SEED, minval=-3, maxval=2**40, dtype=tf.int64)
     np.testing.assert_array_equal(found, [1036172738669, 635315242662, 846071781177])
-    near(r.stateless_truncated_normal([9], SEED),
-         [0.54411012, 0.20738031, 0.07356432, 0.04643455, 0.16820592, -1.68503332, 0.24202858,
-          1.70345032, 1.10606778])  # fmt: skip
-    near(r.stateless_truncated_normal([5], SEED, dtype=tf.float64),
-         [-0.14231181, 0.74060725, -0.55238776, -0.73445009, -0.39842024])  # fmt: skip
-    near(r.stateless_gamma([6], SEED, alpha=0.3, beta=2.0),
-         [0.00288745, 0.1562486, 0.01354594, 0.00192358, 0.01640261, 0.32033929])  # fmt: skip
-    near(r.stateless_gamma([2, 2], SEED, alpha=[1.0, 3.0], beta=[[2.0], [3.0]]),
-         [[1.74972117, 1.49453163], [0.74957842, 1.11679184]])  # fmt: skip
+    near(
+        r.stateless_truncated_normal([9], SEED),
+        [
+            0.54411012,
+            0.20738031,
+            0.07356432,
+            0.04643455,
+            0.16820592,
+            -1.68503332,
+            0.24202858,
+            1.70345032,
+            1.10606778,
+        ],
+    )
+    near(
+        r.stateless_truncated_normal([5], SEED, dtype=tf.float64),
+        [-0.14231181, 0.74060725, -0.55238776, -0.73445009, -0.39842024],
+    )
+    near(
+        r.stateless_gamma([6], SEED, alpha=0.3, beta=2.0),
+        [0.00288745, 0.1562486, 0.01354594, 0.00192358, 0.01640261, 0.32033929],
+    )
+    near(
+        r.stateless_gamma([2, 2], SEED, alpha=[1.0, 3.0], beta=[[2.0], [3.0]]),
+        [[1.74972117, 1.49453163], [0.74957842, 1.11679184]],
+    )
     np.testing.assert_array_equal(
-        r.stateless_poisson([3, 2], SEED, lam=[3.0, 40.0]), [[5, 57], [5, 34], [4, 45]])
+        r.stateless_poisson([3, 2], SEED, lam=[3.0, 40.0]), [[5, 57], [5, 34], [4, 45]]
+    )
     logits = np.log([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]).astype("float32")
     np.testing.assert_array_equal(
-        r.stateless_categorical(logits, 6, SEED), [[2, 2, 0, 2, 1, 1], [2] * 6])
+        r.stateless_categorical(logits, 6, SEED), [[2, 2, 0, 2, 1, 1], [2] * 6]
+    )
     wide = r.fold_in(tf.constant(SEED, tf.int64), tf.constant(3, tf.int64))
     np.testing.assert_array_equal(wide, [7464880146280614444, 3])
 
 
 HALVES = {
     "float16": (
-        [0.54296875, 0.2353515625, 0.060546875], [0.5439453125, 0.2073974609375, 0.07354736328125],
-        [-1.6845703125, 0.2420654296875], [1.595703125, 1.224609375],
+        [0.54296875, 0.2353515625, 0.060546875],
+        [0.5439453125, 0.2073974609375, 0.07354736328125],
+        [-1.6845703125, 0.2420654296875],
+        [1.595703125, 1.224609375],
     ),
     "bfloat16": (
-        [0.34375, 0.8828125, 0.484375], [0.54296875, 0.20703125, 0.07373046875],
-        [-1.6875, 0.2421875], [1.765625, 2.796875],
+        [0.34375, 0.8828125, 0.484375],
+        [0.54296875, 0.20703125, 0.07373046875],
+        [-1.6875, 0.2421875],
+        [1.765625, 2.796875],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", HALVES)
@@ -87,9 +116,10 @@ def test_numbers_of_16_bits_are_tensorflows(tf, dtype):
 def test_draws_of_16_bits(tf, dtype):
     tf.random.set_seed(3)
     for draw, mean, spread in (
-        (tf.random.uniform, 0.5, 12**-0.5), (tf.random.normal, 0.0, 1.0),
+        (tf.random.uniform, 0.5, 12**-0.5),
+        (tf.random.normal, 0.0, 1.0),
         (tf.random.truncated_normal, 0.0, 0.8796),
-    ):  # fmt: skip
+    ):
         found = draw([20000], dtype=dtype)
         assert found.dtype == dtype
         values = found.numpy().astype("float64")
@@ -101,8 +131,9 @@ def test_draws_of_16_bits(tf, dtype):
 
 def test_a_generators_numbers_are_tensorflows(tf):
     g = tf.random.Generator.from_seed(1234)
-    near(g.normal([2, 3]),
-         [[0.9356609, 1.0854305, -0.93788373], [-0.5061547, 1.3169702, 0.7137579]])  # fmt: skip
+    near(
+        g.normal([2, 3]), [[0.9356609, 1.0854305, -0.93788373], [-0.5061547, 1.3169702, 0.7137579]]
+    )
     np.testing.assert_array_equal(g.state.numpy(), [2770, 0, 0])
     near(g.uniform([3]), [0.65126133, 0.92959058, 0.50873387])
     np.testing.assert_array_equal(g.uniform([3], 0, 10, dtype=tf.int32), [2, 4, 7])
@@ -111,8 +142,9 @@ def test_a_generators_numbers_are_tensorflows(tf):
     g.uniform_full_int([2], dtype=tf.int32)
     near(g.truncated_normal([3], 1.0, 2.0), [-2.2758982, -2.1146316, -2.0884292])
     np.testing.assert_array_equal(g.skip(5), [6098, 0, 0])
-    np.testing.assert_array_equal(g.make_seeds(2),
-                                  [[1861259395182723258, -3561440675053107221], [0, 0]])
+    np.testing.assert_array_equal(
+        g.make_seeds(2), [[1861259395182723258, -3561440675053107221], [0, 0]]
+    )
     keys = [h.key.numpy() for h in g.split(2)]
     assert keys == [-3474735750219672632, 6002889772828618313]
     g.binomial([4, 2], [10.0, 20.0], 0.4)
@@ -149,9 +181,13 @@ def test_replays_draw_anew(tf):
 
     @tf.function
     def draw(seed, alpha):
-        return (tf.random.gamma([3], alpha), tf.random.poisson([3], 900.0),
-                tf.random.categorical(tf.zeros([1, 1000]), 3),
-                tf.random.stateless_uniform([3], seed), g.normal([3]))  # fmt: skip
+        return (
+            tf.random.gamma([3], alpha),
+            tf.random.poisson([3], 900.0),
+            tf.random.categorical(tf.zeros([1, 1000]), 3),
+            tf.random.stateless_uniform([3], seed),
+            g.normal([3]),
+        )
 
     calls = []
     for k in range(6):
@@ -168,8 +204,11 @@ def test_replays_draw_anew(tf):
 def test_seeds_of_ops_repeat(tf):
     def numbers():
         tf.random.set_seed(4)
-        return [tf.random.gamma([2], 2.0), tf.random.gamma([2], 2.0),
-                tf.random.poisson([2], 50.0, seed=3)]  # fmt: skip
+        return [
+            tf.random.gamma([2], 2.0),
+            tf.random.gamma([2], 2.0),
+            tf.random.poisson([2], 50.0, seed=3),
+        ]
 
     first, second = numbers(), numbers()
     for x, y in zip(first, second, strict=True):

@@ -21,15 +21,19 @@ def course(first, how):
     """What programs computed in a process of their own."""
     script = os.path.join(os.path.dirname(__file__), "tape_programs.py")
     child = subprocess.Popen(
-        [sys.executable, script, str(first), str(first + BLOCK)], text=True,
-        env=environment(NUMTAPE_RECORD=how), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, script, str(first), str(first + BLOCK)],
+        text=True,
+        env=environment(NUMTAPE_RECORD=how),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     return [json.loads(line) for line in output(child).splitlines()]
 
 
-@pytest.mark.parametrize("first", [
-    pytest.param(first, marks=[pytest.mark.slow] * (first > 0)) for first in range(0, 400, BLOCK)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(first, marks=[pytest.mark.slow] * (first > 0)) for first in range(0, 400, BLOCK)],
+)
 def test_machine_code_gives_the_same_bits(first):
     machine, python = course(first, "native"), course(first, "python")
     assert len(machine) == len(python) == BLOCK

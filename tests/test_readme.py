@@ -126,10 +126,22 @@ def test_results_are_drawn_again(tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text("<!-- benchmarks:begin -->\n<!-- benchmarks:end -->\n")
     subprocess.run(
-        [sys.executable, "-m", "benchmarks", "--redraw", newest, "--readme", readme,
-         "--output", tmp_path / "new.json"],
-        cwd=ROOT, check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "benchmarks",
+            "--redraw",
+            newest,
+            "--readme",
+            readme,
+            "--output",
+            tmp_path / "new.json",
+        ],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
     assert "| 100 scalar ops |" in readme.read_text()
     drawn = sorted(path.name for path in tmp_path.rglob("*.svg"))
     assert drawn == ["new-elements.svg", "new-rows.svg", "new-steps.svg", "peers.svg"]

@@ -49,9 +49,11 @@ def gru_before(x, states, kernel, recurrent, bias):
 
 # Name of the layer, arguments, one step, number of states.
 LAYERS = {
-    "SimpleRNN": ("SimpleRNN", {}, simple, 1), "LSTM": ("LSTM", {}, lstm, 2),
-    "GRU": ("GRU", {}, gru, 1), "GRU before": ("GRU", {"reset_after": False}, gru_before, 1),
-}  # fmt: skip
+    "SimpleRNN": ("SimpleRNN", {}, simple, 1),
+    "LSTM": ("LSTM", {}, lstm, 2),
+    "GRU": ("GRU", {}, gru, 1),
+    "GRU before": ("GRU", {"reset_after": False}, gru_before, 1),
+}
 
 
 def loop(step, x, states, weights, mask=None, backwards=False, zero=False):
@@ -89,7 +91,8 @@ def starts(count):
 
 
 CALLS = {
-    "plain": ({}, {}), "sequences": ({"return_sequences": True}, {}),
+    "plain": ({}, {}),
+    "sequences": ({"return_sequences": True}, {}),
     "backwards": ({"return_sequences": True, "go_backwards": True}, {}),
     "unrolled": ({"return_sequences": True, "unroll": True}, {}),
     "masked": ({"return_sequences": True}, {"mask": MASK}),
@@ -98,7 +101,7 @@ CALLS = {
     "masked, zeros": ({"zero_output_for_mask": True, "return_sequences": True}, {"mask": MASK}),
     "masked from a state": ({"return_sequences": True}, {"mask": MASK, "initial_state": True}),
     "from a state": ({}, {"initial_state": True}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -111,9 +114,15 @@ def test_outputs_and_states(tf, kind, call):
     if "initial_state" in given:
         named["initial_state"] = [tf.constant(x) for x in states]
     output, *found = layer(tf.constant(X), **named)
-    wanted, last = loop(step, X, states, weights, given.get("mask"),
-                        arguments.get("go_backwards", False),
-                        arguments.get("zero_output_for_mask", False))  # fmt: skip
+    wanted, last = loop(
+        step,
+        X,
+        states,
+        weights,
+        given.get("mask"),
+        arguments.get("go_backwards", False),
+        arguments.get("zero_output_for_mask", False),
+    )
     wanted = wanted if arguments.get("return_sequences") else wanted[:, -1]
     same(output, wanted, "float32", rtol=2e-6, atol=2e-6)
     for one, other in zip(found, last, strict=True):
@@ -142,8 +151,10 @@ def test_gradients(tf, kind):
     random = np.random.default_rng(3)
     for k, gradient in enumerate(found):
         direction = random.normal(size=arrays[k].shape)
-        ends = [[a + sign * 1e-5 * direction if j == k else a for j, a in enumerate(arrays)]
-                for sign in (1, -1)]  # fmt: skip
+        ends = [
+            [a + sign * 1e-5 * direction if j == k else a for j, a in enumerate(arrays)]
+            for sign in (1, -1)
+        ]
         slope = (total(ends[0]) - total(ends[1])) / 2e-5
         np.testing.assert_allclose((gradient.numpy() * direction).sum(), slope, rtol=1e-6)
 
@@ -176,8 +187,9 @@ def test_long_sequences_have_the_same_gradients(tf):
     """Slices are taken by halves, of any number of times."""
     for time in (1, 2, 3, 7, 33):
         x = np.random.default_rng(time).normal(size=(1, time, 2)).astype(np.float32)
-        layer = tf.keras.layers.SimpleRNN(1, "linear", kernel_initializer="ones",
-                                          recurrent_initializer="ones")  # fmt: skip
+        layer = tf.keras.layers.SimpleRNN(
+            1, "linear", kernel_initializer="ones", recurrent_initializer="ones"
+        )
         given = tf.Variable(x)
         with tf.GradientTape() as tape:
             total = layer(given)
@@ -197,10 +209,12 @@ class Minimal:
                 self.state_size = units
 
             def build(self, input_shape):
-                self.kernel = self.add_weight(shape=(input_shape[-1], self.units), name="kernel",
-                                              initializer="uniform")  # fmt: skip
-                self.recurrent_kernel = self.add_weight(shape=(self.units, self.units),
-                                                        name="recurrent_kernel")  # fmt: skip
+                self.kernel = self.add_weight(
+                    shape=(input_shape[-1], self.units), name="kernel", initializer="uniform"
+                )
+                self.recurrent_kernel = self.add_weight(
+                    shape=(self.units, self.units), name="recurrent_kernel"
+                )
 
             def call(self, inputs, states):
                 output = tf.matmul(inputs, self.kernel)
@@ -232,13 +246,15 @@ def test_cells_on_top_of_each_other(tf, mask):
     weights = [[v.numpy() for v in cell.weights] for cell in cells]
     weights[1].append(0.0)
     x = X
-    for cell, step, size, wanted in zip(cells, (lstm, simple, gru), (3, 4, UNITS), weights,
-                                        strict=True):  # fmt: skip
+    for cell, step, size, wanted in zip(
+        cells, (lstm, simple, gru), (3, 4, UNITS), weights, strict=True
+    ):
         count = 2 if step is lstm else 1
         x, last = loop(step, x, [np.zeros((BATCH, size))] * count, wanted, mask)
         found = states[cells.index(cell)]
-        for one, other in zip(found if isinstance(found, list | tuple) else [found], last,
-                              strict=True):  # fmt: skip
+        for one, other in zip(
+            found if isinstance(found, list | tuple) else [found], last, strict=True
+        ):
             same(one, other, rtol=2e-6, atol=2e-6)
     same(output, x, rtol=2e-6, atol=2e-6)
 
@@ -281,9 +297,13 @@ def test_forward_and_backward(tf, mode, sequences):
         found, last = loop(gru, X, [np.zeros((BATCH, UNITS))], weights, MASK, k == 1, sequences)
         wanted.append(found[:, :: -1 if k else 1] if sequences else found[:, -1])
         same(states[k], last[0], rtol=2e-6, atol=2e-6)
-    merged = {"concat": lambda a, b: [np.concatenate([a, b], -1)], "sum": lambda a, b: [a + b],
-              "ave": lambda a, b: [(a + b) / 2], "mul": lambda a, b: [a * b],
-              None: lambda a, b: [a, b]}[mode](*wanted)  # fmt: skip
+    merged = {
+        "concat": lambda a, b: [np.concatenate([a, b], -1)],
+        "sum": lambda a, b: [a + b],
+        "ave": lambda a, b: [(a + b) / 2],
+        "mul": lambda a, b: [a * b],
+        None: lambda a, b: [a, b],
+    }[mode](*wanted)
     for one, other in zip(outputs, merged, strict=True):
         same(one, other, rtol=2e-6, atol=2e-6)
     shapes = layer.compute_output_shape((None, TIME, FEATURES))
@@ -300,8 +320,10 @@ def test_initial_weights_and_states_of_both_directions(tf):
     layer.set_weights(weights)
     states = starts(2)
     found = layer(tf.constant(X), initial_state=[tf.constant(s) for s in states])
-    wanted = [loop(simple, X, [states[k]], weights[3 * k : 3 * k + 3], backwards=k == 1)[0][:, -1]
-              for k in range(2)]  # fmt: skip
+    wanted = [
+        loop(simple, X, [states[k]], weights[3 * k : 3 * k + 3], backwards=k == 1)[0][:, -1]
+        for k in range(2)
+    ]
     same(found, np.concatenate(wanted, -1), rtol=2e-6, atol=2e-6)
 
 
@@ -328,9 +350,13 @@ def test_what_is_dropped(tf, kind, name):
 
 def test_inputs_are_dropped_with_their_rate_and_the_same_at_all_times(tf):
     layer = tf.keras.layers.SimpleRNN(
-        400, "linear", kernel_initializer="identity", recurrent_initializer="zeros", dropout=0.25,
+        400,
+        "linear",
+        kernel_initializer="identity",
+        recurrent_initializer="zeros",
+        dropout=0.25,
         return_sequences=True,
-    )  # fmt: skip
+    )
     found = layer(tf.ones((5, 3, 400)), training=True).numpy()
     assert set(np.unique(found.round(5))) == {0.0, np.float32(1 / 0.75).round(5)}
     np.testing.assert_array_equal(found[:, 0], found[:, 2])
@@ -338,16 +364,23 @@ def test_inputs_are_dropped_with_their_rate_and_the_same_at_all_times(tf):
 
 
 BUILT = {
-    "LSTM": lambda k: k.layers.LSTM(3, activation="relu", dropout=0.25, kernel_regularizer="l2",
-                                    bias_constraint="non_neg", unit_forget_bias=False,
-                                    return_sequences=True, name="mine"),
+    "LSTM": lambda k: k.layers.LSTM(
+        3,
+        activation="relu",
+        dropout=0.25,
+        kernel_regularizer="l2",
+        bias_constraint="non_neg",
+        unit_forget_bias=False,
+        return_sequences=True,
+        name="mine",
+    ),
     "GRU": lambda k: k.layers.GRU(3, reset_after=False, seed=4, go_backwards=True, use_bias=False),
     "SimpleRNN": lambda k: k.layers.SimpleRNN(3, recurrent_dropout=0.5, stateful=True),
     "RNN": lambda k: k.layers.RNN(k.layers.LSTMCell(3), zero_output_for_mask=True),
     "Stacked": lambda k: k.layers.RNN([k.layers.LSTMCell(3), k.layers.GRUCell(2)]),
     "Bidirectional": lambda k: k.layers.Bidirectional(k.layers.LSTM(3), merge_mode="sum"),
     "TimeDistributed": lambda k: k.layers.TimeDistributed(k.layers.GRU(2)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", BUILT)
@@ -373,8 +406,9 @@ def test_arguments_of_the_cell_are_the_layers(tf):
     assert layer.kernel_regularizer.l2 == pytest.approx(0.01)
     layer.build((1, 2, 3))
     same(layer.cell.bias, [0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0])
-    np.testing.assert_allclose(layer.losses[0], 0.01 * (layer.cell.kernel.numpy() ** 2).sum(),
-                               rtol=1e-5)  # fmt: skip
+    np.testing.assert_allclose(
+        layer.losses[0], 0.01 * (layer.cell.kernel.numpy() ** 2).sum(), rtol=1e-5
+    )
     with pytest.raises(AttributeError, match="nosuch"):
         _ = layer.nosuch
 
@@ -385,14 +419,20 @@ BAD = {
     "no state_size": (lambda tf: tf.keras.layers.RNN(tf.keras.layers.Dense(2)), "state_size"),
     "an unknown argument": (lambda tf: tf.keras.layers.GRU(2, nosuch=1), "nosuch"),
     "two axes": (lambda tf: tf.keras.layers.GRU(2)(tf.ones((2, 3))), "expected ndim=3"),
-    "an unknown mode": (lambda tf: tf.keras.layers.Bidirectional(
-        tf.keras.layers.GRU(2), merge_mode="x"), "Invalid merge mode"),
+    "an unknown mode": (
+        lambda tf: tf.keras.layers.Bidirectional(tf.keras.layers.GRU(2), merge_mode="x"),
+        "Invalid merge mode",
+    ),
     "no layer": (lambda tf: tf.keras.layers.Bidirectional(3), "Please initialize"),
-    "one direction": (lambda tf: tf.keras.layers.Bidirectional(
-        tf.keras.layers.GRU(2), backward_layer=tf.keras.layers.GRU(2)), "different `go_backwards`"),
+    "one direction": (
+        lambda tf: tf.keras.layers.Bidirectional(
+            tf.keras.layers.GRU(2), backward_layer=tf.keras.layers.GRU(2)
+        ),
+        "different `go_backwards`",
+    ),
     "no inner layer": (lambda tf: tf.keras.layers.TimeDistributed(3), "Please initialize"),
     "cuDNN": (lambda tf: tf.keras.layers.GRU(2, use_cudnn="x"), "use_cudnn"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", BAD)

@@ -103,27 +103,57 @@ class Model:
         m = tf.ones((2, 3))
         pack = tf.experimental.dlpack
         return {
-            "look": lambda: float(w * 2.0), "gradient": self.gradient, "step": self.trained,
-            "function": self.function, "replayed": lambda: float(self.replayed(v)),
-            "guarded": lambda: float(self.guarded(tf.constant(1.0))), "new function": self.made,
-            "jacobian": self.jacobian, "second": self.second,
+            "look": lambda: float(w * 2.0),
+            "gradient": self.gradient,
+            "step": self.trained,
+            "function": self.function,
+            "replayed": lambda: float(self.replayed(v)),
+            "guarded": lambda: float(self.guarded(tf.constant(1.0))),
+            "new function": self.made,
+            "jacobian": self.jacobian,
+            "second": self.second,
             "assign": lambda: v.assign([1.0, 2.0]),
-            "assign_add": lambda: v.assign_add([1.0, 2.0]), "element": lambda: v[0].assign(5.0),
-            "repr": lambda: repr(m) + str(v), "getitem": lambda: m[0, 1:].numpy(),
+            "assign_add": lambda: v.assign_add([1.0, 2.0]),
+            "element": lambda: v[0].assign(5.0),
+            "repr": lambda: repr(m) + str(v),
+            "getitem": lambda: m[0, 1:].numpy(),
             "draw": lambda: tf.random.normal((3,)).numpy(),
             "draws": lambda: tf.random.uniform((3000, 200)).numpy(),
             "loop": lambda: tf.while_loop(lambda i: i < 3, lambda i: (i + 1,), [0])[0].numpy(),
             "map": lambda: tf.map_fn(lambda x: x * 2.0, m).numpy(),
-            "NumPy": lambda: np.from_dlpack(m), "copied": lambda: np.asarray(m * 2.0),
+            "NumPy": lambda: np.from_dlpack(m),
+            "copied": lambda: np.asarray(m * 2.0),
             "DLPack": lambda: pack.from_dlpack(pack.to_dlpack(m)).numpy(),
             "layer": lambda: tf.keras.layers.Dense(2)(m).numpy(),
             "shared": lambda: (tf.ones(1_000_000) * 2.0).numpy()[0],
-        }  # fmt: skip
+        }
 
 
-NAMES = ("look", "gradient", "step", "function", "replayed", "guarded", "new function", "jacobian",
-         "second", "assign", "assign_add", "element", "repr", "getitem", "draw", "draws", "loop",
-         "map", "NumPy", "copied", "DLPack", "layer", "shared")  # fmt: skip
+NAMES = (
+    "look",
+    "gradient",
+    "step",
+    "function",
+    "replayed",
+    "guarded",
+    "new function",
+    "jacobian",
+    "second",
+    "assign",
+    "assign_add",
+    "element",
+    "repr",
+    "getitem",
+    "draw",
+    "draws",
+    "loop",
+    "map",
+    "NumPy",
+    "copied",
+    "DLPack",
+    "layer",
+    "shared",
+)
 
 
 @pytest.fixture

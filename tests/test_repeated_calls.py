@@ -31,8 +31,9 @@ v, whole = tf.Variable(1.5), tf.Variable([1.0, 2.0])
 
 
 def paths(function):
-    return [path for calls in function._known.values() for tree in calls.trees
-            for path in tree.paths]  # fmt: skip
+    return [
+        path for calls in function._known.values() for tree in calls.trees for path in tree.paths
+    ]
 
 
 def carried_out(function):
@@ -91,7 +92,8 @@ PROGRAMS = {
     "a variable's array": (lambda x: whole * x, (X,)),
     "one array twice": (lambda x: (whole * x, whole * x), (X,)),
     "arrays of arrays": (
-        lambda x, y: (x @ y, tf.reduce_sum(x, 0)), (tf.ones((2, 3)), tf.fill((3, 2), 2.0)),
+        lambda x, y: (x @ y, tf.reduce_sum(x, 0)),
+        (tf.ones((2, 3)), tf.fill((3, 2), 2.0)),
     ),
     "zero and its sign": (lambda x: x * 0.0, (Y,)),
 }
@@ -122,11 +124,20 @@ def test_what_a_call_gives_is_an_ordinary_tensor():
 
 
 NUMBERS = {
-    "float32": [0.1, -0.0, np.nan, -np.inf, 1e-45], "float64": [0.1, np.nan], "float16": [0.1, 0.0],
-    "int8": [-7, 0], "uint8": [255], "int16": [-300], "uint16": [65535], "int32": [-(2**31)],
-    "uint32": [2**32 - 1], "int64": [-(2**63)], "uint64": [2**64 - 1, 0], "bool": [True, False],
+    "float32": [0.1, -0.0, np.nan, -np.inf, 1e-45],
+    "float64": [0.1, np.nan],
+    "float16": [0.1, 0.0],
+    "int8": [-7, 0],
+    "uint8": [255],
+    "int16": [-300],
+    "uint16": [65535],
+    "int32": [-(2**31)],
+    "uint32": [2**32 - 1],
+    "int64": [-(2**63)],
+    "uint64": [2**64 - 1, 0],
+    "bool": [True, False],
     "complex64": [1 - 2j, 0j],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
@@ -567,11 +578,14 @@ def test_threads_finalizers_and_handlers_call_at_once():
 
 
 def test_the_environment_can_ask_for_python():
-    script = TOGETHER.partition("class Ending")[0] + """
+    script = (
+        TOGETHER.partition("class Ending")[0]
+        + """
 for k in range(100): check(k)
 print(wrong, [int(path.counts[0]) for calls in function._known.values() for tree in calls.trees
               for path in tree.paths])
 """
+    )
     assert run(script, NUMTAPE_RECORD="python") == "[] [0, 0]"
 
 

@@ -145,12 +145,24 @@ def test_a_gradient_leaves_what_python_does(monkeypatch):
 def told(log, inner, found, n):
     columns = log.columns
     return (
-        n, log.n, log.extra_n, log.busy, log.eager, log._const_rows, len(log.kept),
+        n,
+        log.n,
+        log.extra_n,
+        log.busy,
+        log.eager,
+        log._const_rows,
+        len(log.kept),
         columns.state[: log.n + 50].tolist(),
         [getattr(columns, name)[: log.n].tolist() for name in ("code", "a", "b", "c", "spec")],
-        [(t._row, t._spec, t._home is log) for t in found], inner.seen, inner.ranges,
-        inner.events, inner.spent, inner.log, log.kept[-2] is found[0], log.kept[-1] is found[1],
-    )  # fmt: skip
+        [(t._row, t._spec, t._home is log) for t in found],
+        inner.seen,
+        inner.ranges,
+        inner.events,
+        inner.spent,
+        inner.log,
+        log.kept[-2] is found[0],
+        log.kept[-1] is found[1],
+    )
 
 
 def persistent(x, k):
@@ -282,11 +294,28 @@ def asked_in_another_thread(x, k):
 
 
 @pytest.mark.parametrize("usually", [True, False])
-@pytest.mark.parametrize("unusual", [
-    persistent, other_rows, seeded, inside, two_targets, variable_a_target, of_another_variable,
-    watched_by_hand, not_watched, not_trainable, in_a_dictionary, a_second_stretch,
-    numbers_are_freed, in_a_function, in_another_thread, asked_in_another_thread,
-], ids=lambda f: f.__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        persistent,
+        other_rows,
+        seeded,
+        inside,
+        two_targets,
+        variable_a_target,
+        of_another_variable,
+        watched_by_hand,
+        not_watched,
+        not_trainable,
+        in_a_dictionary,
+        a_second_stretch,
+        numbers_are_freed,
+        in_a_function,
+        in_another_thread,
+        asked_in_another_thread,
+    ],
+    ids=lambda f: f.__name__,
+)
 def test_what_is_not_as_before_is_right(unusual, usually):
     """All of them at once, and among gradients that are as before."""
     x, most = tf.Variable(0.0), 0

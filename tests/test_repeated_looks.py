@@ -105,8 +105,16 @@ def test_a_log_is_as_if_python_had_looked():
             kept.append(x * float(k) + 1.0)
             assert float(kept[-1]) == 2.0 * k + 1.0
             assert log.n == log.extra_n == log.scanned == log.bytes == 0
-            assert not (log.kept or log.variables or log.reads or log.buffers or log.pending
-                        or log._const_rows or log._leaf_rows or log.eager)  # fmt: skip
+            assert not (
+                log.kept
+                or log.variables
+                or log.reads
+                or log.buffers
+                or log.pending
+                or log._const_rows
+                or log._leaf_rows
+                or log.eager
+            )
             assert not log.columns.state.any()
             assert not log.workspace.want.any()
         assert by_machine(log) > repeated_looks.TURNS
@@ -163,10 +171,19 @@ def while_counted(x, k):
 
 
 @pytest.mark.parametrize("usual", [True, False])
-@pytest.mark.parametrize("unusual", [
-    other_rows, held_by_a_tape, array_waits, in_another_thread, numbers_are_freed,
-    on_another_device, while_counted,
-], ids=lambda f: f.__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        other_rows,
+        held_by_a_tape,
+        array_waits,
+        in_another_thread,
+        numbers_are_freed,
+        on_another_device,
+        while_counted,
+    ],
+    ids=lambda f: f.__name__,
+)
 def test_what_is_not_as_before_is_left_to_python(unusual, usual):
     """All of them at once, and among looks that are as before."""
     x = tf.constant(2.0)
@@ -222,6 +239,7 @@ def test_what_goes_with_the_rows_may_record():
 def test_nothing_is_left_behind():
     x, ones = tf.constant(2.0), tf.Variable(np.ones(8, np.float32))
     with fresh_log() as log:
+
         def run(times):
             for _ in range(times):
                 y = tf.reduce_sum(ones * x)
@@ -231,8 +249,18 @@ def test_nothing_is_left_behind():
         def counts():
             gc.collect()
             process = repeated_looks._code_or_reason()._held[1]
-            things = [log, log.columns, log.lock, ones, x, x._spec, ones._spec, log.repeated_looks,
-                      np.dtype(np.float32), *process.values()]  # fmt: skip
+            things = [
+                log,
+                log.columns,
+                log.lock,
+                ones,
+                x,
+                x._spec,
+                ones._spec,
+                log.repeated_looks,
+                np.dtype(np.float32),
+                *process.values(),
+            ]
             return [sys.getrefcount(thing) for thing in things]
 
         run(MANY)

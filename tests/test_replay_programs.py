@@ -1,6 +1,5 @@
 """`tf.function` and plain Python do the same: random programs, step by step in two worlds."""
 
-
 import pytest
 import replay_programs
 from checks import SEED
@@ -89,10 +88,18 @@ def broken_leaks(monkeypatch):
     monkeypatch.setattr(calls, "leaked", lambda trace: [])
 
 
-@pytest.mark.parametrize("broken, first", [
-    (broken_guards, 0), (broken_names, 0), (broken_draws, 0), (broken_guards_on_tapes, 0),
-    (broken_assigns, 0), (broken_leaks, 700),
-], ids=lambda x: getattr(x, "__name__", ""))  # fmt: skip
+@pytest.mark.parametrize(
+    "broken, first",
+    [
+        (broken_guards, 0),
+        (broken_names, 0),
+        (broken_draws, 0),
+        (broken_guards_on_tapes, 0),
+        (broken_assigns, 0),
+        (broken_leaks, 700),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
 @pytest.mark.cpu_only("about the programs, not about a device")
 def test_the_programs_find_what_is_broken(broken, first, monkeypatch):
     """``first``: the programs before it are known not to find it."""

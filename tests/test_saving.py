@@ -29,11 +29,15 @@ WAYS = {"deepcopy": copy.deepcopy, "pickle": through_pickle, "cloudpickle": thro
 
 
 def sequential(keras):
-    return keras.Sequential([
-        keras.Input((6,)), keras.layers.Dense(3, "relu", kernel_regularizer="l2"),
-        keras.layers.BatchNormalization(), keras.layers.Dropout(0.5, seed=1),
-        keras.layers.Dense(1, kernel_constraint=keras.constraints.MaxNorm(3.0)),
-    ])  # fmt: skip
+    return keras.Sequential(
+        [
+            keras.Input((6,)),
+            keras.layers.Dense(3, "relu", kernel_regularizer="l2"),
+            keras.layers.BatchNormalization(),
+            keras.layers.Dropout(0.5, seed=1),
+            keras.layers.Dense(1, kernel_constraint=keras.constraints.MaxNorm(3.0)),
+        ]
+    )
 
 
 def functional(keras):
@@ -45,10 +49,15 @@ def functional(keras):
 
 def recurrent(keras):
     inner = keras.Sequential([keras.layers.Dense(2)])
-    return keras.Sequential([
-        keras.Input((6,)), keras.layers.Reshape((3, 2)), keras.layers.TimeDistributed(inner),
-        keras.layers.Bidirectional(keras.layers.GRU(2)), keras.layers.Dense(1),
-    ])  # fmt: skip
+    return keras.Sequential(
+        [
+            keras.Input((6,)),
+            keras.layers.Reshape((3, 2)),
+            keras.layers.TimeDistributed(inner),
+            keras.layers.Bidirectional(keras.layers.GRU(2)),
+            keras.layers.Dense(1),
+        ]
+    )
 
 
 def own_class(keras):
@@ -261,10 +270,14 @@ def test_weights_that_do_not_fit_change_nothing(tf, tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "name", "hint"),
-    [("save_weights", "a.weights.h5", "use 'a.weights.safetensors'"), ("save", "a.h5", "a.keras"),
-     ("save", "a", "must end in `.keras`"), ("save_weights", "a.npz", "`.weights.safetensors`"),
-     ("load_weights", "a.weights.h5", "does not read or write HDF5")],
-)  # fmt: skip
+    [
+        ("save_weights", "a.weights.h5", "use 'a.weights.safetensors'"),
+        ("save", "a.h5", "a.keras"),
+        ("save", "a", "must end in `.keras`"),
+        ("save_weights", "a.npz", "`.weights.safetensors`"),
+        ("load_weights", "a.weights.h5", "does not read or write HDF5"),
+    ],
+)
 def test_other_endings_are_refused_with_a_hint(tf, tmp_path, method, name, hint):
     model = sequential(tf.keras)
     with pytest.raises(ValueError) as error:
@@ -295,19 +308,24 @@ def test_damaged_models_are_refused(tf, tmp_path):
     path = tmp_path / "model.keras"
     model.save(path)
     good = path.read_bytes()
-    weights, config = (zipfile.ZipFile(path).read(name)
-                       for name in ("model.weights.safetensors", "config.json"))  # fmt: skip
+    weights, config = (
+        zipfile.ZipFile(path).read(name) for name in ("model.weights.safetensors", "config.json")
+    )
 
     def made(config=config, weights=weights, **others):
         return zipped(config__json=config, model__weights__safetensors=weights, **others)
 
     damaged = {
         **{f"cut at {n}": good[:n] for n in (0, 9, 50, len(good) // 2, len(good) - 30)},
-        "text": b"what is this?" * 9, "no config": zipped(model__weights__safetensors=weights),
-        "more": made(x=b"x"), "no JSON": made(config=b"{"), "a list": made(config=b"[]"),
-        "no model": made(config=b'{"numtape": 1}'), "cut weights": made(weights=weights[:-1]),
+        "text": b"what is this?" * 9,
+        "no config": zipped(model__weights__safetensors=weights),
+        "more": made(x=b"x"),
+        "no JSON": made(config=b"{"),
+        "a list": made(config=b"[]"),
+        "no model": made(config=b'{"numtape": 1}'),
+        "cut weights": made(weights=weights[:-1]),
         "a bit": good.replace(weights, weights[:-1] + bytes([weights[-1] ^ 1])),
-    }  # fmt: skip
+    }
     for name, content in damaged.items():
         path.write_bytes(content)
         with pytest.raises(tf.errors.DataLossError, match=r"model\.keras"):
@@ -376,9 +394,9 @@ def test_functions_of_ones_own_are_named(tf, tmp_path):
             return {**super().get_config(), "by": self.by}
 
     try:
-        model = keras.Sequential([
-            keras.Input((6,)), keras.layers.Lambda(doubled), Scale(3.0), keras.layers.Dense(1)
-        ])  # fmt: skip
+        model = keras.Sequential(
+            [keras.Input((6,)), keras.layers.Lambda(doubled), Scale(3.0), keras.layers.Dense(1)]
+        )
         model.compile("sgd", error, metrics=[error, keras.metrics.MeanSquaredError(name="e")])
         model.save(path)
         with pytest.raises(TypeError, match="'error'"):
@@ -396,8 +414,9 @@ def test_json_and_clones_have_weights_of_their_own(tf):
     for name in ("sequential", "functional", "recurrent"):
         model = MODELS[name](tf.keras)
         for other in (
-            tf.keras.models.clone_model(model), tf.keras.models.model_from_json(model.to_json())
-        ):  # fmt: skip
+            tf.keras.models.clone_model(model),
+            tf.keras.models.model_from_json(model.to_json()),
+        ):
             assert [v.shape for v in other.weights] == [v.shape for v in model.weights]
             assert not any(a is b for a, b in zip(other.weights, model.weights, strict=True))
             other.set_weights(model.get_weights())
@@ -419,7 +438,10 @@ def test_checkpoints_of_callbacks_are_loaded(tf, tmp_path):
         if name.startswith("2"):
             assert go_on(other) == expected
     assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "1.weights.safetensors", "2.weights.safetensors", "best.keras"]  # fmt: skip
+        "1.weights.safetensors",
+        "2.weights.safetensors",
+        "best.keras",
+    ]
 
 
 # --- Functions ------------------------------------------------------------------------------------

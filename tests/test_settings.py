@@ -35,9 +35,13 @@ def test_each_variable_has_a_use():
 
 
 @pytest.mark.parametrize("name", USES)
-@pytest.mark.parametrize("value", [
-    "lots", *(pytest.param(value, marks=pytest.mark.slow) for value in ("-1", "1e")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        "lots",
+        *(pytest.param(value, marks=pytest.mark.slow) for value in ("-1", "1e")),
+    ],
+)
 def test_a_wrong_value_is_an_error_where_it_is_needed(name, value, tmp_path):
     options = {"NUMTAPE_CACHE_DIR": str(tmp_path)} if name == "NUMTAPE_QUIET" else {}
     child = start(f"import numtape as tf; {USES[name]}", **{**options, name: value})
@@ -54,11 +58,15 @@ def test_an_empty_value_is_the_default():
     run(f"import numtape as tf; {uses}", **dict.fromkeys(settings.VARIABLES, ""))
 
 
-@pytest.mark.parametrize(("name", "near"), [
-    *((name[:-1], name) for name in settings.VARIABLES),
-    *((name.replace("NUMTAPE_", "NUMTAPE_X"), name) for name in settings.VARIABLES),
-    ("numtape_device", "NUMTAPE_DEVICE"), ("NUMTAPE_THREADS", "NUMTAPE_NUM_THREADS"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        *((name[:-1], name) for name in settings.VARIABLES),
+        *((name.replace("NUMTAPE_", "NUMTAPE_X"), name) for name in settings.VARIABLES),
+        ("numtape_device", "NUMTAPE_DEVICE"),
+        ("NUMTAPE_THREADS", "NUMTAPE_NUM_THREADS"),
+    ],
+)
 def test_a_misspelled_variable_is_a_warning(name, near, monkeypatch):
     monkeypatch.setenv(name, "1")
     with pytest.warns(UserWarning, match=f"variable {name} is no .* Did you mean {near}\\?"):
@@ -75,9 +83,12 @@ def test_the_warning_names_the_line_of_the_import(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("\nimport numtape\n")
     done = subprocess.run(
-        [sys.executable, script], env=environment(NUMTAPE_DEVISE="cpu"), capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, script],
+        env=environment(NUMTAPE_DEVISE="cpu"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stderr.startswith(f"{script}:2: UserWarning: ")
 
 
@@ -103,7 +114,9 @@ def scaled(x, y):
 z = np.ones(33)
 scaled(np.arange(33.0), z)
 """
-PROGRAM = SCALED + """
+PROGRAM = (
+    SCALED
+    + """
 rng = np.random.default_rng(0)
 x = tf.Variable(rng.standard_normal((2, 8, 8, 4)), dtype="float32")
 w = tf.Variable(rng.standard_normal((3, 3, 4, 16)), dtype="float32")
@@ -115,6 +128,7 @@ seen = [float(y), *gx.numpy().ravel()[:50], *gw.numpy().ravel()[:50], *z]
 seen += [*step(tf.reshape(x, (-1, 16, 16))).numpy().ravel()]
 print(*(float(value) for value in seen))
 """
+)
 ASSEMBLY = """
 (assembly,) = scaled.njit.inspect_asm().values()
 from numtape.kernels.cpu.panels import BYTES
@@ -158,13 +172,22 @@ def test_results_are_near_those_of_this_processor(cpu, on_this_machine):
 
 
 @x86
-@pytest.mark.parametrize(("cpu", "size", "names"), [
-    ("haswell", 32, {"ymm", "xmm", "vfmadd"}), ("host,-avx", 16, {"xmm"}),
-    *(pytest.param(*row, marks=pytest.mark.slow) for row in (
-        ("x86-64-v2", 16, {"xmm"}), ("haswell,-avx", 16, {"xmm"}),
-        ("haswell,-fma", 32, {"ymm", "xmm"}), ("i686", 16, {"xmm"}),
-    )),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cpu", "size", "names"),
+    [
+        ("haswell", 32, {"ymm", "xmm", "vfmadd"}),
+        ("host,-avx", 16, {"xmm"}),
+        *(
+            pytest.param(*row, marks=pytest.mark.slow)
+            for row in (
+                ("x86-64-v2", 16, {"xmm"}),
+                ("haswell,-avx", 16, {"xmm"}),
+                ("haswell,-fma", 32, {"ymm", "xmm"}),
+                ("i686", 16, {"xmm"}),
+            )
+        ),
+    ],
+)
 def test_code_uses_what_the_processor_has(cpu, size, names):
     lines = run(SCALED + ASSEMBLY, NUMTAPE_CPU=cpu, timeout=400).splitlines()
     own = processor.llvm.get_host_cpu_features()
@@ -192,8 +215,13 @@ for word in sys.argv[1:]:
     settings.os.environ.clear()
     settings.os.environ.update(before)
 """
-    words = ["NUMTAPE_CPU=", *(f"NUMTAPE_CPU={cpu}" for cpu in CPUS), "NUMBA_OPT=1",
-             "NUMBA_CPU_NAME=generic", "NUMBA_ENABLE_AVX=0"]  # fmt: skip
+    words = [
+        "NUMTAPE_CPU=",
+        *(f"NUMTAPE_CPU={cpu}" for cpu in CPUS),
+        "NUMBA_OPT=1",
+        "NUMBA_CPU_NAME=generic",
+        "NUMBA_ENABLE_AVX=0",
+    ]
     found = run(code, *words, *words, NUMTAPE_CPU=None).split()
     assert found[: len(words)] == found[len(words) :]
     assert len({*found}) == len(words)
@@ -222,19 +250,22 @@ FIRST = next(iter(processor.llvm.get_host_cpu_features()), None)
 
 
 @pytest.mark.skipif(FIRST is None, reason="LLVM knows no features of this processor")
-@pytest.mark.parametrize(("value", "message"), [
-    ("nosuch", "LLVM knows no processor 'nosuch' of this architecture"),
-    (",+fma", "LLVM knows no processor '' of this architecture"),
-    (CPUS[1][:-1] if CPUS else "hos", "Did you mean"),
-    ("HOST", "LLVM knows no processor 'HOST'"),
-    ("host,+nosuch", "LLVM knows no feature 'nosuch' of this architecture"),
-    ("host,", "'' does not begin with + or -"),
-    (f"host,{FIRST}", f"'{FIRST}' does not begin with + or -"),
-    (f"host,+{FIRST}x", f"Did you mean {FIRST}?"),
-    ("host,+soft-float", "no feature 'soft-float'"),
-    pytest.param("host,-sse2", "no code can do without sse2", marks=x86),
-    pytest.param("haswell,-64bit", "no code can do without 64bit", marks=x86),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("nosuch", "LLVM knows no processor 'nosuch' of this architecture"),
+        (",+fma", "LLVM knows no processor '' of this architecture"),
+        (CPUS[1][:-1] if CPUS else "hos", "Did you mean"),
+        ("HOST", "LLVM knows no processor 'HOST'"),
+        ("host,+nosuch", "LLVM knows no feature 'nosuch' of this architecture"),
+        ("host,", "'' does not begin with + or -"),
+        (f"host,{FIRST}", f"'{FIRST}' does not begin with + or -"),
+        (f"host,+{FIRST}x", f"Did you mean {FIRST}?"),
+        ("host,+soft-float", "no feature 'soft-float'"),
+        pytest.param("host,-sse2", "no code can do without sse2", marks=x86),
+        pytest.param("haswell,-64bit", "no code can do without 64bit", marks=x86),
+    ],
+)
 def test_a_wrong_processor_is_named(monkeypatch, value, message):
     monkeypatch.setenv("NUMTAPE_CPU", value)
     processor.processor.cache_clear()
@@ -280,9 +311,12 @@ def test_numba_that_has_compiled_before_is_an_error():
 @pytest.mark.parametrize("cpu", [*CPUS[:1], "nosuch", None])
 def test_info_names_the_processor(cpu):
     done = subprocess.run(
-        [sys.executable, "-m", "numtape", "info"], env=environment(NUMTAPE_CPU=cpu),
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "numtape", "info"],
+        env=environment(NUMTAPE_CPU=cpu),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     (line,) = re.findall(r"^processor +(.*)$", done.stdout, re.MULTILINE)
     if cpu is None:
         assert line == processor.llvm.get_host_cpu_name()

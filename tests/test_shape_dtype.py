@@ -137,10 +137,15 @@ def test_shapes_are_joined_from_both_sides(tf):
 
 
 COMPATIBLE = [  # one, other, whether they are, and what they merge to
-    ([2, 3], [2, 3], [2, 3]), ([2, None], [2, 3], [2, 3]), ([None, 3], [2, None], [2, 3]),
-    ([2, 3], [2, 4], None), ([2, 3], [2], None), ([], [], []), ([None], [None], [None]),
+    ([2, 3], [2, 3], [2, 3]),
+    ([2, None], [2, 3], [2, 3]),
+    ([None, 3], [2, None], [2, 3]),
+    ([2, 3], [2, 4], None),
+    ([2, 3], [2], None),
+    ([], [], []),
+    ([None], [None], [None]),
     ([2, 3], None, [2, 3]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("one, other, merged", COMPATIBLE)

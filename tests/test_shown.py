@@ -139,8 +139,13 @@ tf.function(f, nosuch=1)  # call-overload
 x.sum()  # attr-defined
 """
 TYPES = [
-    "numpy.ndarray[Any, Any] | Any", "Tensor", "Tensor", "Tensor | Any", "list[Tensor | Any]",
-    "Tensor", "Tensor",
+    "numpy.ndarray[Any, Any] | Any",
+    "Tensor",
+    "Tensor",
+    "Tensor | Any",
+    "list[Tensor | Any]",
+    "Tensor",
+    "Tensor",
 ]
 
 
@@ -148,13 +153,20 @@ TYPES = [
 def test_type_checkers_know(tmp_path):
     api = pytest.importorskip("mypy.api")
     (tmp_path / "use.py").write_text(USE)
-    shown, _, _ = api.run([
-        str(tmp_path / "use.py"), "--strict", "--no-error-summary", "--no-color-output",
-        "--cache-dir", str(tmp_path / "cache"),
-    ])  # fmt: skip
+    shown, _, _ = api.run(
+        [
+            str(tmp_path / "use.py"),
+            "--strict",
+            "--no-error-summary",
+            "--no-color-output",
+            "--cache-dir",
+            str(tmp_path / "cache"),
+        ]
+    )
     revealed = re.findall(r'Revealed type is "(.*)"', shown)
-    assert [re.sub(r"numtape\.[\w.]*\.", "", one).replace("builtins.", "")
-            for one in revealed] == TYPES, shown  # fmt: skip
+    assert [
+        re.sub(r"numtape\.[\w.]*\.", "", one).replace("builtins.", "") for one in revealed
+    ] == TYPES, shown
     found = re.findall(r"use.py:(\d+): error: .*\[([\w-]+)\]", shown)
     wanted = [(str(k), line.partition("  # ")[2]) for k, line in wrong()]
     assert list(dict.fromkeys(found)) == wanted, shown
@@ -173,12 +185,21 @@ def test_pyright_knows(tmp_path):
     (tmp_path / "use.py").write_text(USE)
     done = subprocess.run(
         [pyright, "--outputjson", "--pythonpath", sys.executable, "use.py"],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     said = json.loads(done.stdout)["generalDiagnostics"]
-    types = re.findall(r'is "(.*)"\n', "".join(
-        one["message"].partition(" of ")[2] + "\n" for one in said
-        if one["severity"] == "information"))  # fmt: skip
+    types = re.findall(
+        r'is "(.*)"\n',
+        "".join(
+            one["message"].partition(" of ")[2] + "\n"
+            for one in said
+            if one["severity"] == "information"
+        ),
+    )
     assert [one.replace("ndarray", "numpy.ndarray") for one in types] == TYPES
     lines = [one["range"]["start"]["line"] + 1 for one in said if one["severity"] == "error"]
     assert sorted(set(lines)) == [k for k, _ in wrong()], said

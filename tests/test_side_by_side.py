@@ -146,9 +146,7 @@ def test_tiny_products(tf, dtype, m, n, k, shared):
         a, b = (random.standard_normal((23, *shape)).astype(dtype) for shape in shapes)
         a, b = (a[0], b) if shared == "first" else (a, b[0]) if shared == "second" else (a, b)
         wide = [x.astype(np.float64) for x in (a, b)]
-        straight = [
-            x.swapaxes(-1, -2) if turn else x for x, turn in zip(wide, turned, strict=True)
-        ]
+        straight = [x.swapaxes(-1, -2) if turn else x for x, turn in zip(wide, turned, strict=True)]
         found = tf.matmul(
             tf.constant(a), tf.constant(b), transpose_a=bool(turned[0]), transpose_b=bool(turned[1])
         ).numpy()

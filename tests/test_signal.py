@@ -7,18 +7,20 @@ import scipy.signal
 
 def test_windows(tf):
     for name, wanted in (
-        ("hann_window", [0.0, 0.5, 1.0, 0.5]), ("hamming_window", [0.08, 0.54, 1.0, 0.54]),
+        ("hann_window", [0.0, 0.5, 1.0, 0.5]),
+        ("hamming_window", [0.08, 0.54, 1.0, 0.54]),
         ("kaiser_window", [5.277345e-05, 5.188446e-01, 5.188446e-01, 5.277345e-05]),
         ("kaiser_bessel_derived_window", [0.00726415, 0.9999736, 0.9999736, 0.00726415]),
         ("vorbis_window", [0.22801436, 0.9736578, 0.9736578, 0.22801416]),
-    ):  # fmt: skip
+    ):
         found = getattr(tf.signal, name)(4)
         assert found.dtype == tf.float32
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(
-        tf.signal.hann_window(5, periodic=False, dtype=tf.float64), scipy.signal.windows.hann(5),
+        tf.signal.hann_window(5, periodic=False, dtype=tf.float64),
+        scipy.signal.windows.hann(5),
         atol=1e-15,
-    )  # fmt: skip
+    )
     assert tf.signal.hann_window(1).numpy().tolist() == [1.0]
     with pytest.raises(ValueError, match="floating point"):
         tf.signal.hann_window(4, dtype=tf.int32)
@@ -82,11 +84,17 @@ def test_three_axes_and_errors(tf):
     np.testing.assert_allclose(spectrum, np.fft.rfftn(z.real))
     np.testing.assert_allclose(tf.signal.irfft3d(spectrum), z.real)
     assert tf.signal.rfft(tf.zeros((2, 0))).shape == (2, 0)
-    for wrong in (lambda: tf.signal.fft(tf.ones(3)), lambda: tf.signal.fft2d(tf.constant([1j])),
-                  lambda: tf.signal.rfft(tf.ones(3), [2, 3])):  # fmt: skip
+    for wrong in (
+        lambda: tf.signal.fft(tf.ones(3)),
+        lambda: tf.signal.fft2d(tf.constant([1j])),
+        lambda: tf.signal.rfft(tf.ones(3), [2, 3]),
+    ):
         with pytest.raises(tf.errors.InvalidArgumentError):
             wrong()
-    for wrong in (lambda: tf.signal.rfft(tf.constant([1j])), lambda: tf.signal.irfft(tf.ones(3)),
-                  lambda: tf.signal.dct(tf.ones(3), type=5)):  # fmt: skip
+    for wrong in (
+        lambda: tf.signal.rfft(tf.constant([1j])),
+        lambda: tf.signal.irfft(tf.ones(3)),
+        lambda: tf.signal.dct(tf.ones(3), type=5),
+    ):
         with pytest.raises(ValueError, match=r"requires|Types"):
             wrong()

@@ -80,10 +80,12 @@ def test_random_programs(tf, seed):
     for k, gradient in enumerate(gradients):
         direction = program.drawn(*program.inputs[k].shape) - 1.0
         moved = [
-            program.loss([x + h * direction if j == k else x
-                          for j, x in enumerate(program.inputs)], numpy=True)
+            program.loss(
+                [x + h * direction if j == k else x for j, x in enumerate(program.inputs)],
+                numpy=True,
+            )
             for h in (1e-6, -1e-6)
-        ]  # fmt: skip
+        ]
         slope = 0.0 if gradient is None else np.sum(gradient.numpy() * direction)
         np.testing.assert_allclose(slope, (moved[0] - moved[1]) / 2e-6, rtol=1e-6, atol=1e-7)
     replayed = tf.function(both)
@@ -122,19 +124,30 @@ def test_usual_ops_on_arrays_have_kernels(tf, shape):
 
     def several(x):
         return (
-            tf.reduce_all(x > 0), tf.reduce_any(x < 0, 0), tf.reduce_all(x > 0, 1),
-            tf.argmax(x, 1), tf.argmin(x, 0), tf.cumsum(x, 1), tf.transpose(x),
+            tf.reduce_all(x > 0),
+            tf.reduce_any(x < 0, 0),
+            tf.reduce_all(x > 0, 1),
+            tf.argmax(x, 1),
+            tf.argmin(x, 0),
+            tf.cumsum(x, 1),
+            tf.transpose(x),
             tf.pad(x, [[1, 2], [0, 3]]),
-        )  # fmt: skip
+        )
 
     function = tf.function(several)
     x = np.random.default_rng(0).normal(size=shape)
     for _ in range(2):
         found = [y.numpy() for y in function(tf.constant(x))]
     expected = (
-        (x > 0).all(), (x < 0).any(0), (x > 0).all(1), x.argmax(1), x.argmin(0), x.cumsum(1),
-        x.T, np.pad(x, [[1, 2], [0, 3]]),
-    )  # fmt: skip
+        (x > 0).all(),
+        (x < 0).any(0),
+        (x > 0).all(1),
+        x.argmax(1),
+        x.argmin(0),
+        x.cumsum(1),
+        x.T,
+        np.pad(x, [[1, 2], [0, 3]]),
+    )
     for y, value in zip(found, expected, strict=True):
         np.testing.assert_array_equal(y, value)
     assert not program_of(function).plan.by_hand

@@ -28,7 +28,7 @@ TRUTH = {
     "special.fresnel_cos": (MP.fresnelc, (-5.0, 5.0), 10),
     "special.fresnel_sin": (MP.fresnels, (-5.0, 5.0), 10),
     "special.spence": (lambda x: MP.polylog(2, 1 - x).real, (0.05, 1.9), 10),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TRUTH)
@@ -59,12 +59,16 @@ def derivatives(tf, function, x, orders):
     return [*found, tape.gradient(found[-1], x)]
 
 
-@pytest.mark.parametrize("name, exact", [
-    ("bessel_i0", [1.0, 0.0, 1 / 2, 0.0, 3 / 8]), ("bessel_i1", [0.0, 1 / 2, 0.0, 3 / 8, 0.0]),
-    ("special.bessel_j0", [1.0, 0.0, -1 / 2, 0.0, 3 / 8]),
-    ("special.bessel_j1", [0.0, 1 / 2, 0.0, -3 / 8, 0.0]),
-    ("special.dawsn", [0.0, 1.0, 0.0, -4.0, 0.0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, exact",
+    [
+        ("bessel_i0", [1.0, 0.0, 1 / 2, 0.0, 3 / 8]),
+        ("bessel_i1", [0.0, 1 / 2, 0.0, 3 / 8, 0.0]),
+        ("special.bessel_j0", [1.0, 0.0, -1 / 2, 0.0, 3 / 8]),
+        ("special.bessel_j1", [0.0, 1 / 2, 0.0, -3 / 8, 0.0]),
+        ("special.dawsn", [0.0, 1.0, 0.0, -4.0, 0.0]),
+    ],
+)
 def test_derivatives_at_0(tf, name, exact):
     function = tf.math
     for part in name.split("."):
@@ -78,9 +82,12 @@ def test_derivatives_of_spence_where_the_integrand_is_a_limit(tf, x):
     found = derivatives(tf, tf.math.special.spence, tf.constant(x, tf.float64), 3)[1:]
     with mpmath.workdps(40):
         u = mpmath.mpf(x) - 1
-        series = [-sum((-1) ** k * mpmath.ff(k, n) * u ** (k - n) / (k + 1) for k in range(n, 300))
-                  if abs(u) < 0.7 else mpmath.diff(lambda t: mpmath.log(t) / (1 - t), u + 1, n)
-                  for n in range(3)]  # fmt: skip
+        series = [
+            -sum((-1) ** k * mpmath.ff(k, n) * u ** (k - n) / (k + 1) for k in range(n, 300))
+            if abs(u) < 0.7
+            else mpmath.diff(lambda t: mpmath.log(t) / (1 - t), u + 1, n)
+            for n in range(3)
+        ]
     np.testing.assert_allclose(found, [float(v) for v in series], rtol=1e-13)
 
 
@@ -91,12 +98,16 @@ def test_derivatives_of_igamma_in_its_shape(tf, a):
         with mpmath.workdps(60):
             lower = lambda t: mpmath.gammainc(t, 0, x, regularized=True)  # noqa: B023, E731
             wide = mpmath.mpf(a)
-            exact = [float(mpmath.diff(lower, wide, n, h=wide * mpmath.mpf(10) ** -h))
-                     for n, h in ((1, 20), (2, 15))]  # fmt: skip
+            exact = [
+                float(mpmath.diff(lower, wide, n, h=wide * mpmath.mpf(10) ** -h))
+                for n, h in ((1, 20), (2, 15))
+            ]
         found = derivatives(
-            tf, lambda t: tf.math.igamma(t, tf.constant(x, t.dtype)),  # noqa: B023
-            tf.constant(a, tf.float64), 2,
-        )[1:]  # fmt: skip
+            tf,
+            lambda t: tf.math.igamma(t, tf.constant(x, t.dtype)),  # noqa: B023
+            tf.constant(a, tf.float64),
+            2,
+        )[1:]
         np.testing.assert_allclose(found[0], exact[0], rtol=3e-13)
         # The second one is a difference, whose parts may be larger than it is.
         np.testing.assert_allclose(found[1], exact[1], rtol=1e-9, atol=1e-16)

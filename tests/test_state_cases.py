@@ -1981,10 +1981,16 @@ def patched(name, use, patch):
 
 patched("operator_of_tensors", lambda x, v: x + 1.0, (tf.Tensor, "__add__", lambda a, b: a * 5.0))
 patched("method_of_tensors", lambda x, v: x * x.numpy(), (tf.Tensor, "numpy", lambda a: 5.0))
-patched("method_of_variables", lambda x, v: x * v.read_value(),
-        (tf.Variable, "read_value", lambda v: 5.0))  # fmt: skip
-patched("property_of_tensors", lambda x, v: x * float(x.dtype.size),
-        (tf.Tensor, "dtype", property(lambda t: tf.float64)))  # fmt: skip
+patched(
+    "method_of_variables",
+    lambda x, v: x * v.read_value(),
+    (tf.Variable, "read_value", lambda v: 5.0),
+)
+patched(
+    "property_of_tensors",
+    lambda x, v: x * float(x.dtype.size),
+    (tf.Tensor, "dtype", property(lambda t: tf.float64)),
+)
 
 
 @case
@@ -2218,6 +2224,7 @@ def arrays_that_are_accumulated(decorate):
 
 def set_along_one_way(decorate, put):
     """One way sets what another one reads, each of them recorded, then both by turns."""
+
     class Model:
         k = 0.0
 
@@ -2301,9 +2308,11 @@ def attributes_of_numtapes_objects(decorate):
         return x * getattr(other, "scale", 1.0) * (3.0 if hasattr(other, "q") else 1.0)
 
     return steps(
-        decorate(f), lambda: setattr(other, "scale", 5.0), lambda: setattr(other, "q", 1),
+        decorate(f),
+        lambda: setattr(other, "scale", 5.0),
+        lambda: setattr(other, "q", 1),
         lambda: delattr(other, "q"),
-    )  # fmt: skip
+    )
 
 
 @case

@@ -41,8 +41,19 @@ def imported(path, package):
 
 
 def test_kernels_import_only_numba_numpy_math_and_siblings():
-    standard = {"__future__", "ast", "collections", "dataclasses", "functools", "importlib", "math",
-                "sys", "threading", "typing", "warnings"}  # fmt: skip
+    standard = {
+        "__future__",
+        "ast",
+        "collections",
+        "dataclasses",
+        "functools",
+        "importlib",
+        "math",
+        "sys",
+        "threading",
+        "typing",
+        "warnings",
+    }
     for path in sorted(KERNELS.rglob("*.py")):
         allowed = {"kernels", "llvmlite", "numba", "numpy", *standard}
         if "simulated" in path.name:  # it never runs on a GPU
@@ -96,10 +107,11 @@ def arrows():
     found = {}
     for name, path in paths.items():
         unread = {
-            id(node) for branch in nodes(path)
+            id(node)
+            for branch in nodes(path)
             if isinstance(branch, ast.If) and getattr(branch.test, "id", "") == "TYPE_CHECKING"
             for node in ast.walk(branch)
-        }  # fmt: skip
+        }
         at = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
         found[name] = set()
         for node in nodes(path):
@@ -122,9 +134,11 @@ def test_no_room_imports_from_one_above_or_beside_it():
     wrong = [
         f"{one} ({room(one)}, floor {FLOOR[room(one)]}) imports {other} ({room(other)}, floor "
         f"{FLOOR[room(other)]})"
-        for one, others in arrows().items() if room(one) in FLOOR for other in others
+        for one, others in arrows().items()
+        if room(one) in FLOOR
+        for other in others
         if room(other) != room(one) and FLOOR.get(room(other), 0) >= FLOOR[room(one)]
-    ]  # fmt: skip
+    ]
     assert wrong == []
 
 
@@ -165,9 +179,10 @@ def test_environment_variables_are_read_in_settings_alone():
         if place(path) == "numtape/core/settings.py":
             continue
         strings = [
-            node.value for node in nodes(path)
+            node.value
+            for node in nodes(path)
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        ]  # fmt: skip
+        ]
         assert not [s for s in strings if re.fullmatch(r"NUMTAPE_[A-Z_]+", s)], place(path)
         # CUDA's own variables say where its toolkit is, and numba-cuda is told by them.
         if path.parent.name != "datasets" and path.name != "toolkit.py":

@@ -558,5 +558,6 @@ def test_the_adjoints_of_a_quotient_share_a_division(tf):
         known = "RealDiv", "RatioOrZero", "DivisorAdjoint"
         assert [ops.count(name) for name in known] == [1, 1, 1]
         assert [g.numpy().tolist() for g in gradients] == [
-            pytest.approx([1 / 3, 1 / 4]), pytest.approx([-1 / 9, -1 / 8]),
-        ]  # fmt: skip
+            pytest.approx([1 / 3, 1 / 4]),
+            pytest.approx([-1 / 9, -1 / 8]),
+        ]

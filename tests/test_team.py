@@ -156,6 +156,7 @@ def test_a_passing_lack_of_threads_is_made_good(monkeypatch):
     monkeypatch.setattr(workers, "_threads", found := [])
     monkeypatch.setattr(workers, "_queue", tasks := queue.SimpleQueue())
     with pytest.MonkeyPatch.context() as full:
+
         def fails(thread):
             raise RuntimeError("can't start new thread")
 

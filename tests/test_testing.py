@@ -24,10 +24,14 @@ def test_right_derivatives(tf, function, args):
     tf.testing.check_grads(lambda *xs: function(tf, *xs), args, order=3)
 
 
-@pytest.mark.parametrize("function, args, what", [
-    (lambda i: i + 1, [3], "No argument"), (lambda x: int(x[0]), [X], "No result"),
-    (lambda x: [], [X], "No result"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "function, args, what",
+    [
+        (lambda i: i + 1, [3], "No argument"),
+        (lambda x: int(x[0]), [X], "No result"),
+        (lambda x: [], [X], "No result"),
+    ],
+)
 def test_nothing_to_check(tf, function, args, what):
     with pytest.raises(ValueError, match=what):
         tf.testing.check_grads(function, args)
@@ -45,11 +49,14 @@ def undefined(tf, x):
 
 WRONG = {
     "the first": (lambda tf, x: x + tf.stop_gradient(3 * x), [X], r"order 1 by argument 0: elem"),
-    "an element": (lambda tf, x, y: y * tf.concat([x[:1], tf.stop_gradient(x[1:])], 0), [X, Y],
-                   r"order 1 by argument 0: element \(1,\) is 0, central differences give"),
+    "an element": (
+        lambda tf, x, y: y * tf.concat([x[:1], tf.stop_gradient(x[1:])], 0),
+        [X, Y],
+        r"order 1 by argument 0: element \(1,\) is 0, central differences give",
+    ),
     "the second": (frozen, [X], r"order 2 by argument 0: element \(\d,\) is 0"),
     "not a number": (undefined, [np.zeros(2)], r"element \(0,\) is nan"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("function", "args", "message"), WRONG.values(), ids=WRONG)

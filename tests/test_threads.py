@@ -201,9 +201,12 @@ def test_threads_do_not_share_a_log_or_tapes(tf):
 # Random programs, one in each thread, over what all of them share.
 
 SMOOTH = {  # name -> the function of NumPy, and its derivative
-    "sin": (np.sin, np.cos), "cos": (np.cos, lambda x: -np.sin(x)), "exp": (np.exp, np.exp),
-    "tanh": (np.tanh, lambda x: 1.0 - np.tanh(x) ** 2), "square": (np.square, lambda x: 2.0 * x),
-}  # fmt: skip
+    "sin": (np.sin, np.cos),
+    "cos": (np.cos, lambda x: -np.sin(x)),
+    "exp": (np.exp, np.exp),
+    "tanh": (np.tanh, lambda x: 1.0 - np.tanh(x) ** 2),
+    "square": (np.square, lambda x: 2.0 * x),
+}
 
 
 class Shared:
@@ -221,9 +224,7 @@ class Shared:
         self.cell = tf.Variable(tf.zeros(50))  # everybody assigns it: all elements the same
         self.shelf = []  # tensors of all threads, and what they should be
         self.smooth = {name: tf.function(self.weighted(getattr(tf, name))) for name in SMOOTH}
-        self.guarded = tf.function(
-            lambda x: x * 2.0 if tf.reduce_sum(x) > 0.0 else x - self.weight
-        )
+        self.guarded = tf.function(lambda x: x * 2.0 if tf.reduce_sum(x) > 0.0 else x - self.weight)
         self.add = tf.function(self.adding)
         self.lock = threading.Lock()
 
@@ -298,8 +299,9 @@ class Threaded:
 
     def step_function(self):
         _, x, name = self.drawn()
-        self.close(self.shared.smooth[name](self.tf.constant(x)),
-                   np.sum(SMOOTH[name][0](x) * x) * 0.75)  # fmt: skip
+        self.close(
+            self.shared.smooth[name](self.tf.constant(x)), np.sum(SMOOTH[name][0](x) * x) * 0.75
+        )
 
     def step_function_in_a_tape(self):
         _, x, name = self.drawn()
@@ -339,14 +341,16 @@ class Threaded:
         n, x, name = self.drawn()
         function = self.tf.function(lambda a: getattr(self.tf, name)(a) + self.shared.tensors[n])
         for _ in range(2):
-            self.close(function(self.tf.constant(x)),
-                       SMOOTH[name][0](x) + np.sin(self.shared.arrays[n]))  # fmt: skip
+            self.close(
+                function(self.tf.constant(x)), SMOOTH[name][0](x) + np.sin(self.shared.arrays[n])
+            )
 
     def step_hold(self):
         """Tensors that live for a while, computed or not."""
         n, x, _ = self.drawn()
-        self.held.append((self.tf.constant(x) * self.shared.tensors[n],
-                          x * np.sin(self.shared.arrays[n])))  # fmt: skip
+        self.held.append(
+            (self.tf.constant(x) * self.shared.tensors[n], x * np.sin(self.shared.arrays[n]))
+        )
         if len(self.held) > 30:
             for y, expected in self.held[::2]:
                 self.close(y, expected)
@@ -461,8 +465,10 @@ def test_locks_that_another_thread_holds_do_not_survive_a_fork(tf, name):
     thread.start()
     thread.join()
     lock = {
-        "log": local.log.lock, "cache": cache._lock, "other log": tensors[0]._home.lock,
-    }[name]  # fmt: skip
+        "log": local.log.lock,
+        "cache": cache._lock,
+        "other log": tensors[0]._home.lock,
+    }[name]
     held, done = threading.Event(), threading.Event()
 
     def hold():

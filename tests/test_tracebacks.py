@@ -72,16 +72,21 @@ def with_bad_arguments(tf, make, places, random, count=2):
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_no_frame_of_an_op(tf, case, limited):  # noqa: F811
     random = seeded(case.name)
-    wrong = [f"{what}: {inner(error)}"
-             for what, error in with_bad_arguments(tf, *row(tf, case, random), random)
-             if inner(error)]  # fmt: skip
+    wrong = [
+        f"{what}: {inner(error)}"
+        for what, error in with_bad_arguments(tf, *row(tf, case, random), random)
+        if inner(error)
+    ]
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.thorough if k % 3 else ())
-    for k, name in enumerate([*others(numtape), *more(numtape)])
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough if k % 3 else ())
+        for k, name in enumerate([*others(numtape), *more(numtape)])
+    ],
+)
 def test_no_frame_of_another_function(tf, name, limited):  # noqa: F811
     def make():
         function, arguments, options = (more if ": " in name else others)(tf)[name]
@@ -89,9 +94,11 @@ def test_no_frame_of_another_function(tf, name, limited):  # noqa: F811
 
     _, arguments, options = make()
     places = [*range(len(arguments)), *options]
-    wrong = [f"{what}: {inner(error)}"
-             for what, error in with_bad_arguments(tf, make, places, seeded(name), 4)
-             if inner(error)]  # fmt: skip
+    wrong = [
+        f"{what}: {inner(error)}"
+        for what, error in with_bad_arguments(tf, make, places, seeded(name), 4)
+        if inner(error)
+    ]
     assert wrong == []
 
 
@@ -304,9 +311,12 @@ def counted(x):
 
 def copied(function):
     return types.FunctionType(
-        function.__code__, {**globals(), "__name__": "numtape.copied"}, function.__name__,
-        function.__defaults__, function.__closure__,
-    )  # fmt: skip
+        function.__code__,
+        {**globals(), "__name__": "numtape.copied"},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
 
 
 def test_a_guarded_function_does_what_it_did():
@@ -359,8 +369,21 @@ def test_calls_that_go_well_run_what_they_ran():
 
 def public_functions():
     """All public functions, by their full names, and methods of public classes."""
-    for name in ("", ".math", ".nn", ".linalg", ".random", ".signal", ".debugging", ".keras.losses",
-                 ".keras.layers", ".keras.optimizers", ".image", ".nest", ".autodiff"):  # fmt: skip
+    for name in (
+        "",
+        ".math",
+        ".nn",
+        ".linalg",
+        ".random",
+        ".signal",
+        ".debugging",
+        ".keras.losses",
+        ".keras.layers",
+        ".keras.optimizers",
+        ".image",
+        ".nest",
+        ".autodiff",
+    ):
         module = numtape
         for part in filter(None, name.split(".")):
             module = getattr(module, part)
@@ -375,8 +398,11 @@ def public_functions():
 
 
 def test_every_public_function_is_guarded():
-    missing = [name for name, function in public_functions()
-               if function.__code__.co_consts[-1:] != (tracebacks.filtered,)]  # fmt: skip
+    missing = [
+        name
+        for name, function in public_functions()
+        if function.__code__.co_consts[-1:] != (tracebacks.filtered,)
+    ]
     assert missing == []
 
 

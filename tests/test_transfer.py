@@ -209,9 +209,11 @@ def test_one_stream_waits_for_another(gpu):
     calls = [call for call in gpu._driver.calls[-5:] if not call[0].startswith("cuCtx")]
     event = calls[1][1]
     assert calls == [
-        ("cuEventCreate", transfer.DISABLE_TIMING), ("cuEventRecord", event, 77),
-        ("cuStreamWaitEvent", 1, event, 0), ("cuEventDestroy", event),
-    ]  # fmt: skip
+        ("cuEventCreate", transfer.DISABLE_TIMING),
+        ("cuEventRecord", event, 77),
+        ("cuStreamWaitEvent", 1, event, 0),
+        ("cuEventDestroy", event),
+    ]
 
 
 # Contexts.

@@ -59,37 +59,40 @@ def plain(text, name="f"):
     return scope[name]
 
 
-@pytest.mark.parametrize("body", [
-    "return x + y * EIGHT - (x & 7) | SECOND ^ y",
-    "return x << 3 >> 1 if x > y else ~x",
-    "return -x if not y else x",
-    "return (x // 64) + (x % 64) + (y // 1) + y % 1",
-    "return x // y if y != 0 and not (x < -100 and y == -1) else 0",
-    "return x % y if y != 0 and not (x < -100 and y == -1) else 0",
-    "return x % -7 + x // -7 if x > -100 else 0",
-    "return min(x, y, 3) - max(-1, y)",
-    "return -1 <= x < y",
-    "return (x > y) + (x == y) - (0 if x else y > 1)",
-    "return x > y if y else x",
-    "good = x > 0 and (y > 0 or x == 5)\n    return 1 if good else 2",
-    "good = x > 0\n    good |= y > 0\n    good = good & (x != y)\n    return good",
-    "x, y = y, x\n    a = b = x\n    a += 1\n    b -= y\n    return a * 3 + b",
-    "x += x > y\n    x ^= y\n    return x",
-    "if x > 5:\n        return 1\n    elif y > 5 or not x:\n        return 2\n"
-    "    else:\n        x = 7\n    return x",
-    "total = 0\n    for k in range(x & 15):\n        k += k == 3\n        if k == 2:\n"
-    "            continue\n        if k == y:\n            break\n        total += k\n"
-    "    return total * 100 + x",
-    "total = 0\n    for k in range(y & 3, x & 7):\n        for j in range(k):\n"
-    "            if j > y:\n                break\n            total = 3 * total + j\n"
-    "    return total",
-    "count = 0\n    x &= 1023\n    while x > 0 and count < 20:\n        x //= 2\n"
-    "        count += 1\n        if x == y:\n            break\n    return count",
-    "a, b = pair(x & 255, y & 255)\n    return a * b + both(x > y, x) + nothing(x)",
-    "h = np.uint64(x) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(y)\n"
-    "    h = (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)\n"
-    "    return np.int64(h >> np.uint64(1)) if h > np.uint64(5) else 0",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return x + y * EIGHT - (x & 7) | SECOND ^ y",
+        "return x << 3 >> 1 if x > y else ~x",
+        "return -x if not y else x",
+        "return (x // 64) + (x % 64) + (y // 1) + y % 1",
+        "return x // y if y != 0 and not (x < -100 and y == -1) else 0",
+        "return x % y if y != 0 and not (x < -100 and y == -1) else 0",
+        "return x % -7 + x // -7 if x > -100 else 0",
+        "return min(x, y, 3) - max(-1, y)",
+        "return -1 <= x < y",
+        "return (x > y) + (x == y) - (0 if x else y > 1)",
+        "return x > y if y else x",
+        "good = x > 0 and (y > 0 or x == 5)\n    return 1 if good else 2",
+        "good = x > 0\n    good |= y > 0\n    good = good & (x != y)\n    return good",
+        "x, y = y, x\n    a = b = x\n    a += 1\n    b -= y\n    return a * 3 + b",
+        "x += x > y\n    x ^= y\n    return x",
+        "if x > 5:\n        return 1\n    elif y > 5 or not x:\n        return 2\n"
+        "    else:\n        x = 7\n    return x",
+        "total = 0\n    for k in range(x & 15):\n        k += k == 3\n        if k == 2:\n"
+        "            continue\n        if k == y:\n            break\n        total += k\n"
+        "    return total * 100 + x",
+        "total = 0\n    for k in range(y & 3, x & 7):\n        for j in range(k):\n"
+        "            if j > y:\n                break\n            total = 3 * total + j\n"
+        "    return total",
+        "count = 0\n    x &= 1023\n    while x > 0 and count < 20:\n        x //= 2\n"
+        "        count += 1\n        if x == y:\n            break\n    return count",
+        "a, b = pair(x & 255, y & 255)\n    return a * b + both(x > y, x) + nothing(x)",
+        "h = np.uint64(x) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(y)\n"
+        "    h = (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)\n"
+        "    return np.int64(h >> np.uint64(1)) if h > np.uint64(5) else 0",
+    ],
+)
 def test_ints_are_pythons(monkeypatch, body):
     text = f"""
 @jit
@@ -221,13 +224,25 @@ def test_what_is_no_text_of_python_has_no_tree():
         sources.tree("x +")
 
 
-@pytest.mark.parametrize("body", [
-    "return [x]", "return x / y", "return x ** 2", "return 1.5", "x: int = 1\n    return x",
-    "for k in range(0, x, 2):\n        x += 1\n    return x", "return unknown(x)",
-    "return np.uint64(x) + y", "return f(x, y - 1)", "if x:\n        return 1",
-    "good = x > y\n    good = 3\n    return good", "return x and y", "return numbers(x)",
-    "while x:\n        x -= 1\n    else:\n        x = 3\n    return x",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return [x]",
+        "return x / y",
+        "return x ** 2",
+        "return 1.5",
+        "x: int = 1\n    return x",
+        "for k in range(0, x, 2):\n        x += 1\n    return x",
+        "return unknown(x)",
+        "return np.uint64(x) + y",
+        "return f(x, y - 1)",
+        "if x:\n        return 1",
+        "good = x > y\n    good = 3\n    return good",
+        "return x and y",
+        "return numbers(x)",
+        "while x:\n        x -= 1\n    else:\n        x = 3\n    return x",
+    ],
+)
 def test_the_rest_is_left_to_numba(monkeypatch, body):
     with pytest.raises(Unknown):
         built(monkeypatch, f"@jit\ndef f(x: int, y: int) -> int:\n    {body}\n", (INT, INT))
@@ -247,7 +262,11 @@ def test_all_passes_are_known(tmp_path):
         "print('numba' in sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=True,
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
         env={**os.environ, "NUMTAPE_CACHE_DIR": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert done.stdout.split() == ["False"], done.stderr

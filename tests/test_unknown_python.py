@@ -21,19 +21,34 @@ pytestmark = pytest.mark.numtape_only("how functions run that numtape does not r
 
 # What each says of functions holds in a Python whose internals are not known, too.
 FILES = (
-    "test_state_cases.py", "test_function.py", "test_function_arguments.py",
+    "test_state_cases.py",
+    "test_function.py",
+    "test_function_arguments.py",
     "test_function_gradients.py",
-)  # fmt: skip
+)
 
 
 @pytest.mark.records
 def test_functions_where_the_interpreter_is_not_known():
     child = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "unknown_python", "-p", "no:cacheprovider",
-         "-n", "0", *(str(ROOT / "tests" / name) for name in FILES)],
-        env=environment(PYTHONPATH=f"{ROOT}:{ROOT / 'tests'}"), cwd=ROOT, timeout=300,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "unknown_python",
+            "-p",
+            "no:cacheprovider",
+            "-n",
+            "0",
+            *(str(ROOT / "tests" / name) for name in FILES),
+        ],
+        env=environment(PYTHONPATH=f"{ROOT}:{ROOT / 'tests'}"),
+        cwd=ROOT,
+        timeout=300,
+        capture_output=True,
+        text=True,
+    )
     assert child.returncode == 0, child.stdout[-5000:] + child.stderr[-2000:]
     assert " passed" in child.stdout
 

@@ -163,8 +163,12 @@ def test_gradients_go_through_what_assign_returns(tf):
         answer = v.assign_add(1.0)
         y, z = answer * answer, v * v
     for target, source, expected in [
-        (y, v, 6.0), (y, answer, 6.0), (z, answer, 6.0), (answer, v, 1.0), (v, answer, 1.0),
-    ]:  # fmt: skip
+        (y, v, 6.0),
+        (y, answer, 6.0),
+        (z, answer, 6.0),
+        (answer, v, 1.0),
+        (v, answer, 1.0),
+    ]:
         same(tape.gradient(target, source), expected)
     assert [w.name for w in tape.watched_variables()] == ["v:0"]
     with tf.GradientTape(watch_accessed_variables=False) as tape:

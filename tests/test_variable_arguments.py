@@ -20,9 +20,10 @@ def test_policies(tf):
     assert v.aggregation == tf.VariableAggregation.NONE and v.constraint is None
     assert v.synchronization == tf.VariableSynchronization.AUTO
     v = tf.Variable(
-        1.0, synchronization=tf.VariableSynchronization.ON_READ,
+        1.0,
+        synchronization=tf.VariableSynchronization.ON_READ,
         aggregation=tf.VariableAggregation.SUM,
-    )  # fmt: skip
+    )
     assert not v.trainable and v.aggregation == tf.VariableAggregation.SUM
     for wrong in ({"aggregation": "sum"}, {"synchronization": 5}, {"constraint": 3}, {"name": 3}):
         with pytest.raises(ValueError):

@@ -47,10 +47,15 @@ FUNCTIONS = {
 BINARY = ("pow_float", "atan2")
 # Where a function is not a finite number.
 OUTSIDE = {
-    "log": lambda x: x < 0, "sqrt": lambda x: x < 0, "rsqrt": lambda x: x < 0,
-    "log1p": lambda x: x <= -1, "acosh": lambda x: x < 1, "atanh": lambda x: abs(x) >= 1,
-    "asin": lambda x: abs(x) > 1, "acos": lambda x: abs(x) > 1,
-}  # fmt: skip
+    "log": lambda x: x < 0,
+    "sqrt": lambda x: x < 0,
+    "rsqrt": lambda x: x < 0,
+    "log1p": lambda x: x <= -1,
+    "acosh": lambda x: x < 1,
+    "atanh": lambda x: abs(x) >= 1,
+    "asin": lambda x: abs(x) > 1,
+    "acos": lambda x: abs(x) > 1,
+}
 VECTOR = sorted(FUNCTIONS.keys() - {"sqrt", "rsqrt", "elu", "selu", "softplus", "pow_float"})
 DTYPES = ["float32", "float64"]
 INF, NAN = math.inf, math.nan
@@ -71,11 +76,13 @@ def selu(x):
 
 
 EXACT = {
-    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)), "softplus": softplus, "selu": selu,
+    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "softplus": softplus,
+    "selu": selu,
     "rsqrt": lambda x: 1 / mpmath.sqrt(x),
     "elu": lambda x: mpmath.expm1(max(x, -2000)) if x < 0 else x,
     "pow_float": mpmath.power,
-}  # fmt: skip
+}
 
 
 def lane(name, dtype):
@@ -112,10 +119,14 @@ def arguments(name, dtype):
     if name == "pow_float":
         # Results of every size, from bases close to 1 and far from it.
         end = math.log(limits.max)
-        base = np.concatenate([
-            random.uniform(0, 3, 2000), random.uniform(0.7, 1.42, 2000),
-            1 + random.normal(size=1000) * 1e-3, np.exp(random.uniform(-end, end, 2000)),
-        ]).astype(dtype)  # fmt: skip
+        base = np.concatenate(
+            [
+                random.uniform(0, 3, 2000),
+                random.uniform(0.7, 1.42, 2000),
+                1 + random.normal(size=1000) * 1e-3,
+                np.exp(random.uniform(-end, end, 2000)),
+            ]
+        ).astype(dtype)
         base[::50] = limits.smallest_subnormal * random.integers(1, 1000, base[::50].size)
         exponent = random.uniform(-1.04 * end, 0.998 * end, base.size) / np.log(base)
         exponent[::7] = random.integers(-6, 7, exponent[::7].size)
@@ -164,10 +175,14 @@ def check(name, operands, actual):
     assert error[worst] <= FUNCTIONS[name][0], f"{error[worst]} ulp: {name}{at}"
 
 
-@pytest.mark.parametrize(("name", "dtype"), [
-    pytest.param(name, dtype, marks=pytest.mark.slow if (j + k) % 2 else ())
-    for j, name in enumerate(FUNCTIONS) for k, dtype in enumerate(DTYPES)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        pytest.param(name, dtype, marks=pytest.mark.slow if (j + k) % 2 else ())
+        for j, name in enumerate(FUNCTIONS)
+        for k, dtype in enumerate(DTYPES)
+    ],
+)
 def test_error(name, dtype):
     operands = arguments(name, dtype)
     check(name, operands, value(name, *operands))
@@ -268,10 +283,22 @@ def test_special_values_of_two(name, dtype):
     # Large ones that are odd, not whole, and even are among them.
     whole = 2.0**limits.nmant
     sizes = [
-        0.0, 1.0, 2.0, 3.0, 0.5, 1.5, INF, float(limits.max), float(limits.tiny),
-        float(limits.smallest_subnormal), whole + 1, whole / 2 + 0.5, whole * 2,
-        1 - float(limits.epsneg), 1 + float(limits.eps),
-    ]  # fmt: skip
+        0.0,
+        1.0,
+        2.0,
+        3.0,
+        0.5,
+        1.5,
+        INF,
+        float(limits.max),
+        float(limits.tiny),
+        float(limits.smallest_subnormal),
+        whole + 1,
+        whole / 2 + 0.5,
+        whole * 2,
+        1 - float(limits.epsneg),
+        1 + float(limits.eps),
+    ]
     points = np.array([*sizes, *(-x for x in sizes), NAN], dtype)
     x, y = (part.ravel().copy() for part in np.meshgrid(points, points))
     function = {"atan2": math.atan2, "pow_float": c_power}[name]
@@ -340,10 +367,14 @@ def test_one_large_argument_changes_no_other(name, dtype):
     assert after.tobytes() == before.tobytes()
 
 
-@pytest.mark.parametrize(("name", "dtype"), [
-    pytest.param(name, dtype, marks=pytest.mark.slow if (j + k) % 2 else ())
-    for j, name in enumerate([*VECTOR, "power"]) for k, dtype in enumerate(DTYPES)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        pytest.param(name, dtype, marks=pytest.mark.slow if (j + k) % 2 else ())
+        for j, name in enumerate([*VECTOR, "power"])
+        for k, dtype in enumerate(DTYPES)
+    ],
+)
 def test_loops_are_vectorised(name, dtype):
     import numba
 

@@ -17,8 +17,10 @@ def test_every_op_is_what_a_loop_gives(tf, case, caplog):
     """Each operand alone differs from slice to slice (of ops not elementwise), and all."""
     operands, options = smallest(case)
     random = np.random.default_rng(3)
-    stacks = [np.stack([random.permutation(x.ravel()).reshape(x.shape) for _ in range(3)])
-              for x in operands]  # fmt: skip
+    stacks = [
+        np.stack([random.permutation(x.ravel()).reshape(x.shape) for _ in range(3)])
+        for x in operands
+    ]
     count = len(operands)
     which = {tuple(range(count))} | {(j,) for j in range(count) if not case.elementwise}
 
@@ -27,6 +29,7 @@ def test_every_op_is_what_a_loop_gives(tf, case, caplog):
         return list(found) if isinstance(found, list | tuple) else [found]
 
     for chosen in sorted(which):
+
         def of_slice(parts, chosen=chosen):
             xs = [tf.constant(x) for x in operands]
             for j, part in zip(chosen, parts, strict=True):
@@ -58,8 +61,10 @@ def test_nests_and_constants(tf):
     same(found["b"][1], [5.0, 5.0])
     same(found["b"][2][0], np.ones((2, 2)))
     assert found["c"] is None
-    same(tf.vectorized_map(lambda p: p[0] * p[1], [x, tf.constant([[10.0, 20.0]])]),
-         [[10.0, 40.0], [30.0, 80.0]])  # fmt: skip
+    same(
+        tf.vectorized_map(lambda p: p[0] * p[1], [x, tf.constant([[10.0, 20.0]])]),
+        [[10.0, 40.0], [30.0, 80.0]],
+    )
     assert tf.vectorized_map(lambda r: r[:2] * 2.0, tf.zeros((0, 3))).shape == (0, 2)
 
 
@@ -156,10 +161,11 @@ def test_errors(tf):
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     v = tf.Variable(1.0)
     for fn, elems, kind in [
-        (3, x, TypeError), (lambda r: r, tf.constant(1.0), IndexError),
+        (3, x, TypeError),
+        (lambda r: r, tf.constant(1.0), IndexError),
         (lambda p: p[0], [x, tf.zeros(3)], tf.errors.InvalidArgumentError),
         (lambda r: v, x, ValueError),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(kind):
             tf.vectorized_map(fn, elems)
     same(x + 1.0, [[2.0, 3.0], [4.0, 5.0]])

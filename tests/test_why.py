@@ -24,7 +24,7 @@ def test_ops_that_break_the_path(x):
         "Cast (shape [2], int32): it gives int32": lambda: tf.cast(tf.cast(x, "int32"), "float32"),
         "StopGradient (shape [2], float32): it stops gradients": lambda: tf.stop_gradient(x) * 2.0,
         "Floor (shape [2], float32): it has no derivative": lambda: tf.floor(x) * 2.0,
-    }  # fmt: skip
+    }
     for said, function in cases.items():
         assert said in why(function, x)
 

@@ -63,8 +63,11 @@ def performed(name: str) -> Found:
         found: Found = {"verdict": RIGHT, "facts": steps()[name]()}
     except BaseException as problem:  # whatever it is, the next step has to run
         lines = traceback.format_exception(problem)
-        found = {"verdict": WRONG, "problem": f"{type(problem).__name__}: {problem}",
-                 "traceback": "".join(lines)[-3000:]}  # fmt: skip
+        found = {
+            "verdict": WRONG,
+            "problem": f"{type(problem).__name__}: {problem}",
+            "traceback": "".join(lines)[-3000:],
+        }
     return {**found, "seconds": round(time.perf_counter() - begin, 2)}
 
 
@@ -87,8 +90,7 @@ def asked(name: str, seconds: float) -> Found:
         if answers:
             return dict(json.loads(answers[-1].removeprefix(_ANSWER)))
         found = {"verdict": WRONG, "problem": f"the process ended with status {child.returncode}"}
-    return {**found, "traceback": printed[-3000:],
-            "seconds": round(time.perf_counter() - begin, 2)}  # fmt: skip
+    return {**found, "traceback": printed[-3000:], "seconds": round(time.perf_counter() - begin, 2)}
 
 
 def _one_after_another(
@@ -128,8 +130,17 @@ def _benchmarks(output: Path, seconds: float) -> Found:
     if seconds < 20:
         return {"verdict": NO_ANSWER, "problem": "no time was left", "seconds": 0.0}
     begin, file = time.perf_counter(), output.with_name(f"{output.stem}-benchmarks.json")
-    command = [sys.executable, "-m", "benchmarks", "--device", "cuda", "--budget",
-               str(min(BENCHMARKS, seconds - 30)), "--output", str(file)]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks",
+        "--device",
+        "cuda",
+        "--budget",
+        str(min(BENCHMARKS, seconds - 30)),
+        "--output",
+        str(file),
+    ]
     try:
         status = subprocess.run(command, timeout=seconds, check=False).returncode
     except subprocess.TimeoutExpired:
@@ -164,8 +175,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     alone = [name for name in names if name in ALONE]
     beside = [name for name in names if name not in ALONE]
     found: dict[str, Any] = {
-        "date": today, "simulated": simulated(), "machine": report.machine(), "steps": {}
-    }  # fmt: skip
+        "date": today,
+        "simulated": simulated(),
+        "machine": report.machine(),
+        "steps": {},
+    }
 
     def note(name: str, result: Found) -> None:
         found["steps"][name] = result
@@ -175,8 +189,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     many = 1 if given.here else max(1, min(6, (os.cpu_count() or 1) // 2))
     first, *others = beside or [None]
     runs = [_one_after_another([first], given.here, ends)] if first else []
-    runs += [_one_after_another(others, True, ends) if given.here
-             else _side_by_side(others, ends, many)]  # fmt: skip
+    runs += [
+        _one_after_another(others, True, ends) if given.here else _side_by_side(others, ends, many)
+    ]
     runs += [_one_after_another(alone, given.here, ends)]
     for run in runs:
         for step, result in run:

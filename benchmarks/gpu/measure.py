@@ -137,9 +137,10 @@ class Session:
             row.samples[heading] = [column["times"]]
             tails[heading] = column["tails"]
             row.details[heading] = {
-                "first_step": column["first"], "peak_bytes": column["peak"],
+                "first_step": column["first"],
+                "peak_bytes": column["peak"],
                 "relative_error": column["relative_error"],
-            }  # fmt: skip
+            }
             if column["kernels"] is not None:
                 row.details[heading]["kernels"] = column["kernels"]
 
@@ -179,8 +180,11 @@ def _folder() -> Iterator[str]:
 
 def _caches(folder: str) -> dict[str, str]:
     """Puts what numtape and PyTorch compile into a folder; JAX keeps nothing by itself."""
-    parts = {"NUMTAPE_CACHE_DIR": "numtape", "TORCHINDUCTOR_CACHE_DIR": "inductor",
-             "TRITON_CACHE_DIR": "triton"}  # fmt: skip
+    parts = {
+        "NUMTAPE_CACHE_DIR": "numtape",
+        "TORCHINDUCTOR_CACHE_DIR": "inductor",
+        "TRITON_CACHE_DIR": "triton",
+    }
     return {variable: os.path.join(folder, part) for variable, part in parts.items()}
 
 
@@ -202,16 +206,26 @@ def missing() -> str | None:
 
 def driver() -> dict[str, str] | None:
     """What NVIDIA's own tool says of the first GPU, where the tool is there."""
-    fields = ("name", "driver_version", "memory.total", "clocks.max.sm", "clocks.max.mem",
-              "power.limit", "mig.mode.current")  # fmt: skip
+    fields = (
+        "name",
+        "driver_version",
+        "memory.total",
+        "clocks.max.sm",
+        "clocks.max.mem",
+        "power.limit",
+        "mig.mode.current",
+    )
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return None
     try:
         done = subprocess.run(
             [tool, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"],
-            capture_output=True, text=True, timeout=20, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     first, *_ = done.stdout.splitlines() or [""]

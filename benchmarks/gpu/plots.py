@@ -35,9 +35,15 @@ def _dots(axes: Axes, result: dict[str, Any], names: list[str], key: str, scale:
             if heading in result["cases"][name]["columns"]
         }
         axes.plot(
-            list(found.values()), list(found), shape, label=heading, color=colour,
-            markersize=size, markerfacecolor=fill, markeredgewidth=1.4,
-        )  # fmt: skip
+            list(found.values()),
+            list(found),
+            shape,
+            label=heading,
+            color=colour,
+            markersize=size,
+            markerfacecolor=fill,
+            markeredgewidth=1.4,
+        )
     axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
@@ -52,9 +58,10 @@ def _titled(figure: Figure, result: dict[str, Any]) -> None:
 def rates(result: dict[str, Any]) -> Figure:
     """How much of the rate of a copy, or of the fastest products, each step reaches."""
     names = [
-        name for name, case in result["cases"].items()
+        name
+        for name, case in result["cases"].items()
         if name != "small_net" and case["columns"] and case["roofline"].get("floor")
-    ]  # fmt: skip
+    ]
     return _drawn(result, names, "of_floor", 100.0, "% of the ceiling's rate", ceiling=100)
 
 
@@ -65,9 +72,13 @@ def steps(result: dict[str, Any]) -> Figure:
 
 
 def _drawn(
-    result: dict[str, Any], names: list[str], key: str, scale: float, label: str,
+    result: dict[str, Any],
+    names: list[str],
+    key: str,
+    scale: float,
+    label: str,
     ceiling: float | None = None,
-) -> Figure:  # fmt: skip
+) -> Figure:
     figure = Figure(figsize=(9, 1.2 + 0.32 * len(names)), layout="constrained")
     axes = figure.subplots()
     _dots(axes, result, names, key, scale)
@@ -78,9 +89,14 @@ def _drawn(
     else:
         axes.axvline(ceiling, color="black", linewidth=1)
         axes.annotate(
-            "ceiling", (ceiling, 1), (-3, -12), fontsize=8, ha="right",
-            xycoords=("data", "axes fraction"), textcoords="offset points",
-        )  # fmt: skip
+            "ceiling",
+            (ceiling, 1),
+            (-3, -12),
+            fontsize=8,
+            ha="right",
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+        )
         axes.set_xlim(left=-2)
     axes.set_xlabel(label)
     axes.legend(ncols=6, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)

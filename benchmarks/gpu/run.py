@@ -25,8 +25,10 @@ def simulated() -> bool:
 def batch(size: str) -> Batch:
     """How often steps of a size are repeated."""
     return {
-        "full": Batch(0.4, 7, 4.0), "small": Batch(0.02, 2, 1.0), "tiny": Batch(0.0, 1, 0.0),
-    }[size]  # fmt: skip
+        "full": Batch(0.4, 7, 4.0),
+        "small": Batch(0.02, 2, 1.0),
+        "tiny": Batch(0.0, 1, 0.0),
+    }[size]
 
 
 def default_output(today: str, simulated: bool) -> Path:

@@ -24,9 +24,18 @@ from benchmarks.gpu.run import simulated
 Facts = dict[str, Any]
 RANDOM = np.random.default_rng(0)
 PACKAGES = (
-    "numpy", "numba", "llvmlite", "numba-cuda", "cuda-core", "cuda-bindings", "cuda-pathfinder",
-    "nvidia-nvjitlink", "nvidia-cublas", "torch", "jax",
-)  # fmt: skip
+    "numpy",
+    "numba",
+    "llvmlite",
+    "numba-cuda",
+    "cuda-core",
+    "cuda-bindings",
+    "cuda-pathfinder",
+    "nvidia-nvjitlink",
+    "nvidia-cublas",
+    "torch",
+    "jax",
+)
 _CLOSE = {"float32": 2e-5, "float64": 1e-11}  # of an array's largest element
 
 
@@ -78,8 +87,11 @@ def versions() -> Facts:
         try:
             said = subprocess.run(
                 ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"],
-                capture_output=True, text=True, timeout=20, check=True,
-            )  # fmt: skip
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=True,
+            )
             found["nvidia-smi"] = said.stdout.strip()
         except (OSError, subprocess.SubprocessError) as problem:
             found["nvidia-smi"] = str(problem)
@@ -424,9 +436,25 @@ def rates() -> Facts:
 
 
 STEPS: dict[str, Callable[[], Facts]] = {
-    step.__name__: step for step in (
-        versions, cubin, groups, reductions, rows, gather, scatter, scans, transposes, draws, large,
-        products, capture, exhausted, dlpack, twice, rates,
+    step.__name__: step
+    for step in (
+        versions,
+        cubin,
+        groups,
+        reductions,
+        rows,
+        gather,
+        scatter,
+        scans,
+        transposes,
+        draws,
+        large,
+        products,
+        capture,
+        exhausted,
+        dlpack,
+        twice,
+        rates,
     )
-}  # fmt: skip
+}
 ALONE = ("large", "exhausted", "rates")  # what needs the memory, or the time, for itself

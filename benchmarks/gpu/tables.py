@@ -26,8 +26,17 @@ _RATES = ((1e12, "Tflop/s"), (1e9, "Gflop/s"), (1e6, "Mflop/s"), (1.0, "flop/s")
 
 def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
     """What a step moves, how fast it does, and the memory it takes."""
-    yield ["case", REPLAYED, "bytes", "a second", "floor", "of the floor's rate", "first step",
-           "memory", PYTORCH]  # fmt: skip
+    yield [
+        "case",
+        REPLAYED,
+        "bytes",
+        "a second",
+        "floor",
+        "of the floor's rate",
+        "first step",
+        "memory",
+        PYTORCH,
+    ]
     for case in result["cases"].values():
         columns, roofline = case["columns"], case["roofline"]
         ours = columns.get(REPLAYED) or columns.get(OURS)
@@ -56,20 +65,28 @@ def about(result: dict[str, Any]) -> str:
     gpu, driver = result["gpu"], result["driver"] or {}
     rates = best(result["ceilings"])
     ceilings = [f"copies {scaled(rates['copy'], BYTES)}/s"] if "copy" in rates else []
-    ceilings += [f"{what} products {scaled(rates[what], _RATES)}"
-                 for what in ("float32", "tf32", "float64") if what in rates]  # fmt: skip
-    calls = [f"{name} {figure(seconds['host'], 's')}"
-             for name, seconds in result["overheads"].items()]  # fmt: skip
-    first = [f"{which} {figure(seconds['first_step'], 's')}"
-             for which, seconds in result["first_call"].items()]  # fmt: skip
+    ceilings += [
+        f"{what} products {scaled(rates[what], _RATES)}"
+        for what in ("float32", "tf32", "float64")
+        if what in rates
+    ]
+    calls = [
+        f"{name} {figure(seconds['host'], 's')}" for name, seconds in result["overheads"].items()
+    ]
+    first = [
+        f"{which} {figure(seconds['first_step'], 's')}"
+        for which, seconds in result["first_call"].items()
+    ]
     clocks = {name: about["clock"] for name, about in result["libraries"].items()}
     packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     sentences = [
         "SIMULATED: these figures are those of Python threads with a few elements each; they say "
         "nothing about a GPU."
-        if result["simulated"] else "",
+        if result["simulated"]
+        else "",
         "A quick run on small arrays: the figures are rough."
-        if result["quick"] and not result["simulated"] else "",
+        if result["quick"] and not result["simulated"]
+        else "",
         f"Medians; in brackets the ratio to {OURS}. A floor is a time: what a step has to move, at "
         f"the rate of the fastest copy, or its products at the fastest rate; 1.25 {TIMES} floor is "
         f"80 % of that rate.",
@@ -81,9 +98,10 @@ def about(result: dict[str, Any]) -> str:
         "Timed by: " + "; ".join(f"{name}: {clock}" for name, clock in clocks.items()) + ".",
         *(f"Skipped: {name}: {why}." for name, why in result["skipped"].items()),
         f"Left out for want of time: {', '.join(result['left_out'])}."
-        if result["left_out"] else "",
+        if result["left_out"]
+        else "",
         f"{packages}; {result['date']}.",
-    ]  # fmt: skip
+    ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 

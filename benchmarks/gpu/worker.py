@@ -114,9 +114,12 @@ class Served:
         steps = len(times) * inner
         kernels = None if before is None or launched is None else (launched - before) // steps
         return {
-            "times": times, "first": first, "tails": tails, "peak": library.peak(),
+            "times": times,
+            "first": first,
+            "tails": tails,
+            "peak": library.peak(),
             "kernels": kernels,
-        }  # fmt: skip
+        }
 
     def _together(self, case: Case, run: Callable[[], object]) -> int:
         """How many steps to measure at once: those of a slow one by themselves."""

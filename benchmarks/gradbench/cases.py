@@ -117,9 +117,16 @@ def lse(size: Size) -> Arguments:
 
 
 ODES = [
-    (1000, 1), (1000, 10), (10_000, 1), (1000, 100), (10_000, 10), (100_000, 1), (10_000, 100),
-    (100_000, 10), (100_000, 100),
-]  # fmt: skip
+    (1000, 1),
+    (1000, 10),
+    (10_000, 1),
+    (1000, 100),
+    (10_000, 10),
+    (100_000, 1),
+    (10_000, 100),
+    (100_000, 10),
+    (100_000, 100),
+]
 
 
 def ode(size: Size) -> Arguments:
@@ -145,46 +152,106 @@ def _cells(size: Size) -> float:
 
 CASES = {
     "det": Case(
-        "det", "det, 11 rows by minors", det, (11,), (5,), (0,), lambda s: _minors(s[0]),
+        "det",
+        "det, 11 rows by minors",
+        det,
+        (11,),
+        (5,),
+        (0,),
+        lambda s: _minors(s[0]),
         (Goal("operation", 8.0), Goal("stack", 1 << 30)),
     ),
     "det_recursive": Case(
-        "det_recursive", "det, as one recursive kernel", det, (11,), (5,), (0,),
-        lambda s: _minors(s[0]), (Goal("operation", 15.0),),
+        "det_recursive",
+        "det, as one recursive kernel",
+        det,
+        (11,),
+        (5,),
+        (0,),
+        lambda s: _minors(s[0]),
+        (Goal("operation", 15.0),),
     ),
     "det_recomputed": Case(
-        "det_recomputed", "det, minors of 8 and of 5 done again", det, (11,), (9,), (0,),
-        lambda s: _minors(s[0]), (Goal("stack", 1 << 20),),
+        "det_recomputed",
+        "det, minors of 8 and of 5 done again",
+        det,
+        (11,),
+        (9,),
+        (0,),
+        lambda s: _minors(s[0]),
+        (Goal("stack", 1 << 20),),
     ),
     "lstm": Case(
-        "lstm", "lstm, 6 layers, 8192 characters", lstm, (6, 8192), (2, 32), (0, 1), _cells,
-        (Goal("ratio", 1.6),), {"torch": (6, 256), "autograd": (6, 64)},
+        "lstm",
+        "lstm, 6 layers, 8192 characters",
+        lstm,
+        (6, 8192),
+        (2, 32),
+        (0, 1),
+        _cells,
+        (Goal("ratio", 1.6),),
+        {"torch": (6, 256), "autograd": (6, 64)},
     ),
     "llsq": Case(
-        "llsq", "llsq, 16392 points, degree 127", llsq, (16_392, 128, 10), (64, 8, 2), (0,),
+        "llsq",
+        "llsq, 16392 points, degree 127",
+        llsq,
+        (16_392, 128, 10),
+        (64, 8, 2),
+        (0,),
         lambda s: 3.0 * s[0] * s[1],
-        (Goal("ratio", 1.6), Goal("against", 1.0, peer="PyTorch"),
-         Goal("against", 1.0, peer="JAX")),
+        (
+            Goal("ratio", 1.6),
+            Goal("against", 1.0, peer="PyTorch"),
+            Goal("against", 1.0, peer="JAX"),
+        ),
     ),
     "lse": Case(
-        "lse", "lse, 1.28 M", lse, (1_280_000,), (5000,), (0,), lambda s: 4.0 * s[0],
-        (Goal("ratio", 1.6), Goal("against", 1.0, "array ops", "PyTorch"),
-         Goal("against", 1.0, "array ops", "JAX")),
+        "lse",
+        "lse, 1.28 M",
+        lse,
+        (1_280_000,),
+        (5000,),
+        (0,),
+        lambda s: 4.0 * s[0],
+        (
+            Goal("ratio", 1.6),
+            Goal("against", 1.0, "array ops", "PyTorch"),
+            Goal("against", 1.0, "array ops", "JAX"),
+        ),
     ),
     "ode": Case(
-        "ode", "ode, 10⁵ parameters, 100 steps", ode, (100_000, 100), (1000, 10), (0,),
-        lambda s: 16.0 * s[0] * s[1], (Goal("ratio", 3.2), Goal("against", 0.7, peer="JAX")),
+        "ode",
+        "ode, 10⁵ parameters, 100 steps",
+        ode,
+        (100_000, 100),
+        (1000, 10),
+        (0,),
+        lambda s: 16.0 * s[0] * s[1],
+        (Goal("ratio", 3.2), Goal("against", 0.7, peer="JAX")),
     ),
     "ode_small": Case(
-        "ode", "ode, 10⁴ parameters, 100 steps", ode, (10_000, 100), (1000, 1), (0,),
-        lambda s: 16.0 * s[0] * s[1], (Goal("against", 1.0, peer="JAX"),),
+        "ode",
+        "ode, 10⁴ parameters, 100 steps",
+        ode,
+        (10_000, 100),
+        (1000, 1),
+        (0,),
+        lambda s: 16.0 * s[0] * s[1],
+        (Goal("against", 1.0, peer="JAX"),),
     ),
     "logistic": Case(
-        "logistic", "10⁶ steps of y = r·y·(1 - y)", logistic, (1_000_000,), (1000,), (0, 1),
-        lambda s: 3.0 * s[0], (Goal("operation", 3.0),),
+        "logistic",
+        "10⁶ steps of y = r·y·(1 - y)",
+        logistic,
+        (1_000_000,),
+        (1000,),
+        (0, 1),
+        lambda s: 3.0 * s[0],
+        (Goal("operation", 3.0),),
         {"torch": (10_000,), "autograd": (10_000,)},
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -211,37 +278,109 @@ def _one_of(n: int) -> Array:
 _PARAMETERS = np.array([0.5, 1.5, 2.0, 0.25])
 
 KNOWN = [
-    Known("det", (wave(16).reshape(4, 4),), (0,), 3.1883805023224907,
-          {0: 1.935255667186372, 1: -1.603093728706799, 15: -2.0244857200769384}),
-    Known("det", det((5,)), (0,), 0.004911350094511796,
-          {0: 0.01764620641315337, 1: 0.004053669904135025, 2: 0.008596482175427978,
-           24: 0.07963666418758746}),
-    *(Known(name, det((5,)), (0,), 0.004911350094511796,
-            {0: 0.01764620641315337, 1: 0.004053669904135025, 2: 0.008596482175427978,
-             24: 0.07963666418758746}) for name in ("det_recursive", "det_recomputed")),
-    Known("lstm", (wave(48).reshape(4, 12), wave(9, 2).reshape(3, 3), wave(12, 3).reshape(4, 3),
-                   (wave(15).reshape(5, 3) > 0).astype(float)), (0, 1), 0.5571809096613585,
-          {0: 1.3612270743900109e-07, 28: 0.00374321460287985, 56: 0.02659165121497143}),
-    Known("ode", (_PARAMETERS, 1, _one_of(4)), (0,), 0.25,
-          {0: 1 / 2, 1: 1 / 6, 2: 1 / 8, 3: 1.0}),
-    Known("ode", (_PARAMETERS, 1, np.cos(np.arange(4))), (0,),
-          float(np.cos(np.arange(4)) @ [1.0, 1.5, 2.0, 0.25]),
-          {0: 1.4613233231156266, 1: -0.17955889229479105, 2: -0.539895898622198,
-           3: -0.9899924966004454}),
-    Known("ode", (1.0 + wave(8) / 2, 2, _one_of(8)), (0,), 0.0005691409191037018,
-          {0: 0.0004005959745122506, 1: 0.0009156082069914912}),
+    Known(
+        "det",
+        (wave(16).reshape(4, 4),),
+        (0,),
+        3.1883805023224907,
+        {0: 1.935255667186372, 1: -1.603093728706799, 15: -2.0244857200769384},
+    ),
+    Known(
+        "det",
+        det((5,)),
+        (0,),
+        0.004911350094511796,
+        {
+            0: 0.01764620641315337,
+            1: 0.004053669904135025,
+            2: 0.008596482175427978,
+            24: 0.07963666418758746,
+        },
+    ),
+    *(
+        Known(
+            name,
+            det((5,)),
+            (0,),
+            0.004911350094511796,
+            {
+                0: 0.01764620641315337,
+                1: 0.004053669904135025,
+                2: 0.008596482175427978,
+                24: 0.07963666418758746,
+            },
+        )
+        for name in ("det_recursive", "det_recomputed")
+    ),
+    Known(
+        "lstm",
+        (
+            wave(48).reshape(4, 12),
+            wave(9, 2).reshape(3, 3),
+            wave(12, 3).reshape(4, 3),
+            (wave(15).reshape(5, 3) > 0).astype(float),
+        ),
+        (0, 1),
+        0.5571809096613585,
+        {0: 1.3612270743900109e-07, 28: 0.00374321460287985, 56: 0.02659165121497143},
+    ),
+    Known("ode", (_PARAMETERS, 1, _one_of(4)), (0,), 0.25, {0: 1 / 2, 1: 1 / 6, 2: 1 / 8, 3: 1.0}),
+    Known(
+        "ode",
+        (_PARAMETERS, 1, np.cos(np.arange(4))),
+        (0,),
+        float(np.cos(np.arange(4)) @ [1.0, 1.5, 2.0, 0.25]),
+        {
+            0: 1.4613233231156266,
+            1: -0.17955889229479105,
+            2: -0.539895898622198,
+            3: -0.9899924966004454,
+        },
+    ),
+    Known(
+        "ode",
+        (1.0 + wave(8) / 2, 2, _one_of(8)),
+        (0,),
+        0.0005691409191037018,
+        {0: 0.0004005959745122506, 1: 0.0009156082069914912},
+    ),
     Known("ode", (ode((1000, 10))[0], 10, np.ones(1000)), (0,), 3.416025743136253, {}),
-    Known("ode", ode((1000, 10)), (0,), math.nan,
-          {"sum": 2.1593910274477186, "l2": 2.509538013504239}),
-    Known("lse", lse((2500,)), (0,), 8.367846526577088,
-          {0: 0.0004779547863593654, "l2": 0.020802438229665446, "dot": 0.004437663190402232}),
-    Known("llsq", llsq((16, 128, 0)), (0,), 1970.5168637678773,
-          {0: 75.42893129363712, 1: 64.46502277451748, "sum": 8045.989044528462,
-           "l2": 711.4628545731052}),
-    Known("llsq", (wave(5), points(7)), (0,), 11.695938023214026,
-          {0: 6.852184736393043, 1: -7.051151591159885, 2: 3.326829385947194,
-           3: -5.125089257321412, 4: 2.6588084562646115}),
-]  # fmt: skip
+    Known(
+        "ode", ode((1000, 10)), (0,), math.nan, {"sum": 2.1593910274477186, "l2": 2.509538013504239}
+    ),
+    Known(
+        "lse",
+        lse((2500,)),
+        (0,),
+        8.367846526577088,
+        {0: 0.0004779547863593654, "l2": 0.020802438229665446, "dot": 0.004437663190402232},
+    ),
+    Known(
+        "llsq",
+        llsq((16, 128, 0)),
+        (0,),
+        1970.5168637678773,
+        {
+            0: 75.42893129363712,
+            1: 64.46502277451748,
+            "sum": 8045.989044528462,
+            "l2": 711.4628545731052,
+        },
+    ),
+    Known(
+        "llsq",
+        (wave(5), points(7)),
+        (0,),
+        11.695938023214026,
+        {
+            0: 6.852184736393043,
+            1: -7.051151591159885,
+            2: 3.326829385947194,
+            3: -5.125089257321412,
+            4: 2.6588084562646115,
+        },
+    ),
+]
 
 
 def figure(gradient: Array, key: int | str) -> float:

@@ -20,11 +20,15 @@ from benchmarks.worker import Failed, Worker
 
 AGREE = 1e-10
 ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
-    "NUMTAPE_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": "",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMTAPE_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+    "CUDA_VISIBLE_DEVICES": "",
     "NUMTAPE_DEVICE": "cpu",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}  # fmt: skip
+}
 
 
 class Served:
@@ -99,14 +103,19 @@ def measure(case_name: str, libraries: list[str], rounds: int, seconds: float, s
             whole = case.small if small else case.size
             size = whole if small else case.shorter.get(library, whole)
             try:
-                found = workers[library].call("prepare", case_name, whole if small else case.small,
-                                              True)  # fmt: skip
+                found = workers[library].call(
+                    "prepare", case_name, whole if small else case.small, True
+                )
                 if expected is None:
                     expected = next(iter(found.values()))
                 for heading, one in found.items():
                     error = disagreement(one, expected)
-                    columns[heading] = {"library": library, "size": size, "error": error,
-                                        "times": []}  # fmt: skip
+                    columns[heading] = {
+                        "library": library,
+                        "size": size,
+                        "error": error,
+                        "times": [],
+                    }
                     if not error < AGREE:
                         columns[heading] = {"failed": f"is off by {error:.1e}"}
                 if not small:

@@ -11,9 +11,12 @@ from benchmarks.plots import bare
 
 # Columns, and how they are drawn: those of ours first.
 SHOWN = {
-    "numtape": ("C0", "o"), "array ops": ("C0", "s"), "JAX": ("C1", "D"), "PyTorch": ("C3", "^"),
+    "numtape": ("C0", "o"),
+    "array ops": ("C0", "s"),
+    "JAX": ("C1", "D"),
+    "PyTorch": ("C3", "^"),
     "autograd": ("0.5", "v"),
-}  # fmt: skip
+}
 
 
 def operations(result: dict[str, Any]) -> Figure:
@@ -23,15 +26,17 @@ def operations(result: dict[str, Any]) -> Figure:
     axes = figure.subplots()
     for j, (name, (colour, marker)) in enumerate(SHOWN.items()):
         points = [  # one below the other, so that none hides another
-            (column["ns_an_operation"], k + 0.13 * (j - 2)) for k, case in enumerate(cases.values())
+            (column["ns_an_operation"], k + 0.13 * (j - 2))
+            for k, case in enumerate(cases.values())
             if "ns_an_operation" in (column := case["columns"].get(name, {}))
-        ]  # fmt: skip
+        ]
         if points:
             axes.plot(*zip(*points, strict=True), marker, color=colour, label=name)
     own = [
-        (1e9 * column["primal"] / column["operations"], k) for k, case in enumerate(cases.values())
+        (1e9 * column["primal"] / column["operations"], k)
+        for k, case in enumerate(cases.values())
         if "primal" in (column := case["columns"].get("numtape", {}))
-    ]  # fmt: skip
+    ]
     axes.plot(*zip(*own, strict=True), "|", color="black", markersize=24, label="value alone")
     axes.set_xscale("log")
     axes.set_yticks(range(len(cases)), [CASES[name].title for name in cases])

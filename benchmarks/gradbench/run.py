@@ -62,14 +62,16 @@ def table(result: dict[str, Any]) -> str:
         ours = columns.get("numtape")
         known = ours is not None and "failed" not in ours
         operations = max((c.get("operations", 0.0) for c in columns.values()), default=0.0)
-        lines.append([
-            CASES[name].title,
-            figure(ours["primal"], "s") if known else NOTHING,
-            _cell(ours, operations),
-            f"{three(ours['ns_an_operation'])} ns" if known else NOTHING,
-            f"{three(ours['stack'] / 2**20)} MiB" if known and "stack" in ours else NOTHING,
-            *(_cell(columns.get(h), operations) for h in headings[1:]),
-        ])  # fmt: skip
+        lines.append(
+            [
+                CASES[name].title,
+                figure(ours["primal"], "s") if known else NOTHING,
+                _cell(ours, operations),
+                f"{three(ours['ns_an_operation'])} ns" if known else NOTHING,
+                f"{three(ours['stack'] / 2**20)} MiB" if known and "stack" in ours else NOTHING,
+                *(_cell(columns.get(h), operations) for h in headings[1:]),
+            ]
+        )
     return markdown(lines, 0)
 
 
@@ -102,14 +104,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes: is all in order?")
     parser.add_argument("--output", type=Path, help="the JSON's file")
     parser.add_argument(
-        "--readme", type=Path,
+        "--readme",
+        type=Path,
         help="the file whose table is rewritten (README.md, if all was measured in full)",
-    )  # fmt: skip
+    )
     given = parser.parse_args(argv)
     installed = [
-        name for name in LIBRARIES
+        name
+        for name in LIBRARIES
         if name in given.libraries and importlib.util.find_spec(LIBRARIES[name].package)
-    ]  # fmt: skip
+    ]
     rounds, seconds = (1, 0.0) if given.quick else (given.rounds, given.seconds)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     cases: dict[str, Any] = {}
@@ -126,10 +130,15 @@ def main(argv: list[str] | None = None) -> int:
             reached = {True: "yes", False: "no", None: NOTHING}[goal["met"]]
             print(f"  at most {goal['text']}: {reached}", file=sys.stderr)
     result = {
-        "schema": 1, "date": today, "quick": given.quick, "rounds": rounds, "seconds": seconds,
+        "schema": 1,
+        "date": today,
+        "quick": given.quick,
+        "rounds": rounds,
+        "seconds": seconds,
         "versions": report.versions(d for n in installed for d in LIBRARIES[n].distributions),
-        "machine": report.machine(), "cases": report.rounded(cases),
-    }  # fmt: skip
+        "machine": report.machine(),
+        "cases": report.rounded(cases),
+    }
     output = given.output or report.default_output(f"gradbench-{today}.json")
     report.write_json(result, output)
     print(f"written to {output}", file=sys.stderr)

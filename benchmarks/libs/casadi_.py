@@ -163,9 +163,12 @@ def _derivatives(data: Derivatives) -> Variant:
 
 
 BUILDERS = {
-    Chain: _chain, Network: _network, Formula: _formula, Program: _program,
+    Chain: _chain,
+    Network: _network,
+    Formula: _formula,
+    Program: _program,
     Derivatives: _derivatives,
-}  # fmt: skip
+}
 
 
 def variants(data: Data) -> dict[str, Variant]:

@@ -26,13 +26,13 @@ def cumsum(dtype: str) -> Any:
     wide = _wider(dtype)
     totals, memory = POINTERS[wide], stack(8 * PANEL)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n, inner, left_out, reverse = (
-            number(parameters)[0], number(parameters)[1], number(parameters)[2],
+            number(parameters)[0],
+            number(parameters)[1],
+            number(parameters)[2],
             number(parameters)[3],
-        )  # fmt: skip
+        )
         back = -inner * size if reverse else inner * size
         total = totals(memory())
         panels = (inner + PANEL - 1) // PANEL
@@ -128,5 +128,8 @@ def _first(name: str) -> Any:
 argmax, argmin = _first("max"), _first("min")
 
 KERNELS: dict[str, Callable[..., Any]] = {
-    "cumsum": cumsum, "recurrence": recurrence, "argmax": argmax, "argmin": argmin,
-}  # fmt: skip
+    "cumsum": cumsum,
+    "recurrence": recurrence,
+    "argmax": argmax,
+    "argmin": argmin,
+}

@@ -47,9 +47,24 @@ def call_gemm(p: int, a: int, b: int, c: int) -> None:
     Fortran takes addresses: of a letter, a 32-bit integer, a float. On a little-endian machine
     that of an int64 will do for all of them.
     """
-    call(number(p)[GEMM], (
-        p + 8, p + 16, p + 24, p + 32, p + 40, p + 48, a, p + 56, b, p + 64, p + 72, c, p + 80,
-    ))  # fmt: skip
+    call(
+        number(p)[GEMM],
+        (
+            p + 8,
+            p + 16,
+            p + 24,
+            p + 32,
+            p + 40,
+            p + 48,
+            a,
+            p + 56,
+            b,
+            p + 64,
+            p + 72,
+            c,
+            p + 80,
+        ),
+    )
 
 
 def gemm() -> Any:
@@ -59,9 +74,7 @@ def gemm() -> Any:
     which. BLAS counts columns first, so it is asked for the transposed product.
     """
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, at = number(parameters), own_scalars()
         take_scalars(at, parameters)
         item = p[ITEM]
@@ -93,9 +106,7 @@ def _by_rows(dtype: str, row: Any) -> Any:
     """The kernel that calls ``row(out, x, y, n, epsilon)`` with the addresses of each row."""
     size, call = getattr(types, dtype).bitwidth // 8, jit(row)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n, epsilon = number(parameters)[0], real(parameters)[1]
         step = n * size
         for k in range(begin, end):
@@ -271,9 +282,7 @@ def gather(index: str) -> Any:
     """
     indices = POINTERS[index]
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         size, count = number(parameters)[0], number(parameters)[1]
         inner, item = number(parameters)[2], number(parameters)[3]
         step = inner * item
@@ -292,9 +301,7 @@ def scatter_add(dtype: str, index: str) -> Any:
     at, indices, kind = POINTERS[dtype], POINTERS[index], getattr(types, dtype)
     item = kind.bitwidth // 8
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         size, count, inner = number(parameters)[0], number(parameters)[1], number(parameters)[2]
         taken = indices(y_)
         for k in range(begin, end):
@@ -319,9 +326,7 @@ def pick(item: str, index: str) -> Any:
     """
     at, indices = POINTERS[item], POINTERS[index]
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
         out, x, taken = at(out_), at(x_), indices(y_)
         for k in range(begin, end):
@@ -336,9 +341,7 @@ def place(item: str, index: str) -> Any:
     """``out[k, y[k]] = x[k]``, all else 0; the derivative of `pick`, and its parameter."""
     at, indices = POINTERS[item], POINTERS[index]
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
         out, x, taken = at(out_), at(x_), indices(y_)
         for k in range(begin, end):
@@ -353,7 +356,18 @@ def place(item: str, index: str) -> Any:
 
 KERNELS: dict[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (gemm, softmax, log_softmax, softmax_grad, log_softmax_grad, normalize,
-                     normalize_grad, gather, scatter_add, pick, place)
-}  # fmt: skip
+    for function in (
+        gemm,
+        softmax,
+        log_softmax,
+        softmax_grad,
+        log_softmax_grad,
+        normalize,
+        normalize_grad,
+        gather,
+        scatter_add,
+        pick,
+        place,
+    )
+}
 KERNELS |= {name: lambda dtype, name=name: reduce.axis(name, dtype) for name in reduce.COMBINE}

@@ -47,8 +47,22 @@ MUCH = 1 << 22
 # whether it waits, the elements of the row and their bytes, how many results there are (0: one
 # float), how many words of them lie on top of the stack, how many seeds the reverse sweep takes;
 # then, for each word of the sweeps, its kind and four numbers; then, for each result, nine numbers.
-(TABLE, FORWARD, REVERSE, FIRST, OPERANDS, WORDS, COPIES, LIMIT, WAITS, SIZE, ITEM, RESULTS, TOP,
- SEEDS) = range(14)  # fmt: skip
+(
+    TABLE,
+    FORWARD,
+    REVERSE,
+    FIRST,
+    OPERANDS,
+    WORDS,
+    COPIES,
+    LIMIT,
+    WAITS,
+    SIZE,
+    ITEM,
+    RESULTS,
+    TOP,
+    SEEDS,
+) = range(14)
 DESCRIBED = 14
 # An axis (its length); an argument (its number); one that is written to (its number, where its copy
 # is, bytes); an adjoint in the result (where), and one that is converted (where in the result, or
@@ -257,9 +271,7 @@ def _seeded(parameters: int, block: int, left: int, given: int, seeds: int) -> N
 def forward() -> Any:
     """The call: status, number of what waits, results."""
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, out, table = numbers(parameters), real(out_), _word(parameters, TABLE)
         block = _block()
         left = numbers(x_ + 8 * p[OPERANDS])
@@ -325,9 +337,7 @@ def _set(parameters: int, out: int, value: float) -> None:
 def reverse() -> Any:
     """The adjoints. Operands: the call's row, its adjoint, and then those of the call."""
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, table, block = numbers(parameters), _word(parameters, TABLE), _block()
         left, y = numbers(x_ + 8 * p[OPERANDS]), real(_word(x_, 0))
         if y[0] != 0.0:  # nobody looks: the call runs again
@@ -386,9 +396,7 @@ def part(dtype: str) -> Any:
     """Ints or bools out of a row. Parameters: where they begin, and how many there are."""
     at = POINTERS[dtype]
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         out, x = at(out_), numbers(x_ + 8 * _word(parameters, 0))
         for i in range(_word(parameters, 1)):
             out[i] = x[i]

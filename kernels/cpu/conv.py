@@ -50,9 +50,18 @@ def _tiles(dtype: str) -> Any:
 
     @jit
     def tiles(
-        out: int, offsets_: int, panel: int, rows: int, pixels: int, count: int, many: int,
-        vectors: int, add: int, solid: int, tile_: int,
-    ) -> None:  # fmt: skip
+        out: int,
+        offsets_: int,
+        panel: int,
+        rows: int,
+        pixels: int,
+        count: int,
+        many: int,
+        vectors: int,
+        add: int,
+        solid: int,
+        tile_: int,
+    ) -> None:
         offsets = number(offsets_)
         width = BYTES * vectors
         for i in range(0, pixels, TILE):
@@ -88,12 +97,13 @@ def _products(dtype: str, by_input: bool) -> Any:
     block = BLOCK // item
     half = BYTES // item
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
         lattice_, taps_, panel, rows = (
-            lattice_memory(), taps_memory(), panel_memory(), filter_memory()
+            lattice_memory(),
+            taps_memory(),
+            panel_memory(),
+            filter_memory(),
         )
         offsets_, tile_ = offsets_memory(), pixels_memory()
         lattice = number(lattice_)
@@ -139,12 +149,30 @@ def _products(dtype: str, by_input: bool) -> Any:
                         many = min(vectors * half, features - column)
                         at = group * features + column
                         filter_rows(
-                            rows, y_, taps_, few, p[1] * features, at, many, k0, k1,
-                            vectors * BYTES, item,
+                            rows,
+                            y_,
+                            taps_,
+                            few,
+                            p[1] * features,
+                            at,
+                            many,
+                            k0,
+                            k1,
+                            vectors * BYTES,
+                            item,
                         )
                         tiles(
-                            out_ + at * item, offsets_, panel, rows, last - first, k1 - k0,
-                            many, vectors, 1 if k0 > 0 else 0, 1 - strided, tile_,
+                            out_ + at * item,
+                            offsets_,
+                            panel,
+                            rows,
+                            last - first,
+                            k1 - k0,
+                            many,
+                            vectors,
+                            1 if k0 > 0 else 0,
+                            1 - strided,
+                            tile_,
                         )
                         column += many
 
@@ -167,12 +195,14 @@ def by_filter(dtype: str) -> Any:
     item = 4 if dtype == "float32" else 8
     half = BYTES // item
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
         lattice_, taps_, panel, gradients, sums = (
-            lattice_memory(), taps_memory(), panel_memory(), filter_memory(), sums_memory()
+            lattice_memory(),
+            taps_memory(),
+            panel_memory(),
+            filter_memory(),
+            sums_memory(),
         )
         lattice = number(lattice_)
         forward_lattice(parameters, lattice_, taps_)
@@ -251,9 +281,7 @@ def _depthwise(dtype: str, by_input: bool) -> Any:
                 for m in range(each):
                     out[c] += x[c * each + m] * w[m * channels + c]
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
         lattice_, taps_, offsets_ = lattice_memory(), taps_memory(), offsets_memory()
         s, offsets = number(lattice_), number(offsets_)
@@ -325,9 +353,7 @@ def depthwise_by_filter(dtype: str) -> Any:
                 for m in range(each):
                     out[c * each + m] += x[c] * g[c * each + m]
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
         channels, each = p[1], p[3]
         row = channels * each * item
@@ -351,6 +377,12 @@ def depthwise_by_filter(dtype: str) -> Any:
 
 KERNELS: dict[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (forward, by_input, by_filter, depthwise_forward, depthwise_by_input,
-                     depthwise_by_filter)
-}  # fmt: skip
+    for function in (
+        forward,
+        by_input,
+        by_filter,
+        depthwise_forward,
+        depthwise_by_input,
+        depthwise_by_filter,
+    )
+}

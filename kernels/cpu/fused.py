@@ -25,8 +25,13 @@ STORED = {"float32": FLOAT32.number, "float64": FLOAT64.number, "bool": INT8}
 _COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _ARITHMETIC = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _LOGIC = {ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor"}
-_INTRINSICS = {"sqrt": "llvm.sqrt", "floor": "llvm.floor", "ceil": "llvm.ceil",
-               "rint": "llvm.rint", "absolute": "llvm.fabs"}  # fmt: skip
+_INTRINSICS = {
+    "sqrt": "llvm.sqrt",
+    "floor": "llvm.floor",
+    "ceil": "llvm.ceil",
+    "rint": "llvm.rint",
+    "absolute": "llvm.fabs",
+}
 NAMES = {*ELEMENTARY, *_INTRINSICS, "select", "cast", "isnan", "isinf", "isfinite", "copysign"}
 
 
@@ -178,8 +183,10 @@ def _called(loop: Loop) -> set[str]:
     """The functions that the steps call."""
     return {
         getattr(x.func, "id", "")
-        for step in loop.steps for x in ast.walk(parsed(step.body)) if isinstance(x, ast.Call)
-    }  # fmt: skip
+        for step in loop.steps
+        for x in ast.walk(parsed(step.body))
+        if isinstance(x, ast.Call)
+    }
 
 
 def _loaded(builder: Any, pointer: Any, dtype: str) -> Any:
@@ -356,8 +363,9 @@ def _write_loop(function: Any, loop: Loop, turns: bool = False, way: str = "quic
     builder = ir.IRBuilder(start)
     once = {
         k: _loaded(builder, pointers[k], dtype)
-        for k, (dtype, uniform) in enumerate(loop.loads) if uniform
-    }  # fmt: skip
+        for k, (dtype, uniform) in enumerate(loop.loads)
+        if uniform
+    }
     builder.cbranch(builder.icmp_signed(">", n, INT64(0)), inside, end)
     builder = ir.IRBuilder(inside)
     i, beyond, steep = builder.phi(INT64), builder.phi(BIT), builder.phi(BIT)
@@ -371,8 +379,10 @@ def _write_loop(function: Any, loop: Loop, turns: bool = False, way: str = "quic
     found = [builder.or_(*pair) for pair in zip((beyond, steep), conditions, strict=True)]
     following = builder.add(i, INT64(1))
     for phi, first, then in (
-        (i, INT64(0), following), (beyond, BIT(0), found[0]), (steep, BIT(0), found[1])
-    ):  # fmt: skip
+        (i, INT64(0), following),
+        (beyond, BIT(0), found[0]),
+        (steep, BIT(0), found[1]),
+    ):
         phi.add_incoming(first, start)
         phi.add_incoming(then, inside)
     back = builder.cbranch(builder.icmp_signed("<", following, n), inside, end)

@@ -73,8 +73,16 @@ def copy(target: int, source: int, itemsize: int, n: int) -> None:
 
 @jit
 def spread(
-    target: int, source: int, itemsize: int, start: int, n: int,
-    dims_of: I64, rank: int, dims: int, source_rank: int, source_dims: int,
+    target: int,
+    source: int,
+    itemsize: int,
+    start: int,
+    n: int,
+    dims_of: I64,
+    rank: int,
+    dims: int,
+    source_rank: int,
+    source_dims: int,
 ) -> None:
     """Load elements ``start : start + n`` of an array broadcast to another shape.
 
@@ -126,8 +134,15 @@ def address(log: Log, cells: int, size: int, row: int) -> int:
 
 @inline
 def _place(
-    ref: int, row: int, log: Log, cells: int, specs: Specs, room: Room,
-    stride: int, width: int, at: int,
+    ref: int,
+    row: int,
+    log: Log,
+    cells: int,
+    specs: Specs,
+    room: Room,
+    stride: int,
+    width: int,
+    at: int,
 ) -> None:
     """Put where an operand or output of ``row`` begins, and its step a block, at address ``at``."""
     place = numbers(at)
@@ -163,7 +178,8 @@ def prepare(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room) 
         splat(
             room.scratch + program[STEP * k + 1] * stride,
             address(log, cells, specs.size[log.spec[source]], source),
-            specs.item[log.spec[source]], width,
+            specs.item[log.spec[source]],
+            width,
         )
     at_row = groups[GROUP * g + G_ROWS]
     for k in range(body, end):
@@ -172,9 +188,7 @@ def prepare(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room) 
             at = room.places + 64 * (k - body) + 16 * j
             if program[STEP * k] == FUSED or (program[STEP * k] == SPREAD and j > 0):
                 continue
-            _place(
-                program[STEP * k + 1 + j], row, log, cells, specs, room, stride, width, at
-            )
+            _place(program[STEP * k + 1 + j], row, log, cells, specs, room, stride, width, at)
         at_row += program[STEP * k] > PLACES
 
 
@@ -204,23 +218,31 @@ def run_blocks(
                 source = program[STEP * k + 2]
                 target = program[STEP * k + 3]
                 spread(
-                    place[0], address(log, cells, specs.size[log.spec[source]], source),
-                    specs.item[log.spec[source]], start, n,
-                    specs.dims, specs.rank[log.spec[target]], MAX_RANK * log.spec[target],
-                    specs.rank[log.spec[source]], MAX_RANK * log.spec[source],
+                    place[0],
+                    address(log, cells, specs.size[log.spec[source]], source),
+                    specs.item[log.spec[source]],
+                    start,
+                    n,
+                    specs.dims,
+                    specs.rank[log.spec[target]],
+                    MAX_RANK * log.spec[target],
+                    specs.rank[log.spec[source]],
+                    MAX_RANK * log.spec[source],
                 )
             else:
                 call_kernel(
-                    kernel, place[0] + block * place[1], place[2] + block * place[3],
-                    place[4] + block * place[5], place[6] + block * place[7], n,
+                    kernel,
+                    place[0] + block * place[1],
+                    place[2] + block * place[3],
+                    place[4] + block * place[5],
+                    place[6] + block * place[7],
+                    n,
                 )
             k += 1
 
 
 @jit
-def lanes(
-    log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, chunk: int
-) -> int:
+def lanes(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, chunk: int) -> int:
     """Run blocks of a lane group, ``chunk`` at a time, until the counter says that none is left.
 
     Several threads may do so at once, each with slots and places of its own. The counter is the
@@ -239,7 +261,14 @@ def lanes(
 
 @jit
 def units(
-    function: int, out: int, x: int, y: int, z: int, parameters: int, total: int, counter: int,
+    function: int,
+    out: int,
+    x: int,
+    y: int,
+    z: int,
+    parameters: int,
+    total: int,
+    counter: int,
     chunk: int,
 ) -> int:
     """Run a whole-array kernel on ``chunk`` units at a time until ``counter`` has reached all."""
@@ -280,7 +309,13 @@ def whole(
     while unit < total:
         call_array(function, out_at, x_at, y_at, z_at, parameters, unit, unit + 1)
         run_blocks(
-            log, cells, specs, plan, g + 1, room, min(unit * each, blocks),
+            log,
+            cells,
+            specs,
+            plan,
+            g + 1,
+            room,
+            min(unit * each, blocks),
             min((unit + 1) * each, blocks),
         )
         unit = fetch_add(counter, 1)

@@ -73,9 +73,7 @@ def cholesky(dtype: str) -> Any:
     at, kind, size = POINTERS[dtype], getattr(types, dtype), getattr(types, dtype).bitwidth // 8
     _, _, fail = _helpers(dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, info = number(parameters), _scratch()
         n = p[HEADER + 1]
         for b in range(begin, end):
@@ -112,9 +110,7 @@ def cholesky_grad(dtype: str) -> Any:
 
     halved = jit(halve)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, q = number(parameters), parameters
         n, count = p[HEADER + 2], q + 8 * (HEADER + 2)
         for b in range(begin, end):
@@ -135,9 +131,7 @@ def factor(dtype: str) -> Any:
     at, kind, size = POINTERS[dtype], getattr(types, dtype), getattr(types, dtype).bitwidth // 8
     turn, _, _ = _helpers(dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, info = number(parameters), _scratch()
         n, count = p[HEADER + 1], parameters + 8 * (HEADER + 1)
         for b in range(begin, end):
@@ -192,9 +186,7 @@ def lu_solve(dtype: str) -> Any:
 
     solved = jit(solve)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
         n, k, adjoint = p[HEADER + 2], p[HEADER + 3], p[HEADER + 4]
         for b in range(begin, end):
@@ -219,9 +211,7 @@ def triangular_solve(dtype: str) -> Any:
     size = getattr(types, dtype).bitwidth // 8
     _, copy, _ = _helpers(dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, q = number(parameters), parameters
         n, k, adjoint = p[HEADER + 2], p[HEADER + 3], p[HEADER + 5]
         rows, columns = q + 8 * (HEADER + 2), q + 8 * (HEADER + 3)
@@ -251,20 +241,23 @@ def svd(dtype: str) -> Any:
     at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
     turn, copy, fail = _helpers(dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, q, info = number(parameters), parameters, _scratch()
         m, n, k, us, vs = (
-            p[HEADER + 4], p[HEADER + 5], p[HEADER + 6], p[HEADER + 7], p[HEADER + 8]
-        )  # fmt: skip
+            p[HEADER + 4],
+            p[HEADER + 5],
+            p[HEADER + 6],
+            p[HEADER + 7],
+            p[HEADER + 8],
+        )
         rows, columns, inner = q + 8 * (HEADER + 4), q + 8 * (HEADER + 5), q + 8 * (HEADER + 9)
         job, one = q + p[HEADER + 3], info + 16
         number(info)[1] = -1
         # With -1 it tells what room it wants.
-        call(p[HEADER], (
-            job, columns, rows, x_, columns, x_, x_, columns, x_, inner, one, info + 8, x_, info
-        ))  # fmt: skip
+        call(
+            p[HEADER],
+            (job, columns, rows, x_, columns, x_, x_, columns, x_, inner, one, info + 8, x_, info),
+        )
         room = int(at(one)[0]) + 64
         number(info)[1] = room
         held = call(p[HEADER + 1], (8 * 8 * k + size * (m * n + n * vs + room),))
@@ -278,10 +271,25 @@ def svd(dtype: str) -> Any:
                 fail(here, whole)
             else:
                 copy(a, x_ + b * m * n * size, m * n)
-                call(p[HEADER], (
-                    job, columns, rows, a, columns, here, v, columns, here + k * size, inner, work,
-                    info + 8, held, info,
-                ))  # fmt: skip
+                call(
+                    p[HEADER],
+                    (
+                        job,
+                        columns,
+                        rows,
+                        a,
+                        columns,
+                        here,
+                        v,
+                        columns,
+                        here + k * size,
+                        inner,
+                        work,
+                        info + 8,
+                        held,
+                        info,
+                    ),
+                )
                 if word(info)[0] != 0:
                     fail(here, whole)
                 else:

@@ -59,9 +59,7 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
     row, column = (size, PITCH) if down else (PITCH, size)
 
     @intrinsic
-    def multiply(
-        typingctx: Any, a: Any, b: Any, c: Any, step: Any, count: Any, add: Any
-    ) -> Any:
+    def multiply(typingctx: Any, a: Any, b: Any, c: Any, step: Any, count: Any, add: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             a, b, c, step, count, add = args
             module = builder.module
@@ -84,7 +82,8 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
 
             places = [
                 builder.add(builder.add(c, builder.mul(step, INT64(m))), INT64(BYTES * v))
-                for m in range(TILE) for v in range(vectors)
+                for m in range(TILE)
+                for v in range(vectors)
             ]
             entry = builder.block
             before = builder.append_basic_block("before")
@@ -108,9 +107,10 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
             next_a = builder.add(at, INT64(column))
             next_b = builder.add(there, INT64(BYTES * vectors))
             for block, values in (
-                (entry, (count, a, b, *[zero] * len(places))), (before, (count, a, b, *old)),
+                (entry, (count, a, b, *[zero] * len(places))),
+                (before, (count, a, b, *old)),
                 (loop, (left, next_a, next_b, *found)),
-            ):  # fmt: skip
+            ):
                 for phi, value in zip((k, at, there, *sums), values, strict=True):
                     phi.add_incoming(value, block)
             builder.cbranch(builder.icmp_signed(">", left, INT64(0)), loop, after)
@@ -302,9 +302,18 @@ def gathered(
 
 @jit
 def filter_rows(
-    panel: int, w: int, taps_: int, few: int, features: int, first: int, many: int, k0: int,
-    k1: int, width: int, item: int,
-) -> None:  # fmt: skip
+    panel: int,
+    w: int,
+    taps_: int,
+    few: int,
+    features: int,
+    first: int,
+    many: int,
+    k0: int,
+    k1: int,
+    width: int,
+    item: int,
+) -> None:
     """Rows of the filter, ``many`` columns from ``first`` on, with zeros up to ``width`` bytes."""
     t = k0 // few
     c = k0 - t * few

@@ -43,9 +43,17 @@ def _looking(dtype: str) -> Any:
 
     @jit
     def look(
-        best_: int, place_: int, x_: int, p_: int, n: int, a: int, b: int, c: int, first: int,
+        best_: int,
+        place_: int,
+        x_: int,
+        p_: int,
+        n: int,
+        a: int,
+        b: int,
+        c: int,
+        first: int,
         many: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         best, place, p, x = at(best_), number(place_), number(p_), at(x_)
         started = False
         for i in range(_first(a, p[16]), _end(a, p[16], p[10], p[4])):
@@ -73,9 +81,7 @@ def largest(dtype: str) -> Any:
     """The largest element of each window: ``f(out, x)``. A unit is a run of pixels."""
     at = POINTERS[dtype]
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, x, out = number(parameters), at(x_), at(out_)
         channels = p[2]
         sizes = number(parameters + 8 * 7)
@@ -112,9 +118,7 @@ def largest_spread(dtype: str) -> Any:
     """Each g where the window's largest element is: ``f(out, x, g)``. A unit is an image."""
     at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, g, out = number(parameters), at(y_), at(out_)
         best, place_ = best_memory(), place_memory()
         place = number(place_)
@@ -134,9 +138,9 @@ def largest_spread(dtype: str) -> Any:
                     look(best, place_, x_, parameters, n, a, b, c, first, many)
                     for q in range(many):
                         if place[q] >= 0:
-                            out[start + place[q] * channels + first + q] += (
-                                g[t * channels + first + q]
-                            )
+                            out[start + place[q] * channels + first + q] += g[
+                                t * channels + first + q
+                            ]
                 _, u, v, w = next_place(n, u, v, w, sizes)
 
     return kernel
@@ -146,9 +150,7 @@ def largest_taken(dtype: str) -> Any:
     """The h where the window's largest element is: ``f(out, x, h)``. A unit is a run of pixels."""
     at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, h, out = number(parameters), at(y_), at(out_)
         best, place_ = best_memory(), place_memory()
         place = number(place_)
@@ -177,9 +179,7 @@ def mean(dtype: str) -> Any:
     """The mean of each window: ``f(out, x)``. A unit is a run of pixels."""
     at, kind = POINTERS[dtype], getattr(types, dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, x, out = number(parameters), at(x_), at(out_)
         channels = p[2]
         sizes = number(parameters + 8 * 7)
@@ -211,9 +211,7 @@ def mean_spread(dtype: str) -> Any:
     """Each g in equal parts to the elements of its window: ``f(out, g)``. A unit is an image."""
     at, kind = POINTERS[dtype], getattr(types, dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, g, out = number(parameters), at(x_), at(out_)
         sizes = number(parameters + 8 * 7)
         channels, image, windows = p[2], p[4] * p[5] * p[6], p[7] * p[8] * p[9]

@@ -103,9 +103,7 @@ def transposed(dtype: str) -> Any:
     """
     turn, memory = turned(dtype), stack(MOST)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, at, y = number(parameters), own_scalars(), memory()
         take_scalars(at, parameters)
         number(at)[LETTERS], number(at)[Y_ROW] = STRAIGHT, p[COLUMNS]

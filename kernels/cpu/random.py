@@ -116,9 +116,7 @@ def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
     size = getattr(types, dtype).bitwidth // 8
     length, numbers = BYTES // size, jit(make(dtype))
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         key, other = word(parameters)[0], word(parameters)[1]
         total, here = number(parameters)[2], room()
         for unit in range(begin, end):

@@ -87,9 +87,7 @@ def _folding(name: str) -> Any:
                 loaded = builder.load(at, align=kind.bitwidth // 8)
                 builder.store(together(builder.load(found), loaded), found)
             with cgutils.for_range(builder, rest) as loop:
-                place = builder.gep(
-                    builder.bitcast(found, number.as_pointer()), [loop.index]
-                )
+                place = builder.gep(builder.bitcast(found, number.as_pointer()), [loop.index])
                 other = builder.load(builder.gep(x, [builder.add(whole, loop.index)]))
                 builder.store(together(builder.load(place), other), place)
             value = builder.load(found)
@@ -99,7 +97,8 @@ def _folding(name: str) -> Any:
                 places = ir.VectorType(ir.IntType(32), width)
                 low, high = (
                     builder.shuffle_vector(
-                        value, ir.Constant(value.type, ir.Undefined),
+                        value,
+                        ir.Constant(value.type, ir.Undefined),
                         ir.Constant(places, list(range(k, k + width))),
                     )
                     for k in (0, width)
@@ -226,9 +225,7 @@ def axis(name: str, dtype: str) -> Any:
         for j in range(width):
             out[j] = low[j]
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
         inner = number(parameters)[1]
         if inner == 1:
@@ -242,8 +239,12 @@ def axis(name: str, dtype: str) -> Any:
                 k = unit // panels
                 j = unit % panels * PANEL
                 columns(
-                    out_ + (k * inner + j) * size, x_ + (k * n * inner + j) * size,
-                    n, inner, min(PANEL, inner - j), levels,
+                    out_ + (k * inner + j) * size,
+                    x_ + (k * n * inner + j) * size,
+                    n,
+                    inner,
+                    min(PANEL, inner - j),
+                    levels,
                 )
 
     return kernel

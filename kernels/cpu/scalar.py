@@ -44,9 +44,10 @@ def _saturating(name: str) -> Any:
             integer, real = context.get_value_type(kind), args[0].type
             sign, bits = "s" if kind.signed else "u", "f32" if x is types.float32 else "f64"
             function = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(integer, [real]),
+                builder.module,
+                ir.FunctionType(integer, [real]),
                 f"llvm.fpto{sign}i.sat.i{kind.bitwidth}.{bits}",
-            )  # fmt: skip
+            )
             return builder.call(function, args)
 
         return kind(x), codegen
@@ -81,14 +82,18 @@ FUNCTIONS: dict[str, Any] = {
     name: getattr(math, name) for name in ("sqrt", "isnan", "isinf", "isfinite", "copysign")
 }
 FUNCTIONS |= {
-    "int_power": int_power, "floor_divide": floor_divide, "absolute": abs, "fmod": fmod,
+    "int_power": int_power,
+    "floor_divide": floor_divide,
+    "absolute": abs,
+    "fmod": fmod,
     # Right for any argument; the vector functions are for what is not beyond their reach.
-    "far_sin": math.sin, "far_cos": math.cos, "far_tan": math.tan,
-}  # fmt: skip
+    "far_sin": math.sin,
+    "far_cos": math.cos,
+    "far_tan": math.tan,
+}
 FUNCTIONS |= {name: _rounding(name) for name in ("floor", "ceil", "rint")}
 FUNCTIONS |= {
-    f"to_{name}": _saturating(name) for name in (
-        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
-    )
-}  # fmt: skip
+    f"to_{name}": _saturating(name)
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+}
 FUNCTIONS |= vector.FUNCTIONS

@@ -39,9 +39,7 @@ def _sliced(item: str, into: bool) -> Any:
 
     copied = jit(run)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, places = number(parameters), number(_places())
         axes, whole = p[3], (number(y_)[0] if p[2] < 0 else p[2]) * size
         inner, step = p[4 + 2 * (axes - 1)], p[5 + 2 * (axes - 1)]
@@ -92,9 +90,7 @@ def joined(item: str) -> Any:
     at = POINTERS[item]
     size = int(item[4:]) // 8
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, operands = number(parameters), number(x_)
         to = out_
         for run in range(p[1]):

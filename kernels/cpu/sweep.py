@@ -84,9 +84,12 @@ def small_rows(
         kernel = program[at]
         if kernel >= COUNT:
             call_kernel(
-                kernel % COUNT, _at(program[at + 1], log, cells, room),
-                _at(program[at + 2], log, cells, room), _at(program[at + 3], log, cells, room),
-                _at(program[at + 4], log, cells, room), kernel // COUNT,
+                kernel % COUNT,
+                _at(program[at + 1], log, cells, room),
+                _at(program[at + 2], log, cells, room),
+                _at(program[at + 3], log, cells, room),
+                _at(program[at + 4], log, cells, room),
+                kernel // COUNT,
             )
         elif kernel == FUSED:
             done = call_loop(program[at + 1], cells, program[at + 4], 1) == 0
@@ -94,27 +97,42 @@ def small_rows(
         elif kernel == SPLAT:
             source = program[at + 2]
             splat(
-                room.scratch + program[at + 1], cells + 8 * source, specs.item[log.spec[source]],
+                room.scratch + program[at + 1],
+                cells + 8 * source,
+                specs.item[log.spec[source]],
                 program[at + 4],
             )
         elif kernel == SPREAD:
             source, target = program[at + 2], program[at + 3]
             spread(
-                room.scratch + program[at + 1], log.cell[source], specs.item[log.spec[source]],
-                0, program[at + 4], specs.dims, specs.rank[log.spec[target]],
-                MAX_RANK * log.spec[target], specs.rank[log.spec[source]],
+                room.scratch + program[at + 1],
+                log.cell[source],
+                specs.item[log.spec[source]],
+                0,
+                program[at + 4],
+                specs.dims,
+                specs.rank[log.spec[target]],
+                MAX_RANK * log.spec[target],
+                specs.rank[log.spec[source]],
                 MAX_RANK * log.spec[source],
             )
         elif kernel == COPIED:
             copy(
-                _at(program[at + 1], log, cells, room), _at(program[at + 2], log, cells, room), 1,
+                _at(program[at + 1], log, cells, room),
+                _at(program[at + 2], log, cells, room),
+                1,
                 program[at + 3],
             )
         elif kernel == CALLED:
             call_array(
-                program[at + 1], _at(program[at + 4], log, cells, room),
-                _at(program[at + 6], log, cells, room), _at(program[at + 7], log, cells, room),
-                _at(program[at + 8], log, cells, room), program[at + 2], 0, program[at + 3],
+                program[at + 1],
+                _at(program[at + 4], log, cells, room),
+                _at(program[at + 6], log, cells, room),
+                _at(program[at + 7], log, cells, room),
+                _at(program[at + 8], log, cells, room),
+                program[at + 2],
+                0,
+                program[at + 3],
             )
             k += 1
         else:  # JOINED
@@ -123,8 +141,14 @@ def small_rows(
                 k += j % 4 == 0
                 operands[j] = _at(program[STEP * k + 1 + j % 4], log, cells, room)
             call_array(
-                program[at + 1], _at(program[at + 4], log, cells, room), room.scratch, 0, 0,
-                program[at + 2], 0, 1,
+                program[at + 1],
+                _at(program[at + 4], log, cells, room),
+                room.scratch,
+                0,
+                0,
+                program[at + 2],
+                0,
+                1,
             )
         k += 1
 
@@ -148,8 +172,17 @@ def _point(log: Log, specs: Specs, plan: Plan, g: int, room: Room) -> None:
 
 @jit
 def sweep(
-    log: Log, cells: int, specs: Specs, plan: Plan, begin_group: int, computed: int, found: int,
-    room: Room, large: int, watched: int, team: int,
+    log: Log,
+    cells: int,
+    specs: Specs,
+    plan: Plan,
+    begin_group: int,
+    computed: int,
+    found: int,
+    room: Room,
+    large: int,
+    watched: int,
+    team: int,
 ) -> int:
     """Run groups from ``begin_group`` on; the first one has only to be finished if ``computed``.
 
@@ -196,8 +229,14 @@ def sweep(
                         operands[j] = address(log, cells, specs.size[log.spec[x]], x)
                     operands[inputs] = 0
                     call_array(
-                        program[STEP * code], address(log, cells, specs.size[log.spec[row]], row),
-                        room.scratch, 0, 0, groups[GROUP * g + G_PARAMETERS], 0, 1,
+                        program[STEP * code],
+                        address(log, cells, specs.size[log.spec[row]], row),
+                        room.scratch,
+                        0,
+                        0,
+                        groups[GROUP * g + G_PARAMETERS],
+                        0,
+                        1,
                     )
                     if operands[inputs] != 0:
                         return g

@@ -86,9 +86,7 @@ def factor(dtype: str) -> Any:
 
     eliminated = jit(eliminate)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, start: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, start: int, end: int) -> None:
         p, block = number(parameters), _block()
         n, count = p[0], p[1]
         for unit in range(start, end):
@@ -144,9 +142,7 @@ def lu_solve(dtype: str) -> Any:
 
     found, solved, transposed = jit(find), jit(forward), jit(backward)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, block, column_, order_ = number(parameters), _block(), _column(), _order()
         n, count, k, adjoint, identity = p[0], p[1], p[2], p[3], p[4]
         order, column = number(order_), at(column_)

@@ -46,9 +46,15 @@ def row_of(dtype: str) -> Any:
 
     @intrinsic
     def row(
-        typingctx: Any, out: Any, x: Any, x_step: Any, y: Any, y_step: Any, inner: Any,
+        typingctx: Any,
+        out: Any,
+        x: Any,
+        x_step: Any,
+        y: Any,
+        y_step: Any,
+        inner: Any,
         columns: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             out, x, x_step, y, y_step, inner, columns = args
             pointer, name = vector.as_pointer(), f"v{MOST}f{8 * size}"
@@ -96,9 +102,7 @@ def product(dtype: str) -> Any:
     """``out = x @ y`` for each of a batch; a unit is a matrix. Parameters: of `arrays.gemm`."""
     at, size, row = POINTERS[dtype], ITEM[dtype], row_of(dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, turned = number(parameters), _turned()
         rows, columns, inner = p[ROWS], p[COLUMNS], p[INNER]
         # Along a row of x, and down its rows.

@@ -73,14 +73,21 @@ def columns(name: str, dtype: str, width: str) -> Any:
     def keep_vector(out: Any, t: Any, part: Any) -> None:
         store(out, t, (part[0], part[1], part[2], part[3]))
 
-    take, keep = (device(take), device(keep)) if wide == 1 else (
-        device(take_vector), device(keep_vector)
-    )  # fmt: skip
+    take, keep = (
+        (device(take), device(keep)) if wide == 1 else (device(take_vector), device(keep_vector))
+    )
 
     def kernel(
-        outer: Any, n: Any, inner: Any, stretches: Any, first: Any, step: Any, length: Any,
-        x: Any, out: Any,
-    ) -> None:  # fmt: skip
+        outer: Any,
+        n: Any,
+        inner: Any,
+        stretches: Any,
+        first: Any,
+        step: Any,
+        length: Any,
+        x: Any,
+        out: Any,
+    ) -> None:
         held, part = cuda.local.array(size, kind), cuda.local.array(wide, kind)
         t = cuda.grid(1)
         if t < outer * stretches * inner:

@@ -240,9 +240,20 @@ def product(out: str, x: str, y: str) -> Any:
     kind = KINDS[out]
 
     def kernel(
-        units: Any, n: Any, length: Any, size: Any, x_apart: Any, x_down: Any, x_along: Any,
-        y_apart: Any, y_down: Any, y_along: Any, out: Any, x: Any, y: Any,
-    ) -> None:  # fmt: skip
+        units: Any,
+        n: Any,
+        length: Any,
+        size: Any,
+        x_apart: Any,
+        x_down: Any,
+        x_along: Any,
+        y_apart: Any,
+        y_down: Any,
+        y_along: Any,
+        out: Any,
+        x: Any,
+        y: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < units:
             batch = t // size
@@ -278,9 +289,15 @@ def contrast(out: str, x: str, y: str, z: str) -> Any:
 
 BY_ROW: dict[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (softmax, log_softmax, softmax_grad, log_softmax_grad, normalize,
-                     normalize_grad)
-}  # fmt: skip
+    for function in (
+        softmax,
+        log_softmax,
+        softmax_grad,
+        log_softmax_grad,
+        normalize,
+        normalize_grad,
+    )
+}
 BY_ELEMENT: dict[str, Callable[..., Any]] = {
     function.__name__: function for function in (product, contrast)
 }

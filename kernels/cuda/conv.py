@@ -17,10 +17,33 @@ def forward(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def kernel(
-        units: Any, batch: Any, groups: Any, few: Any, each: Any, id: Any, ih: Any, iw: Any,
-        od: Any, oh: Any, ow: Any, kd: Any, kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any,
-        dh: Any, dw: Any, bd: Any, bh: Any, bw: Any, out: Any, x: Any, y: Any,
-    ) -> None:  # fmt: skip
+        units: Any,
+        batch: Any,
+        groups: Any,
+        few: Any,
+        each: Any,
+        id: Any,
+        ih: Any,
+        iw: Any,
+        od: Any,
+        oh: Any,
+        ow: Any,
+        kd: Any,
+        kh: Any,
+        kw: Any,
+        sd: Any,
+        sh: Any,
+        sw: Any,
+        dd: Any,
+        dh: Any,
+        dw: Any,
+        bd: Any,
+        bh: Any,
+        bw: Any,
+        out: Any,
+        x: Any,
+        y: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < units:
             m = t % (groups * each)
@@ -56,10 +79,33 @@ def by_input(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def kernel(
-        units: Any, batch: Any, groups: Any, few: Any, each: Any, id: Any, ih: Any, iw: Any,
-        od: Any, oh: Any, ow: Any, kd: Any, kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any,
-        dh: Any, dw: Any, bd: Any, bh: Any, bw: Any, out: Any, x: Any, y: Any,
-    ) -> None:  # fmt: skip
+        units: Any,
+        batch: Any,
+        groups: Any,
+        few: Any,
+        each: Any,
+        id: Any,
+        ih: Any,
+        iw: Any,
+        od: Any,
+        oh: Any,
+        ow: Any,
+        kd: Any,
+        kh: Any,
+        kw: Any,
+        sd: Any,
+        sh: Any,
+        sw: Any,
+        dd: Any,
+        dh: Any,
+        dw: Any,
+        bd: Any,
+        bh: Any,
+        bw: Any,
+        out: Any,
+        x: Any,
+        y: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < units:
             m = t % (groups * few)
@@ -96,10 +142,33 @@ def by_filter(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def kernel(
-        units: Any, batch: Any, groups: Any, few: Any, each: Any, id: Any, ih: Any, iw: Any,
-        od: Any, oh: Any, ow: Any, kd: Any, kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any,
-        dh: Any, dw: Any, bd: Any, bh: Any, bw: Any, out: Any, x: Any, y: Any,
-    ) -> None:  # fmt: skip
+        units: Any,
+        batch: Any,
+        groups: Any,
+        few: Any,
+        each: Any,
+        id: Any,
+        ih: Any,
+        iw: Any,
+        od: Any,
+        oh: Any,
+        ow: Any,
+        kd: Any,
+        kh: Any,
+        kw: Any,
+        sd: Any,
+        sh: Any,
+        sw: Any,
+        dd: Any,
+        dh: Any,
+        dw: Any,
+        bd: Any,
+        bh: Any,
+        bw: Any,
+        out: Any,
+        x: Any,
+        y: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < units:
             m = t % (groups * each)

@@ -69,9 +69,7 @@ def rows(name: str, dtype: str) -> Any:
 
     better = device(better)
 
-    def kernel(
-        outer: Any, n: Any, many: Any, stretches: Any, x: Any, among: Any, out: Any
-    ) -> None:
+    def kernel(outer: Any, n: Any, many: Any, stretches: Any, x: Any, among: Any, out: Any) -> None:
         shared = cuda.shared.array(THREADS, integer)
         thread = cuda.threadIdx.x
         length = (many + stretches - 1) // stretches

@@ -21,9 +21,16 @@ def gather(word: str, size: str) -> Any:
     number, quotient = arithmetic(size)
 
     def source(
-        t: Any, size: Any, count: Any, inner: Any, by_inner: Any, shift: Any, by_count: Any,
-        count_shift: Any, y: Any,
-    ) -> Any:  # fmt: skip
+        t: Any,
+        size: Any,
+        count: Any,
+        inner: Any,
+        by_inner: Any,
+        shift: Any,
+        by_count: Any,
+        count_shift: Any,
+        y: Any,
+    ) -> Any:
         """Whether there is anything for word t, and where."""
         row = quotient(t, inner, by_inner, shift)
         o = quotient(row, count, by_count, count_shift)
@@ -35,16 +42,23 @@ def gather(word: str, size: str) -> Any:
     source = device(source)
 
     def kernel(
-        n: Any, size: Any, count: Any, inner: Any, by_inner: Any, shift: Any, by_count: Any,
-        count_shift: Any, out: Any, x: Any, y: Any,
-    ) -> None:  # fmt: skip
+        n: Any,
+        size: Any,
+        count: Any,
+        inner: Any,
+        by_inner: Any,
+        shift: Any,
+        by_count: Any,
+        count_shift: Any,
+        out: Any,
+        x: Any,
+        y: Any,
+    ) -> None:
         a = INTEGER(cuda.blockIdx.x) * (UNROLL * THREADS) + cuda.threadIdx.x
         while a < n:
             b, c, d = a + THREADS, a + 2 * THREADS, a + 3 * THREADS
             # Beyond the end, the last word is read again, so that no load waits for a branch.
-            in_a, from_a = source(
-                a, size, count, inner, by_inner, shift, by_count, count_shift, y
-            )
+            in_a, from_a = source(a, size, count, inner, by_inner, shift, by_count, count_shift, y)
             in_b, from_b = source(
                 min(b, n - 1), size, count, inner, by_inner, shift, by_count, count_shift, y
             )
@@ -87,9 +101,7 @@ def place(word: str, size: str) -> Any:
     nothing = KINDS[word](0)
     _, quotient = arithmetic(size)
 
-    def kernel(
-        units: Any, n: Any, factor: Any, shift: Any, out: Any, x: Any, y: Any
-    ) -> None:  # fmt: skip
+    def kernel(units: Any, n: Any, factor: Any, shift: Any, out: Any, x: Any, y: Any) -> None:
         t = cuda.grid(1)
         while t < units:
             k = quotient(t, n, factor, shift)

@@ -42,9 +42,11 @@ def copying(word: str) -> tuple[str, Any, Any, Any]:
         def either(there: Any, piece: Any) -> Any:
             a, b, c, d = piece
             return (
-                a if there else nothing, b if there else nothing, c if there else nothing,
+                a if there else nothing,
+                b if there else nothing,
+                c if there else nothing,
                 d if there else nothing,
-            )  # fmt: skip
+            )
 
         return "uint32", load, store, device(either)
 

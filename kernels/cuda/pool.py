@@ -18,9 +18,23 @@ def _looking(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def look(
-        x: Any, n: Any, channel: Any, channels: Any, a: Any, b: Any, c: Any, id: Any, ih: Any,
-        iw: Any, kd: Any, kh: Any, kw: Any, dd: Any, dh: Any, dw: Any,
-    ) -> Any:  # fmt: skip
+        x: Any,
+        n: Any,
+        channel: Any,
+        channels: Any,
+        a: Any,
+        b: Any,
+        c: Any,
+        id: Any,
+        ih: Any,
+        iw: Any,
+        kd: Any,
+        kh: Any,
+        kw: Any,
+        dd: Any,
+        dh: Any,
+        dw: Any,
+    ) -> Any:
         best, where = kind(0), -1
         for i in range(kd):
             u = a + i * dd
@@ -45,10 +59,31 @@ def _of_windows(dtype: str, finish: Any) -> Any:
     look = _looking(dtype)
 
     def kernel(
-        units: Any, channels: Any, id: Any, ih: Any, iw: Any, od: Any, oh: Any, ow: Any, kd: Any,
-        kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any, dh: Any, dw: Any, bd: Any, bh: Any,
-        bw: Any, batched: Any, out: Any, x: Any, y: Any,
-    ) -> None:  # fmt: skip
+        units: Any,
+        channels: Any,
+        id: Any,
+        ih: Any,
+        iw: Any,
+        od: Any,
+        oh: Any,
+        ow: Any,
+        kd: Any,
+        kh: Any,
+        kw: Any,
+        sd: Any,
+        sh: Any,
+        sw: Any,
+        dd: Any,
+        dh: Any,
+        dw: Any,
+        bd: Any,
+        bh: Any,
+        bw: Any,
+        batched: Any,
+        out: Any,
+        x: Any,
+        y: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < units:
             channel = t % channels
@@ -57,9 +92,7 @@ def _of_windows(dtype: str, finish: Any) -> Any:
             b = pixel // ow % oh * sh - bh
             a = pixel // (ow * oh) % od * sd - bd
             n = pixel // (ow * oh * od)
-            where = look(
-                x, n, channel, channels, a, b, c, id, ih, iw, kd, kh, kw, dd, dh, dw
-            )
+            where = look(x, n, channel, channels, a, b, c, id, ih, iw, kd, kh, kw, dd, dh, dw)
             start = n * id * ih * iw
             finish(out, t, x, y, start, where, channels, channel, batched)
             t += cuda.gridsize(1)
@@ -72,9 +105,16 @@ def largest(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def finish(
-        out: Any, t: Any, x: Any, y: Any, start: Any, where: Any, channels: Any, channel: Any,
+        out: Any,
+        t: Any,
+        x: Any,
+        y: Any,
+        start: Any,
+        where: Any,
+        channels: Any,
+        channel: Any,
         batched: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         out[t] = x[(start + where) * channels + channel] if where >= 0 else kind(0)
 
     return _of_windows(dtype, device(finish))
@@ -85,9 +125,16 @@ def largest_taken(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def finish(
-        out: Any, t: Any, x: Any, y: Any, start: Any, where: Any, channels: Any, channel: Any,
+        out: Any,
+        t: Any,
+        x: Any,
+        y: Any,
+        start: Any,
+        where: Any,
+        channels: Any,
+        channel: Any,
         batched: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         out[t] = y[(start + where) * channels + channel] if where >= 0 else kind(0)
 
     return _of_windows(dtype, device(finish))
@@ -97,9 +144,16 @@ def largest_place(dtype: str) -> Any:
     """The place of the largest element, counted in the image, or in the batch."""
 
     def finish(
-        out: Any, t: Any, x: Any, y: Any, start: Any, where: Any, channels: Any, channel: Any,
+        out: Any,
+        t: Any,
+        x: Any,
+        y: Any,
+        start: Any,
+        where: Any,
+        channels: Any,
+        channel: Any,
         batched: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         found = where + start if batched else where
         out[t] = found * channels + channel
 
@@ -111,10 +165,30 @@ def mean(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def kernel(
-        units: Any, channels: Any, id: Any, ih: Any, iw: Any, od: Any, oh: Any, ow: Any, kd: Any,
-        kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any, dh: Any, dw: Any, bd: Any, bh: Any,
-        bw: Any, batched: Any, out: Any, x: Any,
-    ) -> None:  # fmt: skip
+        units: Any,
+        channels: Any,
+        id: Any,
+        ih: Any,
+        iw: Any,
+        od: Any,
+        oh: Any,
+        ow: Any,
+        kd: Any,
+        kh: Any,
+        kw: Any,
+        sd: Any,
+        sh: Any,
+        sw: Any,
+        dd: Any,
+        dh: Any,
+        dw: Any,
+        bd: Any,
+        bh: Any,
+        bw: Any,
+        batched: Any,
+        out: Any,
+        x: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < units:
             channel = t % channels
@@ -161,10 +235,30 @@ def mean_spread(dtype: str) -> Any:
     kind, count = KINDS[dtype], _counting()
 
     def kernel(
-        units: Any, channels: Any, id: Any, ih: Any, iw: Any, od: Any, oh: Any, ow: Any, kd: Any,
-        kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any, dh: Any, dw: Any, bd: Any, bh: Any,
-        bw: Any, batched: Any, out: Any, x: Any,
-    ) -> None:  # fmt: skip
+        units: Any,
+        channels: Any,
+        id: Any,
+        ih: Any,
+        iw: Any,
+        od: Any,
+        oh: Any,
+        ow: Any,
+        kd: Any,
+        kh: Any,
+        kw: Any,
+        sd: Any,
+        sh: Any,
+        sw: Any,
+        dd: Any,
+        dh: Any,
+        dw: Any,
+        bd: Any,
+        bh: Any,
+        bw: Any,
+        batched: Any,
+        out: Any,
+        x: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < units:
             channel = t % channels
@@ -200,10 +294,31 @@ def largest_spread(dtype: str) -> Any:
     kind, look = KINDS[dtype], _looking(dtype)
 
     def kernel(
-        units: Any, channels: Any, id: Any, ih: Any, iw: Any, od: Any, oh: Any, ow: Any, kd: Any,
-        kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any, dh: Any, dw: Any, bd: Any, bh: Any,
-        bw: Any, batched: Any, out: Any, x: Any, y: Any,
-    ) -> None:  # fmt: skip
+        units: Any,
+        channels: Any,
+        id: Any,
+        ih: Any,
+        iw: Any,
+        od: Any,
+        oh: Any,
+        ow: Any,
+        kd: Any,
+        kh: Any,
+        kw: Any,
+        sd: Any,
+        sh: Any,
+        sw: Any,
+        dd: Any,
+        dh: Any,
+        dw: Any,
+        bd: Any,
+        bh: Any,
+        bw: Any,
+        batched: Any,
+        out: Any,
+        x: Any,
+        y: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < units:
             channel = t % channels
@@ -224,8 +339,22 @@ def largest_spread(dtype: str) -> Any:
                                 w = c - k * dw
                                 if w >= 0 and w % sw == 0 and w // sw < ow:
                                     where = look(
-                                        x, n, channel, channels, u - bd, v - bh, w - bw, id, ih,
-                                        iw, kd, kh, kw, dd, dh, dw,
+                                        x,
+                                        n,
+                                        channel,
+                                        channels,
+                                        u - bd,
+                                        v - bh,
+                                        w - bw,
+                                        id,
+                                        ih,
+                                        iw,
+                                        kd,
+                                        kh,
+                                        kw,
+                                        dd,
+                                        dh,
+                                        dw,
                                     )
                                     if where == mine:
                                         at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw

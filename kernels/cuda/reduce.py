@@ -36,8 +36,10 @@ def _min(kind: Any) -> Callable[..., Any]:
 _MAKERS = {"sum": _sum, "max": _max, "min": _min}
 COMBINE: dict[str, Any] = {
     f"{name}_{dtype}": device(make(KINDS[dtype]))
-    for name, make in _MAKERS.items() for dtype in KINDS if dtype != "bool"
-}  # fmt: skip
+    for name, make in _MAKERS.items()
+    for dtype in KINDS
+    if dtype != "bool"
+}
 
 
 def identity(name: str, dtype: str) -> Any:

@@ -190,6 +190,13 @@ def normalize_grad(dtype: str, way: Way) -> Any:
 
 FUNCTIONS_OF_ROWS: dict[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (softmax, log_softmax, softmax_grad, log_softmax_grad, normalize,
-                     normalize_grad, normalized_grad)
-}  # fmt: skip
+    for function in (
+        softmax,
+        log_softmax,
+        softmax_grad,
+        log_softmax_grad,
+        normalize,
+        normalize_grad,
+        normalized_grad,
+    )
+}

@@ -22,9 +22,17 @@ def columns(name: str, dtype: str) -> Any:
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
 
     def kernel(
-        outer: Any, n: Any, inner: Any, stretches: Any, length: Any, exclusive: Any, reverse: Any,
-        x: Any, starts: Any, out: Any,
-    ) -> None:  # fmt: skip
+        outer: Any,
+        n: Any,
+        inner: Any,
+        stretches: Any,
+        length: Any,
+        exclusive: Any,
+        reverse: Any,
+        x: Any,
+        starts: Any,
+        out: Any,
+    ) -> None:
         held = cuda.local.array(DEEP, kind)
         t = cuda.grid(1)
         if t < outer * stretches * inner:
@@ -107,9 +115,16 @@ def rows(name: str, dtype: str, how: str) -> Any:
     keep = device(keep if width == 1 else keep_vector)
 
     def kernel(
-        outer: Any, n: Any, stretches: Any, length: Any, exclusive: Any, reverse: Any,
-        x: Any, starts: Any, out: Any,
-    ) -> None:  # fmt: skip
+        outer: Any,
+        n: Any,
+        stretches: Any,
+        length: Any,
+        exclusive: Any,
+        reverse: Any,
+        x: Any,
+        starts: Any,
+        out: Any,
+    ) -> None:
         held, ahead = cuda.local.array(size, kind), cuda.local.array(pieces, kind)
         ends = cuda.local.array(pieces, kind)
         shared = cuda.shared.array(sums, kind)

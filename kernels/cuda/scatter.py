@@ -105,9 +105,17 @@ def order(kind: str) -> Any:
     small = KINDS["int32"]
 
     def kernel(
-        count: Any, size: Any, shift: Any, length: Any, chunks: Any, y: Any, positions: Any,
-        begins: Any, keys: Any, out: Any,
-    ) -> None:  # fmt: skip
+        count: Any,
+        size: Any,
+        shift: Any,
+        length: Any,
+        chunks: Any,
+        y: Any,
+        positions: Any,
+        begins: Any,
+        keys: Any,
+        out: Any,
+    ) -> None:
         places = cuda.shared.array((WARPS, THREADS), number)  # by warp and digit
         ranks = cuda.shared.array(TILE, small)
         thread = cuda.threadIdx.x
@@ -221,10 +229,24 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
     number, quotient = arithmetic(size)
 
     def kernel(
-        n: Any, pieces: Any, inner: Any, by_inner: Any, shift: Any, by_pieces: Any,
-        pieces_shift: Any, unit: Any, below: Any, again: Any, start: Any, begin: Any, size: Any,
-        keys: Any, positions: Any, x: Any, out: Any,
-    ) -> None:  # fmt: skip
+        n: Any,
+        pieces: Any,
+        inner: Any,
+        by_inner: Any,
+        shift: Any,
+        by_pieces: Any,
+        pieces_shift: Any,
+        unit: Any,
+        below: Any,
+        again: Any,
+        start: Any,
+        begin: Any,
+        size: Any,
+        keys: Any,
+        positions: Any,
+        x: Any,
+        out: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < n:
             row = quotient(t, inner, by_inner, shift)
@@ -257,10 +279,22 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
     number, quotient = arithmetic(size)
 
     def kernel(
-        n: Any, size: Any, count: Any, inner: Any, by_inner: Any, shift: Any, by_size: Any,
-        size_shift: Any, levels: Any, outer: Any, positions: Any, borders: Any, partials: Any,
-        x: Any, out: Any,
-    ) -> None:  # fmt: skip
+        n: Any,
+        size: Any,
+        count: Any,
+        inner: Any,
+        by_inner: Any,
+        shift: Any,
+        by_size: Any,
+        size_shift: Any,
+        levels: Any,
+        outer: Any,
+        positions: Any,
+        borders: Any,
+        partials: Any,
+        x: Any,
+        out: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < n:
             row = quotient(t, inner, by_inner, shift)
@@ -272,8 +306,10 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
             level = 0
             while k < end:
                 # The largest piece that begins here and is in the row.
-                while level < levels and not k & ((PIECE << level * PIECE_BITS) - 1) and (
-                    k + (PIECE << level * PIECE_BITS) <= end
+                while (
+                    level < levels
+                    and not k & ((PIECE << level * PIECE_BITS) - 1)
+                    and (k + (PIECE << level * PIECE_BITS) <= end)
                 ):
                     level += 1
                 while k + (1 << level * PIECE_BITS) > end:
@@ -314,9 +350,18 @@ def atomic(lanes: str, size: str) -> Any:
     move = device(move)
 
     def kernel(
-        n: Any, size: Any, count: Any, inner: Any, by_inner: Any, shift: Any, by_count: Any,
-        count_shift: Any, y: Any, x: Any, out: Any,
-    ) -> None:  # fmt: skip
+        n: Any,
+        size: Any,
+        count: Any,
+        inner: Any,
+        by_inner: Any,
+        shift: Any,
+        by_count: Any,
+        count_shift: Any,
+        y: Any,
+        x: Any,
+        out: Any,
+    ) -> None:
         t = cuda.grid(1)
         while t < n:
             row = quotient(t, inner, by_inner, shift)

@@ -188,8 +188,11 @@ class Block:
         """Let those go on that wait for nobody else."""
         rest, count = self._waiting, len(self._waiting)
         first = rest[0].waits
-        if first is not None and first[0] == "syncthreads" and count == len(self.threads) and all(
-            thread.waits == first for thread in rest
+        if (
+            first is not None
+            and first[0] == "syncthreads"
+            and count == len(self.threads)
+            and all(thread.waits == first for thread in rest)
         ):
             self.rounds += 1
             self._waiting, self._runnable = [], sorted(rest, key=lambda thread: -thread.number)
@@ -259,12 +262,13 @@ def _shuffle(source: Callable[[int, int], int]) -> Callable[[list[Thread]], None
 
 
 _COLLECTIVE: dict[str, Callable[[list[Thread]], None]] = {
-    "syncwarp": _syncwarp, "ballot_sync": _vote,
+    "syncwarp": _syncwarp,
+    "ballot_sync": _vote,
     "shfl_sync": _shuffle(lambda lane, other: other % WARP),
     "shfl_up_sync": _shuffle(lambda lane, step: lane - step),
     "shfl_down_sync": _shuffle(lambda lane, step: lane + step),
     "shfl_xor_sync": _shuffle(lambda lane, step: lane ^ step),
-}  # fmt: skip
+}
 
 
 # What kernels call.
@@ -420,8 +424,13 @@ def _launch(function: Callable[..., Any], blocks: int, threads: int, args: Seque
     for number in order:
         block = Block(number, function, threads)
         cuda.blockIdx, cuda.block = Dim(number), block
-        block.run([
-            arg if not isinstance(arg, np.ndarray)
-            else Watched(block, arg, uses) if _watching[-1] else Pointer(arg)
-            for arg in args
-        ])  # fmt: skip
+        block.run(
+            [
+                arg
+                if not isinstance(arg, np.ndarray)
+                else Watched(block, arg, uses)
+                if _watching[-1]
+                else Pointer(arg)
+                for arg in args
+            ]
+        )

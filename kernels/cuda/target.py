@@ -15,11 +15,20 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 
 # Dtypes by name, as kernels call them: ``kind(2)`` is a 2 of that dtype.
 KINDS: dict[str, Any] = {
-    name: getattr(np if SIMULATED else types, name) for name in (
-        "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    name: getattr(np if SIMULATED else types, name)
+    for name in (
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
         "uint64",
     )
-}  # fmt: skip
+}
 KINDS["bool"] = np.bool_ if SIMULATED else types.boolean
 
 WIDTH = 4  # elements that a thread loads at once: 16 bytes of float32, or twice that of float64
@@ -165,5 +174,6 @@ store = _storing(WIDTH)  # store(x, i, values): a tuple of elements there; both 
 # The same for groups of elementwise rows; two elements at a time where they have 8 bytes.
 VECTORS = {
     f"{name}{width}": make(width)
-    for name, make in (("load", _loading), ("store", _storing)) for width in (WIDTH, WIDTH // 2)
-}  # fmt: skip
+    for name, make in (("load", _loading), ("store", _storing))
+    for width in (WIDTH, WIDTH // 2)
+}

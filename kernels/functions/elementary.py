@@ -75,6 +75,7 @@ LIMITED = ("sin", "cos", "tan")  # to arguments that are not `beyond`
 # What takes less for most operands: it writes a value, and the condition under which that value is
 # not the function's.
 QUICK: dict[str, Callable[..., tuple[Value, Value]]] = {
-    "divisor_adjoint": value.divisor_adjoint_quick, "tanh_slope": exponential.tanh_slope_quick,
+    "divisor_adjoint": value.divisor_adjoint_quick,
+    "tanh_slope": exponential.tanh_slope_quick,
     "sigmoid_slope": exponential.sigmoid_slope_quick,
-}  # fmt: skip
+}

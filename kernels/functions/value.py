@@ -64,18 +64,28 @@ class Format:
 
 
 FLOAT32 = Format(
-    number=ir.FloatType(), integer=ir.IntType(32), mantissa=23, bias=127,
+    number=ir.FloatType(),
+    integer=ir.IntType(32),
+    mantissa=23,
+    bias=127,
     ln2=(0.693145751953125, 1.428606765330187e-06),
     half_pi=(1.5707963705062866, -4.371138828673793e-08),
-)  # fmt: skip
+)
 FLOAT64 = Format(
-    number=ir.DoubleType(), integer=ir.IntType(64), mantissa=52, bias=1023,
+    number=ir.DoubleType(),
+    integer=ir.IntType(64),
+    mantissa=52,
+    bias=1023,
     ln2=(0.6931471803691238, 1.9082149292705877e-10),
     half_pi=(1.5707963267948966, 6.123233995736766e-17),
-)  # fmt: skip
+)
 # float64 as exact as float32 needs it: some functions of float32 are computed there.
 WIDE = Format(
-    number=FLOAT64.number, integer=FLOAT64.integer, mantissa=52, bias=1023, ln2=FLOAT64.ln2,
+    number=FLOAT64.number,
+    integer=FLOAT64.integer,
+    mantissa=52,
+    bias=1023,
+    ln2=FLOAT64.ln2,
     half_pi=FLOAT64.half_pi,
 )
 

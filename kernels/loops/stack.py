@@ -64,13 +64,17 @@ SCOPE |= {f"{name}_of": _value_of(name) for name in _WIDER}
 def jit_sweep(function: Any, fastmath: Any, **options: Any) -> Any:
     """Compile a sweep: it raises nothing and returns a status. It may call what users call."""
     return numba.njit(
-        error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-        boundscheck=False, _nrt=False, pipeline_class=LoopCompiler, fastmath=fastmath, **options,
-    )(function)  # fmt: skip
+        error_model="numpy",
+        nogil=True,
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        boundscheck=False,
+        _nrt=False,
+        pipeline_class=LoopCompiler,
+        fastmath=fastmath,
+        **options,
+    )(function)
 
 
 SCOPE |= {"address_of": address_of}
-SCOPE |= {
-    function.__name__: jit_sweep(function, False, forceinline=True)
-    for function in NAMED
-}
+SCOPE |= {function.__name__: jit_sweep(function, False, forceinline=True) for function in NAMED}

@@ -22,8 +22,15 @@ from .rows import (
 
 @jit
 def follow(
-    log: Log, n: int, tape: Tape, sources: I32, source_count: int, variable_watched: U8,
-    flow: Flow, codes: Codes, specs: Specs,
+    log: Log,
+    n: int,
+    tape: Tape,
+    sources: I32,
+    source_count: int,
+    variable_watched: U8,
+    flow: Flow,
+    codes: Codes,
+    specs: Specs,
 ) -> int:
     """Set ``flow.flags`` to RECORDED | FOLLOWED | NEEDED for the ``n`` rows of one tape.
 

@@ -40,12 +40,35 @@ COUNT = 1 << 48
 PARTIALS = 1 << 40
 
 # Fields of cursor: what `plan` reports.
-(C_ROW, C_LOW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
- C_PARTIALS, C_BODY, C_WORK) = range(12)
+(
+    C_ROW,
+    C_LOW,
+    C_ROWS,
+    C_GROUPS,
+    C_INSTRUCTIONS,
+    C_ALLOC,
+    C_ALIASES,
+    C_ARENA,
+    C_SCRATCH,
+    C_PARTIALS,
+    C_BODY,
+    C_WORK,
+) = range(12)
 
 GROUP = 11  # columns of the group table:
-(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_STRIDE,
- G_PARAMETERS, G_BLOCKS) = range(11)
+(
+    G_KIND,
+    G_ROWS,
+    G_ROWS_END,
+    G_CODE,
+    G_CODE_END,
+    G_SIZE,
+    G_WIDTH,
+    G_BODY,
+    G_STRIDE,
+    G_PARAMETERS,
+    G_BLOCKS,
+) = range(11)
 
 STEP = 5  # an instruction: kernel, output, three operands
 

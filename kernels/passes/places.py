@@ -210,8 +210,7 @@ def place_temporaries(
                 out.offset[k] = LINE * (within + where[row])
                 continue
             out.kept[k] = work.escape[row]
-            if (kind == SHARED or work.escape[row] == IN_SLOT
-                    or specs.size[log.spec[row]] == 1):
+            if kind == SHARED or work.escape[row] == IN_SLOT or specs.size[log.spec[row]] == 1:
                 continue
             if work.escape[row] == KEPT:
                 work.alloc[allocated] = row

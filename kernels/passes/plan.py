@@ -45,9 +45,7 @@ from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, VALUE, VARIADIC, VIEW, WI
 
 
 @jit
-def mark_needed(
-    log: Log, codes: Codes, want: U8, work: Work, bottom: int, top: int
-) -> int:
+def mark_needed(log: Log, codes: Codes, want: U8, work: Work, bottom: int, top: int) -> int:
     """List in ``work.rows``, descending, and mark what the wanted rows need computed.
 
     These lie between ``bottom`` and ``top``.
@@ -147,9 +145,13 @@ def merge_equal(
             found = -1
             while table[slot] >= 0:
                 q = table[slot]
-                if (operands[3 * q] == x and operands[3 * q + 1] == y
-                        and operands[3 * q + 2] == z and log.code[q] == this
-                        and log.spec[q] == log.spec[row]):
+                if (
+                    operands[3 * q] == x
+                    and operands[3 * q + 1] == y
+                    and operands[3 * q + 2] == z
+                    and log.code[q] == this
+                    and log.spec[q] == log.spec[row]
+                ):
                     found = q
                     break
                 slot = (slot + 1) & mask
@@ -172,9 +174,7 @@ def merge_equal(
 
 
 @inline
-def _after(
-    x: int, lane: int, log: Log, specs: Specs, work: Work, classes: int
-) -> int:
+def _after(x: int, lane: int, log: Log, specs: Specs, work: Work, classes: int) -> int:
     """The first phase in which a row of class ``lane`` may read operand ``x``."""
     if x < 0:
         return 0
@@ -245,8 +245,15 @@ def _small(
 
 @jit
 def group_rows(
-    log: Log, codes: Codes, specs: Specs, calls: Calls, work: Work, count: int, size: int,
-    few: int, out: Plan,
+    log: Log,
+    codes: Codes,
+    specs: Specs,
+    calls: Calls,
+    work: Work,
+    count: int,
+    size: int,
+    few: int,
+    out: Plan,
 ) -> int:
     """Give each row a phase and a group; fill ``out.order`` with the rows, group after group.
 
@@ -305,8 +312,7 @@ def group_rows(
         last_phase = max(last_phase, at)
         g = -1
         if lane >= -1:
-            if (recent >= 0 and table[phases + recent] == at
-                    and table[classes + recent] == lane):
+            if recent >= 0 and table[phases + recent] == at and table[classes + recent] == lane:
                 g = recent
             else:
                 h = np.uint64(at) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(lane + 1)
@@ -368,8 +374,16 @@ def group_rows(
 
 @jit
 def plan(
-    log: Log, want: U8, asked: Asked, codes: Codes, specs: Specs, lanes: Lanes, calls: Calls,
-    work: Work, out: Plan, cursor: I64,
+    log: Log,
+    want: U8,
+    asked: Asked,
+    codes: Codes,
+    specs: Specs,
+    lanes: Lanes,
+    calls: Calls,
+    work: Work,
+    out: Plan,
+    cursor: I64,
 ) -> int:
     """Plan the computation of the rows that are WANTED in ``want`` (uint8 by row).
 
@@ -413,9 +427,7 @@ def plan(
     for k in range(merged):
         work.mark[work.aliases[k]] = 0
         low = min(low, work.aliases[k])
-    status = write_program(
-        log, codes, specs, lanes, calls, work, out, found, asked.widest, cursor
-    )
+    status = write_program(log, codes, specs, lanes, calls, work, out, found, asked.widest, cursor)
     if status == OK:  # else the plan is made again
         for k in range(left):
             want[out.order[k]] = 0

@@ -217,8 +217,13 @@ def write_small(
             many = codes.arity[this] == VARIADIC
             count = log.b[row] if many else 3
             at = _write(
-                out, at, JOINED if many else CALLED, calls.entries[entry + 5],
-                calls.entries[entry + 6], count if many else calls.entries[entry + 7], to,
+                out,
+                at,
+                JOINED if many else CALLED,
+                calls.entries[entry + 5],
+                calls.entries[entry + 6],
+                count if many else calls.entries[entry + 7],
+                to,
             )
             for j in range(count):
                 if j % 4 == 0:
@@ -241,8 +246,16 @@ def write_small(
 
 @jit
 def write_program(
-    log: Log, codes: Codes, specs: Specs, lanes: Lanes, calls: Calls, work: Work, out: Plan,
-    found: int, widest: int, cursor: I64,
+    log: Log,
+    codes: Codes,
+    specs: Specs,
+    lanes: Lanes,
+    calls: Calls,
+    work: Work,
+    out: Plan,
+    found: int,
+    widest: int,
+    cursor: I64,
 ) -> int:
     """Write the instructions of every group: kernel, output, three operands.
 
@@ -303,9 +316,7 @@ def write_program(
             at = write_small(g, at, log, codes, specs, calls, work, out)
             scratch = max(scratch, 3 * ROOM_OF_FEW)
         else:
-            at, slots, item, bytes_ = write_lanes(
-                g, at, log, codes, specs, work, out
-            )
+            at, slots, item, bytes_ = write_lanes(g, at, log, codes, specs, work, out)
             width = SCRATCH_BYTES // (item * max(slots, 1)) // RUN * RUN
             width = max(RUN, min(widest, width))
             width = min(width, (size + 7) // 8 * 8)

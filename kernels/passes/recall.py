@@ -38,8 +38,16 @@ def operands_differ(log: Log, operands: I32, count: int) -> bool:
 
 @jit
 def recall(
-    log: Log, want: U8, low: int, count: int, columns: I32, flags: U8,
-    operands: I32, operand_count: int, order: I32, planned: int,
+    log: Log,
+    want: U8,
+    low: int,
+    count: int,
+    columns: I32,
+    flags: U8,
+    operands: I32,
+    operand_count: int,
+    order: I32,
+    planned: int,
 ) -> int:
     """Compare ``count`` rows from ``low`` on, and the first ``operand_count`` of ``extra``.
 
@@ -61,8 +69,16 @@ def recall(
 
 @jit
 def repeat(
-    log: Log, n: int, columns: I32, operands: I32, operand_count: int,
-    count: int, added: I32, added_cells: I64, added_states: U8, added_operands: I32,
+    log: Log,
+    n: int,
+    columns: I32,
+    operands: I32,
+    operand_count: int,
+    count: int,
+    added: I32,
+    added_cells: I64,
+    added_states: U8,
+    added_operands: I32,
     added_operand_count: int,
 ) -> int:
     """Append ``count`` rows behind the first ``n`` if these are the same as before.

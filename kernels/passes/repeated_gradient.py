@@ -57,15 +57,70 @@ from .unchanged import LIST_ITEMS, SIZE, TYPE, _at
 
 # What there is once in a process, behind that of looks; as in
 # numtape/core/derive/repeated_gradients.py (a test compares), like those of a gradient.
-(MAKE_TUPLE, COPY, APPEND, ADD, SET_ENTRY, CUT, VARIABLE, INT,
- AT_PERSISTENT, AT_ACCESSED, AT_RANGES, AT_EVENTS, AT_SEEN, AT_THREAD, AT_TRAINABLE,
- AT_VARIABLE_SPEC, AT_REPEATED_GRADIENTS) = range(78, 95)
+(
+    MAKE_TUPLE,
+    COPY,
+    APPEND,
+    ADD,
+    SET_ENTRY,
+    CUT,
+    VARIABLE,
+    INT,
+    AT_PERSISTENT,
+    AT_ACCESSED,
+    AT_RANGES,
+    AT_EVENTS,
+    AT_SEEN,
+    AT_THREAD,
+    AT_TRAINABLE,
+    AT_VARIABLE_SPEC,
+    AT_REPEATED_GRADIENTS,
+) = range(78, 95)
 # What there is of each gradient.
-(GENERATION, FREED, COLUMNS, EXTRA, CODE, A, B, C, SPEC, CELL, STATE, OPERANDS_HERE,
- ROWS, STRUCTURE, OPERANDS, OPERAND_COUNT, ADDED, APPENDED, CELLS, STATES, MORE, MORE_COUNT,
- AFTER, AFTER_OPERANDS, THREAD, ACCESSED, BOUNDS, BOUND_COUNT, EVENTS, EVENT_COUNT,
- TRAINABLE, VARIABLE_COUNT, TARGET, TARGET_SPEC, SINGLE, SOURCES, SOURCE_COUNT,
- KEY, SEED, SEED_ROW, WATCHED, HITS) = range(42)
+(
+    GENERATION,
+    FREED,
+    COLUMNS,
+    EXTRA,
+    CODE,
+    A,
+    B,
+    C,
+    SPEC,
+    CELL,
+    STATE,
+    OPERANDS_HERE,
+    ROWS,
+    STRUCTURE,
+    OPERANDS,
+    OPERAND_COUNT,
+    ADDED,
+    APPENDED,
+    CELLS,
+    STATES,
+    MORE,
+    MORE_COUNT,
+    AFTER,
+    AFTER_OPERANDS,
+    THREAD,
+    ACCESSED,
+    BOUNDS,
+    BOUND_COUNT,
+    EVENTS,
+    EVENT_COUNT,
+    TRAINABLE,
+    VARIABLE_COUNT,
+    TARGET,
+    TARGET_SPEC,
+    SINGLE,
+    SOURCES,
+    SOURCE_COUNT,
+    KEY,
+    SEED,
+    SEED_ROW,
+    WATCHED,
+    HITS,
+) = range(42)
 FIELDS = 5  # of a source: its row, or else a variable's number; its spec; the result's row, as an
 # object; and the result's spec
 
@@ -315,9 +370,7 @@ def _published(process: int, address: int, log: int, tape: int, found: int, room
 
 
 @jit
-def _as_before(
-    process: int, address: int, log: int, tape: int, target: int, sources: int
-) -> bool:  # fmt: skip
+def _as_before(process: int, address: int, log: int, tape: int, target: int, sources: int) -> bool:
     """Whether all is as it was; then the rows are there, but not published."""
     e = _at(address)
     if not _log_as_before(process, address, log):
@@ -329,13 +382,31 @@ def _as_before(
     if not _question_as_before(process, address, log, target, sources):
         return False
     rows = Log(
-        _i32(e[CODE]), _i32(e[A]), _i32(e[B]), _i32(e[C]), _i32(e[SPEC]), _i64(e[CELL]),
-        _u8(e[STATE]), _i32(e[OPERANDS_HERE]),
-    )  # fmt: skip
-    return repeat(
-        rows, e[ROWS], _i32(e[STRUCTURE]), _i32(e[OPERANDS]), e[OPERAND_COUNT], e[ADDED],
-        _i32(e[APPENDED]), _i64(e[CELLS]), _u8(e[STATES]), _i32(e[MORE]), e[MORE_COUNT],
-    ) == 1  # fmt: skip
+        _i32(e[CODE]),
+        _i32(e[A]),
+        _i32(e[B]),
+        _i32(e[C]),
+        _i32(e[SPEC]),
+        _i64(e[CELL]),
+        _u8(e[STATE]),
+        _i32(e[OPERANDS_HERE]),
+    )
+    return (
+        repeat(
+            rows,
+            e[ROWS],
+            _i32(e[STRUCTURE]),
+            _i32(e[OPERANDS]),
+            e[OPERAND_COUNT],
+            e[ADDED],
+            _i32(e[APPENDED]),
+            _i64(e[CELLS]),
+            _u8(e[STATES]),
+            _i32(e[MORE]),
+            e[MORE_COUNT],
+        )
+        == 1
+    )
 
 
 @jit

@@ -54,8 +54,14 @@ def find_template(index: Index, k0: int, k1: int, k2: int, k3: int, k4: int, k5:
     slot = np.int64(hash_key(k0, k1, k2, k3, k4, k5) & np.uint64(index.mask))
     while keys[ENTRY * slot] != 0:
         at = ENTRY * slot
-        if (keys[at + 1] == k0 and keys[at + 2] == k1 and keys[at + 3] == k2
-                and keys[at + 4] == k3 and keys[at + 5] == k4 and keys[at + 6] == k5):
+        if (
+            keys[at + 1] == k0
+            and keys[at + 2] == k1
+            and keys[at + 3] == k2
+            and keys[at + 4] == k3
+            and keys[at + 5] == k4
+            and keys[at + 6] == k5
+        ):
             return slot
         slot = (slot + 1) & index.mask
     return ~slot
@@ -83,8 +89,18 @@ def _resolve(ref: int, log: Log, row: int, arity: int, g: int, local: I32) -> in
 
 @jit
 def transpose(
-    log: Log, first: int, capacity: int, flow: Flow, codes: Codes, index: Index,
-    templates: Templates, pool_row: I32, local: I32, add_code: int, leaf_code: int, cursor: I64,
+    log: Log,
+    first: int,
+    capacity: int,
+    flow: Flow,
+    codes: Codes,
+    index: Index,
+    templates: Templates,
+    pool_row: I32,
+    local: I32,
+    add_code: int,
+    leaf_code: int,
+    cursor: I64,
 ) -> int:
     """Walk the rows ``cursor[0]`` down to ``first`` and append adjoint rows at ``cursor[1]``.
 

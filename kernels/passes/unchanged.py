@@ -10,13 +10,38 @@ from ..jit import POINTERS, call1, call2, call4, jit
 from numba import types  # isort: skip
 
 # Kinds of tests; as in numtape/core/replay/observe/guards.py (a test compares).
-(WORD, ENTRY, ATTRIBUTE, METHOD, ITEM, TRUTH, LENGTH, ITEMS, KEYS, ENTRIES, ANSWER,
- CONTAINS, HALF) = range(13)
+(
+    WORD,
+    ENTRY,
+    ATTRIBUTE,
+    METHOD,
+    ITEM,
+    TRUTH,
+    LENGTH,
+    ITEMS,
+    KEYS,
+    ENTRIES,
+    ANSWER,
+    CONTAINS,
+    HALF,
+) = range(13)
 # Columns of a row: what to test, of whom, where, what was there, and the bits of a float there.
 KIND, HOLDER, KEY, EXPECTED, BITS, COLUMNS = range(6)
 # Functions of the C API, by their place in the table of their addresses.
-(GET_ENTRY, GET_ATTRIBUTE, GET_ITEM, IS_TRUE, LENGTH_OF, DROP, CLEAR, NEXT_ENTRY, DICT_SIZE,
- HAS, FLOAT_TYPE, METHOD_TYPE) = range(12)
+(
+    GET_ENTRY,
+    GET_ATTRIBUTE,
+    GET_ITEM,
+    IS_TRUE,
+    LENGTH_OF,
+    DROP,
+    CLEAR,
+    NEXT_ENTRY,
+    DICT_SIZE,
+    HAS,
+    FLOAT_TYPE,
+    METHOD_TYPE,
+) = range(12)
 # Where CPython's objects have what is read here, in bytes; these have not changed since 3.8.
 TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
 
@@ -69,9 +94,11 @@ def unchanged(table: int, begin: int) -> int:
                 call1(api[CLEAR], 0)
                 good = False
             else:
-                good = (_at(found + TYPE)[0] == api[METHOD_TYPE]
-                        and _at(found + METHOD_FUNCTION)[0] == expected
-                        and _at(found + METHOD_SELF)[0] == holder)
+                good = (
+                    _at(found + TYPE)[0] == api[METHOD_TYPE]
+                    and _at(found + METHOD_FUNCTION)[0] == expected
+                    and _at(found + METHOD_SELF)[0] == holder
+                )
                 call1(api[DROP], found)
         elif kind == TRUTH or kind == LENGTH or kind == CONTAINS:
             if kind == CONTAINS:
@@ -98,9 +125,10 @@ def unchanged(table: int, begin: int) -> int:
             where = _at(scratch)
             where[0] = 0
             j = 0
-            while good and call4(
-                api[NEXT_ENTRY], holder, scratch, scratch + 8, scratch + 16
-            ) << 32 != 0:
+            while (
+                good
+                and call4(api[NEXT_ENTRY], holder, scratch, scratch + 8, scratch + 16) << 32 != 0
+            ):
                 if kind == KEYS:
                     good = where[1] == wanted[j]
                     j += 1

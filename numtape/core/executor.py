@@ -29,9 +29,13 @@ class Executor(Protocol):
         """
 
     def program(
-        self, log: Log, wanted: list[int], compiled: bool, looked: bool,
+        self,
+        log: Log,
+        wanted: list[int],
+        compiled: bool,
+        looked: bool,
         checks: Sequence[tuple[int, str]],
-    ) -> Program:  # fmt: skip
+    ) -> Program:
         """What computes rows again and again.
 
         Args:

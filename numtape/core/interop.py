@@ -49,20 +49,30 @@ class _Fields(ctypes.Structure):
     """What DLPack says of an array."""
 
     _fields_ = (
-        ("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("number", ctypes.c_int32),
-        ("rank", ctypes.c_int32), ("kind", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64),
-    )  # fmt: skip
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32),
+        ("number", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("kind", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
+    )
 
 
 class _Versioned(ctypes.Structure):
     """What a capsule of DLPack 1.0 or later refers to. An older one's begins with the fields."""
 
     _fields_ = (
-        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("fields", _Fields),
-    )  # fmt: skip
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("fields", _Fields),
+    )
 
 
 def _of_python(name: str, result: Any) -> Any:
@@ -112,9 +122,13 @@ def device_of_tensors() -> tuple[int, int]:
 
 
 def capsule_of(
-    tensor: Tensor, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
-    dl_device: tuple[int, int] | None = None, copy: bool | None = None,
-) -> Any:  # fmt: skip
+    tensor: Tensor,
+    *,
+    stream: int | None = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
     """A DLPack capsule with the value, by which other libraries share its memory.
 
     A tensor does not change. A capsule of DLPack 1.0 says that its memory is read-only; where
@@ -208,9 +222,10 @@ def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
     """
     value.owner.lent = True
     return {
-        "shape": tuple(value.shape), "typestr": value.dtype.str,
+        "shape": tuple(value.shape),
+        "typestr": value.dtype.str,
         "data": (value.address, read_only),
-    }  # fmt: skip
+    }
 
 
 def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
@@ -349,9 +364,9 @@ def _taken(value: Any) -> tuple[Array, bool]:
     kind = type(value).__name__
     raise InvalidArgumentError(
         f"A {kind} is no DLPack capsule, and has none. A capsule can be taken once only."
-        if kind == "PyCapsule" else
-        f"A {kind} has no __dlpack__ that gives a DLPack capsule."
-    )  # fmt: skip
+        if kind == "PyCapsule"
+        else f"A {kind} has no __dlpack__ that gives a DLPack capsule."
+    )
 
 
 def _checked(kind: int, number: int) -> bool:

@@ -71,15 +71,27 @@ _check_replay: int | None = None
 
 
 VARIABLES = (
-    "NUMTAPE_CACHE_DIR", "NUMTAPE_CACHE_LIMIT", "NUMTAPE_CHECK_REPLAY", "NUMTAPE_CPU",
-    "NUMTAPE_DEVICE", "NUMTAPE_NUM_THREADS", "NUMTAPE_QUIET", "NUMTAPE_RECORD", "NUMTAPE_TRACEBACK",
-)  # fmt: skip
+    "NUMTAPE_CACHE_DIR",
+    "NUMTAPE_CACHE_LIMIT",
+    "NUMTAPE_CHECK_REPLAY",
+    "NUMTAPE_CPU",
+    "NUMTAPE_DEVICE",
+    "NUMTAPE_NUM_THREADS",
+    "NUMTAPE_QUIET",
+    "NUMTAPE_RECORD",
+    "NUMTAPE_TRACEBACK",
+)
 CPU = "NUMTAPE_CPU"
 # Numba's variables that its object code depends on.
 _NUMBA = (
-    "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_DISABLE_INTEL_SVML", "NUMBA_ENABLE_AVX",
-    "NUMBA_LOOP_VECTORIZE", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE",
-)  # fmt: skip
+    "NUMBA_CPU_FEATURES",
+    "NUMBA_CPU_NAME",
+    "NUMBA_DISABLE_INTEL_SVML",
+    "NUMBA_ENABLE_AVX",
+    "NUMBA_LOOP_VECTORIZE",
+    "NUMBA_OPT",
+    "NUMBA_SLP_VECTORIZE",
+)
 
 
 def warn_of_unknown_variables() -> None:
@@ -320,8 +332,16 @@ def cache_dir() -> Path | None:
     return Path(base) / "numtape"
 
 
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9,
-          "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}  # fmt: skip
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KIB": 1 << 10,
+    "MIB": 1 << 20,
+    "GIB": 1 << 30,
+}
 
 
 def cache_limit() -> int | None:

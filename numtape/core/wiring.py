@@ -85,24 +85,39 @@ _or = _logic(comparison.logical_or, comparison.bitwise_or)
 _xor = _logic(comparison.logical_xor, comparison.bitwise_xor)
 
 OPERATORS: dict[str, Any] = {
-    "__add__": ew.add, "__radd__": reflected(ew.add),
-    "__sub__": ew.subtract, "__rsub__": reflected(ew.subtract),
-    "__mul__": ew.multiply, "__rmul__": reflected(ew.multiply),
+    "__add__": ew.add,
+    "__radd__": reflected(ew.add),
+    "__sub__": ew.subtract,
+    "__rsub__": reflected(ew.subtract),
+    "__mul__": ew.multiply,
+    "__rmul__": reflected(ew.multiply),
     "__truediv__": of_inexact(ew.real_divide, arithmetic.divide),
     "__rtruediv__": reflected_of_inexact(ew.real_divide, _swapped(arithmetic.divide)),
-    "__floordiv__": arithmetic.floordiv, "__rfloordiv__": _swapped(arithmetic.floordiv),
-    "__mod__": arithmetic.floormod, "__rmod__": _swapped(arithmetic.floormod),
+    "__floordiv__": arithmetic.floordiv,
+    "__rfloordiv__": _swapped(arithmetic.floordiv),
+    "__mod__": arithmetic.floormod,
+    "__rmod__": _swapped(arithmetic.floormod),
     "__pow__": of_inexact(ew.pow_float, _pow),
     "__rpow__": reflected_of_inexact(ew.pow_float, _swapped(arithmetic.pow_)),
-    "__matmul__": _product, "__rmatmul__": reflected(_product),
-    "__neg__": ew.negative, "__abs__": ew.abs_,
-    "__lt__": comparison.less, "__le__": comparison.less_equal,
-    "__gt__": comparison.greater, "__ge__": comparison.greater_equal,
-    "__eq__": _equal, "__ne__": _not_equal,
-    "__and__": _and, "__rand__": _swapped(_and), "__or__": _or, "__ror__": _swapped(_or),
-    "__xor__": _xor, "__rxor__": _swapped(_xor), "__invert__": _invert,
+    "__matmul__": _product,
+    "__rmatmul__": reflected(_product),
+    "__neg__": ew.negative,
+    "__abs__": ew.abs_,
+    "__lt__": comparison.less,
+    "__le__": comparison.less_equal,
+    "__gt__": comparison.greater,
+    "__ge__": comparison.greater_equal,
+    "__eq__": _equal,
+    "__ne__": _not_equal,
+    "__and__": _and,
+    "__rand__": _swapped(_and),
+    "__or__": _or,
+    "__ror__": _swapped(_or),
+    "__xor__": _xor,
+    "__rxor__": _swapped(_xor),
+    "__invert__": _invert,
     "__getitem__": getitem,
-}  # fmt: skip
+}
 
 Log.tape_type = Tape
 
@@ -111,9 +126,14 @@ for _class in (Tensor, Variable):
         setattr(_class, _name, _function)
 
 _ops.update(
-    add=ew.add, subtract=ew.subtract, with_slice=with_slice, updated=indexed_rows.updated,
-    updated_nd=indexed_rows.updated_nd, updated_in_batch=indexed_rows.updated_in_batch,
-    gather=indexing.gather, gather_nd=tuples.gather_nd,
+    add=ew.add,
+    subtract=ew.subtract,
+    with_slice=with_slice,
+    updated=indexed_rows.updated,
+    updated_nd=indexed_rows.updated_nd,
+    updated_in_batch=indexed_rows.updated_in_batch,
+    gather=indexing.gather,
+    gather_nd=tuples.gather_nd,
 )
 
 _SHARED: dict[str, Any] = {

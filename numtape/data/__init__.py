@@ -17,8 +17,13 @@ from .pipeline import (
 )
 
 __all__ = [
-    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "Iterator", "Options",
-]  # fmt: skip
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "Iterator",
+    "Options",
+]
 
 
 def __dir__() -> list[str]:
@@ -30,7 +35,8 @@ if not _typing.TYPE_CHECKING:
 
 _guard_module(__name__)
 _name_methods(
-    Dataset, "dataset",
+    Dataset,
+    "dataset",
     "batch cache concatenate enumerate filter from_generator from_tensor_slices from_tensors map "
     "padded_batch prefetch repeat shuffle skip take window zip",
 )

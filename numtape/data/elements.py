@@ -73,8 +73,9 @@ def _as_leaf(x: Any) -> Any:
 
 def as_arrays(value: Any) -> Any:
     """What a user gives, as a nest of NumPy arrays that nobody else writes to."""
-    return map_leaves(lambda x: np.array(x) if isinstance(x, np.ndarray) else as_array(x),
-                      as_element(value))  # fmt: skip
+    return map_leaves(
+        lambda x: np.array(x) if isinstance(x, np.ndarray) else as_array(x), as_element(value)
+    )
 
 
 def as_array(x: Any) -> Any:
@@ -84,6 +85,7 @@ def as_array(x: Any) -> Any:
 
 def as_tensors(element: Any) -> Any:
     """An element as users get it: a nest of tensors (and datasets)."""
+
     def converted(x: Any) -> Any:
         return to_tensor(x, None) if isinstance(x, np.ndarray | np.generic) else x
 
@@ -180,8 +182,10 @@ def padded(elements: list[Any], shapes: Any, values: Any) -> Any:
     def joined(shape: Any, value: Any, *parts: Any) -> Any:
         arrays = [np.asarray(as_array(part)) for part in parts]
         largest = np.max([x.shape for x in arrays], axis=0).tolist() if arrays[0].ndim else []
-        wanted = [most if size is None else size for size, most in
-                  zip(shape or [None] * len(largest), largest, strict=True)]  # fmt: skip
+        wanted = [
+            most if size is None else size
+            for size, most in zip(shape or [None] * len(largest), largest, strict=True)
+        ]
         if any(size < most for size, most in zip(wanted, largest, strict=True)):
             raise DataLossError(
                 f"Attempted to pad to a smaller size than the input element: {largest} to {wanted}."
@@ -198,8 +202,10 @@ def padded(elements: list[Any], shapes: Any, values: Any) -> Any:
     if values is None or is_leaf(values):
         same = 0 if values is None else as_array(values)
         values = map_leaves(lambda _: same, first)
-    found = [joined(shape, as_array(value), *parts) for shape, value, parts in
-             zip(sizes, leaves(values), zip(*flat, strict=True), strict=True)]  # fmt: skip
+    found = [
+        joined(shape, as_array(value), *parts)
+        for shape, value, parts in zip(sizes, leaves(values), zip(*flat, strict=True), strict=True)
+    ]
     places = iter(found)
     return map_leaves(lambda _: next(places), first)
 
@@ -215,8 +221,12 @@ def _shapes(shapes: Any, count: int) -> list[Any]:
     found = optree.tree_leaves(shapes, is_leaf=is_shape, none_is_leaf=True)
     if len(found) != count:
         raise ValueError(f"`padded_shapes` has {len(found)} shapes for {count} components.")
-    return [None if s is None or (isinstance(s, TensorShape) and s.rank is None)
-            else [None if d in (None, -1) else int(d) for d in s] for s in found]  # fmt: skip
+    return [
+        None
+        if s is None or (isinstance(s, TensorShape) and s.rank is None)
+        else [None if d in (None, -1) else int(d) for d in s]
+        for s in found
+    ]
 
 
 def common(a: Any, b: Any) -> Any:
@@ -231,8 +241,9 @@ def common(a: Any, b: Any) -> Any:
             raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}")
         if x.shape is None or y.shape is None or len(x.shape) != len(y.shape):
             return TensorSpec(None, x.dtype)
-        return TensorSpec([p if p == q else None for p, q in zip(x.shape, y.shape, strict=True)],
-                          x.dtype)  # fmt: skip
+        return TensorSpec(
+            [p if p == q else None for p, q in zip(x.shape, y.shape, strict=True)], x.dtype
+        )
 
     try:
         return map_leaves(joined, a, b)

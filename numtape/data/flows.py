@@ -126,9 +126,7 @@ def interleaved(
         k = (k + 1) % cycle
 
 
-def windows(
-    source: Flow, size: int, shift: int, stride: int, drop: bool
-) -> Iterator[list[Any]]:
+def windows(source: Flow, size: int, shift: int, stride: int, drop: bool) -> Iterator[list[Any]]:
     """Lists of ``size`` elements that are ``stride`` apart; each begins ``shift`` later."""
     rest = iter(source)
     held: list[Any] = []
@@ -150,8 +148,9 @@ def distinct(source: Flow) -> Iterator[Any]:
     """Each element when it comes for the first time."""
     seen: set[Any] = set()
     for element in source:
-        key = tuple((x.shape, x.tobytes()) for x in map(np.asarray, map(
-            as_array, elements.leaves(element))))  # fmt: skip
+        key = tuple(
+            (x.shape, x.tobytes()) for x in map(np.asarray, map(as_array, elements.leaves(element)))
+        )
         if key not in seen:
             seen.add(key)
             yield element
@@ -217,4 +216,3 @@ def generated(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) -
                 f"`generator` yielded an element that did not match the expected structure. The "
                 f"expected structure was {spec}, but the yielded element was {value}."
             ) from error
-

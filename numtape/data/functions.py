@@ -17,10 +17,14 @@ class Functions(Pipeline):
     """Transformations by functions."""
 
     def map(
-        self, map_func: Callable[..., Any], num_parallel_calls: Any = None,
-        deterministic: bool | None = None, synchronous: Any = None, use_unbounded_threadpool:
-        Any = False, name: str | None = None,
-    ) -> Self:  # fmt: skip
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        synchronous: Any = None,
+        use_unbounded_threadpool: Any = False,
+        name: str | None = None,
+    ) -> Self:
         """What a function gives of each element.
 
         Args:
@@ -51,9 +55,11 @@ class Functions(Pipeline):
             return elements.given(call(map_func, element))
 
         return self._made(
-            "_MapDataset", lambda: map(apply, self._start()), self._count,
+            "_MapDataset",
+            lambda: map(apply, self._start()),
+            self._count,
             lambda: self._tried(apply),
-        )  # fmt: skip
+        )
 
     def _tried(self, apply: Callable[[Any], Any]) -> Any:
         """The spec of what a function gives: of the first element, or of zeros if there is none."""
@@ -97,9 +103,10 @@ class Functions(Pipeline):
           [0, 1, 2]
         """
         return self._like(
-            "_TakeWhileDataset", lambda: flows.taken_while(self._start(), predicate),
+            "_TakeWhileDataset",
+            lambda: flows.taken_while(self._start(), predicate),
             UNKNOWN_CARDINALITY,
-        )  # fmt: skip
+        )
 
     def flat_map(self, map_func: Callable[..., Pipeline], name: str | None = None) -> Self:
         """The elements of the datasets that a function gives, one after another.
@@ -124,10 +131,14 @@ class Functions(Pipeline):
         return found
 
     def interleave(
-        self, map_func: Callable[..., Pipeline], cycle_length: Any = None,
-        block_length: Any = None, num_parallel_calls: Any = None,
-        deterministic: bool | None = None, name: str | None = None,
-    ) -> Self:  # fmt: skip
+        self,
+        map_func: Callable[..., Pipeline],
+        cycle_length: Any = None,
+        block_length: Any = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Self:
         """The elements of the datasets that a function gives, of several in turn.
 
         Args:
@@ -174,8 +185,9 @@ class Functions(Pipeline):
         return self._made(
             "_InterleaveDataset",
             lambda: flows.interleaved(self._start(), opened, cycle, block),
-            UNKNOWN_CARDINALITY, spec,
-        )  # fmt: skip
+            UNKNOWN_CARDINALITY,
+            spec,
+        )
 
     def scan(
         self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
@@ -213,11 +225,16 @@ def _loosened(given: Any, source: Any) -> Any:
     """What a function gave of one element: where its elements vary in size, its result may."""
     unknown = any(
         one.shape is None or None in tuple(one.shape)
-        for one in elements.leaves(source) if isinstance(one, TensorSpec)
-    )  # fmt: skip
+        for one in elements.leaves(source)
+        if isinstance(one, TensorSpec)
+    )
     if not unknown:
         return given
     return map_leaves(
-        lambda one: TensorSpec([None] * len(one.shape), one.dtype)
-        if isinstance(one, TensorSpec) and one.shape is not None else one, given,
-    )  # fmt: skip
+        lambda one: (
+            TensorSpec([None] * len(one.shape), one.dtype)
+            if isinstance(one, TensorSpec) and one.shape is not None
+            else one
+        ),
+        given,
+    )

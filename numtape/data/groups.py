@@ -17,9 +17,13 @@ class Groups(Pipeline):
     """Batches and windows."""
 
     def batch(
-        self, batch_size: Any, drop_remainder: bool = False, num_parallel_calls: Any = None,
-        deterministic: bool | None = None, name: str | None = None,
-    ) -> Self:  # fmt: skip
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Self:
         """So many elements at a time, stacked along a new first axis.
 
         Args:
@@ -43,9 +47,13 @@ class Groups(Pipeline):
         return self._batched("_BatchDataset", batch_size, drop_remainder, elements.batched, True)
 
     def padded_batch(
-        self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None,
-        drop_remainder: bool = False, name: str | None = None,
-    ) -> Self:  # fmt: skip
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Self:
         """So many elements at a time, filled up to the same shape, and stacked.
 
         Args:
@@ -138,14 +146,20 @@ class Groups(Pipeline):
           [0, 1, 2]
         """
         return self._made(
-            "_UnbatchDataset", lambda: flows.unbatched(self._start()), UNKNOWN_CARDINALITY,
+            "_UnbatchDataset",
+            lambda: flows.unbatched(self._start()),
+            UNKNOWN_CARDINALITY,
             lambda: map_leaves(elements.without_first_axis, self.element_spec),
-        )  # fmt: skip
+        )
 
     def window(
-        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False,
+        self,
+        size: Any,
+        shift: Any = None,
+        stride: Any = 1,
+        drop_remainder: bool = False,
         name: str | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Datasets of so many elements each.
 
         Args:
@@ -171,8 +185,14 @@ class Groups(Pipeline):
             spec = self.element_spec
             parts = [elements.leaves(element) for element in group]
             numbers = count()
-            return map_leaves(lambda one: _variant(self, [p[k] for p in parts], one)
-                              if (k := next(numbers)) >= 0 else None, spec)  # fmt: skip
+            return map_leaves(
+                lambda one: (
+                    _variant(self, [p[k] for p in parts], one)
+                    if (k := next(numbers)) >= 0
+                    else None
+                ),
+                spec,
+            )
 
         def start() -> Iterable[Any]:
             found = flows.windows(self._start(), many, later, step, bool(drop_remainder))
@@ -183,9 +203,11 @@ class Groups(Pipeline):
             span = (many - 1) * step + 1
             total = len(range(0, total - span + 1 if drop_remainder else total, later))
         return self._made(
-            "_WindowDataset", start, total,
+            "_WindowDataset",
+            start,
+            total,
             lambda: map_leaves(lambda one: _variant(self, [], one), self.element_spec),
-        )  # fmt: skip
+        )
 
 
 def _variant(like: Any, parts: list[Any], spec: Any) -> Any:

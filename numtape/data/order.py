@@ -18,9 +18,12 @@ class Order(Sources):
     """Transformations that leave elements as they are."""
 
     def shuffle(
-        self, buffer_size: Any, seed: int | None = None,
-        reshuffle_each_iteration: bool | None = True, name: str | None = None,
-    ) -> Self:  # fmt: skip
+        self,
+        buffer_size: Any,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> Self:
         """The elements in random order: each is drawn from the next ``buffer_size`` ones.
 
         With a seed, here or of `random.set_seed`, a run of a program repeats itself; the order is
@@ -53,9 +56,10 @@ class Order(Sources):
             )
         draws = Draws(seed, reshuffle_each_iteration is not False)
         return self._like(
-            "_ShuffleDataset", lambda: flows.shuffled(self._start(), size, draws.generator()),
+            "_ShuffleDataset",
+            lambda: flows.shuffled(self._start(), size, draws.generator()),
             self._count,
-        )  # fmt: skip
+        )
 
     def repeat(self, count: Any = None, name: str | None = None) -> Self:
         """The elements, so many times.
@@ -192,13 +196,17 @@ class Order(Sources):
         if not isinstance(dataset, Pipeline):
             raise TypeError(f"`dataset` is a Dataset, not {shown(dataset)}.")
         counts = [self._count, dataset._count]
-        total = sum(counts) if min(counts) >= 0 else (
-            INFINITE_CARDINALITY if INFINITE_CARDINALITY in counts else UNKNOWN_CARDINALITY
-        )  # fmt: skip
+        total = (
+            sum(counts)
+            if min(counts) >= 0
+            else (INFINITE_CARDINALITY if INFINITE_CARDINALITY in counts else UNKNOWN_CARDINALITY)
+        )
         return self._made(
-            "_ConcatenateDataset", lambda: chain(self._start(), dataset._start()), total,
+            "_ConcatenateDataset",
+            lambda: chain(self._start(), dataset._start()),
+            total,
             elements.common(self.element_spec, dataset.element_spec),
-        )  # fmt: skip
+        )
 
     def unique(self, name: str | None = None) -> Self:
         """Each element when it comes for the first time.

@@ -69,10 +69,14 @@ class Sources(Pipeline):
 
     @classmethod
     def from_generator(
-        cls, generator: Callable[..., Iterable[Any]], output_types: Any = None,
-        output_shapes: Any = None, args: Any = None, output_signature: Any = None,
+        cls,
+        generator: Callable[..., Iterable[Any]],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
         name: str | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """What a generator yields; it is called anew for each iteration.
 
         Args:
@@ -119,9 +123,11 @@ class Sources(Pipeline):
             )
         values = () if args is None else tuple(args)
         return cls._made(
-            "_FlatMapDataset", lambda: flows.generated(generator, values, spec),
-            UNKNOWN_CARDINALITY, spec,
-        )  # fmt: skip
+            "_FlatMapDataset",
+            lambda: flows.generated(generator, values, spec),
+            UNKNOWN_CARDINALITY,
+            spec,
+        )
 
     @classmethod
     def range(cls, *args: Any, output_type: Any = int64, name: str | None = None) -> Self:
@@ -173,15 +179,19 @@ class Sources(Pipeline):
         """
         make = as_dtype(dtype).as_numpy_dtype
         return cls._made(
-            "_CounterDataset", lambda: map(make, count(start, step)), INFINITE_CARDINALITY,
+            "_CounterDataset",
+            lambda: map(make, count(start, step)),
+            INFINITE_CARDINALITY,
             TensorSpec((), dtype),
-        )  # fmt: skip
+        )
 
     @classmethod
     def random(
-        cls, seed: int | None = None, rerandomize_each_iteration: bool | None = None,
+        cls,
+        seed: int | None = None,
+        rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Random integers of 32 bits without end, other ones than TensorFlow's.
 
         Args:
@@ -253,9 +263,13 @@ class Sources(Pipeline):
 
     @classmethod
     def sample_from_datasets(
-        cls, datasets: Any, weights: Any = None, seed: int | None = None,
-        stop_on_empty_dataset: bool = False, rerandomize_each_iteration: bool | None = None,
-    ) -> Self:  # fmt: skip
+        cls,
+        datasets: Any,
+        weights: Any = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Self:
         """Elements of datasets that are drawn at random.
 
         Args:
@@ -289,9 +303,11 @@ class Sources(Pipeline):
             return flows.sampled(parts, chances, draws.generator(), stop_on_empty_dataset)
 
         return cls._made(
-            "_DirectedInterleaveDataset", start, UNKNOWN_CARDINALITY,
+            "_DirectedInterleaveDataset",
+            start,
+            UNKNOWN_CARDINALITY,
             lambda: sources[0].element_spec,
-        )  # fmt: skip
+        )
 
     @classmethod
     def choose_from_datasets(
@@ -325,9 +341,11 @@ class Sources(Pipeline):
             return flows.chosen(parts, choice_dataset._start(), stop_on_empty_dataset)
 
         return cls._made(
-            "_DirectedInterleaveDataset", start, UNKNOWN_CARDINALITY,
+            "_DirectedInterleaveDataset",
+            start,
+            UNKNOWN_CARDINALITY,
             lambda: sources[0].element_spec,
-        )  # fmt: skip
+        )
 
 
 def _listed(shapes: Any) -> Any:

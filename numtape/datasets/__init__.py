@@ -35,4 +35,5 @@ def load_digits() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         return archive["images"], archive["labels"]
 
+
 _guard_module(__name__)

@@ -34,11 +34,30 @@ from .optimizers import Optimizer
 from .symbolic import KerasTensor
 
 __all__ = [
-    "Input", "InputSpec", "KerasTensor", "Model", "Sequential", "models",
-    "Layer", "Loss", "Metric", "Optimizer", "activations", "backend", "callbacks", "config",
+    "Input",
+    "InputSpec",
+    "KerasTensor",
+    "Model",
+    "Sequential",
+    "models",
+    "Layer",
+    "Loss",
+    "Metric",
+    "Optimizer",
+    "activations",
+    "backend",
+    "callbacks",
+    "config",
     "constraints",
-    "initializers", "layers", "losses", "metrics", "optimizers", "regularizers", "saving", "utils",
-]  # fmt: skip
+    "initializers",
+    "layers",
+    "losses",
+    "metrics",
+    "optimizers",
+    "regularizers",
+    "saving",
+    "utils",
+]
 
 
 def __dir__() -> list[str]:
@@ -49,11 +68,22 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 _guard_module(__name__)
-for _module in (callbacks, constraints, initializers, layers, losses, metrics, models, optimizers,
-                optimizers.schedules, regularizers):  # fmt: skip
+for _module in (
+    callbacks,
+    constraints,
+    initializers,
+    layers,
+    losses,
+    metrics,
+    models,
+    optimizers,
+    optimizers.schedules,
+    regularizers,
+):
     _name_constructors(vars(_module)[_name] for _name in _module.__all__)
 _name_methods(
-    Model, "model",
+    Model,
+    "model",
     "compile evaluate fit load_weights predict predict_on_batch save save_weights summary "
     "test_on_batch train_on_batch",
 )

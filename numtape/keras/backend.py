@@ -17,9 +17,15 @@ from .config import (
 from .symbolic import reset_names as _reset_names
 
 __all__ = [
-    "backend", "clear_session", "epsilon", "floatx", "image_data_format", "set_epsilon",
-    "set_floatx", "set_image_data_format",
-]  # fmt: skip
+    "backend",
+    "clear_session",
+    "epsilon",
+    "floatx",
+    "image_data_format",
+    "set_epsilon",
+    "set_floatx",
+    "set_image_data_format",
+]
 
 
 def __dir__() -> list[str]:

@@ -19,23 +19,23 @@ def is_tensor(x: Any) -> bool:
 def tensors_in(arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments that are tensors, or lists and dicts of them."""
     return {
-        name: x for name, x in arguments.items()
-        if is_tensor(x) or (is_nested(x) and x and all(
-            leaf is None or is_tensor(leaf) for leaf in flatten(x)))
-    }  # fmt: skip
+        name: x
+        for name, x in arguments.items()
+        if is_tensor(x)
+        or (is_nested(x) and x and all(leaf is None or is_tensor(leaf) for leaf in flatten(x)))
+    }
 
 
 def shapes_of(arguments: dict[str, Any]) -> dict[str, Any]:
     """Shapes of the tensors among arguments, tuples, as ``{"inputs_shape": ...}``."""
     return {
         f"{name}_shape": map_structure(lambda t: None if t is None else tuple(t.shape), x)
-        for name, x in tensors_in(arguments).items() if name != "mask"
+        for name, x in tensors_in(arguments).items()
+        if name != "mask"
     }
 
 
-def shapes_for(
-    method: Callable[..., Any], arguments: dict[str, Any], kind: str
-) -> dict[str, Any]:
+def shapes_for(method: Callable[..., Any], arguments: dict[str, Any], kind: str) -> dict[str, Any]:
     """The shapes that ``build`` or ``compute_output_shape`` takes, by the names it has for them.
 
     If it has one parameter, that is the shape of the first argument.

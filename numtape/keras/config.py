@@ -8,9 +8,14 @@ from ..names import getter as _getter
 from .loss_functions import EPSILON as _EPSILON
 
 __all__ = [
-    "backend", "epsilon", "floatx", "image_data_format", "set_epsilon", "set_floatx",
+    "backend",
+    "epsilon",
+    "floatx",
+    "image_data_format",
+    "set_epsilon",
+    "set_floatx",
     "set_image_data_format",
-]  # fmt: skip
+]
 
 
 def __dir__() -> list[str]:
@@ -122,9 +127,11 @@ def set_image_data_format(data_format: str) -> None:
       'channels_last'
     """
     _unchanged(
-        "image_data_format", data_format, image_data_format(),
+        "image_data_format",
+        data_format,
+        image_data_format(),
         "the argument `data_format` of layers",
-    )  # fmt: skip
+    )
 
 
 def _unchanged(name: str, value: object, current: object, instead: str) -> None:

@@ -19,8 +19,8 @@ _MEANINGS = {
     "min_value": "The smallest length.",
     "rate": "How far lengths are moved into the bounds: 1 for all the way.",
     "axis": "The axes along which lengths are taken: 0 for what comes into each unit of a `Dense` "
-            "layer, ``[0, 1, 2]`` for each filter of a `Conv2D` layer.",
-}  # fmt: skip
+    "layer, ``[0, 1, 2]`` for each filter of a `Conv2D` layer.",
+}
 _constraint = described(_MEANINGS, "", "")
 
 
@@ -153,8 +153,12 @@ class MinMaxNorm(_Norm):
         Returns:
           A dict of arguments.
         """
-        return {"min_value": self.min_value, "max_value": self.max_value, "rate": self.rate,
-                "axis": self.axis}  # fmt: skip
+        return {
+            "min_value": self.min_value,
+            "max_value": self.max_value,
+            "rate": self.rate,
+            "axis": self.axis,
+        }
 
 
 max_norm = MaxNorm
@@ -163,9 +167,19 @@ non_neg = NonNeg
 unit_norm = UnitNorm
 
 __all__ = [
-    "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "deserialize", "get", "max_norm",
-    "min_max_norm", "non_neg", "serialize", "unit_norm",
-]  # fmt: skip
+    "Constraint",
+    "MaxNorm",
+    "MinMaxNorm",
+    "NonNeg",
+    "UnitNorm",
+    "deserialize",
+    "get",
+    "max_norm",
+    "min_max_norm",
+    "non_neg",
+    "serialize",
+    "unit_norm",
+]
 
 
 def __dir__() -> list[str]:

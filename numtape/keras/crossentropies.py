@@ -19,9 +19,12 @@ from .loss_functions import EPSILON, loss_function, pair
 from .smooth import sigmoid
 
 __all__ = [
-    "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy",
-    "categorical_focal_crossentropy", "sparse_categorical_crossentropy",
-]  # fmt: skip
+    "binary_crossentropy",
+    "binary_focal_crossentropy",
+    "categorical_crossentropy",
+    "categorical_focal_crossentropy",
+    "sparse_categorical_crossentropy",
+]
 
 
 def __dir__() -> list[str]:
@@ -38,7 +41,8 @@ def _fitting(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
         raise ValueError(
             f"Arguments `target` and `output` must have the same {same}. Received: "
             f"target.shape={y_true.shape}, output.shape={y_pred.shape}."
-            + " Numbers of classes go with sparse_categorical_crossentropy." * numbers
+            + " Numbers of classes go with sparse_categorical_crossentropy."
+            * numbers
         )
     return y_true, y_pred
 
@@ -55,8 +59,9 @@ def _of_classes(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
         warn(
             f"In loss {name}, expected y_pred.shape to be (batch_size, num_classes) with "
             f"num_classes > 1. Received: y_pred.shape={y_pred.shape}. Consider using "
-            f"'binary_crossentropy' if you only have 2 classes.", SyntaxWarning,
-        )  # fmt: skip
+            f"'binary_crossentropy' if you only have 2 classes.",
+            SyntaxWarning,
+        )
     return y_true, y_pred
 
 
@@ -91,9 +96,12 @@ def _smoothed(y_true: Tensor, smoothing: float, classes: int | None = None) -> T
 
 @loss_function
 def categorical_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
+    y_true: Any,
+    y_pred: Any,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
     axis: Any = -1,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The cross-entropy of one-hot labels: minus the sum of ``y_true * log(y_pred)``.
 
     >>> tf.keras.losses.categorical_crossentropy([[0.0, 1.0]], [[0.25, 0.75]]).numpy()
@@ -111,9 +119,12 @@ def categorical_crossentropy(
 
 @loss_function
 def sparse_categorical_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None,
+    y_true: Any,
+    y_pred: Any,
+    from_logits: bool = False,
+    ignore_class: int | None = None,
     axis: Any = -1,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The cross-entropy of labels that are numbers of classes: minus ``log(y_pred[y_true])``.
 
     A label that is no class is an error, and so is one that is NaN.
@@ -130,7 +141,8 @@ def sparse_categorical_crossentropy(
         raise ValueError(
             f"Argument `target` is numbers of classes: it has the shape of `output` without the "
             f"axis of classes. Received: target.shape={y_true.shape}, output.shape={y_pred.shape}."
-            + " One-hot labels go with categorical_crossentropy." * (y_true.shape == y_pred.shape)
+            + " One-hot labels go with categorical_crossentropy."
+            * (y_true.shape == y_pred.shape)
         )
     labels = y_true
     if ignore_class is not None or y_true._spec.dtype not in (int32, int64):
@@ -164,9 +176,12 @@ def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
 
 @loss_function
 def binary_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
+    y_true: Any,
+    y_pred: Any,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
     axis: Any = -1,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean cross-entropy of labels 0 and 1.
 
     >>> tf.keras.losses.binary_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
@@ -179,9 +194,15 @@ def binary_crossentropy(
 
 @loss_function
 def binary_focal_crossentropy(
-    y_true: Any, y_pred: Any, apply_class_balancing: bool = False, alpha: float = 0.25,
-    gamma: float = 2.0, from_logits: bool = False, label_smoothing: float = 0.0, axis: Any = -1,
-) -> Tensor:  # fmt: skip
+    y_true: Any,
+    y_pred: Any,
+    apply_class_balancing: bool = False,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: Any = -1,
+) -> Tensor:
     """`binary_crossentropy` in which what is nearly right counts less.
 
     Lin et al., "Focal Loss for Dense Object Detection", 2017.
@@ -203,9 +224,14 @@ def binary_focal_crossentropy(
 
 @loss_function
 def categorical_focal_crossentropy(
-    y_true: Any, y_pred: Any, alpha: float = 0.25, gamma: float = 2.0, from_logits: bool = False,
-    label_smoothing: float = 0.0, axis: Any = -1,
-) -> Tensor:  # fmt: skip
+    y_true: Any,
+    y_pred: Any,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: Any = -1,
+) -> Tensor:
     """`categorical_crossentropy` in which what is nearly right counts less.
 
     Lin et al., "Focal Loss for Dense Object Detection", 2017.

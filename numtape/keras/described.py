@@ -26,8 +26,9 @@ def described(
         names = [name for name in inspect.signature(thing).parameters if name != "self"]
         lines = [text.rstrip(), "", "Args:"]
         for name in names:
-            lines += textwrap.wrap(f"{name}: {arguments[name]}", 94, initial_indent="  ",
-                                   subsequent_indent="    ")  # fmt: skip
+            lines += textwrap.wrap(
+                f"{name}: {arguments[name]}", 94, initial_indent="  ", subsequent_indent="    "
+            )
         if returns:
             lines += ["", "Returns:", f"  {returns}"]
         if raises:

@@ -18,5 +18,6 @@ def keras_dtype(value: Any) -> DType:
     """
     if value is None:
         return as_dtype("float32")
-    return as_dtype("int64" if value is int or (isinstance(value, str) and value == "int")
-                    else value)  # fmt: skip
+    return as_dtype(
+        "int64" if value is int or (isinstance(value, str) and value == "int") else value
+    )

@@ -11,13 +11,28 @@ from ..core.values.dtypes import shown
 
 # Arguments that numtape's classes do not have, with the value that makes no difference.
 _IDLE: dict[str, Any] = {
-    "quantization_config": None, "gradient_accumulation_steps": None, "loss_scale_factor": None,
-    "input_axes": None, "output_axes": None, "synchronized": False, "renorm": False,
-    "renorm_clipping": None, "renorm_momentum": 0.99, "lora_rank": None, "lora_alpha": None,
-    "gptq_unpacked_column_size": None, "build_config": None, "sparse": False, "ragged": False,
-    "seed": None, "data_format": None, "use_gate": False, "flash_attention": None,
-    "auto_scale_loss": True, "rms_scaling": False,
-}  # fmt: skip
+    "quantization_config": None,
+    "gradient_accumulation_steps": None,
+    "loss_scale_factor": None,
+    "input_axes": None,
+    "output_axes": None,
+    "synchronized": False,
+    "renorm": False,
+    "renorm_clipping": None,
+    "renorm_momentum": 0.99,
+    "lora_rank": None,
+    "lora_alpha": None,
+    "gptq_unpacked_column_size": None,
+    "build_config": None,
+    "sparse": False,
+    "ragged": False,
+    "seed": None,
+    "data_format": None,
+    "use_gate": False,
+    "flash_attention": None,
+    "auto_scale_loss": True,
+    "rms_scaling": False,
+}
 
 
 @contextmanager

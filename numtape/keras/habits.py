@@ -20,7 +20,7 @@ LAYER = {
     "requires_grad_": "x.trainable = False",
     "state_dict": "x.get_weights(), or save_weights(path) of a model",
     "train": _MODE.format(True),
-}  # fmt: skip
+}
 
 _MADE = "layer.build(input_shape) before, or call the layer: its weights are made then"
 KERNEL = {"kernel": _MADE, "bias": _MADE}
@@ -34,7 +34,7 @@ MODEL = {
     "predict_generator": "model.predict(generator)",
     "predict_proba": "model.predict(x)",
     "score": "model.evaluate(x, y)",
-}  # fmt: skip
+}
 
 OPTIMIZER = {
     "add_param_group": "an optimizer for each group of variables",
@@ -42,11 +42,11 @@ OPTIMIZER = {
     "load_state_dict": "tf.train.Checkpoint(optimizer=optimizer).restore(path)",
     "lr": "optimizer.learning_rate",
     "minimize": "the loss in a `tf.GradientTape`, and optimizer.apply_gradients("
-                "zip(tape.gradient(loss, variables), variables))",
+    "zip(tape.gradient(loss, variables), variables))",
     "param_groups": "optimizer.learning_rate and the other attributes",
     "set_weights": "tf.train.Checkpoint(optimizer=optimizer).restore(path)",
     "state_dict": "optimizer.variables, or tf.train.Checkpoint(optimizer=optimizer).save(path)",
     "step": "optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))",
     "weights": "optimizer.variables",
     "zero_grad": _NEW_EACH_TIME,
-}  # fmt: skip
+}

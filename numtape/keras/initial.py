@@ -40,11 +40,11 @@ _MEANINGS = {
     "mode": '``"fan_in"`` (inputs), ``"fan_out"`` (outputs) or ``"fan_avg"`` (their mean).',
     "distribution": '``"truncated_normal"``, ``"untruncated_normal"`` or ``"uniform"``.',
     "seed": "An integer, which says the numbers; None draws a seed when the object is made, so "
-            "that one object gives the same numbers at each call, and another one others.",
+    "that one object gives the same numbers at each call, and another one others.",
     "input_axes": "The axes of the shape that count as inputs; None for the last but one, times "
-                  "all before it.",
+    "all before it.",
     "output_axes": "Those that count as outputs; None for the last, times all but two.",
-}  # fmt: skip
+}
 _constant = described(_MEANINGS, "", "")
 _random = described(_MEANINGS, "", "ValueError: If an argument is none of those.")
 
@@ -292,9 +292,14 @@ class VarianceScaling(RandomInitializer):
     """
 
     def __init__(
-        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
-        seed: int | None = None, input_axes: Any = None, output_axes: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        input_axes: Any = None,
+        output_axes: Any = None,
+    ) -> None:
         if not isinstance(scale, int | float) or not scale > 0.0:
             raise ValueError(
                 f"Argument `scale` must be positive float. Received: scale={shown(scale)}"
@@ -333,9 +338,13 @@ class VarianceScaling(RandomInitializer):
           A dict of arguments.
         """
         return {
-            "scale": self.scale, "mode": self.mode, "distribution": self.distribution,
-            **super().get_config(), "input_axes": self.input_axes, "output_axes": self.output_axes,
-        }  # fmt: skip
+            "scale": self.scale,
+            "mode": self.mode,
+            "distribution": self.distribution,
+            **super().get_config(),
+            "input_axes": self.input_axes,
+            "output_axes": self.output_axes,
+        }
 
 
 @_random

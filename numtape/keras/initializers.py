@@ -159,14 +159,43 @@ variance_scaling = VarianceScaling
 zeros = Zeros
 
 __all__ = [
-    "Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity",
-    "IdentityInitializer", "Initializer", "LecunNormal", "LecunUniform", "Ones", "Orthogonal",
-    "OrthogonalInitializer", "RandomNormal", "RandomUniform", "TruncatedNormal",
-    "VarianceScaling", "Zeros", "constant", "deserialize", "get", "glorot_normal",
-    "glorot_uniform", "he_normal", "he_uniform", "identity", "lecun_normal", "lecun_uniform",
-    "ones", "orthogonal", "random_normal", "random_uniform", "serialize", "truncated_normal",
-    "variance_scaling", "zeros",
-]  # fmt: skip
+    "Constant",
+    "GlorotNormal",
+    "GlorotUniform",
+    "HeNormal",
+    "HeUniform",
+    "Identity",
+    "IdentityInitializer",
+    "Initializer",
+    "LecunNormal",
+    "LecunUniform",
+    "Ones",
+    "Orthogonal",
+    "OrthogonalInitializer",
+    "RandomNormal",
+    "RandomUniform",
+    "TruncatedNormal",
+    "VarianceScaling",
+    "Zeros",
+    "constant",
+    "deserialize",
+    "get",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "identity",
+    "lecun_normal",
+    "lecun_uniform",
+    "ones",
+    "orthogonal",
+    "random_normal",
+    "random_uniform",
+    "serialize",
+    "truncated_normal",
+    "variance_scaling",
+    "zeros",
+]
 
 
 def __dir__() -> list[str]:
@@ -178,12 +207,33 @@ if not _typing.TYPE_CHECKING:
 
 _KIND = Kind(
     "initializer",
-    [Constant, GlorotNormal, GlorotUniform, HeNormal, HeUniform, Identity, Initializer,
-     LecunNormal, LecunUniform, Ones, Orthogonal, RandomNormal, RandomUniform, TruncatedNormal,
-     VarianceScaling, Zeros],
-    {"IdentityInitializer": Identity, "OrthogonalInitializer": Orthogonal, "normal": RandomNormal,
-     "one": Ones, "uniform": RandomUniform, "zero": Zeros},
-)  # fmt: skip
+    [
+        Constant,
+        GlorotNormal,
+        GlorotUniform,
+        HeNormal,
+        HeUniform,
+        Identity,
+        Initializer,
+        LecunNormal,
+        LecunUniform,
+        Ones,
+        Orthogonal,
+        RandomNormal,
+        RandomUniform,
+        TruncatedNormal,
+        VarianceScaling,
+        Zeros,
+    ],
+    {
+        "IdentityInitializer": Identity,
+        "OrthogonalInitializer": Orthogonal,
+        "normal": RandomNormal,
+        "one": Ones,
+        "uniform": RandomUniform,
+        "zero": Zeros,
+    },
+)
 
 
 def get(identifier: Any) -> Any:

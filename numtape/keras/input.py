@@ -32,10 +32,16 @@ class InputLayer(Layer):
     """
 
     def __init__(
-        self, shape: Any = None, batch_size: int | None = None, dtype: Any = None,
-        batch_shape: Any = None, name: str | None = None, sparse: Any = None, ragged: Any = None,
+        self,
+        shape: Any = None,
+        batch_size: int | None = None,
+        dtype: Any = None,
+        batch_shape: Any = None,
+        name: str | None = None,
+        sparse: Any = None,
+        ragged: Any = None,
         optional: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         for word, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
             if value:
                 raise ValueError(f"{word}={value}: inputs of numtape's models are dense tensors.")
@@ -64,10 +70,16 @@ class InputLayer(Layer):
 
 
 def Input(
-    shape: Any = None, batch_size: int | None = None, dtype: Any = None, sparse: Any = None,
-    ragged: Any = None, batch_shape: Any = None, name: str | None = None, tensor: Any = None,
+    shape: Any = None,
+    batch_size: int | None = None,
+    dtype: Any = None,
+    sparse: Any = None,
+    ragged: Any = None,
+    batch_shape: Any = None,
+    name: str | None = None,
+    tensor: Any = None,
     optional: bool = False,
-) -> KerasTensor:  # fmt: skip
+) -> KerasTensor:
     """A symbolic tensor, which layers are called with to draw a functional model's graph.
 
     Args:

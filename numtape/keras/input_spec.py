@@ -33,11 +33,17 @@ class InputSpec:
     """
 
     def __init__(
-        self, dtype: Any = None, shape: Any = None, ndim: int | None = None,
-        max_ndim: int | None = None, min_ndim: int | None = None,
-        axes: dict[int, int | None] | None = None, allow_last_axis_squeeze: bool = False,
-        name: str | None = None, optional: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        dtype: Any = None,
+        shape: Any = None,
+        ndim: int | None = None,
+        max_ndim: int | None = None,
+        min_ndim: int | None = None,
+        axes: dict[int, int | None] | None = None,
+        allow_last_axis_squeeze: bool = False,
+        name: str | None = None,
+        optional: bool = False,
+    ) -> None:
         self.dtype = None if dtype is None else keras_dtype(dtype).name
         self.shape = None if shape is None else tuple(shape)
         self.ndim = ndim if self.shape is None else len(self.shape)
@@ -99,9 +105,12 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
       inputs: A tensor, or a list or dict of tensors.
       layer_name: The layer's name.
     """
-    if not input_spec or (type(input_spec) is InputSpec and type(inputs) is Tensor
-                          and not _unfit(input_spec, (*inputs._spec.shape,), inputs._spec.dtype)):
-        return  # fmt: skip
+    if not input_spec or (
+        type(input_spec) is InputSpec
+        and type(inputs) is Tensor
+        and not _unfit(input_spec, (*inputs._spec.shape,), inputs._spec.dtype)
+    ):
+        return
     specs = flatten(input_spec)
     names = [spec.name for spec in specs if spec is not None]
     if isinstance(inputs, dict) and len(names) == len(specs) and all(names):
@@ -125,7 +134,8 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
                 raise ValueError(
                     f"Inputs to a layer should be tensors. Got '{x}' (of type {type(x)}) as input "
                     f"for layer '{layer_name}'."
-                    + " Does the layer before end `call` with `return`?" * (x is None)
+                    + " Does the layer before end `call` with `return`?"
+                    * (x is None)
                 )
             wrong = _unfit(spec, tuple(x.shape), x.dtype)
             if wrong:

@@ -78,9 +78,14 @@ class Layer(LayerLosses):
     _nt_input_spec: Any = None
 
     def __init__(
-        self, trainable: bool = True, name: str | None = None, dtype: Any = None,
-        activity_regularizer: Any = None, autocast: bool = True, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        activity_regularizer: Any = None,
+        autocast: bool = True,
+        **kwargs: Any,
+    ) -> None:
         self._nt_begin(trainable, name, dtype)
         self.activity_regularizer = regularizers.get(activity_regularizer)
         self.autocast = autocast
@@ -201,8 +206,9 @@ class Layer(LayerLosses):
 
     def _nt_converted(self, x: Any) -> Any:
         """An argument: arrays and variables as tensors, floats as tensors of the layer's dtype."""
-        if isinstance(x, Variable) or (not isinstance(x, Tensor) and hasattr(x, "__array__")
-                                       and not isinstance(x, KerasTensor)):  # fmt: skip
+        if isinstance(x, Variable) or (
+            not isinstance(x, Tensor) and hasattr(x, "__array__") and not isinstance(x, KerasTensor)
+        ):
             x = as_tensor(x)
         if isinstance(x, Tensor) and self.autocast and x.dtype.is_floating:
             if x.dtype is not self._nt_dtype and self._nt_dtype.is_floating:
@@ -288,9 +294,14 @@ class Layer(LayerLosses):
         return self._nt_run(training, False, (x,), kwargs, x, mask)
 
     def _nt_run(
-        self, training: Any, symbolic: bool, args: tuple[Any, ...], kwargs: dict[str, Any],
-        first: Any, mask: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        training: Any,
+        symbolic: bool,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        first: Any,
+        mask: Any,
+    ) -> Any:
         """What a call gives whose arguments are as `call` takes them."""
         if not local.layers:
             self._nt_clear_losses()

@@ -26,9 +26,16 @@ class LayerState(LayerPath, LayerConfig, Module):
     """The part of `Layer` that holds variables and layers."""
 
     # Attributes of numtape in which no variables or layers are searched for.
-    _nt_internal = frozenset({
-        "_nt_fixed", "_nt_held", "_nt_inbound_nodes", "_nt_made_with", "_nt_trained", "built",
-    })  # fmt: skip
+    _nt_internal = frozenset(
+        {
+            "_nt_fixed",
+            "_nt_held",
+            "_nt_inbound_nodes",
+            "_nt_made_with",
+            "_nt_trained",
+            "built",
+        }
+    )
 
     # Tuples, so that a function that is recorded while a layer makes its variables is recorded
     # again, and not given up: it sets attributes, and changes no list that it reads.
@@ -45,11 +52,15 @@ class LayerState(LayerPath, LayerConfig, Module):
         if name is None:
             name = auto_name(type(self).__name__)
         elif not isinstance(name, str) or "/" in name:
-            raise ValueError(f"Argument `name` must be a string and cannot contain character `/`. "
-                             f"Received: name={name} (of type {type(name)})")  # fmt: skip
+            raise ValueError(
+                f"Argument `name` must be a string and cannot contain character `/`. "
+                f"Received: name={name} (of type {type(name)})"
+            )
         if not isinstance(trainable, bool):
-            raise ValueError(f"Expected `trainable` to be a boolean. Received: "
-                             f"trainable={trainable} (of type {type(trainable)})")  # fmt: skip
+            raise ValueError(
+                f"Expected `trainable` to be a boolean. Received: "
+                f"trainable={trainable} (of type {type(trainable)})"
+            )
         self._nt_name = name
         self._nt_trainable = trainable
         self._nt_dtype: DType = keras_dtype(dtype)
@@ -74,11 +85,18 @@ class LayerState(LayerPath, LayerConfig, Module):
     # --- Variables ---------------------------------------------------------------------------
 
     def add_weight(
-        self, shape: Any = None, initializer: Any = None, dtype: Any = None,
-        trainable: bool = True, autocast: bool = True, regularizer: Any = None,
-        constraint: Any = None, aggregation: Any = "none",
-        overwrite_with_gradient: bool = False, name: str | None = None,
-    ) -> LayerVariable:  # fmt: skip
+        self,
+        shape: Any = None,
+        initializer: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        autocast: bool = True,
+        regularizer: Any = None,
+        constraint: Any = None,
+        aggregation: Any = "none",
+        overwrite_with_gradient: bool = False,
+        name: str | None = None,
+    ) -> LayerVariable:
         """A new variable of this layer.
 
         Args:
@@ -114,8 +132,10 @@ class LayerState(LayerPath, LayerConfig, Module):
                 f"...). Use: add_weight(shape=..., name='{shape}')."
             )
         if overwrite_with_gradient:
-            raise ValueError("overwrite_with_gradient=True is not possible: gradients of numtape "
-                             "are given to optimizers.")  # fmt: skip
+            raise ValueError(
+                "overwrite_with_gradient=True is not possible: gradients of numtape "
+                "are given to optimizers."
+            )
         self._nt_place()
         wanted = self._nt_dtype if dtype is None else keras_dtype(dtype)
         if initializer is None:
@@ -126,11 +146,16 @@ class LayerState(LayerPath, LayerConfig, Module):
             number = len(self._nt_trained) + len(self._nt_fixed)
             name = f"variable_{number}" if number else "variable"
         variable = LayerVariable(
-            Variable(value, trainable, name=f"{self.path}/{name}", dtype=wanted,
-                     constraint=constraints.get(constraint)),
+            Variable(
+                value,
+                trainable,
+                name=f"{self.path}/{name}",
+                dtype=wanted,
+                constraint=constraints.get(constraint),
+            ),
             regularizers.get(regularizer),
             trainable and self._nt_trainable,
-        )  # fmt: skip
+        )
         if trainable:
             self._nt_trained = (*self._nt_trained, variable)
         else:
@@ -320,9 +345,11 @@ class LayerState(LayerPath, LayerConfig, Module):
                 )
         assign_all(
             [*map(original, variables)],
-            [as_tensor(value.astype(v.dtype.numpy_dtype, copy=False), v._spec)
-             for v, value in zip(variables, values, strict=True)],
-        )  # fmt: skip
+            [
+                as_tensor(value.astype(v.dtype.numpy_dtype, copy=False), v._spec)
+                for v, value in zip(variables, values, strict=True)
+            ],
+        )
 
     def count_params(self) -> int:
         """How many numbers its variables hold.
@@ -381,8 +408,9 @@ def _holds(value: Any) -> bool:
         return any(map(_holds, value))
     return (
         isinstance(value, Variable | Module | list | dict)
-        or hasattr(type(value), "_nt_saved_parts") or _is_metric(value)
-    )  # fmt: skip
+        or hasattr(type(value), "_nt_saved_parts")
+        or _is_metric(value)
+    )
 
 
 def _inside(value: Any, found: list[Any]) -> None:

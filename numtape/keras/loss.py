@@ -40,9 +40,7 @@ def weighted(
     if mask is not None:
         counted = elementwise.cast(mask, values.dtype)
         if reduction_ in ("mean", "sum_over_batch_size"):
-            counted = counted * divide_no_nan(
-                float(mask._spec.size), reduction.reduce_sum(counted)
-            )
+            counted = counted * divide_no_nan(float(mask._spec.size), reduction.reduce_sum(counted))
         if weight is None:
             weight = counted
         else:
@@ -66,11 +64,11 @@ def weighted(
 _MEANINGS = {
     **ARGUMENTS,
     "name": "Its name; default: the class's in snake case.",
-    "reduction": "How losses of examples become one: their mean (``\"sum_over_batch_size\"`` or "
-                 "``\"mean\"``), ``\"sum\"``, ``\"mean_with_sample_weight\"`` (divided by the sum "
-                 "of weights), or ``\"none\"``.",
+    "reduction": 'How losses of examples become one: their mean (``"sum_over_batch_size"`` or '
+    '``"mean"``), ``"sum"``, ``"mean_with_sample_weight"`` (divided by the sum '
+    'of weights), or ``"none"``.',
     "dtype": "The dtype it computes in: float32 without.",
-}  # fmt: skip
+}
 loss_class = described(_MEANINGS, "", "ValueError: If there is no such reduction.")
 
 
@@ -86,9 +84,11 @@ class Loss:
     """
 
     def __init__(
-        self, name: str | None = None, reduction: str | None = "sum_over_batch_size",
+        self,
+        name: str | None = None,
+        reduction: str | None = "sum_over_batch_size",
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if reduction not in _REDUCTIONS:
             raise ValueError(
                 f"Invalid value for argument `reduction`. Expected one of {set(_REDUCTIONS)}. "
@@ -124,9 +124,11 @@ class Loss:
         y_pred = map_structure(found, y_pred) if _nested(y_pred) else found(y_pred)
         try:
             return weighted(
-                self._nt_computed(self.call(y_true, y_pred)), sample_weight, self.reduction,
+                self._nt_computed(self.call(y_true, y_pred)),
+                sample_weight,
+                self.reduction,
                 _both(self._nt_mask(y_true), known),
-            )  # fmt: skip
+            )
         except OpError as error:
             located(error, self, y_true, y_pred)
             raise
@@ -219,17 +221,22 @@ def _both(mask: Any, other: Any) -> Any:
 
 def _nested(x: Any) -> bool:
     """Whether it is a nest of tensors, not a list of numbers."""
-    return isinstance(x, dict) or (isinstance(x, list | tuple) and any(
-        isinstance(part, Tensor | dict) for part in x))  # fmt: skip
+    return isinstance(x, dict) or (
+        isinstance(x, list | tuple) and any(isinstance(part, Tensor | dict) for part in x)
+    )
 
 
 class LossFunction(Loss):
     """A loss made of a function and arguments for it."""
 
     def __init__(
-        self, function: Callable[..., Any], name: str | None, reduction: str | None, dtype: Any,
+        self,
+        function: Callable[..., Any],
+        name: str | None,
+        reduction: str | None,
+        dtype: Any,
         **arguments: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(name, reduction, dtype)
         self._nt_function = function
         self._nt_arguments = arguments

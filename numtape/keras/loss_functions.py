@@ -17,10 +17,22 @@ from ..core.values.tensor import Tensor
 from .described import described
 
 __all__ = [
-    "categorical_hinge", "cosine_similarity", "dice", "hinge", "huber", "kl_divergence",
-    "log_cosh", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error",
-    "mean_squared_logarithmic_error", "poisson", "squared_hinge", "tversky",
-]  # fmt: skip
+    "categorical_hinge",
+    "cosine_similarity",
+    "dice",
+    "hinge",
+    "huber",
+    "kl_divergence",
+    "log_cosh",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_error",
+    "mean_squared_logarithmic_error",
+    "poisson",
+    "squared_hinge",
+    "tversky",
+]
+
 
 def __dir__() -> list[str]:
     return sorted(__all__)
@@ -42,9 +54,10 @@ ARGUMENTS = {
     "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
 }
 loss_function = described(
-    ARGUMENTS, "A tensor without the last axis: a loss for each example.",
+    ARGUMENTS,
+    "A tensor without the last axis: a loss for each example.",
     "InvalidArgumentError: If shapes do not go together.",
-)  # fmt: skip
+)
 
 
 def pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
@@ -154,10 +167,13 @@ def huber(y_true: Any, y_pred: Any, delta: Any = 1.0) -> Tensor:
     error = y_pred - y_true
     size = elementwise.abs_(error)
     delta = elementwise.cast(as_tensor(delta), y_pred.dtype)
-    return _mean(elementwise.select(
-        less_equal(size, delta), 0.5 * elementwise.square(error),
-        delta * size - 0.5 * elementwise.square(delta),
-    ))  # fmt: skip
+    return _mean(
+        elementwise.select(
+            less_equal(size, delta),
+            0.5 * elementwise.square(error),
+            delta * size - 0.5 * elementwise.square(delta),
+        )
+    )
 
 
 @loss_function

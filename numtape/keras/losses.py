@@ -43,18 +43,59 @@ KLD = kld = kullback_leibler_divergence = kl_divergence
 logcosh = log_cosh
 
 __all__ = [
-    "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "BinaryFocalCrossentropy",
-    "CategoricalCrossentropy", "CategoricalFocalCrossentropy", "CategoricalHinge",
-    "CosineSimilarity", "Dice", "Hinge", "Huber", "KLDivergence", "LogCosh", "Loss",
-    "MeanAbsoluteError", "MeanAbsolutePercentageError", "MeanSquaredError",
-    "MeanSquaredLogarithmicError", "Poisson", "SparseCategoricalCrossentropy", "SquaredHinge",
-    "Tversky", "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy",
-    "categorical_focal_crossentropy", "categorical_hinge", "cosine_similarity", "dice", "get",
-    "hinge", "huber", "kl_divergence", "kld", "kullback_leibler_divergence", "log_cosh", "logcosh",
-    "mae", "mape", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error",
-    "mean_squared_logarithmic_error", "mse", "msle", "poisson", "sparse_categorical_crossentropy",
-    "squared_hinge", "tversky",
-]  # fmt: skip
+    "KLD",
+    "MAE",
+    "MAPE",
+    "MSE",
+    "MSLE",
+    "BinaryCrossentropy",
+    "BinaryFocalCrossentropy",
+    "CategoricalCrossentropy",
+    "CategoricalFocalCrossentropy",
+    "CategoricalHinge",
+    "CosineSimilarity",
+    "Dice",
+    "Hinge",
+    "Huber",
+    "KLDivergence",
+    "LogCosh",
+    "Loss",
+    "MeanAbsoluteError",
+    "MeanAbsolutePercentageError",
+    "MeanSquaredError",
+    "MeanSquaredLogarithmicError",
+    "Poisson",
+    "SparseCategoricalCrossentropy",
+    "SquaredHinge",
+    "Tversky",
+    "binary_crossentropy",
+    "binary_focal_crossentropy",
+    "categorical_crossentropy",
+    "categorical_focal_crossentropy",
+    "categorical_hinge",
+    "cosine_similarity",
+    "dice",
+    "get",
+    "hinge",
+    "huber",
+    "kl_divergence",
+    "kld",
+    "kullback_leibler_divergence",
+    "log_cosh",
+    "logcosh",
+    "mae",
+    "mape",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_error",
+    "mean_squared_logarithmic_error",
+    "mse",
+    "msle",
+    "poisson",
+    "sparse_categorical_crossentropy",
+    "squared_hinge",
+    "tversky",
+]
 
 
 def __dir__() -> list[str]:
@@ -74,9 +115,11 @@ class MeanSquaredError(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None =
-        "mean_squared_error", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_squared_error",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(mean_squared_error, name, reduction, dtype)
 
 
@@ -89,9 +132,11 @@ class MeanAbsoluteError(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None =
-        "mean_absolute_error", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_absolute_error",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(mean_absolute_error, name, reduction, dtype)
 
 
@@ -104,9 +149,11 @@ class MeanAbsolutePercentageError(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None =
-        "mean_absolute_percentage_error", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_absolute_percentage_error",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(mean_absolute_percentage_error, name, reduction, dtype)
 
 
@@ -119,9 +166,11 @@ class MeanSquaredLogarithmicError(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None =
-        "mean_squared_logarithmic_error", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_squared_logarithmic_error",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(mean_squared_logarithmic_error, name, reduction, dtype)
 
 
@@ -134,9 +183,12 @@ class CosineSimilarity(LossFunction):
     """
 
     def __init__(
-        self, axis: int = -1, reduction: str | None = "sum_over_batch_size", name: str |
-        None = "cosine_similarity", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "cosine_similarity",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(cosine_similarity, name, reduction, dtype, axis=axis)
 
 
@@ -149,9 +201,12 @@ class Huber(LossFunction):
     """
 
     def __init__(
-        self, delta: float = 1.0, reduction: str | None = "sum_over_batch_size", name: str |
-        None = "huber", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        delta: float = 1.0,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "huber",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(huber, name, reduction, dtype, delta=delta)
 
 
@@ -164,9 +219,11 @@ class LogCosh(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "log_cosh",
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "log_cosh",
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(log_cosh, name, reduction, dtype)
 
 
@@ -179,9 +236,11 @@ class Hinge(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "hinge",
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "hinge",
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(hinge, name, reduction, dtype)
 
 
@@ -194,9 +253,11 @@ class SquaredHinge(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None =
-        "squared_hinge", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "squared_hinge",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(squared_hinge, name, reduction, dtype)
 
 
@@ -209,9 +270,11 @@ class CategoricalHinge(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None =
-        "categorical_hinge", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "categorical_hinge",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(categorical_hinge, name, reduction, dtype)
 
 
@@ -224,9 +287,11 @@ class KLDivergence(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None =
-        "kl_divergence", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "kl_divergence",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(kl_divergence, name, reduction, dtype)
 
 
@@ -239,9 +304,11 @@ class Poisson(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "poisson",
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "poisson",
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(poisson, name, reduction, dtype)
 
 
@@ -254,14 +321,23 @@ class CategoricalCrossentropy(LossFunction):
     """
 
     def __init__(
-        self, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1,
-        reduction: str | None = "sum_over_batch_size", name: str | None =
-        "categorical_crossentropy", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "categorical_crossentropy",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(
-            categorical_crossentropy, name, reduction, dtype, from_logits=from_logits,
-            label_smoothing=label_smoothing, axis=axis,
-        )  # fmt: skip
+            categorical_crossentropy,
+            name,
+            reduction,
+            dtype,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+            axis=axis,
+        )
 
 
 @loss_class
@@ -273,14 +349,23 @@ class BinaryCrossentropy(LossFunction):
     """
 
     def __init__(
-        self, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1,
-        reduction: str | None = "sum_over_batch_size", name: str | None =
-        "binary_crossentropy", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "binary_crossentropy",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(
-            binary_crossentropy, name, reduction, dtype, from_logits=from_logits,
-            label_smoothing=label_smoothing, axis=axis,
-        )  # fmt: skip
+            binary_crossentropy,
+            name,
+            reduction,
+            dtype,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+            axis=axis,
+        )
 
 
 @loss_class
@@ -292,16 +377,29 @@ class BinaryFocalCrossentropy(LossFunction):
     """
 
     def __init__(
-        self, apply_class_balancing: bool = False, alpha: float = 0.25, gamma: float = 2.0,
-        from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1, reduction:
-        str | None = "sum_over_batch_size", name: str | None = "binary_focal_crossentropy",
+        self,
+        apply_class_balancing: bool = False,
+        alpha: float = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "binary_focal_crossentropy",
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            binary_focal_crossentropy, name, reduction, dtype,
-            apply_class_balancing=apply_class_balancing, alpha=alpha, gamma=gamma,
-            from_logits=from_logits, label_smoothing=label_smoothing, axis=axis,
-        )  # fmt: skip
+            binary_focal_crossentropy,
+            name,
+            reduction,
+            dtype,
+            apply_class_balancing=apply_class_balancing,
+            alpha=alpha,
+            gamma=gamma,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+            axis=axis,
+        )
 
 
 @loss_class
@@ -313,16 +411,27 @@ class CategoricalFocalCrossentropy(LossFunction):
     """
 
     def __init__(
-        self, alpha: float = 0.25, gamma: float = 2.0, from_logits: bool = False,
-        label_smoothing: float = 0.0, axis: int = -1, reduction: str | None =
-        "sum_over_batch_size", name: str | None = "categorical_focal_crossentropy", dtype:
-        Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "categorical_focal_crossentropy",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(
-            categorical_focal_crossentropy, name, reduction, dtype, alpha=alpha,
-            gamma=gamma, from_logits=from_logits, label_smoothing=label_smoothing,
+            categorical_focal_crossentropy,
+            name,
+            reduction,
+            dtype,
+            alpha=alpha,
+            gamma=gamma,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
             axis=axis,
-        )  # fmt: skip
+        )
 
 
 @loss_class
@@ -336,14 +445,23 @@ class SparseCategoricalCrossentropy(LossFunction):
     """
 
     def __init__(
-        self, from_logits: bool = False, ignore_class: int | None = None,
-        reduction: str | None = "sum_over_batch_size", axis: int = -1,
-        name: str | None = "sparse_categorical_crossentropy", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        from_logits: bool = False,
+        ignore_class: int | None = None,
+        reduction: str | None = "sum_over_batch_size",
+        axis: int = -1,
+        name: str | None = "sparse_categorical_crossentropy",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(
-            sparse_categorical_crossentropy, name, reduction, dtype, from_logits=from_logits,
-            ignore_class=ignore_class, axis=axis,
-        )  # fmt: skip
+            sparse_categorical_crossentropy,
+            name,
+            reduction,
+            dtype,
+            from_logits=from_logits,
+            ignore_class=ignore_class,
+            axis=axis,
+        )
 
     def _nt_wanted(self, x: Any) -> Tensor:
         labels = as_tensor(x)
@@ -367,9 +485,12 @@ class Dice(LossFunction):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "dice",
-        axis: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "dice",
+        axis: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(dice, name, reduction, dtype, axis=axis)
 
 
@@ -382,10 +503,14 @@ class Tversky(LossFunction):
     """
 
     def __init__(
-        self, alpha: float = 0.5, beta: float = 0.5,
-        reduction: str | None = "sum_over_batch_size", name: str | None = "tversky",
-        axis: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "tversky",
+        axis: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(tversky, name, reduction, dtype, alpha=alpha, beta=beta, axis=axis)
 
 

@@ -64,9 +64,12 @@ class Kind:
     """
 
     def __init__(
-        self, word: str, classes: list[type], aliases: dict[str, type] | None = None,
+        self,
+        word: str,
+        classes: list[type],
+        aliases: dict[str, type] | None = None,
         module: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.word = word
         self.module = f"keras.{word}s" if module is None else module
         self.classes = {one.__name__: one for one in classes}
@@ -105,8 +108,12 @@ class Kind:
             name = getattr(thing, "__name__", None)
             if name is None:
                 raise ValueError(f"This {self.word} has no configuration: {shown(thing)}.")
-            return {"module": "builtins", "class_name": "function", "config": name,
-                    "registered_name": name}  # fmt: skip
+            return {
+                "module": "builtins",
+                "class_name": "function",
+                "config": name,
+                "registered_name": name,
+            }
         return self.described(thing)
 
     def described(self, thing: Any) -> dict[str, Any]:
@@ -114,10 +121,11 @@ class Kind:
         name = type(thing).__name__
         own = self.classes.get(name) is type(thing)
         return {
-            "module": self.module if own else type(thing).__module__, "class_name": name,
+            "module": self.module if own else type(thing).__module__,
+            "class_name": name,
             "config": thing.get_config(),
             "registered_name": None if own else get_registered_name(type(thing)),
-        }  # fmt: skip
+        }
 
     def deserialize(
         self, config: Any, custom_objects: dict[str, Callable[..., Any]] | None = None

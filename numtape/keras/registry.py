@@ -51,9 +51,7 @@ def register_keras_serializable(
 
     def register(thing: Any) -> Any:
         if inspect.isclass(thing) and not hasattr(thing, "get_config"):
-            raise ValueError(
-                "Cannot register a class that does not have a get_config() method."
-            )
+            raise ValueError("Cannot register a class that does not have a get_config() method.")
         full = f"{package}>{name or thing.__name__}"
         _OBJECTS[full] = thing
         _NAMES[thing] = full
@@ -83,9 +81,10 @@ def get_registered_name(obj: Any) -> str:
 
 
 def get_registered_object(
-    name: str, custom_objects: dict[str, Any] | None = None,
+    name: str,
+    custom_objects: dict[str, Any] | None = None,
     module_objects: dict[str, Any] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The class or function that was registered under a name.
 
     Args:

@@ -60,9 +60,7 @@ class Regularizer(Configured):
 
 
 def _factor(value: Any, name: str) -> float:
-    if (
-        not isinstance(value, int | float) or math.isnan(value) or math.isinf(value) or value < 0
-    ):  # fmt: skip
+    if not isinstance(value, int | float) or math.isnan(value) or math.isinf(value) or value < 0:
         raise ValueError(
             f"Invalid value for argument {name}: expected a non-negative float. Received: "
             f"{name}={shown(value)}"
@@ -202,9 +200,19 @@ l2 = L2
 orthogonal_regularizer = OrthogonalRegularizer
 
 __all__ = [
-    "L1", "L1L2", "L2", "OrthogonalRegularizer", "Regularizer", "deserialize", "get", "l1",
-    "l1_l2", "l2", "orthogonal_regularizer", "serialize",
-]  # fmt: skip
+    "L1",
+    "L1L2",
+    "L2",
+    "OrthogonalRegularizer",
+    "Regularizer",
+    "deserialize",
+    "get",
+    "l1",
+    "l1_l2",
+    "l2",
+    "orthogonal_regularizer",
+    "serialize",
+]
 
 
 def __dir__() -> list[str]:
@@ -214,8 +222,9 @@ def __dir__() -> list[str]:
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
-_KIND = Kind("regularizer", [L1, L1L2, L2, OrthogonalRegularizer, Regularizer],
-             {"l1_l2": L1L2, "l1l2": L1L2})  # fmt: skip
+_KIND = Kind(
+    "regularizer", [L1, L1L2, L2, OrthogonalRegularizer, Regularizer], {"l1_l2": L1L2, "l1l2": L1L2}
+)
 
 
 def get(identifier: Any) -> Any:

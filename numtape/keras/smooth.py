@@ -347,9 +347,7 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = -1) -> Tensor:
     return _along(_softmax.log_softmax, x, axis)
 
 
-def _along(
-    function: Callable[..., Tensor], x: Any, axis: int | Sequence[int] | None
-) -> Tensor:  # fmt: skip
+def _along(function: Callable[..., Tensor], x: Any, axis: int | Sequence[int] | None) -> Tensor:
     if isinstance(axis, list | tuple):
         if not axis:
             raise ValueError(f"`axis` names no axis. Received: axis={axis}")

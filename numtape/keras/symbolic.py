@@ -104,9 +104,14 @@ class KerasTensor:
     __array_priority__ = 200
 
     def __init__(
-        self, shape: Any, dtype: Any = "float32", sparse: Any = False, ragged: Any = False,
-        record_history: bool = True, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        shape: Any,
+        dtype: Any = "float32",
+        sparse: Any = False,
+        ragged: Any = False,
+        record_history: bool = True,
+        name: str | None = None,
+    ) -> None:
         for word, value in (("sparse", sparse), ("ragged", ragged)):
             if value:
                 raise ValueError(f"{word}={value}: numtape's symbolic tensors are dense.")
@@ -189,19 +194,31 @@ def _unary(function: Callable[[Any], Any], kind: str) -> Any:
 
 # The functions of operations by their names in a model's config.
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "GetItem": operator.getitem, "Reshape": reshape, "Squeeze": squeeze,
-}  # fmt: skip
+    "GetItem": operator.getitem,
+    "Reshape": reshape,
+    "Squeeze": squeeze,
+}
 
 for _name, _kind in {
-    "add": "Add", "sub": "Subtract", "mul": "Multiply", "truediv": "TrueDivide",
-    "floordiv": "FloorDivide", "mod": "Mod", "pow": "Power", "matmul": "Matmul",
-}.items():  # fmt: skip
+    "add": "Add",
+    "sub": "Subtract",
+    "mul": "Multiply",
+    "truediv": "TrueDivide",
+    "floordiv": "FloorDivide",
+    "mod": "Mod",
+    "pow": "Power",
+    "matmul": "Matmul",
+}.items():
     _function = OPERATIONS[_kind] = getattr(operator, _name)
     setattr(KerasTensor, f"__{_name}__", _binary(_function, _kind))
     setattr(KerasTensor, f"__r{_name}__", _binary(_function, _kind, True))
 for _name, _kind in {
-    "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual", "ne": "NotEqual",
-}.items():  # fmt: skip
+    "lt": "Less",
+    "le": "LessEqual",
+    "gt": "Greater",
+    "ge": "GreaterEqual",
+    "ne": "NotEqual",
+}.items():
     OPERATIONS[_kind] = getattr(operator, _name)
     setattr(KerasTensor, f"__{_name}__", _binary(OPERATIONS[_kind], _kind))
 for _name, _kind in {"neg": "Negative", "abs": "Absolute"}.items():
@@ -221,9 +238,7 @@ def inferred(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     twice if sizes are unknown, with others each time: a size that differs then is unknown as well.
     What it assigns is undone.
     """
-    unknown = any(
-        None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor)
-    )
+    unknown = any(None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor))
     found = [_sampled(function, args, kwargs, k) for k in range(1 + unknown)]
 
     def symbol(x: Tensor, *others: Tensor) -> KerasTensor:

@@ -45,13 +45,27 @@ from .structured import (
 )
 
 __all__ = [
-    "LinearOperator", "LinearOperatorAdjoint", "LinearOperatorBlockDiag",
-    "LinearOperatorBlockLowerTriangular", "LinearOperatorCirculant", "LinearOperatorCirculant2D",
-    "LinearOperatorCirculant3D", "LinearOperatorComposition", "LinearOperatorDiag",
-    "LinearOperatorFullMatrix", "LinearOperatorHouseholder", "LinearOperatorIdentity",
-    "LinearOperatorInversion", "LinearOperatorKronecker", "LinearOperatorLowRankUpdate",
-    "LinearOperatorLowerTriangular", "LinearOperatorPermutation", "LinearOperatorScaledIdentity",
-    "LinearOperatorToeplitz", "LinearOperatorTridiag", "LinearOperatorZeros",
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorBlockLowerTriangular",
+    "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorKronecker",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorPermutation",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
+    "LinearOperatorTridiag",
+    "LinearOperatorZeros",
 ]
 
 

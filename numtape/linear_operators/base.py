@@ -45,10 +45,15 @@ class LinearOperator:
     """
 
     def __init__(
-        self, dtype: Any, shape: tuple[int, ...], is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        dtype: Any,
+        shape: tuple[int, ...],
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
         self._dtype = as_dtype(dtype)
         self._shape = TensorShape(shape)
         square = shape[-1] == shape[-2]
@@ -250,12 +255,10 @@ class LinearOperator:
         if self._non_singular is False:
             raise NotImplementedError("Exact solve not implemented for a singular operator.")
         if isinstance(rhs, LinearOperator):
-            return (self.adjoint() if adjoint else self).inverse().matmul(
-                rhs, adjoint_arg=adjoint_arg
+            return (
+                (self.adjoint() if adjoint else self).inverse().matmul(rhs, adjoint_arg=adjoint_arg)
             )
-        return self._solve(
-            self._operand(rhs, adjoint_arg, self.range_dimension), bool(adjoint)
-        )
+        return self._solve(self._operand(rhs, adjoint_arg, self.range_dimension), bool(adjoint))
 
     def solvevec(self, rhs: Any, adjoint: bool = False) -> Tensor:
         """The vectors whose product with this operator is ``rhs``.

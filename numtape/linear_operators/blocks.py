@@ -36,19 +36,27 @@ class LinearOperatorKronecker(LinearOperator):
     """
 
     def __init__(
-        self, operators: Any, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        operators: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
         self._operators = operators_of(operators)
         lead, rows, columns = common(self._operators), 1, 1
         for operator in self._operators:
             rows, columns = rows * operator.range_dimension, columns * operator.domain_dimension
         super().__init__(
-            self._operators[0].dtype, (*lead, rows, columns), is_non_singular, is_self_adjoint,
-            is_positive_definite, is_square,
+            self._operators[0].dtype,
+            (*lead, rows, columns),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
             "_x_".join(x.name for x in self._operators) if name is None else name,
-        )  # fmt: skip
+        )
 
     @property
     def operators(self) -> list[LinearOperator]:
@@ -56,9 +64,7 @@ class LinearOperatorKronecker(LinearOperator):
         return list(self._operators)
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
-        sizes = [
-            x.range_dimension if adjoint else x.domain_dimension for x in self._operators
-        ]
+        sizes = [x.range_dimension if adjoint else x.domain_dimension for x in self._operators]
         return _one_by_one(self._operators, sizes, "_matmul", x, adjoint)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
@@ -82,9 +88,9 @@ class LinearOperatorKronecker(LinearOperator):
         if not all(x.is_square for x in self._operators):
             return super()._log_abs_determinant()
         n = self.range_dimension
-        return added([
-            x._log_abs_determinant() * (n // max(x.range_dimension, 1)) for x in self._operators
-        ])  # fmt: skip
+        return added(
+            [x._log_abs_determinant() * (n // max(x.range_dimension, 1)) for x in self._operators]
+        )
 
 
 def _swapped(x: Tensor, first: int, second: int) -> Tensor:
@@ -146,19 +152,27 @@ class LinearOperatorBlockDiag(LinearOperator):
     """
 
     def __init__(
-        self, operators: Any, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        operators: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
         self._operators = operators_of(operators)
         lead = common(self._operators)
         rows = sum(x.range_dimension for x in self._operators)
         columns = sum(x.domain_dimension for x in self._operators)
         super().__init__(
-            self._operators[0].dtype, (*lead, rows, columns), is_non_singular, is_self_adjoint,
-            is_positive_definite, is_square,
+            self._operators[0].dtype,
+            (*lead, rows, columns),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
             "_ds_".join(x.name for x in self._operators) if name is None else name,
-        )  # fmt: skip
+        )
 
     @property
     def operators(self) -> list[LinearOperator]:
@@ -216,10 +230,14 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
     """
 
     def __init__(
-        self, operators: Any, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str = "LinearOperatorBlockLowerTriangular",
-    ) -> None:  # fmt: skip
+        self,
+        operators: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorBlockLowerTriangular",
+    ) -> None:
         if not isinstance(operators, list | tuple) or not operators:
             raise ValueError(f"Expected a non-empty list of rows of operators. Found: {operators}")
         self._operators = [operators_of(row) for row in operators]
@@ -243,9 +261,14 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
             is_non_singular = True
         n = sum(self._sizes)
         super().__init__(
-            every[0].dtype, (*common(every), n, n), is_non_singular, is_self_adjoint,
-            is_positive_definite, is_square, name,
-        )  # fmt: skip
+            every[0].dtype,
+            (*common(every), n, n),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     @property
     def operators(self) -> list[list[LinearOperator]]:
@@ -258,9 +281,11 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
         for i in range(count):
             met = range(i, count) if adjoint else range(i + 1)
             blocks = [self._operators[j][i] if adjoint else self._operators[i][j] for j in met]
-            rows.append(added([
-                block._matmul(parts[j], adjoint) for block, j in zip(blocks, met, strict=True)
-            ]))  # fmt: skip
+            rows.append(
+                added(
+                    [block._matmul(parts[j], adjoint) for block, j in zip(blocks, met, strict=True)]
+                )
+            )
         return concat(widened(rows), -2)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:

@@ -48,11 +48,15 @@ class LinearOperatorCirculant(LinearOperator):
     _depth = 1
 
     def __init__(
-        self, spectrum: Any, input_output_dtype: Any = complex64,
-        is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
         name: str = "LinearOperatorCirculant",
-    ) -> None:  # fmt: skip
+    ) -> None:
         given = checked(spectrum, self._depth, "spectrum")
         dtype = as_dtype(input_output_dtype)
         if not (dtype.is_floating or dtype.is_complex):
@@ -63,9 +67,14 @@ class LinearOperatorCirculant(LinearOperator):
         self._block = tuple(int(n) for n in given.shape[given.ndim - self._depth :])
         n = math.prod(self._block)
         super().__init__(
-            dtype, (*given.shape[: given.ndim - self._depth], n, n), is_non_singular,
-            is_self_adjoint, is_positive_definite, is_square, name,
-        )  # fmt: skip
+            dtype,
+            (*given.shape[: given.ndim - self._depth], n, n),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     @property
     def spectrum(self) -> Tensor:
@@ -141,9 +150,7 @@ class LinearOperatorCirculant(LinearOperator):
 
     def _diag_part(self) -> Tensor:
         mean = reduction.reduce_mean(self._wide(self._flat()), -1, True)
-        return self._given(
-            movement.broadcast_to(mean, (*self.batch_shape, self.domain_dimension))
-        )
+        return self._given(movement.broadcast_to(mean, (*self.batch_shape, self.domain_dimension)))
 
     def _determinant(self) -> Tensor:
         return self._given(self._wide(reduction.reduce_prod(self._flat(), -1)))
@@ -176,15 +183,24 @@ class LinearOperatorCirculant2D(LinearOperatorCirculant):
     _depth = 2
 
     def __init__(
-        self, spectrum: Any, input_output_dtype: Any = complex64,
-        is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
         name: str = "LinearOperatorCirculant2D",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            spectrum, input_output_dtype, is_non_singular, is_self_adjoint, is_positive_definite,
-            is_square, name,
-        )  # fmt: skip
+            spectrum,
+            input_output_dtype,
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
 
 class LinearOperatorCirculant3D(LinearOperatorCirculant):
@@ -211,12 +227,21 @@ class LinearOperatorCirculant3D(LinearOperatorCirculant):
     _depth = 3
 
     def __init__(
-        self, spectrum: Any, input_output_dtype: Any = complex64,
-        is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
         name: str = "LinearOperatorCirculant3D",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            spectrum, input_output_dtype, is_non_singular, is_self_adjoint, is_positive_definite,
-            is_square, name,
-        )  # fmt: skip
+            spectrum,
+            input_output_dtype,
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )

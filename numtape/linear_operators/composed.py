@@ -33,17 +33,24 @@ class LinearOperatorAdjoint(LinearOperator):
     """
 
     def __init__(
-        self, operator: LinearOperator, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        operator: LinearOperator,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
         (self._operator,) = operators_of([operator])
         super().__init__(
-            operator.dtype, (*operator.shape[:-2], operator.shape[-1], operator.shape[-2]),
-            is_non_singular, hint(operator, "is_self_adjoint", is_self_adjoint),
-            hint(operator, "is_positive_definite", is_positive_definite), is_square,
+            operator.dtype,
+            (*operator.shape[:-2], operator.shape[-1], operator.shape[-2]),
+            is_non_singular,
+            hint(operator, "is_self_adjoint", is_self_adjoint),
+            hint(operator, "is_positive_definite", is_positive_definite),
+            is_square,
             f"{operator.name}_adjoint" if name is None else name,
-        )  # fmt: skip
+        )
         if is_non_singular is None:
             self._non_singular = operator.is_non_singular
 
@@ -96,22 +103,28 @@ class LinearOperatorInversion(LinearOperator):
     """
 
     def __init__(
-        self, operator: LinearOperator, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        operator: LinearOperator,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
         (self._operator,) = operators_of([operator])
         if operator.is_non_singular is False or is_non_singular is False:
             raise ValueError("An operator that is singular has no inverse.")
         if not operator.is_square:
             raise ValueError(f"An operator that is not square has no inverse: {operator.shape}.")
         super().__init__(
-            operator.dtype, tuple(operator.shape),
+            operator.dtype,
+            tuple(operator.shape),
             hint(operator, "is_non_singular", is_non_singular),
             hint(operator, "is_self_adjoint", is_self_adjoint),
-            hint(operator, "is_positive_definite", is_positive_definite), is_square,
+            hint(operator, "is_positive_definite", is_positive_definite),
+            is_square,
             f"{operator.name}_inv" if name is None else name,
-        )  # fmt: skip
+        )
 
     @property
     def operator(self) -> LinearOperator:
@@ -161,10 +174,14 @@ class LinearOperatorComposition(LinearOperator):
     """
 
     def __init__(
-        self, operators: Any, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        operators: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
         self._operators = operators_of(operators)
         for left, right in zip(self._operators, self._operators[1:], strict=False):
             if left.domain_dimension != right.range_dimension:
@@ -177,10 +194,14 @@ class LinearOperatorComposition(LinearOperator):
         if is_non_singular is None and all(x.is_non_singular for x in self._operators):
             is_non_singular = True
         super().__init__(
-            self._operators[0].dtype, (*lead, rows, columns), is_non_singular, is_self_adjoint,
-            is_positive_definite, is_square,
+            self._operators[0].dtype,
+            (*lead, rows, columns),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
             "_o_".join(x.name for x in self._operators) if name is None else name,
-        )  # fmt: skip
+        )
 
     @property
     def operators(self) -> list[LinearOperator]:

@@ -35,15 +35,24 @@ class LinearOperatorFullMatrix(LinearOperator):
     """
 
     def __init__(
-        self, matrix: Any, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str = "LinearOperatorFullMatrix",
-    ) -> None:  # fmt: skip
+        self,
+        matrix: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorFullMatrix",
+    ) -> None:
         self._matrix = checked(matrix, 2, "matrix")
         super().__init__(
-            self._matrix.dtype, tuple(self._matrix.shape), is_non_singular, is_self_adjoint,
-            is_positive_definite, is_square, name,
-        )  # fmt: skip
+            self._matrix.dtype,
+            tuple(self._matrix.shape),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     @property
     def matrix(self) -> Tensor:
@@ -82,15 +91,24 @@ class LinearOperatorLowerTriangular(LinearOperator):
     """
 
     def __init__(
-        self, tril: Any, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str = "LinearOperatorLowerTriangular",
-    ) -> None:  # fmt: skip
+        self,
+        tril: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorLowerTriangular",
+    ) -> None:
         self._lower = triangle(matrix_of(to_tensor(tril, None), "LinearOperator"), True)
         super().__init__(
-            self._lower.dtype, tuple(self._lower.shape), is_non_singular, is_self_adjoint,
-            is_positive_definite, is_square, name,
-        )  # fmt: skip
+            self._lower.dtype,
+            tuple(self._lower.shape),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     @property
     def tril(self) -> Tensor:

@@ -35,19 +35,28 @@ class LinearOperatorDiag(LinearOperator):
     """
 
     def __init__(
-        self, diag: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        self,
+        diag: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
         name: str = "LinearOperatorDiag",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._diag = checked(diag, 1, "diag")
         real = self._diag.dtype.is_floating
         if (real and is_self_adjoint is False) or is_square is False:
             raise ValueError("A real diagonal operator is always self adjoint and square.")
         n = self._diag.shape[-1]
         super().__init__(
-            self._diag.dtype, (*self._diag.shape[:-1], n, n), is_non_singular,
-            True if real else is_self_adjoint, is_positive_definite, True, name,
-        )  # fmt: skip
+            self._diag.dtype,
+            (*self._diag.shape[:-1], n, n),
+            is_non_singular,
+            True if real else is_self_adjoint,
+            is_positive_definite,
+            True,
+            name,
+        )
 
     @property
     def diag(self) -> Tensor:
@@ -76,9 +85,10 @@ class LinearOperatorDiag(LinearOperator):
 
     def _inverse(self) -> LinearOperator:
         return LinearOperatorDiag(
-            1 / self._diag, is_non_singular=self._non_singular,
+            1 / self._diag,
+            is_non_singular=self._non_singular,
             is_positive_definite=self._positive_definite,
-        )  # fmt: skip
+        )
 
     def _adjoint(self) -> LinearOperator:
         return LinearOperatorDiag(conj(self._diag))
@@ -113,18 +123,27 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
     """
 
     def __init__(
-        self, num_rows: Any, multiplier: Any, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = True, assert_proper_shapes: bool = False,
+        self,
+        num_rows: Any,
+        multiplier: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        assert_proper_shapes: bool = False,
         name: str = "LinearOperatorScaledIdentity",
-    ) -> None:  # fmt: skip
+    ) -> None:
         rows = size_of(num_rows)
         self._multiplier = checked(multiplier, 0, "multiplier")
         column = movement.expand_dims(self._multiplier, -1)
         super().__init__(
-            movement.broadcast_to(column, (*self._multiplier.shape, rows)), is_non_singular,
-            is_self_adjoint, is_positive_definite, is_square, name,
-        )  # fmt: skip
+            movement.broadcast_to(column, (*self._multiplier.shape, rows)),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     @property
     def multiplier(self) -> Tensor:
@@ -159,18 +178,28 @@ class LinearOperatorIdentity(LinearOperatorDiag):
     """
 
     def __init__(
-        self, num_rows: Any, batch_shape: Any = None, dtype: Any = None,
-        is_non_singular: bool | None = True, is_self_adjoint: bool | None = True,
-        is_positive_definite: bool | None = True, is_square: bool | None = True,
-        assert_proper_shapes: bool = False, name: str = "LinearOperatorIdentity",
-    ) -> None:  # fmt: skip
+        self,
+        num_rows: Any,
+        batch_shape: Any = None,
+        dtype: Any = None,
+        is_non_singular: bool | None = True,
+        is_self_adjoint: bool | None = True,
+        is_positive_definite: bool | None = True,
+        is_square: bool | None = True,
+        assert_proper_shapes: bool = False,
+        name: str = "LinearOperatorIdentity",
+    ) -> None:
         if not (is_non_singular and is_self_adjoint and is_square):
             raise ValueError("An identity operator is always non-singular, self adjoint, square.")
         lead = () if batch_shape is None else static_shape(batch_shape)
         super().__init__(
             ones((*lead, size_of(num_rows)), float32 if dtype is None else as_dtype(dtype)),
-            is_non_singular, is_self_adjoint, is_positive_definite, is_square, name,
-        )  # fmt: skip
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     def _to_dense(self) -> Tensor:
         return eye(self.domain_dimension, batch_shape=list(self.batch_shape), dtype=self.dtype)
@@ -200,11 +229,18 @@ class LinearOperatorZeros(LinearOperator):
     """
 
     def __init__(
-        self, num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = None,
-        is_non_singular: bool | None = False, is_self_adjoint: bool | None = True,
-        is_positive_definite: bool | None = False, is_square: bool | None = True,
-        assert_proper_shapes: bool = False, name: str = "LinearOperatorZeros",
-    ) -> None:  # fmt: skip
+        self,
+        num_rows: Any,
+        num_columns: Any = None,
+        batch_shape: Any = None,
+        dtype: Any = None,
+        is_non_singular: bool | None = False,
+        is_self_adjoint: bool | None = True,
+        is_positive_definite: bool | None = False,
+        is_square: bool | None = True,
+        assert_proper_shapes: bool = False,
+        name: str = "LinearOperatorZeros",
+    ) -> None:
         rows = size_of(num_rows)
         columns = rows if num_columns is None else size_of(num_columns)
         if not is_self_adjoint and is_square:
@@ -215,9 +251,14 @@ class LinearOperatorZeros(LinearOperator):
             raise ValueError("A zero operator is always not positive-definite.")
         lead = () if batch_shape is None else static_shape(batch_shape)
         super().__init__(
-            float32 if dtype is None else as_dtype(dtype), (*lead, rows, columns), is_non_singular,
-            is_self_adjoint, is_positive_definite, is_square, name,
-        )  # fmt: skip
+            float32 if dtype is None else as_dtype(dtype),
+            (*lead, rows, columns),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     def _to_dense(self) -> Tensor:
         return zeros(tuple(self.shape), self.dtype)

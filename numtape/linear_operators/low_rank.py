@@ -46,11 +46,18 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     """
 
     def __init__(
-        self, base_operator: LinearOperator, u: Any, diag_update: Any = None, v: Any = None,
-        is_diag_update_positive: bool | None = None, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str = "LinearOperatorLowRankUpdate",
-    ) -> None:  # fmt: skip
+        self,
+        base_operator: LinearOperator,
+        u: Any,
+        diag_update: Any = None,
+        v: Any = None,
+        is_diag_update_positive: bool | None = None,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorLowRankUpdate",
+    ) -> None:
         (self._base,) = operators_of([base_operator])
         self._u = checked(u, 2, "u", self._base.dtype)
         self._v = self._u if v is None else checked(v, 2, "v", self._base.dtype)
@@ -82,9 +89,14 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         if self._d is not None:
             shapes.append(self._d.shape[:-1])
         super().__init__(
-            self._base.dtype, (*common([self._base], *shapes), *self._base.shape[-2:]),
-            is_non_singular, is_self_adjoint, is_positive_definite, is_square, name,
-        )  # fmt: skip
+            self._base.dtype,
+            (*common([self._base], *shapes), *self._base.shape[-2:]),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     @property
     def base_operator(self) -> LinearOperator:
@@ -133,8 +145,13 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self._base._matmul(x, adjoint) + matmul(left, inner)
 
     def _to_dense(self) -> Tensor:
-        inner = self._scaled(conj(movement.permuted(self._v, (
-            *range(self._v.ndim - 2), self._v.ndim - 1, self._v.ndim - 2))))  # fmt: skip
+        inner = self._scaled(
+            conj(
+                movement.permuted(
+                    self._v, (*range(self._v.ndim - 2), self._v.ndim - 1, self._v.ndim - 2)
+                )
+            )
+        )
         return self._base._to_dense() + matmul(self._u, inner)
 
     def _capacitance(self, adjoint: bool) -> tuple[Tensor, Tensor]:

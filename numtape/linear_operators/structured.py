@@ -49,21 +49,29 @@ class LinearOperatorToeplitz(LinearOperator):
     """
 
     def __init__(
-        self, col: Any, row: Any, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str = "LinearOperatorToeplitz",
-    ) -> None:  # fmt: skip
+        self,
+        col: Any,
+        row: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorToeplitz",
+    ) -> None:
         self._col = checked(col, 1, "col")
         self._row = checked(row, 1, "row", self._col.dtype)
         if self._row.shape[-1] != self._col.shape[-1]:
-            raise ValueError(
-                "Expected square matrix, got row and col with mismatched dimensions."
-            )
+            raise ValueError("Expected square matrix, got row and col with mismatched dimensions.")
         whole = np.broadcast_shapes(tuple(self._col.shape), tuple(self._row.shape))
         super().__init__(
-            self._col.dtype, (*whole, whole[-1]), is_non_singular, is_self_adjoint,
-            is_positive_definite, is_square, name,
-        )  # fmt: skip
+            self._col.dtype,
+            (*whole, whole[-1]),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     @property
     def col(self) -> Tensor:
@@ -85,9 +93,7 @@ class LinearOperatorToeplitz(LinearOperator):
         return gather(edge, places.astype(np.int32), axis=-1)
 
     def _diag_part(self) -> Tensor:
-        return movement.broadcast_to(
-            self._col[..., :1], (*self.batch_shape, self.domain_dimension)
-        )
+        return movement.broadcast_to(self._col[..., :1], (*self.batch_shape, self.domain_dimension))
 
 
 class LinearOperatorTridiag(LinearOperator):
@@ -114,20 +120,29 @@ class LinearOperatorTridiag(LinearOperator):
     """
 
     def __init__(
-        self, diagonals: Any, diagonals_format: str = "compact",
-        is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        self,
+        diagonals: Any,
+        diagonals_format: str = "compact",
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
         name: str = "LinearOperatorTridiag",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._diagonals, self._format = diagonals, diagonals_format
         self._packed = checked(
             packed_diagonals(diagonals, diagonals_format, "LinearOperatorTridiag"), 2, "diagonals"
         )
         *lead, _, n = self._packed.shape
         super().__init__(
-            self._packed.dtype, (*lead, n, n), is_non_singular, is_self_adjoint,
-            is_positive_definite, is_square, name,
-        )  # fmt: skip
+            self._packed.dtype,
+            (*lead, n, n),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     @property
     def diagonals(self) -> Any:
@@ -182,10 +197,15 @@ class LinearOperatorPermutation(LinearOperator):
     """
 
     def __init__(
-        self, perm: Any, dtype: Any = float32, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str = "LinearOperatorPermutation",
-    ) -> None:  # fmt: skip
+        self,
+        perm: Any,
+        dtype: Any = float32,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorPermutation",
+    ) -> None:
         self._perm: Tensor = as_tensor(perm)
         if self._perm.ndim < 1:
             raise ValueError("Argument `perm` must have at least 1 dimension.")
@@ -199,9 +219,14 @@ class LinearOperatorPermutation(LinearOperator):
         if is_non_singular is False:
             raise ValueError("A Permutation operator is always non-singular.")
         super().__init__(
-            dtype, (*self._perm.shape, n), is_non_singular, is_self_adjoint, is_positive_definite,
-            is_square, name,
-        )  # fmt: skip
+            dtype,
+            (*self._perm.shape, n),
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
 
     @property
     def perm(self) -> Tensor:
@@ -218,9 +243,7 @@ class LinearOperatorPermutation(LinearOperator):
 
     def _to_dense(self) -> Tensor:
         columns = np.arange(self.domain_dimension, dtype=self._perm.dtype.as_numpy_dtype)
-        return elementwise.cast(
-            equal(movement.expand_dims(self._perm, -1), columns), self.dtype
-        )
+        return elementwise.cast(equal(movement.expand_dims(self._perm, -1), columns), self.dtype)
 
     def _log_abs_determinant(self) -> Tensor:
         return zeros(tuple(self.batch_shape), self.dtype)
@@ -249,10 +272,14 @@ class LinearOperatorHouseholder(LinearOperator):
     """
 
     def __init__(
-        self, reflection_axis: Any, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str = "LinearOperatorHouseholder",
-    ) -> None:  # fmt: skip
+        self,
+        reflection_axis: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorHouseholder",
+    ) -> None:
         self._axis = checked(reflection_axis, 1, "reflection_axis")
         if is_positive_definite:
             raise ValueError("A Householder operator is always non-positive definite.")

@@ -111,8 +111,10 @@ class Facts:
             function = calls.function
             code = getattr(function, "__code__", None)
             own = getattr(function, "__module__", "").startswith("numtape.")  # called for a program
-            line = caller() if own else (
-                f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+            line = (
+                caller()
+                if own
+                else (f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "")
             )
             name = getattr(function, "__qualname__", type(function).__name__)
             found = Function(name.rpartition("<locals>.")[2], line)

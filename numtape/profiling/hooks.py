@@ -27,16 +27,26 @@ if TYPE_CHECKING:
 
 # Kinds of work, beside how ops are computed.
 RECORDING, GRADIENTS, PLANNING, COMPILING, LOOKING, REPLAYING, GUARDS = (
-    "recording functions", "gradients", "planning", "compiling", "looking", "replaying", "guards",
-)  # fmt: skip
+    "recording functions",
+    "gradients",
+    "planning",
+    "compiling",
+    "looking",
+    "replaying",
+    "guards",
+)
 
 # Functions whose time is of a kind: who has them, their names, the kind.
 TIMED: tuple[tuple[Any, str, str], ...] = (
-    (Planner, "planned", PLANNING), (cache, "load", COMPILING), (calls, "traced", RECORDING),
-    (Recording, "_failed", GUARDS), (Recording, "_failed_on", GUARDS),
-    (GradientTape, "gradient", GRADIENTS), (GradientTape, "jacobian", GRADIENTS),
+    (Planner, "planned", PLANNING),
+    (cache, "load", COMPILING),
+    (calls, "traced", RECORDING),
+    (Recording, "_failed", GUARDS),
+    (Recording, "_failed_on", GUARDS),
+    (GradientTape, "gradient", GRADIENTS),
+    (GradientTape, "jacobian", GRADIENTS),
     (GradientTape, "batch_jacobian", GRADIENTS),
-)  # fmt: skip
+)
 
 
 class Hooks:
@@ -172,5 +182,3 @@ class Hooks:
             return apply(*args, **kwargs)
 
         return stepped
-
-

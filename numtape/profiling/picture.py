@@ -13,10 +13,18 @@ if TYPE_CHECKING:
     from .profile import Profile
 
 COLOURS = {
-    **dict.fromkeys(PARTS, "#c9a227"), "compiling": "#8a8a8a", "planning": "#b5651d",
-    "looking": "#b5651d", "guards": "#b5651d", "replaying": "#b5651d",
-    LOOP: "#1b7837", LANES: "#2166ac", ARRAY: "#5e3c99", HOST: "#b2182b", COPY: "#8a8a8a",
-}  # fmt: skip
+    **dict.fromkeys(PARTS, "#c9a227"),
+    "compiling": "#8a8a8a",
+    "planning": "#b5651d",
+    "looking": "#b5651d",
+    "guards": "#b5651d",
+    "replaying": "#b5651d",
+    LOOP: "#1b7837",
+    LANES: "#2166ac",
+    ARRAY: "#5e3c99",
+    HOST: "#b2182b",
+    COPY: "#8a8a8a",
+}
 SIDE, LONGEST, HIGH = 330, 300, 24  # pixels: names, the longest bar, a line
 LETTERS = 52  # of a name
 FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
@@ -33,8 +41,7 @@ def picture(profile: Profile, top: int) -> str:
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' "
         f"viewBox='0 0 {width} {height}' {FONT} font-size='12'>",
         f"<rect width='{width}' height='{height}' fill='white'/>",
-        f"<text x='12' y='24' font-size='15' fill='#111111'>"
-        f"{seconds(whole)} by line and op</text>",
+        f"<text x='12' y='24' font-size='15' fill='#111111'>{seconds(whole)} by line and op</text>",
     ]
     for k, bar in enumerate(made):
         lines += _bar(bar, 46 + HIGH * k, most, whole)
@@ -50,8 +57,7 @@ def _bar(bar: Bar, y: int, most: int, whole: int) -> list[str]:
     what = f"{bar.what}, {bar.how}" if bar.what else bar.how
     said = f"{what}  {seconds(spent)}, {100 * spent / whole:.0f} %"
     return [
-        f"<text x='{SIDE - 8}' y='{y + 13}' text-anchor='end' fill='#111111'>"
-        f"{escape(name)}</text>",
+        f"<text x='{SIDE - 8}' y='{y + 13}' text-anchor='end' fill='#111111'>{escape(name)}</text>",
         f"<rect x='{SIDE}' y='{y + 2}' width='{long:.1f}' height='{HIGH - 8}' "
         f"fill='{COLOURS[bar.how]}'/>",
         f"<text x='{SIDE + long + 6:.1f}' y='{y + 13}' fill='#111111'>{escape(said)}</text>",

@@ -92,9 +92,7 @@ class Profile(Facts):
             for key, part, calls, size in shares:
                 self.clock.count(key, round(part * took), calls, size)
 
-    def _shares(
-        self, log: Log, plan: Any, line: str
-    ) -> list[list[tuple[Key, float, int, int]]]:
+    def _shares(self, log: Log, plan: Any, line: str) -> list[list[tuple[Key, float, int, int]]]:
         """By group: keys, and what of its time is theirs, how many rows, bytes."""
         lines = getattr(log.kept, "lines", {})
         known = self._plans.get(id(plan))

@@ -75,20 +75,30 @@ def data(profile: Profile) -> dict[str, Any]:
         "profiler": clock.own / 1e9,
         "parts": {name: n / 1e9 for name, n in parts(profile).items()},
         "lines": [
-            {"line": bar.line, "op": bar.what, "how": bar.how,
-             "seconds": bar.counted.nanoseconds / 1e9, "calls": bar.counted.calls,
-             "bytes": bar.counted.bytes}
+            {
+                "line": bar.line,
+                "op": bar.what,
+                "how": bar.how,
+                "seconds": bar.counted.nanoseconds / 1e9,
+                "calls": bar.counted.calls,
+                "bytes": bar.counted.bytes,
+            }
             for bar in bars(profile)
         ],
         "functions": [
-            {"name": f.name, "line": f.line, "calls": f.calls, "recorded": f.recorded,
-             "runs as Python": f.reason}
+            {
+                "name": f.name,
+                "line": f.line,
+                "calls": f.calls,
+                "recorded": f.recorded,
+                "runs as Python": f.reason,
+            }
             for _, f in profile.functions.values()
         ],
         "memory": {"log": profile.log, "buffers": profile.buffers},
         "sweeps": profile.sweeps,
         "advice": profile.advice(),
-    }  # fmt: skip
+    }
 
 
 def report(profile: Profile, top: int) -> str:
@@ -104,14 +114,21 @@ def report(profile: Profile, top: int) -> str:
     if len(made) > top:
         rest = sum(bar.counted.nanoseconds for bar in made[top:])
         lines.append(f"{seconds(rest)} more in {len(made) - top} others")
-    lines += ["", f"most memory at once: {size(profile.log)} of log, {size(profile.buffers)} of "
-                  f"buffers"]  # fmt: skip
+    lines += [
+        "",
+        f"most memory at once: {size(profile.log)} of log, {size(profile.buffers)} of buffers",
+    ]
     functions = [f for _, f in profile.functions.values()]
     if functions:
-        lines += ["", *aligned([
-            ("function", "calls", "recorded", "line"),
-            *((f.name, str(f.calls), str(f.recorded), place(f.line)) for f in functions),
-        ])]  # fmt: skip
+        lines += [
+            "",
+            *aligned(
+                [
+                    ("function", "calls", "recorded", "line"),
+                    *((f.name, str(f.calls), str(f.recorded), place(f.line)) for f in functions),
+                ]
+            ),
+        ]
     said = profile.advice()
     if said:
         lines += ["", "What can be mended:", *(f"- {one}" for one in said)]
@@ -129,15 +146,21 @@ def _table(made: Sequence[Bar], top: int, whole: int) -> list[tuple[str, ...]]:
     table: list[tuple[str, ...]] = [("time", "part", "calls", "buffers", "line, and what it did")]
     for line in sorted(shown, key=lambda line: -totals[line]):
         named = f"{place(line)}  {source(line)}" if line else NOWHERE
-        table.append((
-            seconds(totals[line]), f"{100 * totals[line] / whole:.0f} %", "", "", named.rstrip()
-        ))  # fmt: skip
+        table.append(
+            (seconds(totals[line]), f"{100 * totals[line] / whole:.0f} %", "", "", named.rstrip())
+        )
         for bar in shown[line]:
             counted, what = bar.counted, f"{bar.what}, " if bar.what else ""
             bytes_ = size(counted.bytes) if counted.bytes else ""
-            table.append((
-                seconds(counted.nanoseconds), "", str(counted.calls), bytes_, f"    {what}{bar.how}"
-            ))  # fmt: skip
+            table.append(
+                (
+                    seconds(counted.nanoseconds),
+                    "",
+                    str(counted.calls),
+                    bytes_,
+                    f"    {what}{bar.how}",
+                )
+            )
     return table
 
 
@@ -164,8 +187,10 @@ def seconds(nanoseconds: int) -> str:
     """A time for people, with three digits."""
     for unit, step in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if nanoseconds >= step:
-            return f"{nanoseconds / step:.3g} {unit}" if nanoseconds < 1000 * step else (
-                f"{nanoseconds / step:.0f} {unit}"
+            return (
+                f"{nanoseconds / step:.3g} {unit}"
+                if nanoseconds < 1000 * step
+                else (f"{nanoseconds / step:.0f} {unit}")
             )
     return f"{nanoseconds} ns"
 

@@ -22,8 +22,12 @@ from ..core.plan.plan import (
 from ..core.values.spec import SPECS
 
 LOOP, LANES, ARRAY, HOST, COPY = (
-    "fused loop", "lane kernel", "array kernel", "NumPy", "no work",
-)  # fmt: skip
+    "fused loop",
+    "lane kernel",
+    "array kernel",
+    "NumPy",
+    "no work",
+)
 CALL = 64  # elements that take about as long as calling their kernel: as in kernels/passes/layout
 
 
@@ -62,13 +66,22 @@ def groups_of(log: Any, plan: Plan) -> list[list[Row]]:
         specs = [SPECS.specs[log.spec[row]] for row in rows]
         weights = [spec.size + CALL for spec in specs]
         whole = sum(weights)
-        found.append([
-            Row(row, CODES.entries[log.code[row]][0].name, how, weight / whole,
-                buffers.get(row, 0), spec.size, spec.dtype.name)
-            for row, spec, how, weight in zip(
-                rows, specs, _ways(plan, g, group, len(rows)), weights, strict=True
-            )
-        ])  # fmt: skip
+        found.append(
+            [
+                Row(
+                    row,
+                    CODES.entries[log.code[row]][0].name,
+                    how,
+                    weight / whole,
+                    buffers.get(row, 0),
+                    spec.size,
+                    spec.dtype.name,
+                )
+                for row, spec, how, weight in zip(
+                    rows, specs, _ways(plan, g, group, len(rows)), weights, strict=True
+                )
+            ]
+        )
     return found
 
 

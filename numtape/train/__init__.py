@@ -12,9 +12,13 @@ from .reading import list_variables, load_checkpoint, load_variable
 from .state import latest_checkpoint
 
 __all__ = [
-    "Checkpoint", "CheckpointManager", "latest_checkpoint", "list_variables", "load_checkpoint",
+    "Checkpoint",
+    "CheckpointManager",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
     "load_variable",
-]  # fmt: skip
+]
 
 
 def __dir__() -> list[str]:

@@ -30,10 +30,21 @@ Entry = tuple[str, tuple[int, ...], int, int]  # an array's dtype, shape, begin 
 SUFFIX = ".safetensors"
 _LONGEST = 100_000_000  # bytes of a header: what safetensors reads
 _BY_NAME: dict[str, Any] = {
-    "BOOL": "bool", "I8": "int8", "U8": "uint8", "I16": "int16", "U16": "uint16", "I32": "int32",
-    "U32": "uint32", "I64": "int64", "U64": "uint64", "F16": "float16", "F32": "float32",
-    "F64": "float64", "C64": "complex64", "BF16": bfloat16.numpy_dtype,
-}  # fmt: skip
+    "BOOL": "bool",
+    "I8": "int8",
+    "U8": "uint8",
+    "I16": "int16",
+    "U16": "uint16",
+    "I32": "int32",
+    "U32": "uint32",
+    "I64": "int64",
+    "U64": "uint64",
+    "F16": "float16",
+    "F32": "float32",
+    "F64": "float64",
+    "C64": "complex64",
+    "BF16": bfloat16.numpy_dtype,
+}
 _DTYPES = {name: np.dtype(dtype) for name, dtype in _BY_NAME.items()}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 # safetensors has no complex128: it is stored as pairs of float64, and named in the description.
@@ -57,8 +68,11 @@ def pack(arrays: Mapping[str, Array], description: Any) -> bytes:
         if array.dtype == _PAIRS:
             array = array.reshape(-1).view(np.float64).reshape(*array.shape, 2)
         part = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-        entries[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape),
-                         "data_offsets": [at, at + len(part)]}  # fmt: skip
+        entries[name] = {
+            "dtype": _NAMES[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [at, at + len(part)],
+        }
         parts.append(part)
         at += len(part)
     data = b"".join(parts)
@@ -93,9 +107,7 @@ def unpack(content: bytes, where: str) -> tuple[dict[str, Array], Any]:
     try:
         header = json.loads(content[8 : 8 + length].decode())
         metadata = dict(header.pop("__metadata__", {}))
-        entries = {
-            str(name): _entry(**entry) for name, entry in header.items()
-        }
+        entries = {str(name): _entry(**entry) for name, entry in header.items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise lost("its header is damaged, or it is no file that numtape wrote") from None
     if metadata.get("format") != "numtape" or not isinstance(metadata.get("numtape"), str):

@@ -158,9 +158,7 @@ class Checkpoint:
             counter.assign(before)
             raise
 
-    def read(
-        self, save_path: str | os.PathLike[str], options: Any = None
-    ) -> CheckpointLoadStatus:
+    def read(self, save_path: str | os.PathLike[str], options: Any = None) -> CheckpointLoadStatus:
         """Give the variables the values in a file that `write` wrote: all of them, or none.
 
         Args:
@@ -244,4 +242,5 @@ def _holds(value: Any) -> bool:
     """Whether it is a list or dict of things with variables."""
     items = value.values() if isinstance(value, dict) else value
     return isinstance(value, list | tuple | dict) and all(
-        is_trackable(x) or _holds(x) for x in items)  # fmt: skip
+        is_trackable(x) or _holds(x) for x in items
+    )

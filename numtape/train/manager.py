@@ -46,11 +46,17 @@ class CheckpointManager:
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, directory: str | os.PathLike[str], max_to_keep: int | None,
-        keep_checkpoint_every_n_hours: float | None = None, checkpoint_name: str = "ckpt",
-        step_counter: Variable | None = None, checkpoint_interval: int | None = None,
-        init_fn: Callable[[], Any] | None = None, last_checkpoint_step: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        checkpoint: Checkpoint,
+        directory: str | os.PathLike[str],
+        max_to_keep: int | None,
+        keep_checkpoint_every_n_hours: float | None = None,
+        checkpoint_name: str = "ckpt",
+        step_counter: Variable | None = None,
+        checkpoint_interval: int | None = None,
+        init_fn: Callable[[], Any] | None = None,
+        last_checkpoint_step: int | None = None,
+    ) -> None:
         if max_to_keep is not None and max_to_keep <= 0:
             raise ValueError(
                 f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}."
@@ -139,8 +145,13 @@ class CheckpointManager:
         return path
 
     def _record(self) -> None:
-        record_state(self._directory, self._latest or "", list(self._times),
-                     list(self._times.values()), self._preserved)  # fmt: skip
+        record_state(
+            self._directory,
+            self._latest or "",
+            list(self._times),
+            list(self._times.values()),
+            self._preserved,
+        )
 
     def _sweep(self) -> bool:
         """Delete what is too much; returns whether there was something."""

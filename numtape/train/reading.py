@@ -112,8 +112,9 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReade
     if os.path.isdir(path):
         latest = latest_checkpoint(path)
         if latest is None:
-            raise NotFoundError(f"Couldn't find 'checkpoint' file or checkpoints in given "
-                                f"directory {path}")  # fmt: skip
+            raise NotFoundError(
+                f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}"
+            )
         path = latest
     return CheckpointReader(path)
 

@@ -30,9 +30,12 @@ class Restoration:
     """
 
     def __init__(
-        self, where: str, nodes: list[Any], arrays: dict[str, Any],
+        self,
+        where: str,
+        nodes: list[Any],
+        arrays: dict[str, Any],
         without: type | tuple[type, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._without = without
         self.where, self.nodes, self.left = where, nodes, dict(arrays)
         self._bound: ByObject[int] = ByObject()  # the node of a thing
@@ -54,16 +57,22 @@ class Restoration:
         self._bind([(root, 0) for root in roots], forget, whole, skipped)
 
     def _bind(
-        self, pairs: list[tuple[Any, int]], before: Any = None, whole: Any = None,
+        self,
+        pairs: list[tuple[Any, int]],
+        before: Any = None,
+        whole: Any = None,
         skipped: list[str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Go on from things and their nodes."""
         bound: dict[int, tuple[Any, int]] = {}
         found: list[tuple[Variable, str]] = []
         self._walk(pairs, bound, found, skipped)
         # What optimizers keep goes by variables, of which all are known by now.
-        keepers = [(thing, k) for thing, k in [*bound.values(), *self._keepers]
-                   if hasattr(thing, "_nt_saved_names")]  # fmt: skip
+        keepers = [
+            (thing, k)
+            for thing, k in [*bound.values(), *self._keepers]
+            if hasattr(thing, "_nt_saved_names")
+        ]
         for thing, number in keepers:
             own, node = self._parts(thing, number, bound), self.nodes[number]
             kept = [(own[name], k) for name, k in node.items() if name in own]
@@ -83,9 +92,12 @@ class Restoration:
                     wait(thing, self._told)
 
     def _walk(
-        self, pairs: list[tuple[Any, int]], bound: dict[int, tuple[Any, int]],
-        found: list[tuple[Variable, str]], skipped: list[str] | None,
-    ) -> None:  # fmt: skip
+        self,
+        pairs: list[tuple[Any, int]],
+        bound: dict[int, tuple[Any, int]],
+        found: list[tuple[Variable, str]],
+        skipped: list[str] | None,
+    ) -> None:
         """Bind things, and all inside them, to their nodes."""
         for thing, number in pairs:  # it grows
             if id(thing) in bound or self._is_bound(thing):
@@ -143,9 +155,14 @@ class Restoration:
     def _check_whole(self, whole: Iterable[Variable], given: set[int], taken: set[str]) -> None:
         """Check that all these variables get values, and that no others are left."""
         missing = [v.name for v in whole if id(v) not in given]
-        kept = {self.nodes[k] for node in self.nodes if isinstance(node, dict)
-                if "_iterations" in node for k in node.values()
-                if isinstance(self.nodes[k], str)}  # fmt: skip
+        kept = {
+            self.nodes[k]
+            for node in self.nodes
+            if isinstance(node, dict)
+            if "_iterations" in node
+            for k in node.values()
+            if isinstance(self.nodes[k], str)
+        }
         left = [key.partition("/.ATTRIBUTES")[0] for key in self.left if key not in taken | kept]
         said = ""
         if missing:
@@ -202,9 +219,10 @@ class Restoration:
             return False
         own, node = self._parts(thing, number), self.nodes[number]
         fresh = [
-            (own[name], k) for name, k in node.items()
+            (own[name], k)
+            for name, k in node.items()
             if name in own and not self._is_bound(own[name])
-        ]  # fmt: skip
+        ]
         if fresh:
             self._bind(fresh)
         return self._lacks(thing, number)

@@ -13,9 +13,13 @@ NAME = "checkpoint"
 
 
 def record_state(
-    folder: str, latest: str, paths: list[str], times: list[float], preserved: float | None,
+    folder: str,
+    latest: str,
+    paths: list[str],
+    times: list[float],
+    preserved: float | None,
     name: str = NAME,
-) -> None:  # fmt: skip
+) -> None:
     """Note a folder's checkpoints.
 
     Args:
@@ -59,8 +63,12 @@ def read_state(folder: str, name: str = NAME) -> dict[str, Any] | None:
         last = state["last_preserved_timestamp"]
         if len(times) != len(paths):
             raise ValueError("a time is missing")
-        return {"latest": _inside(folder, state["model_checkpoint_path"]), "paths": paths,
-                "times": times, "preserved": None if last is None else float(last)}  # fmt: skip
+        return {
+            "latest": _inside(folder, state["model_checkpoint_path"]),
+            "paths": paths,
+            "times": times,
+            "preserved": None if last is None else float(last),
+        }
     except (ValueError, TypeError, KeyError, RecursionError):
         raise DataLossError(
             f"{where} is damaged, or no file that numtape wrote: it does not say which "

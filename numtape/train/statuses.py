@@ -51,9 +51,7 @@ class CheckpointLoadStatus:
         """
         self._restoration.complete()
         counter = getattr(self._checkpoint, "_save_counter", None)
-        missing = [
-            v for v in self._restoration.unmatched(self._checkpoint) if v is not counter
-        ]  # fmt: skip
+        missing = [v for v in self._restoration.unmatched(self._checkpoint) if v is not counter]
         if missing:
             raise AssertionError(
                 f"Found {len(missing)} Python objects that were not bound to checkpointed values, "
@@ -73,7 +71,7 @@ class CheckpointLoadStatus:
         """
         self._restoration.complete()
         own = parts(self._checkpoint)
-        if not any(name in own for name in self._restoration.nodes[0] ):
+        if not any(name in own for name in self._restoration.nodes[0]):
             raise AssertionError(
                 f"Nothing to load. No parts of {self._checkpoint!r} are in "
                 f"{self._restoration.where}."
@@ -99,9 +97,7 @@ class InitializationOnlyStatus:
     """What ``restore(None)`` returns: nothing was read."""
 
     def _refuse(self) -> NoReturn:
-        raise AssertionError(
-            "No checkpoint specified (save_path=None); nothing is being restored."
-        )
+        raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
 
     assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = _refuse
 

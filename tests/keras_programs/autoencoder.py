@@ -11,16 +11,20 @@ class Autoencoder(Model):
         super().__init__()
         self.latent_dim = latent_dim
         self.shape = shape
-        self.encoder = tf.keras.Sequential([
-            layers.Flatten(),
-            layers.Dense(32, activation="tanh"),
-            layers.Dense(latent_dim),
-        ])  # fmt: skip
-        self.decoder = tf.keras.Sequential([
-            layers.Dense(32, activation="tanh"),
-            layers.Dense(shape[0] * shape[1]),
-            layers.Reshape(shape),
-        ])  # fmt: skip
+        self.encoder = tf.keras.Sequential(
+            [
+                layers.Flatten(),
+                layers.Dense(32, activation="tanh"),
+                layers.Dense(latent_dim),
+            ]
+        )
+        self.decoder = tf.keras.Sequential(
+            [
+                layers.Dense(32, activation="tanh"),
+                layers.Dense(shape[0] * shape[1]),
+                layers.Reshape(shape),
+            ]
+        )
 
     def call(self, x):
         encoded = self.encoder(x)
@@ -38,9 +42,14 @@ x_train, x_test = curves[:320], curves[320:]
 autoencoder = Autoencoder(2, x_test.shape[1:])
 autoencoder.compile(optimizer=tf.keras.optimizers.Adam(0.01), loss=losses.MeanSquaredError())
 history = autoencoder.fit(
-    x_train, x_train, epochs=25, batch_size=32, shuffle=True, validation_data=(x_test, x_test),
+    x_train,
+    x_train,
+    epochs=25,
+    batch_size=32,
+    shuffle=True,
+    validation_data=(x_test, x_test),
     verbose=0,
-)  # fmt: skip
+)
 assert history.history["val_loss"][-1] < 0.01 < history.history["val_loss"][0]
 
 encoded = autoencoder.encoder(x_test).numpy()

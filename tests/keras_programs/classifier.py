@@ -13,13 +13,15 @@ points = (centers[labels] + 0.7 * rng.normal(size=(600, 2))).astype("float32")
 x_train, x_test = points[:480], points[480:]
 y_train, y_test = labels[:480], labels[480:]
 
-model = keras.Sequential([
-    keras.Input(shape=(2,)),
-    layers.Dense(32, activation="relu"),
-    layers.Dropout(0.1),
-    layers.Dense(16, activation="relu", kernel_regularizer=keras.regularizers.L2(1e-4)),
-    layers.Dense(4),
-])  # fmt: skip
+model = keras.Sequential(
+    [
+        keras.Input(shape=(2,)),
+        layers.Dense(32, activation="relu"),
+        layers.Dropout(0.1),
+        layers.Dense(16, activation="relu", kernel_regularizer=keras.regularizers.L2(1e-4)),
+        layers.Dense(4),
+    ]
+)
 model.summary()
 assert model.count_params() == 2 * 32 + 32 + 32 * 16 + 16 + 16 * 4 + 4
 
@@ -29,9 +31,14 @@ model.compile(
     metrics=["accuracy"],
 )
 history = model.fit(
-    x_train, y_train, batch_size=32, epochs=12, validation_split=0.1, verbose=2,
+    x_train,
+    y_train,
+    batch_size=32,
+    epochs=12,
+    validation_split=0.1,
+    verbose=2,
     callbacks=[keras.callbacks.EarlyStopping(monitor="val_loss", patience=8)],
-)  # fmt: skip
+)
 assert set(history.history) == {"loss", "accuracy", "val_loss", "val_accuracy"}
 assert history.history["loss"][-1] < 0.35 < history.history["loss"][0]
 

@@ -30,9 +30,12 @@ model.compile(
     metrics={"found": ["accuracy"]},
 )
 history = model.fit(
-    {"words": words, "numbers": numbers}, {"found": has_nine, "amount": total},
-    epochs=12, batch_size=32, verbose=0,
-)  # fmt: skip
+    {"words": words, "numbers": numbers},
+    {"found": has_nine, "amount": total},
+    epochs=12,
+    batch_size=32,
+    verbose=0,
+)
 assert history.history["loss"][-1] < 0.35 * history.history["loss"][0]
 assert history.history["found_accuracy"][-1] > 0.9
 

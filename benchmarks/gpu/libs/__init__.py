@@ -110,8 +110,15 @@ class Entry:
     distributions: tuple[str, ...]
 
 
-_OURS = ("numtape", "numba", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cublas",
-         "nvidia-nvjitlink")  # fmt: skip
+_OURS = (
+    "numtape",
+    "numba",
+    "numba-cuda",
+    "cuda-core",
+    "cuda-bindings",
+    "nvidia-cublas",
+    "nvidia-nvjitlink",
+)
 
 # In the order in which they are measured: what takes longest to compile is last.
 LIBRARIES = {

@@ -103,9 +103,11 @@ class Library(libs.Library):
         """Says which GPU it finds, and what compiles for it."""
         capability = ".".join(str(part) for part in self._gpu.capability)
         return {
-            "name": self._gpu.name, "capability": capability, "toolkit": self._gpu.toolkit(),
+            "name": self._gpu.name,
+            "capability": capability,
+            "toolkit": self._gpu.toolkit(),
             "clock": "the host's" if nt.config.simulated() else self.clock,
-        }  # fmt: skip
+        }
 
     def allow_tensor_float(self, allowed: bool) -> None:
         """Lets products of float32 be computed with TF32, or not."""

@@ -20,9 +20,15 @@ from .tables import LANES
 
 # What the kernels are compiled from, besides vector math.
 _SOURCES = (
-    "passes.records", "passes.rows", "passes.layout", "cpu.groups", "cpu.blas",
-    "cpu.reduce", "cpu.arrays", "cpu.random",
-)  # fmt: skip
+    "passes.records",
+    "passes.rows",
+    "passes.layout",
+    "cpu.groups",
+    "cpu.blas",
+    "cpu.reduce",
+    "cpu.arrays",
+    "cpu.random",
+)
 
 # What was found for a code and specs.
 _calls: dict[tuple[Any, ...], Call | None] = interning.cache()
@@ -62,8 +68,15 @@ def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
     if native is not None:
         kernel = array_kernel(native.kernel, native.dtypes)
         parameters = np.array([*native.parameters, 0], np.int64)
-        found = Call(kernel, address_of(parameters), native.units, native.work, parameters,
-                     native.unsure, native.part)  # fmt: skip
+        found = Call(
+            kernel,
+            address_of(parameters),
+            native.units,
+            native.work,
+            parameters,
+            native.unsure,
+            native.part,
+        )
     _calls[key] = found
     return found
 

@@ -70,10 +70,16 @@ def _environment() -> str:
     version = ""
     if spec is not None and spec.origin is not None:
         version = (Path(spec.origin).parent / "_version.py").read_text(encoding="utf-8")
-    return "\n".join((
-        str(FORMAT), version, llvmlite.__version__, llvm.get_process_triple(), *processor(),
-        settings.numba_options(),
-    ))  # fmt: skip
+    return "\n".join(
+        (
+            str(FORMAT),
+            version,
+            llvmlite.__version__,
+            llvm.get_process_triple(),
+            *processor(),
+            settings.numba_options(),
+        )
+    )
 
 
 def _packed(name: str, built: Built) -> bytes:
@@ -161,9 +167,7 @@ def _keep(file: str, built: Built) -> None:
                 _written[:] = folder.shrink(limit, SUFFIX, PART), 0
 
 
-def kept(
-    name: str, source: str, compile_unit: Callable[[], Built], for_host: bool = True
-) -> Built:
+def kept(name: str, source: str, compile_unit: Callable[[], Built], for_host: bool = True) -> Built:
     """A unit from the cache, or compiled now and kept there; see `load`.
 
     With ``for_host`` false, it is code for another processor: any host may use it.

@@ -34,18 +34,32 @@ class Value(NamedTuple):
 
 # What is in memory, and how it becomes a word.
 _ELEMENTS = {
-    "int8": ("i8", "sext"), "uint8": ("i8", "zext"), "int16": ("i16", "sext"),
-    "uint16": ("i16", "zext"), "int32": ("i32", "sext"), "uint32": ("i32", "zext"),
-    "int64": ("i64", ""), "uint64": ("i64", ""),
-}  # fmt: skip
+    "int8": ("i8", "sext"),
+    "uint8": ("i8", "zext"),
+    "int16": ("i16", "sext"),
+    "uint16": ("i16", "zext"),
+    "int32": ("i32", "sext"),
+    "uint32": ("i32", "zext"),
+    "int64": ("i64", ""),
+    "uint64": ("i64", ""),
+}
 _SIMPLE = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or",
-    ast.BitXor: "xor", ast.LShift: "shl",
-}  # fmt: skip
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "shl",
+}
 _COMPARED = {
-    ast.Eq: ("eq", "eq"), ast.NotEq: ("ne", "ne"), ast.Lt: ("slt", "ult"), ast.LtE: ("sle", "ule"),
-    ast.Gt: ("sgt", "ugt"), ast.GtE: ("sge", "uge"),
-}  # fmt: skip
+    ast.Eq: ("eq", "eq"),
+    ast.NotEq: ("ne", "ne"),
+    ast.Lt: ("slt", "ult"),
+    ast.LtE: ("sle", "ule"),
+    ast.Gt: ("sgt", "ugt"),
+    ast.GtE: ("sge", "uge"),
+}
 # The functions at addresses that passes call: how many words they take, and what they return.
 _CALLED = {f"call{k}": (k, "i64") for k in range(5)}
 _CALLED |= {"call_kernel": (5, "void"), "call_array": (7, "void"), "call_loop": (3, "i64")}

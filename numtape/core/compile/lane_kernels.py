@@ -20,9 +20,17 @@ from .tables import LANES
 
 # The kernel modules that say what the names in bodies mean.
 VECTOR_SOURCES = (
-    "compiler", "jit", "target", "cpu.scalar", "functions.vector", "functions.value",
-    "functions.exponential", "functions.logarithm", "functions.circular", "functions.elementary",
-)  # fmt: skip
+    "compiler",
+    "jit",
+    "target",
+    "cpu.scalar",
+    "functions.vector",
+    "functions.value",
+    "functions.exponential",
+    "functions.logarithm",
+    "functions.circular",
+    "functions.elementary",
+)
 WRITERS = (*VECTOR_SOURCES, "body", "cpu.fused")  # what writes loops of floats
 
 

@@ -10,8 +10,27 @@ from .cache import Built
 from .processor import processor
 
 # The C functions behind LLVM's math intrinsics, which the code generator may call.
-_LIBM = ("sin", "cos", "tan", "exp", "exp2", "log", "log2", "log10", "pow", "floor", "ceil",
-         "trunc", "rint", "nearbyint", "round", "fabs", "sqrt", "copysign", "fmod")  # fmt: skip
+_LIBM = (
+    "sin",
+    "cos",
+    "tan",
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "log10",
+    "pow",
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+    "nearbyint",
+    "round",
+    "fabs",
+    "sqrt",
+    "copysign",
+    "fmod",
+)
 
 
 def assembled(module: Any, symbols: list[str]) -> Built:

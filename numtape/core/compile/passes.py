@@ -92,9 +92,16 @@ def _fields_of(symbol: str) -> dict[str, list[tuple[str, int]]]:
 def addresses(unit: str) -> dict[str, int]:
     """The addresses of a unit's passes, by symbol."""
     shared = (
-        "compiler", "jit", "target", "passes.records", "passes.rows", "passes.layout",
-        "passes.near", "passes.places", "passes.program",
-    )  # fmt: skip
+        "compiler",
+        "jit",
+        "target",
+        "passes.records",
+        "passes.rows",
+        "passes.layout",
+        "passes.near",
+        "passes.places",
+        "passes.program",
+    )
     source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values()))) + compilers()
 
     def compile_passes() -> disk.Built:
@@ -175,8 +182,10 @@ def _start_ahead(unit: str) -> None:
     try:
         _ahead["plan"] = subprocess.Popen(
             [sys.executable, "-c", script],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
     except OSError:
         pass
 

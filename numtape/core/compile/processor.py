@@ -15,8 +15,9 @@ from .. import settings
 
 # Every processor of the architecture has these, and LLVM ends the process without them.
 _BASELINE = {
-    "x86_64": ("64bit", "cmov", "cx8", "fxsr", "sse", "sse2"), "aarch64": ("fp-armv8", "neon"),
-}  # fmt: skip
+    "x86_64": ("64bit", "cmov", "cx8", "fxsr", "sse", "sse2"),
+    "aarch64": ("fp-armv8", "neon"),
+}
 
 
 class Processor(NamedTuple):
@@ -55,18 +56,22 @@ def processor() -> Processor:
         features = ",".join((*without, *(f"+{feature}" for feature in baseline)))
     else:
         raise settings.wrong_value(
-            settings.CPU, f"LLVM knows no processor {name!r} of this architecture", name,
+            settings.CPU,
+            f"LLVM knows no processor {name!r} of this architecture",
+            name,
             ("host", *names),
-        )  # fmt: skip
+        )
     for change in changes:
         sign, feature = change[:1], change[1:]
         if sign not in ("+", "-"):
             raise settings.wrong_value(settings.CPU, f"{change!r} does not begin with + or -")
         if feature not in own:
             raise settings.wrong_value(
-                settings.CPU, f"LLVM knows no feature {feature!r} of this architecture", feature,
+                settings.CPU,
+                f"LLVM knows no feature {feature!r} of this architecture",
+                feature,
                 tuple(own),
-            )  # fmt: skip
+            )
         if sign == "+" and not own[feature]:
             raise settings.wrong_value(settings.CPU, f"this processor lacks {feature}")
         if sign == "-" and feature in baseline:

@@ -112,9 +112,10 @@ def module(name: str) -> Module:
                 found.names[node.name] = Special(node.name)
         elif isinstance(node, ast.ClassDef):
             found.names[node.name] = tuple(
-                x.target.id for x in node.body
+                x.target.id
+                for x in node.body
                 if isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name)
-            )  # fmt: skip
+            )
         elif isinstance(node, ast.Assign):
             _assign(node, found.names)
     return found

@@ -62,9 +62,14 @@ class Calls:
         CACHES.append(self.clear)
 
     def add(
-        self, code: int, specs: list[int], kernel: int, parameters: Array | None, address: int,
+        self,
+        code: int,
+        specs: list[int],
+        kernel: int,
+        parameters: Array | None,
+        address: int,
         units: int,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Enter a kernel, 0 where there is none. False if there is no room."""
         start = self._start
         number = next(self._numbers)

@@ -78,8 +78,10 @@ def translated(entries: list[Entry]) -> str:
             for one in of.kinds if isinstance(of, Fields) else (of,):
                 k = len(flat)
                 if entry.block:
-                    lines += [f"%a{k} = getelementptr i64, ptr %p, i64 {k}",
-                              f"%w{k} = load i64, ptr %a{k}"]  # fmt: skip
+                    lines += [
+                        f"%a{k} = getelementptr i64, ptr %p, i64 {k}",
+                        f"%w{k} = load i64, ptr %a{k}",
+                    ]
                 if isinstance(one, Pointer):
                     lines.append(f"%v{k} = inttoptr i64 %w{k} to ptr")
                 flat.append(Value(one, f"%v{k}" if isinstance(one, Pointer) else f"%w{k}"))
@@ -246,8 +248,12 @@ class _Body(Expressions):
     def _for(self, node: ast.For) -> None:
         """A loop over a range, whose place and end are kept apart from the variable."""
         call, target = node.iter, node.target
-        if (not isinstance(call, ast.Call) or ast.unparse(call.func) != "range"
-                or len(call.args) > 2 or not isinstance(target, ast.Name)):  # fmt: skip
+        if (
+            not isinstance(call, ast.Call)
+            or ast.unparse(call.func) != "range"
+            or len(call.args) > 2
+            or not isinstance(target, ast.Name)
+        ):
             raise self._unknown(node)
         bounds = [self._as(INT, self._value(x), x) for x in call.args]
         start, end = bounds if len(bounds) == 2 else ("0", bounds[0])

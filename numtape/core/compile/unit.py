@@ -118,7 +118,7 @@ _UNRESOLVED = ".numba.unresolved$"
 def _resolve(library: Any) -> None:
     """Let functions that call each other find each other: Numba would do so when it loads them."""
     module = library._final_module
-    text = [f"target triple = \"{module.triple}\""]
+    text = [f'target triple = "{module.triple}"']
     for value in module.global_variables:
         name = value.name.removeprefix(_UNRESOLVED)
         if name != value.name:

@@ -52,10 +52,13 @@ def drawn(name: str, key: list[int], spec: Spec) -> Array:
 def _shared(address: int, out: Array, parameters: Array, units: int, threads: int) -> None:
     counter = np.zeros(8, np.int64)  # a cache line of its own
     arguments = {
-        "function": address, "out": address_of(out), "parameters": address_of(parameters),
-        "total": units, "counter": address_of(counter),
+        "function": address,
+        "out": address_of(out),
+        "parameters": address_of(parameters),
+        "total": units,
+        "counter": address_of(counter),
         "chunk": min(units // (CHUNKS * threads), LONG),
-    }  # fmt: skip
+    }
     blocks = [Block("units") for _ in range(threads)]
     for block in blocks:
         for name, value in arguments.items():

@@ -67,9 +67,13 @@ class Executor:
             repeated_looks.prepare(log, work, plan, self, sweeper.HOT)
 
     def program(
-        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True,
+        self,
+        log: Log,
+        wanted: list[int],
+        compiled: bool = False,
+        looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
-    ) -> Program:  # fmt: skip
+    ) -> Program:
         """What computes the wanted rows again and again; ``compiled`` now, or when it is hot."""
         plan = Planner(log).planned(log, wanted, [], False) if wanted else None
         if plan is not None:

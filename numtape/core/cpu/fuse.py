@@ -156,15 +156,14 @@ def _run(log: Log, group: _Group, first: int, last: int) -> Run:
     fused = importlib.import_module("numtape.kernels.cpu.fused")
     loads: dict[int, str] = {}
     for k in range(first, last):
-        for (ref, maker), dtype in zip(
-            group.operands[k], _dtypes(log, group.rows[k]), strict=True
-        ):
+        for (ref, maker), dtype in zip(group.operands[k], _dtypes(log, group.rows[k]), strict=True):
             if maker < first:
                 loads[ref] = dtype
     stores = [
-        k for k in range(first, last)
+        k
+        for k in range(first, last)
         if group.scalar or group.steps[k][1] < 0 or group.last_use[k] >= last
-    ]  # fmt: skip
+    ]
     for k in stores:
         if group.steps[k][1] in loads:  # its slot is read by the loop, which must not write it
             group.rename(k)
@@ -179,9 +178,10 @@ def _run(log: Log, group: _Group, first: int, last: int) -> Run:
         dtype = SPECS.specs[log.spec[group.rows[k]]].dtype.name
         steps.append(fused.Step(op.body, operands, _dtypes(log, group.rows[k]), dtype))
     loop = fused.Loop(
-        tuple((dtype, ref in group.splats) for ref, dtype in loads.items()), tuple(steps),
+        tuple((dtype, ref in group.splats) for ref, dtype in loads.items()),
+        tuple(steps),
         tuple(len(loads) + k - first for k in stores),
-    )  # fmt: skip
+    )
     return Run(first, last, loop, [*loads, *(group.steps[k][1] for k in stores)])
 
 
@@ -229,8 +229,9 @@ if hasattr(os, "register_at_fork"):
     # LLVM has a lock of its own: in a child, nobody could release it.
     os.register_at_fork(
         before=lambda: _compiling.acquire(),
-        after_in_parent=lambda: _compiling.release(), after_in_child=_renew_lock,
-    )  # fmt: skip
+        after_in_parent=lambda: _compiling.release(),
+        after_in_child=_renew_lock,
+    )
 
 
 def fused(log: Log, plan: Plan) -> Plan:

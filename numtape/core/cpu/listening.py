@@ -59,8 +59,9 @@ class Listening:
 
 def largest(arguments: Iterable[Any]) -> float:
     """The largest number, or count of an array's elements, among arguments."""
-    return max([x.size if isinstance(x, np.ndarray) and x.ndim else x for x in arguments],
-               default=0.0)  # fmt: skip
+    return max(
+        [x.size if isinstance(x, np.ndarray) and x.ndim else x for x in arguments], default=0.0
+    )
 
 
 def heard_here(compute: Callable[[], T]) -> T:

@@ -34,36 +34,135 @@ from .buffers import POOL
 # What there is once in a process, and of each look; as in kernels/passes/repeated_look.py (a test
 # compares).
 _API = {
-    "GET_ENTRY": "PyDict_GetItemWithError", "GET_ATTRIBUTE": "PyObject_GetAttr",
-    "THREAD_DICT": "PyThreadState_GetDict", "MAKE_LIST": "PyList_New", "MAKE_DICT": "PyDict_New",
-    "NEXT_ENTRY": "PyDict_Next", "CLEAR_DICT": "PyDict_Clear", "CLEAR_SET": "PySet_Clear",
-    "HAS": "PySet_Contains", "REFERENT": "PyWeakref_GetObject", "CALL": "PyObject_CallNoArgs",
-    "CALL_WITH": "PyObject_CallOneArg", "CALL_WITH_ALL": "PyObject_Vectorcall",
-    "TO_INT": "PyLong_AsSsize_t", "FROM_INT": "PyLong_FromSsize_t", "KEEP": "Py_IncRef",
-    "DROP": "Py_DecRef", "CLEAR": "PyErr_Clear",
-}  # fmt: skip
+    "GET_ENTRY": "PyDict_GetItemWithError",
+    "GET_ATTRIBUTE": "PyObject_GetAttr",
+    "THREAD_DICT": "PyThreadState_GetDict",
+    "MAKE_LIST": "PyList_New",
+    "MAKE_DICT": "PyDict_New",
+    "NEXT_ENTRY": "PyDict_Next",
+    "CLEAR_DICT": "PyDict_Clear",
+    "CLEAR_SET": "PySet_Clear",
+    "HAS": "PySet_Contains",
+    "REFERENT": "PyWeakref_GetObject",
+    "CALL": "PyObject_CallNoArgs",
+    "CALL_WITH": "PyObject_CallOneArg",
+    "CALL_WITH_ALL": "PyObject_Vectorcall",
+    "TO_INT": "PyLong_AsSsize_t",
+    "FROM_INT": "PyLong_FromSsize_t",
+    "KEEP": "Py_IncRef",
+    "DROP": "Py_DecRef",
+    "CLEAR": "PyErr_Clear",
+}
 _OBJECTS = (
-    "LOG", "TAPE", "TENSOR", "NONE", "TRUE", "FALSE", "LIST", "LOCAL", "LOCAL_KEY", "LOG_NAME",
-    "LOOKING_NAME", "EMPTY", "TEND", "DROPPED", "ZERO", "LIMIT", "BYTES_LIMIT", "SCRATCH",
-)  # fmt: skip
+    "LOG",
+    "TAPE",
+    "TENSOR",
+    "NONE",
+    "TRUE",
+    "FALSE",
+    "LIST",
+    "LOCAL",
+    "LOCAL_KEY",
+    "LOG_NAME",
+    "LOOKING_NAME",
+    "EMPTY",
+    "TEND",
+    "DROPPED",
+    "ZERO",
+    "LIMIT",
+    "BYTES_LIMIT",
+    "SCRATCH",
+)
 _PLACES = (
-    "AT_NAMES", "AT_REFERENCES", "AT_WEAK", "AT_HOME", "AT_ROW", "AT_SPEC", "AT_SINGLE", "AT_VALUE",
-    "AT_READ", "AT_ITEM", "AT_BUFFER", "AT_DATA", "AT_TAPE_LOG", "AT_SPENT",
-)  # fmt: skip
+    "AT_NAMES",
+    "AT_REFERENCES",
+    "AT_WEAK",
+    "AT_HOME",
+    "AT_ROW",
+    "AT_SPEC",
+    "AT_SINGLE",
+    "AT_VALUE",
+    "AT_READ",
+    "AT_ITEM",
+    "AT_BUFFER",
+    "AT_DATA",
+    "AT_TAPE_LOG",
+    "AT_SPENT",
+)
 _OF_LOG = (
-    "repeated_looks", "busy", "bytes", "bytes_limit", "calls", "columns", "computations", "eager",
-    "extra", "extra_n", "kept", "lazy", "left", "limit", "n", "patience", "scanned", "settle",
-    "lock", "workspace", "_const_rows", "variables", "tapes", "reads", "variable_index",
-    "_leaf_rows", "pending", "buffers",
-)  # fmt: skip
+    "repeated_looks",
+    "busy",
+    "bytes",
+    "bytes_limit",
+    "calls",
+    "columns",
+    "computations",
+    "eager",
+    "extra",
+    "extra_n",
+    "kept",
+    "lazy",
+    "left",
+    "limit",
+    "n",
+    "patience",
+    "scanned",
+    "settle",
+    "lock",
+    "workspace",
+    "_const_rows",
+    "variables",
+    "tapes",
+    "reads",
+    "variable_index",
+    "_leaf_rows",
+    "pending",
+    "buffers",
+)
 _PROCESS = (*_API, *_OBJECTS, *_PLACES, *(f"AT_{name.lstrip('_').upper()}" for name in _OF_LOG))
 _LOOK = (
-    "WORDS", "WORD_COUNT", "ENTRIES", "ENTRY_COUNT", "LOCK", "ACQUIRE", "RELEASE", "COLUMNS",
-    "EXTRA", "WORKSPACE", "CODE", "A", "B", "C", "SPEC", "CELL", "STATE", "OPERANDS_HERE", "WANT",
-    "LOW", "COUNT", "STRUCTURE", "FLAGS", "OPERANDS", "OPERAND_COUNT", "ORDER", "PLANNED",
-    "SWEEP", "BLOCK", "BEGIN", "COMPUTED", "END", "LEFT", "HITS",
-    "ARRAYS", "KINDS", "BUFFER_COUNT", "BUFFER_ROWS", "PLACES", "SIZES", "INDEX",
-)  # fmt: skip
+    "WORDS",
+    "WORD_COUNT",
+    "ENTRIES",
+    "ENTRY_COUNT",
+    "LOCK",
+    "ACQUIRE",
+    "RELEASE",
+    "COLUMNS",
+    "EXTRA",
+    "WORKSPACE",
+    "CODE",
+    "A",
+    "B",
+    "C",
+    "SPEC",
+    "CELL",
+    "STATE",
+    "OPERANDS_HERE",
+    "WANT",
+    "LOW",
+    "COUNT",
+    "STRUCTURE",
+    "FLAGS",
+    "OPERANDS",
+    "OPERAND_COUNT",
+    "ORDER",
+    "PLANNED",
+    "SWEEP",
+    "BLOCK",
+    "BEGIN",
+    "COMPUTED",
+    "END",
+    "LEFT",
+    "HITS",
+    "ARRAYS",
+    "KINDS",
+    "BUFFER_COUNT",
+    "BUFFER_ROWS",
+    "PLACES",
+    "SIZES",
+    "INDEX",
+)
 TURNS = 8  # how often Python carries out a plan before machine code does
 MOST = 4  # looks of one log
 ARRAYS = 256  # values of one look
@@ -89,27 +188,48 @@ class _Code:
             raise NotAsKnown("lists are not as they are known to be")
         self._scratch = np.zeros(3, np.int64)
         # What it refers to stays: finalizers look at values to the very end.
-        self._held = known, {
-            "LOG": Log, "TAPE": tape, "TENSOR": Tensor, "NONE": None, "TRUE": True, "FALSE": False,
-            "LIST": list, "LOCAL": local, "LOG_NAME": sys.intern("log"),
-            "LOOKING_NAME": sys.intern("looking"), "EMPTY": np.empty, "TEND": POOL.swept,
-            "DROPPED": references.dropped, "ZERO": 0, "LIMIT": SWEEP_ROWS - SLACK,
-            "BYTES_LIMIT": SWEEP_BYTES,
-        }  # fmt: skip
+        self._held = (
+            known,
+            {
+                "LOG": Log,
+                "TAPE": tape,
+                "TENSOR": Tensor,
+                "NONE": None,
+                "TRUE": True,
+                "FALSE": False,
+                "LIST": list,
+                "LOCAL": local,
+                "LOG_NAME": sys.intern("log"),
+                "LOOKING_NAME": sys.intern("looking"),
+                "EMPTY": np.empty,
+                "TEND": POOL.swept,
+                "DROPPED": references.dropped,
+                "ZERO": 0,
+                "LIMIT": SWEEP_ROWS - SLACK,
+                "BYTES_LIMIT": SWEEP_BYTES,
+            },
+        )
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
             **{name: id(thing) for name, thing in self._held[1].items()},
             **{f"AT_{name.lstrip('_').upper()}": slot(Log, name) for name in _OF_LOG},
-            "LOCAL_KEY": known.known["key"], "SCRATCH": address_of(self._scratch),
-            "AT_NAMES": offsets.get("thread.names", -1), "AT_REFERENCES": offsets["references"],
-            "AT_WEAK": offsets["tensor.weak"], "AT_HOME": offsets["tensor._home"],
-            "AT_ROW": offsets["tensor._row"], "AT_SPEC": offsets["tensor._spec"],
-            "AT_SINGLE": offsets["spec.single"], "AT_VALUE": offsets["variable._value"],
-            "AT_READ": offsets["variable._read"], "AT_ITEM": offsets["tuple.items"],
+            "LOCAL_KEY": known.known["key"],
+            "SCRATCH": address_of(self._scratch),
+            "AT_NAMES": offsets.get("thread.names", -1),
+            "AT_REFERENCES": offsets["references"],
+            "AT_WEAK": offsets["tensor.weak"],
+            "AT_HOME": offsets["tensor._home"],
+            "AT_ROW": offsets["tensor._row"],
+            "AT_SPEC": offsets["tensor._spec"],
+            "AT_SINGLE": offsets["spec.single"],
+            "AT_VALUE": offsets["variable._value"],
+            "AT_READ": offsets["variable._read"],
+            "AT_ITEM": offsets["tuple.items"],
             "AT_BUFFER": offsets["memoryview.buffer"],
             "AT_DATA": place(array, np.ndarray.__basicsize__, address_of(array), "an address"),
-            "AT_TAPE_LOG": slot(tape, "log"), "AT_SPENT": slot(tape, "spent"),
-        }  # fmt: skip
+            "AT_TAPE_LOG": slot(tape, "log"),
+            "AT_SPENT": slot(tape, "spent"),
+        }
         self.words = np.array([words[name] for name in _PROCESS], np.int64)
         keep(self)  # before anything refers to it
         uses = "records", "rows", "recall", "unchanged"
@@ -175,9 +295,7 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
     log.repeated_looks = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
 
 
-def _look_of(
-    log: Log, work: Any, plan: Plan, executor: Any, hot: int
-) -> RepeatedLook | None:  # fmt: skip
+def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedLook | None:
     """What machine code needs to carry out a plan; None if it cannot. See `prepare`."""
     compared = getattr(plan, "compared", None)
     if compared is None or settings.moved or plan.by_hand:
@@ -212,9 +330,16 @@ class RepeatedLook(Kept):
     """
 
     def __init__(
-        self, log: Log, work: Any, plan: Plan, executor: Any, hot: int,
-        rows: list[int], values: list[tuple[int, int, Spec]], at: dict[int, int],
-    ) -> None:  # fmt: skip
+        self,
+        log: Log,
+        work: Any,
+        plan: Plan,
+        executor: Any,
+        hot: int,
+        rows: list[int],
+        values: list[tuple[int, int, Spec]],
+        at: dict[int, int],
+    ) -> None:
         self.plan, self.columns = plan, log.columns
         columns, extra, lock, compared = log.columns, log.extra, log.lock, plan.compared
         arrays, of_python = compared.arrays, work.sweeper
@@ -235,23 +360,42 @@ class RepeatedLook(Kept):
         pairs = [x for spec in kinds for x in (tuple(spec.shape), spec.dtype.numpy_dtype)]
         words, entries = self._compared(of_python, plan, executor)
         self._numbers = {
-            "WORDS": self._table(words), "WORD_COUNT": len(words) // 2,
-            "ENTRIES": self._table(entries), "ENTRY_COUNT": len(entries) // 3,
-            "LOCK": id(lock), "ACQUIRE": self._id(lock.acquire), "RELEASE": self._id(lock.release),
-            "COLUMNS": id(columns), "EXTRA": id(extra), "WORKSPACE": id(work),
+            "WORDS": self._table(words),
+            "WORD_COUNT": len(words) // 2,
+            "ENTRIES": self._table(entries),
+            "ENTRY_COUNT": len(entries) // 3,
+            "LOCK": id(lock),
+            "ACQUIRE": self._id(lock.acquire),
+            "RELEASE": self._id(lock.release),
+            "COLUMNS": id(columns),
+            "EXTRA": id(extra),
+            "WORKSPACE": id(work),
             **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
-            "OPERANDS_HERE": address_of(extra), "WANT": address_of(work.want),
-            "LOW": plan.low, "COUNT": len(index), "STRUCTURE": address_of(arrays["columns"]),
-            "FLAGS": address_of(arrays["flags"]), "OPERANDS": address_of(arrays["operands"]),
-            "OPERAND_COUNT": plan.operand_count, "ORDER": address_of(arrays["order"]),
-            "PLANNED": plan.rows, "SWEEP": addresses("sweep")["sweep"], "BLOCK": block.address,
+            "OPERANDS_HERE": address_of(extra),
+            "WANT": address_of(work.want),
+            "LOW": plan.low,
+            "COUNT": len(index),
+            "STRUCTURE": address_of(arrays["columns"]),
+            "FLAGS": address_of(arrays["flags"]),
+            "OPERANDS": address_of(arrays["operands"]),
+            "OPERAND_COUNT": plan.operand_count,
+            "ORDER": address_of(arrays["order"]),
+            "PLANNED": plan.rows,
+            "SWEEP": addresses("sweep")["sweep"],
+            "BLOCK": block.address,
             "BEGIN": block.address + 8 * slots["begin_group"],
-            "COMPUTED": block.address + 8 * slots["computed"], "END": plan.found,
-            "LEFT": self._limit, "HITS": 0, "ARRAYS": len(kinds), "KINDS": self._ids(pairs),
-            "BUFFER_COUNT": len(numbers), "BUFFER_ROWS": self._table([*numbers]),
+            "COMPUTED": block.address + 8 * slots["computed"],
+            "END": plan.found,
+            "LEFT": self._limit,
+            "HITS": 0,
+            "ARRAYS": len(kinds),
+            "KINDS": self._ids(pairs),
+            "BUFFER_COUNT": len(numbers),
+            "BUFFER_ROWS": self._table([*numbers]),
             "PLACES": self._table([*numbers, *(cell for _, cell, _ in values)]),
-            "SIZES": self._table([spec.dtype.size for spec in kinds]), "INDEX": address_of(index),
-        }  # fmt: skip
+            "SIZES": self._table([spec.dtype.size for spec in kinds]),
+            "INDEX": address_of(index),
+        }
         self._kept.append(index)
         self.words = view(np.array([self._numbers[name] for name in _LOOK], np.int64))
 
@@ -268,10 +412,13 @@ class RepeatedLook(Kept):
         """
         running, size = sweeper.running, SIZE
         words = [
-            id(generation) + slot(type(generation), "number"), self._id(generation.number),
-            id(plan) + slot(Plan, "better"), self._id(plan.better),
-            id(running) + size, 0,
-        ]  # fmt: skip
+            id(generation) + slot(type(generation), "number"),
+            self._id(generation.number),
+            id(plan) + slot(Plan, "better"),
+            self._id(plan.better),
+            id(running) + size,
+            0,
+        ]
         self._id(running)
         known, own, kind = vars(settings), vars(sweeper), type(sweeper)
         found: list[tuple[dict[str, Any], str, Any]] = [

@@ -24,9 +24,13 @@ ROWS = 32
 
 
 def native(
-    kernel: str, matrices: Spec, functions: tuple[str, ...], sizes: tuple[int, ...], cost: int,
+    kernel: str,
+    matrices: Spec,
+    functions: tuple[str, ...],
+    sizes: tuple[int, ...],
+    cost: int,
     more: tuple[int, ...] = (),
-) -> Native | None:  # fmt: skip
+) -> Native | None:
     """What calls functions on each matrix of a batch; None where kernels cannot.
 
     Args:
@@ -53,9 +57,7 @@ def native(
     return Native(f"lapack.{kernel}", (dtype.name,), parameters, units, work)
 
 
-def side_by_side(
-    kernel: str, matrices: Spec, sizes: tuple[int, ...], cost: int
-) -> Native | None:
+def side_by_side(kernel: str, matrices: Spec, sizes: tuple[int, ...], cost: int) -> Native | None:
     """What computes small matrices several at once, a vector's; None for others, and for fewer.
 
     Args:

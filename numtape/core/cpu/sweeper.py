@@ -314,8 +314,7 @@ class Sweeper:
         work = _work_of(group)
         chunk = max(1, min(total // (CHUNKS * threads), PIECE * total // max(work, 1)))
         calls = [
-            prepare(log, plan, worker, g, chunk)
-            for worker in workers[: max(1, total // chunk)]
+            prepare(log, plan, worker, g, chunk) for worker in workers[: max(1, total // chunk)]
         ]
         # Lanes look up where operands are while they run, and the log may begin anew; so may
         # what is in its cells.
@@ -341,9 +340,7 @@ class Sweeper:
         """Have the threads that compute a group end: there is nothing left for them."""
         self.counter[0] = 1 << 62
 
-    def _lanes(
-        self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
-    ) -> Callable[[], int]:
+    def _lanes(self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int) -> Callable[[], int]:
         """A thread's part of a lane group."""
         block, _ = worker.shared()
         put, slots = block.set, block.slots
@@ -358,9 +355,7 @@ class Sweeper:
         put[slots["room.partials"]] = self.partials[1]
         return block.call_without_gil
 
-    def _units(
-        self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
-    ) -> Callable[[], int]:
+    def _units(self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int) -> Callable[[], int]:
         """A thread's part of a whole-array kernel."""
         order, groups, program = (plan.arrays[name] for name in ("order", "groups", "program"))
         group = groups[g].tolist()

@@ -148,9 +148,11 @@ def settle(running: list[_Task]) -> None:
 
 
 def share(
-    calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task],
+    calls: Sequence[Callable[[], Any]],
+    keeps: Any,
+    running: list[_Task],
     ends: Sequence[Callable[[], bool]] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Make all calls at once, the first one here; return when all have ended.
 
     A call that no worker takes on before the first one ends is not made: so each must do as
@@ -170,9 +172,12 @@ def share(
 
 
 def watch(
-    calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task],
-    stop: Callable[[], None], leave: Callable[[], None] | None = None,
-) -> None:  # fmt: skip
+    calls: Sequence[Callable[[], Any]],
+    keeps: Any,
+    running: list[_Task],
+    stop: Callable[[], None],
+    leave: Callable[[], None] | None = None,
+) -> None:
     """As `share`, but other threads make all calls: this one waits, and so hears of interrupts.
 
     An interrupt is raised after ``stop``, with which the calls end soon. If there is ``leave``, it
@@ -204,9 +209,12 @@ def watch(
 
 
 def heard(
-    compute: Callable[[], T], keeps: Any = None, running: list[_Task] | None = None,
-    stop: Callable[[], None] = lambda: None, leave: Callable[[], None] = lambda: None,
-) -> T:  # fmt: skip
+    compute: Callable[[], T],
+    keeps: Any = None,
+    running: list[_Task] | None = None,
+    stop: Callable[[], None] = lambda: None,
+    leave: Callable[[], None] = lambda: None,
+) -> T:
     """What a function returns, or raises, that another thread calls; see `watch`."""
     found: list[T] = []
     errors: list[Exception] = []

@@ -37,15 +37,19 @@ def _sum(indices: Sequence[str], strides: Sequence[int], begin: str = "") -> str
     """An index in an array whose axes are ``strides`` apart."""
     terms = [begin] * bool(begin) + [
         index if stride == 1 else f"({index}) * int64({stride})"
-        for index, stride in zip(indices, strides, strict=True) if stride
-    ]  # fmt: skip
+        for index, stride in zip(indices, strides, strict=True)
+        if stride
+    ]
     return " + ".join(terms) or "int64(0)"
 
 
 def moved(
-    shape: Sequence[int], strides: Sequence[int], offset: int | None, into: bool,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int | None,
+    into: bool,
     vector: bool = False,
-) -> str:  # fmt: skip
+) -> str:
     """The text of a ``kernel(n, out, x)`` that copies an array of ``shape``.
 
     Its elements lie ``strides`` apart from ``offset`` on, in ``x``, or, with ``into``, in ``out``;
@@ -80,9 +84,14 @@ def _text(arrays: str, lines: Sequence[str]) -> str:
 
 
 def _four(
-    axes: tuple[Sequence[int], Sequence[int]], offset: int | None, into: bool, vector: bool,
-    arrays: tuple[str, str], begin: str, again: bool = False,
-) -> list[str]:  # fmt: skip
+    axes: tuple[Sequence[int], Sequence[int]],
+    offset: int | None,
+    into: bool,
+    vector: bool,
+    arrays: tuple[str, str],
+    begin: str,
+    again: bool = False,
+) -> list[str]:
     """Lines of a kernel that copies; see `moved`. With ``again`` a block goes on."""
     (shape, strides), (out, x) = axes, arrays
     count = math.prod(shape)
@@ -166,9 +175,7 @@ class Tile(NamedTuple):
     threads: int
 
 
-def turned(
-    shape: Sequence[int], strides: Sequence[int], axis: int, tile: Tile, dtype: str
-) -> str:
+def turned(shape: Sequence[int], strides: Sequence[int], axis: int, tile: Tile, dtype: str) -> str:
     """The text of a ``kernel(n, out, x)`` that copies as `moved`, an array with a stride of 1.
 
     That is the stride of ``axis``, which is not the last one: its elements are neighbours in
@@ -223,7 +230,7 @@ def turned(
         f"                    out[there + i * int64({along}) + j] = value",
         "        cuda.syncthreads()",
         "        tile += cuda.gridDim.x",
-    ]  # fmt: skip
+    ]
     return _text("out, x", lines)
 
 
@@ -261,17 +268,19 @@ def folded(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype:
     """
     count = sum(length for length, _, _ in pieces)
     lines = [
-        f"        j = t % int64({inner})", f"        r = t // int64({inner}) % int64({size})",
+        f"        j = t % int64({inner})",
+        f"        r = t // int64({inner}) % int64({size})",
         f"        begin = t // int64({inner * size}) * int64({count * inner}) + j",
         f"        found = {dtype}(0)",
-    ]  # fmt: skip
+    ]
     at = 0
     for length, start, step in pieces:
         distance = f"r - int64({start})" if step > 0 else f"int64({start}) - r"
         lines += [
-            f"        k = {distance}", f"        if 0 <= k < int64({length}):",
+            f"        k = {distance}",
+            f"        if 0 <= k < int64({length}):",
             f"            found = {dtype}(found + g[begin + (k + int64({at})) * int64({inner})])",
-        ]  # fmt: skip
+        ]
         at += length
     return each("out, g", *lines, "        out[t] = found")
 

@@ -227,9 +227,12 @@ class Program:
             self._steady.give_up()
 
     def _run(
-        self, plan: GpuPlan, log: Log, given: list[tuple[int, DeviceArray | Array]],
+        self,
+        plan: GpuPlan,
+        log: Log,
+        given: list[tuple[int, DeviceArray | Array]],
         late: list[tuple[int, DeviceArray]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         gpu, buffers, cell, steady = device(), log.buffers, self.cell, self._steady
         held: list[DeviceArray] = []  # until all is launched
         for row, array in given:
@@ -338,9 +341,13 @@ class Executor:
             VERDICTS.look()
 
     def program(
-        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True,
+        self,
+        log: Log,
+        wanted: list[int],
+        compiled: bool = False,
+        looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
-    ) -> Program:  # fmt: skip
+    ) -> Program:
         """What computes the wanted rows again and again."""
         plan: Any = GpuPlanner(log, True).planned(log, wanted, [], False) if wanted else None
         if plan is not None:

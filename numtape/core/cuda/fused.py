@@ -21,8 +21,7 @@ from .text import LONGEST, Loop, Step, written
 
 # The kernels of ops on rows, as in kernels/cuda/rows.py, and, for rows that are too long, in
 # kernels/cuda/arrays.py (tests compare).
-ROWS = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
-        "normalize_grad")  # fmt: skip
+ROWS = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize", "normalize_grad")
 MOST = 640  # bytes of a thread's part of all that a kernel loads and computes
 SUMMED = 768  # the same with sums of columns
 BUSY = 256  # blocks of rows that keep a GPU busy
@@ -73,8 +72,9 @@ def text_of(program: Program) -> str:
     dtype, loads = program.dtype, program.loads
     bodies = "".join(
         part.body.replace("def body(", f"def body{k}(", 1)
-        for k, part in enumerate(program.parts) if not part.op
-    )  # fmt: skip
+        for k, part in enumerate(program.parts)
+        if not part.op
+    )
     pointers = [*(f"p{k}" for k in range(len(loads))), *(f"out{v}" for v in program.stores)]
     pointers += [f"sums{v}" for v in program.sums]
     lines = [f"def kernel(units, n, {', '.join(pointers)}):"]
@@ -86,8 +86,11 @@ def text_of(program: Program) -> str:
     if not program.sums:
         return bodies + "\n".join([*lines, *_of_a_row(program)]) + "\n"
     for x in program.sums:
-        lines += [f"    s{x} = cuda.local.array(SIZE, {dtype})", "    for k in range(SIZE):",
-                  f"        s{x}[k] = {dtype}(0)"]  # fmt: skip
+        lines += [
+            f"    s{x} = cuda.local.array(SIZE, {dtype})",
+            "    for k in range(SIZE):",
+            f"        s{x}[k] = {dtype}(0)",
+        ]
     lines += ["    while at < units * n:", *(f"    {line}" for line in _of_a_row(program))]
     lines.append("        at += cuda.gridDim.x * n")
     lines += [f"    keep(s{x}, sums{x}, cuda.blockIdx.x * n, n, lane)" for x in program.sums]
@@ -285,9 +288,7 @@ class Joiner:
             return None
         return self._joined(spec, how, best, self._columns(spec, how, best, taken))
 
-    def _columns(
-        self, spec: Spec, how: Way, numbers: Sequence[int], taken: set[int]
-    ) -> list[int]:
+    def _columns(self, spec: Spec, how: Way, numbers: Sequence[int], taken: set[int]) -> list[int]:
         """Groups that sum the columns of what a kernel has in registers anyway."""
         n, part = spec.shape[-1], how.size * spec.dtype.size
         stretches = cut_of((1, spec.size // n, n)).stretches
@@ -339,10 +340,11 @@ class Joiner:
             if self._rows.spec(row).dtype is not spec.dtype:
                 return False
         return all(
-            self._rows.spec(x).dtype is spec.dtype and self._lies(x, spec)
+            self._rows.spec(x).dtype is spec.dtype
+            and self._lies(x, spec)
             and ((made := self._made.get(x, -1)) < first or made in inside)
             for x in self._outside(k)
-        )  # fmt: skip
+        )
 
     def _lies(self, x: int, spec: Spec) -> str:
         """How a load lies; nothing if in no way that there is."""
@@ -358,22 +360,25 @@ class Joiner:
         """What a group reads from outside of it."""
         members = self._groups[k].members
         inside = set(members)
-        return list(dict.fromkeys(
-            x for row in members for x in self._rows.operands(row) if x not in inside
-        ))  # fmt: skip
+        return list(
+            dict.fromkeys(x for row in members for x in self._rows.operands(row) if x not in inside)
+        )
 
     def _escaping(self, k: int, inside: Sequence[int] = ()) -> list[int]:
         """Rows of a group that others read than it and those groups."""
         others = {k, *inside}
         return [
-            row for row in self._groups[k].members
+            row
+            for row in self._groups[k].members
             if row in self._needed or self._readers.get(row, set()) - others
-        ]  # fmt: skip
+        ]
 
     def _loads(self, numbers: Sequence[int]) -> list[int]:
-        return list(dict.fromkeys(
-            x for k in numbers for x in self._outside(k) if self._made.get(x) not in numbers
-        ))  # fmt: skip
+        return list(
+            dict.fromkeys(
+                x for k in numbers for x in self._outside(k) if self._made.get(x) not in numbers
+            )
+        )
 
     def _held(self, numbers: Sequence[int]) -> int:
         """How many values a kernel of these groups has in registers at most."""
@@ -403,27 +408,33 @@ class Joiner:
         stores = [row for k in numbers for row in self._escaping(k, everything)]
         sums = [self._groups[k].members[0] for k in columns]
         program = Program(
-            spec.dtype.name, how, tuple(self._lies(x, spec) for x in loads), tuple(parts),
+            spec.dtype.name,
+            how,
+            tuple(self._lies(x, spec) for x in loads),
+            tuple(parts),
             tuple(value[row] for row in stores),
             tuple(value[rows.operands(row)[0]] for row in sums),
-        )  # fmt: skip
+        )
         return Joined(program, spec, tuple(loads), tuple(stores), tuple(sums), everything)
 
-    def _body(
-        self, spec: Spec, members: list[int], operands: list[int], results: list[int]
-    ) -> str:
+    def _body(self, spec: Spec, members: list[int], operands: list[int], results: list[int]) -> str:
         """The text of what computes an element, as in groups by themselves."""
         rows = self._rows
         value = {row: k for k, row in enumerate((*operands, *members))}
         steps = [
             Step(
-                rows.op(row)[0].body or "x", tuple(value[x] for x in rows.operands(row)),
-                tuple(rows.spec(x).dtype for x in rows.operands(row)), rows.spec(row).dtype,
+                rows.op(row)[0].body or "x",
+                tuple(value[x] for x in rows.operands(row)),
+                tuple(rows.spec(x).dtype for x in rows.operands(row)),
+                rows.spec(row).dtype,
             )
             for row in members
-        ]  # fmt: skip
+        ]
         loop = Loop(
-            tuple(spec.shape), tuple(rows.spec(x) for x in operands), tuple(steps),
-            tuple(value[row] for row in results), (),
-        )  # fmt: skip
+            tuple(spec.shape),
+            tuple(rows.spec(x) for x in operands),
+            tuple(steps),
+            tuple(value[row] for row in results),
+            (),
+        )
         return written(loop).partition("\ndef kernel(")[0] + "\n"

@@ -176,7 +176,7 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
             source = _source() + text
             found = _kernels[key] = Kernel(
                 Made(make, tuple(dtypes), name, text),
-                lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source)
+                lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source),
             )
             if len(_kernels) > KERNELS:  # plans that have it keep it
                 _kernels.popitem(last=False)
@@ -184,9 +184,7 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
         return found
 
 
-def loaded(
-    module: str, name: str, arguments: Sequence[str], dtypes: Sequence[str]
-) -> Kernel:
+def loaded(module: str, name: str, arguments: Sequence[str], dtypes: Sequence[str]) -> Kernel:
     """A kernel of a module of ``numtape.kernels.cuda``, which makes it for these arguments."""
 
     def make() -> Any:
@@ -251,9 +249,7 @@ def _blocks_of(loop: Loop) -> int:
     return blocks(-(-math.prod(loop.shape) // share(loop)), bool(loop.reductions))
 
 
-def elementwise(
-    loop: Loop, arrays: list[int], outs: list[int], room: Room
-) -> list[Launch]:
+def elementwise(loop: Loop, arrays: list[int], outs: list[int], room: Room) -> list[Launch]:
     """The kernel of a loop, and those that finish its reductions.
 
     ``arrays`` are the places of what it loads and stores, ``outs`` those of what it reduces.
@@ -292,9 +288,7 @@ def together(loops: Sequence[tuple[Loop, list[int]]]) -> list[Launch]:
         text = side_by_side([written(loop) for loop, _ in part], counts, threads())
         pointers = [kind for loop, _ in part for kind in parameters(loop)[1:]]
         symbol = f"groups_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-        made = kernel(
-            partial(function, text, []), ["int64"] * len(part) + pointers, symbol, text
-        )
+        made = kernel(partial(function, text, []), ["int64"] * len(part) + pointers, symbol, text)
         places = tuple(place for _, arrays in part for place in arrays)
         found.append(Launch(made, sum(counts), threads(), sizes, places))
     return found
@@ -343,13 +337,14 @@ def _chain(chain: Sequence[Launch]) -> Launch:
     dtypes += [kind for kinds, count in parted for kind in kinds[count:]]
     source = "\n".join((text, *(f"# {one.name} {one.dtypes}\n{one.text}" for one in made)))
     symbol = f"chain_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-    found = kernel(
-        lambda: function(text, [], [one.make() for one in made]), dtypes, symbol, source
-    )
+    found = kernel(lambda: function(text, [], [one.make() for one in made]), dtypes, symbol, source)
     return Launch(
-        found, 1, threads(), tuple(value for one in chain for value in one.values),
+        found,
+        1,
+        threads(),
+        tuple(value for one in chain for value in one.values),
         tuple(place for one in chain for place in one.places),
-    )  # fmt: skip
+    )
 
 
 def _finish(name: str, dtype: str, count: int, partials: int, out: int) -> Launch:

@@ -66,9 +66,18 @@ class GpuPlan(Plan):
     """
 
     __slots__ = (
-        "_numbers", "_replayed", "cells", "computed", "fed", "launches", "leaves", "masks",
-        "on_host", "places", "rows_at",
-    )  # fmt: skip
+        "_numbers",
+        "_replayed",
+        "cells",
+        "computed",
+        "fed",
+        "launches",
+        "leaves",
+        "masks",
+        "on_host",
+        "places",
+        "rows_at",
+    )
 
     def __init__(self, log: Log, work: GpuPlanner) -> None:
         self._replayed = work.replayed
@@ -146,15 +155,21 @@ class GpuPlan(Plan):
         """
         of = {row: k for k, (_, members) in enumerate(parts) for row in members}
         read = {
-            of[x] for k, (_, members) in enumerate(parts) for row in members
-            for x in rows.operands(row) if of.get(x, k) != k
-        }  # fmt: skip
+            of[x]
+            for k, (_, members) in enumerate(parts)
+            for row in members
+            for x in rows.operands(row)
+            if of.get(x, k) != k
+        }
         found = {
-            k for k, (kind, members) in enumerate(parts)
-            if kind == LANES_GROUP and k not in read and len(members) <= SHORT
+            k
+            for k, (kind, members) in enumerate(parts)
+            if kind == LANES_GROUP
+            and k not in read
+            and len(members) <= SHORT
             and all(rows.kind(row) != REDUCTION for row in members)
             and rows.spec(members[0]).size <= NARROW
-        }  # fmt: skip
+        }
         if len(found) < 2:
             return set()
         shared = {members[0] for kind, members in parts if kind == SHARED}
@@ -266,9 +281,7 @@ class _Maker:
         """What a kernel computes, the places of its arrays, and those of its reductions."""
         rows = self._rows
         inside = {row for row in members if rows.kind(row) != REDUCTION or shape == ()}
-        loads = dict.fromkeys(
-            x for row in members for x in rows.operands(row) if x not in inside
-        )  # fmt: skip
+        loads = dict.fromkeys(x for row in members for x in rows.operands(row) if x not in inside)
         value = {row: k for k, row in enumerate((*loads, *(r for r in members if r in inside)))}
         steps, reductions = [], []
         for row in members:
@@ -284,9 +297,12 @@ class _Maker:
             steps.append(step)
         stores = [row for row in members if row in inside and row in self._stored]
         loop = Loop(
-            shape, tuple(_word(rows.spec(x)) for x in loads), tuple(steps),
-            tuple(value[row] for row in stores), tuple((name, x) for _, name, x in reductions),
-        )  # fmt: skip
+            shape,
+            tuple(_word(rows.spec(x)) for x in loads),
+            tuple(steps),
+            tuple(value[row] for row in stores),
+            tuple((name, x) for _, name, x in reductions),
+        )
         arrays = [self._number(row) for row in (*loads, *stores)]
         return loop, arrays, [self._number(row) for row, *_ in reductions]
 
@@ -308,9 +324,13 @@ class _Maker:
         op, attributes = rows.op(row)
         operands = rows.operands(row)
         self._plan.launches += whole(
-            op, attributes, rows.spec(row), [rows.spec(x) for x in operands],
-            [self._number(x) for x in (row, *operands)], self._partials,
-        )  # fmt: skip
+            op,
+            attributes,
+            rows.spec(row),
+            [rows.spec(x) for x in operands],
+            [self._number(x) for x in (row, *operands)],
+            self._partials,
+        )
 
     def _number(self, row: int) -> int:
         return self._plan.number(self._place[row])

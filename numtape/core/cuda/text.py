@@ -213,7 +213,7 @@ def written(loop: Loop) -> str:
         args = [
             _loaded(loop, k, axes[k].place("i", kind)) if k in axes else f"v{k}"
             for k in range(len(pointers))
-        ]  # fmt: skip
+        ]
         lines.append(f"        r = body({', '.join(args)})")
         for k, value in enumerate(loop.stores):
             lines.append(f"        out{k}[i] = {_kept(loop, value, f'r[{k}]')}")
@@ -252,11 +252,14 @@ def _round(loop: Loop, axes: dict[int, _Axes], kind: str, many: int) -> list[str
         for part in range(parts):
             name = f"{u}_{part}"
             at = f"i + {u} * threads" if u else "i"
-            loaded.append([
-                f"        a{name} = {kind}({parts} * ({at}) + {part})" if parts > 1
-                else f"        a{name} = {kind}({at})",
-                *_arguments(loop, axes, kind, name),
-            ])  # fmt: skip
+            loaded.append(
+                [
+                    f"        a{name} = {kind}({parts} * ({at}) + {part})"
+                    if parts > 1
+                    else f"        a{name} = {kind}({at})",
+                    *_arguments(loop, axes, kind, name),
+                ]
+            )
             computed.append(_results(loop, axes, kind, name))
     if many > 1:  # all loads first
         passes = [*loaded, *computed]
@@ -287,9 +290,12 @@ def _results(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[s
             found.append(f"        b = {kind}({lanes} * a{name} + {lane})")
         for k, way in ways.items():
             args[k] = (
-                _of(loop, k, f"e{k}_{name}[{lane}]") if way == "vector" else f"e{k}_{name}"
-                if way == "one" else _loaded(loop, k, axes[k].place("b", kind))
-            )  # fmt: skip
+                _of(loop, k, f"e{k}_{name}[{lane}]")
+                if way == "vector"
+                else f"e{k}_{name}"
+                if way == "one"
+                else _loaded(loop, k, axes[k].place("b", kind))
+            )
         found.append(f"        r{lane} = body({', '.join(args.values())})")
     for k, value in enumerate(loop.stores):
         values = ", ".join(_kept(loop, value, f"r{lane}[{k}]") for lane in range(lanes))
@@ -326,15 +332,18 @@ def filled(dtype: str, value: str) -> str:
 
 def each(arrays: str, *lines: str) -> str:
     """The text of a kernel that runs lines for each ``t`` below ``n``."""
-    return "\n".join((
-        f"def kernel(n, {arrays}):", "    t = cuda.grid(1)", "    while t < n:", *lines,
-        "        t += cuda.gridsize(1)\n",
-    ))  # fmt: skip
+    return "\n".join(
+        (
+            f"def kernel(n, {arrays}):",
+            "    t = cuda.grid(1)",
+            "    while t < n:",
+            *lines,
+            "        t += cuda.gridsize(1)\n",
+        )
+    )
 
 
-def function(
-    text: str, reductions: Sequence[tuple[str, str]], kernels: Sequence[Any] = ()
-) -> Any:
+def function(text: str, reductions: Sequence[tuple[str, str]], kernels: Sequence[Any] = ()) -> Any:
     """The function ``kernel`` of a text; ``reductions`` are names and dtypes of those in it.
 
     ``kernels`` are those that it calls as ``kernel0`` and so on.

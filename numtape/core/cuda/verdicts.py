@@ -50,9 +50,7 @@ class Verdicts:
         if said not in self._numbers and len(self._numbers) >= self.MOST:
             said = "An index, a divisor or an exponent is not one that its op takes"
         number = self._numbers.setdefault(said, len(self._numbers) + 1)
-        made = kernel(
-            lambda: function(_TEXT, []), ["int64", "*uint8", "*int64"], "verdict", _TEXT
-        )
+        made = kernel(lambda: function(_TEXT, []), ["int64", "*uint8", "*int64"], "verdict", _TEXT)
         return Launch(made, 1, threads(), (number,), (held, word))
 
     def look(self) -> None:

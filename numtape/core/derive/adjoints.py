@@ -34,25 +34,48 @@ class Adjoints:
     """
 
     __slots__ = (
-        "added", "arguments", "count", "extra_n", "found", "n", "of", "recording", "templates",
-        "turns", "watched",
-    )  # fmt: skip
+        "added",
+        "arguments",
+        "count",
+        "extra_n",
+        "found",
+        "n",
+        "of",
+        "recording",
+        "templates",
+        "turns",
+        "watched",
+    )
 
     def __init__(
-        self, log: Log, n: int, extra_n: int, columns: Array, operands: Array, found: list[int],
-        watched: list[int], templates: Any,
-    ) -> None:  # fmt: skip
+        self,
+        log: Log,
+        n: int,
+        extra_n: int,
+        columns: Array,
+        operands: Array,
+        found: list[int],
+        watched: list[int],
+        templates: Any,
+    ) -> None:
         self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
         self.templates, self.turns, self.of = templates, 0, 0
         self.recording: Any = None
         self.extra_n, self.added = extra_n, log.extra_n - extra_n
         cells, states = log.columns.cell[n : log.n].copy(), log.columns.state[n : log.n].copy()
         self.arguments = packed(
-            "repeat", n=n, columns=columns, operands=operands, operand_count=extra_n,
-            count=self.count, added=columns_of(log, n, log.n), added_cells=cells,
-            added_states=states, added_operands=operands_of(log, extra_n),
+            "repeat",
+            n=n,
+            columns=columns,
+            operands=operands,
+            operand_count=extra_n,
+            count=self.count,
+            added=columns_of(log, n, log.n),
+            added_cells=cells,
+            added_states=states,
+            added_operands=operands_of(log, extra_n),
             added_operand_count=self.added,
-        )  # fmt: skip
+        )
 
 
 class Memory:
@@ -94,9 +117,15 @@ class Memory:
         self.columns = log.columns
 
     def note(
-        self, log: Log, key: Key, n: int, extra_n: int, found: list[int], watched: list[int],
+        self,
+        log: Log,
+        key: Key,
+        n: int,
+        extra_n: int,
+        found: list[int],
+        watched: list[int],
         templates: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Remember what was appended behind the first ``n`` rows, if these came before.
 
         Their variadic ones have ``extra_n`` operands.

@@ -38,9 +38,12 @@ Rule = Callable[[Op, Attributes, list[Tensor], list[bool], Spec, int], Tensor | 
 
 
 def batched(
-    log: Log, wanted: Sequence[int], lanes: dict[int, Lanes], n: int,
+    log: Log,
+    wanted: Sequence[int],
+    lanes: dict[int, Lanes],
+    n: int,
     shared: Callable[[int], Tensor],
-) -> list[Lanes | None]:  # fmt: skip
+) -> list[Lanes | None]:
     """What rows of ``log`` are in all lanes, recorded in the current log.
 
     Args:
@@ -96,18 +99,25 @@ def _again(
     """One row for all lanes."""
     fits = out.rank < MAX_RANK
     rule = rule_of(op)
-    if fits and rule is not None and all(
-        isinstance(x, Tensor) and x.ndim - has < MAX_RANK for x, has in zip(xs, on, strict=True)
-    ):  # fmt: skip
+    if (
+        fits
+        and rule is not None
+        and all(
+            isinstance(x, Tensor) and x.ndim - has < MAX_RANK for x, has in zip(xs, on, strict=True)
+        )
+    ):
         tensors: list[Any] = xs
         found = rule(op, attributes, tensors, on, out, n)
         if found is not None:
             return found
     each = [
-        record(op, tuple(_lane(x, k) if has else x for x, has in zip(xs, on, strict=True)),
-               **attributes)
+        record(
+            op,
+            tuple(_lane(x, k) if has else x for x, has in zip(xs, on, strict=True)),
+            **attributes,
+        )
         for k in range(n)
-    ]  # fmt: skip
+    ]
     return stack(each) if fits else each
 
 
@@ -141,8 +151,10 @@ def _elementwise(
     """Axes of size 1 between the lanes and an operand that has fewer axes than the result."""
     aligned = [
         reshape(x, (n,) + (1,) * (out.rank + 1 - x.ndim) + tuple(x.shape[1:]))
-        if has and x.ndim <= out.rank else x for x, has in zip(xs, on, strict=True)
-    ]  # fmt: skip
+        if has and x.ndim <= out.rank
+        else x
+        for x, has in zip(xs, on, strict=True)
+    ]
     if op is BROADCAST:
         attributes = {"shape": (n, *out.shape)}
     return record(op, tuple(aligned), **attributes)
@@ -219,8 +231,10 @@ def _matmul(
     lead = out.rank - 2
     a, b = (
         reshape(x, (n,) + (1,) * (lead + 3 - x.ndim) + tuple(x.shape[1:]))
-        if has and x.ndim - 3 < lead else x for x, has in zip(xs, on, strict=True)
-    )  # fmt: skip
+        if has and x.ndim - 3 < lead
+        else x
+        for x, has in zip(xs, on, strict=True)
+    )
     if k == 1:  # an outer product
         return multiply(_turned(a, ta), _turned(b, tb))
     return record(op, (a, b), **attributes)
@@ -260,9 +274,11 @@ def _gather(
     # Of the axes n, those of the indices, those of the slices, the second go to their place.
     inner = indices.ndim - 1
     order = (
-        0, *range(1 + inner, 1 + inner + axis), *range(1, 1 + inner),
+        0,
+        *range(1 + inner, 1 + inner + axis),
+        *range(1, 1 + inner),
         *range(1 + inner + axis, taken.ndim),
-    )  # fmt: skip
+    )
     return permuted(taken, order)
 
 
@@ -276,8 +292,12 @@ def _scatter(
     if not on[0]:
         g = spread(g, n)
     inner = indices.ndim - 1
-    order = (0, *range(1 + axis, 1 + axis + inner), *range(1, 1 + axis),
-             *range(1 + axis + inner, g.ndim))  # fmt: skip
+    order = (
+        0,
+        *range(1 + axis, 1 + axis + inner),
+        *range(1, 1 + axis),
+        *range(1 + axis + inner, g.ndim),
+    )
     added = record(op, (permuted(g, order), _offset(indices, size, n)), axis=0, size=n * size)
     return _moved(reshape(added, (n, size, *added.shape[1:])), 1, 1 + axis)
 
@@ -333,9 +353,22 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("FFT", "IFFT", "RFFT", "IRFFT"), _leading),
     **dict.fromkeys(("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"), _segments),
     **dict.fromkeys(("Cumprod", "CumulativeLogsumexp", "LinearRecurrence", "Shift"), _axis),
-    "RandomGammaGrad": _leading, "TopKV2": _leading, "LowerBound": _leading,
-    **dict.fromkeys(("Conv", "ConvBackpropInput", "MaxPool", "MaxPoolGrad", "MaxPoolGradGrad",
-                     "MaxPoolPlace", "AvgPool", "AvgPoolGrad"), _pictures),
+    "RandomGammaGrad": _leading,
+    "TopKV2": _leading,
+    "LowerBound": _leading,
+    **dict.fromkeys(
+        (
+            "Conv",
+            "ConvBackpropInput",
+            "MaxPool",
+            "MaxPoolGrad",
+            "MaxPoolGradGrad",
+            "MaxPoolPlace",
+            "AvgPool",
+            "AvgPoolGrad",
+        ),
+        _pictures,
+    ),
     "ConvBackpropFilter": _filters,
     "Transpose": _first(perm=lambda perm, out, n: (0, *(axis + 1 for axis in perm))),
     # Where a slice begins is counted in elements, those of the first lane.
@@ -345,34 +378,90 @@ RULES: dict[str, Rule] = {
     "StridedSliceGrad": _first(
         shape=lambda shape, out, n: (n, *shape), steps=lambda steps, out, n: (1, *steps)
     ),
-    **dict.fromkeys(("SmallSlice", "SmallSliceGrad"), _first(
-        counts=lambda counts, out, n: (n, *counts), steps=lambda steps, out, n: (1, *steps),
-        shape=lambda shape, out, n: (n, *shape),
-    )),
-    "ConcatV2": _axis, "Pack": _axis, "Mean": _axes, "All": _axes, "Any": _axes, "MatMul": _matmul,
-    "GatherV2": _gather, "ScatterAdd": _scatter, "MirrorPadGrad": _axis,
-    "MirrorPadGradGrad": _axis, "Pick": _leading, "Place": _leading,
-    "TensorScatter": _into, "GuaranteeConst": _first(), "Bitcast": _first(),
-    "AdjustContrastv2": _first(), "ArgMax": _axis, "ArgMin": _axis, "Cumsum": _axis,
-    "SoftmaxGrad": _leading, "LogSoftmaxGrad": _leading, "Softmax": _leading,
-    "LogSoftmax": _leading, "Normalize": _leading, "NormalizeGrad": _leading,
+    **dict.fromkeys(
+        ("SmallSlice", "SmallSliceGrad"),
+        _first(
+            counts=lambda counts, out, n: (n, *counts),
+            steps=lambda steps, out, n: (1, *steps),
+            shape=lambda shape, out, n: (n, *shape),
+        ),
+    ),
+    "ConcatV2": _axis,
+    "Pack": _axis,
+    "Mean": _axes,
+    "All": _axes,
+    "Any": _axes,
+    "MatMul": _matmul,
+    "GatherV2": _gather,
+    "ScatterAdd": _scatter,
+    "MirrorPadGrad": _axis,
+    "MirrorPadGradGrad": _axis,
+    "Pick": _leading,
+    "Place": _leading,
+    "TensorScatter": _into,
+    "GuaranteeConst": _first(),
+    "Bitcast": _first(),
+    "AdjustContrastv2": _first(),
+    "ArgMax": _axis,
+    "ArgMin": _axis,
+    "Cumsum": _axis,
+    "SoftmaxGrad": _leading,
+    "LogSoftmaxGrad": _leading,
+    "Softmax": _leading,
+    "LogSoftmax": _leading,
+    "Normalize": _leading,
+    "NormalizeGrad": _leading,
     "SparsemaxThreshold": _leading,
     "Pad": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
     "PadV2": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
     # Of the last axes of operands that have the same batches.
-    **dict.fromkeys((
-        "MatrixBandPart", "SymmetricFromLower", "LowerOfSymmetric", "LuFactor", "Lu",
-        "LuPermutation", "MatrixSolve", "MatrixInverse", "MatrixDeterminant",
-        "LogMatrixDeterminant", "MatrixTriangularSolve", "Cholesky", "CholeskyGrad", "Qr",
-        "Svd", "SelfAdjointEigV2", "MatrixExponential", "MatrixLogarithm", "MatrixSquareRoot",
-        "Sylvester", "MatrixSolveLs", "TridiagonalSolve",
-    ), _leading),
-}  # fmt: skip
+    **dict.fromkeys(
+        (
+            "MatrixBandPart",
+            "SymmetricFromLower",
+            "LowerOfSymmetric",
+            "LuFactor",
+            "Lu",
+            "LuPermutation",
+            "MatrixSolve",
+            "MatrixInverse",
+            "MatrixDeterminant",
+            "LogMatrixDeterminant",
+            "MatrixTriangularSolve",
+            "Cholesky",
+            "CholeskyGrad",
+            "Qr",
+            "Svd",
+            "SelfAdjointEigV2",
+            "MatrixExponential",
+            "MatrixLogarithm",
+            "MatrixSquareRoot",
+            "Sylvester",
+            "MatrixSolveLs",
+            "TridiagonalSolve",
+        ),
+        _leading,
+    ),
+}
 
 # Ops without a rule, which are done lane by lane.
 LOOPED: set[str] = {
-    "DenseBincount", "Eig", "HistogramFixedWidth", "InTopKV2", "Kernel", "KernelGrad",
-    "KernelPart", "PseudoInverse", "NumberedRandom", "RandomPoissonV2", "RngReadAndSkip",
-    "StatelessMultinomial", "StatelessRandom", "StatelessRandomBinomial",
-    "StatelessRandomGamma", "StatelessRandomPoisson", "StatelessRandomUniformInt", "Unique",
-}  # fmt: skip
+    "DenseBincount",
+    "Eig",
+    "HistogramFixedWidth",
+    "InTopKV2",
+    "Kernel",
+    "KernelGrad",
+    "KernelPart",
+    "PseudoInverse",
+    "NumberedRandom",
+    "RandomPoissonV2",
+    "RngReadAndSkip",
+    "StatelessMultinomial",
+    "StatelessRandom",
+    "StatelessRandomBinomial",
+    "StatelessRandomGamma",
+    "StatelessRandomPoisson",
+    "StatelessRandomUniformInt",
+    "Unique",
+}

@@ -44,9 +44,7 @@ def _linked(out: Array, *xs: Array) -> None:
 
 
 LINK = defop("CustomGradient", ARRAY, VARIADIC, _link_spec, compute=_linked, gradient=CALL)
-RESULT = defop(
-    "CustomGradient", ELEMENTWISE, 1, lambda op, x: x, body="x", gradient=CALL
-)
+RESULT = defop("CustomGradient", ELEMENTWISE, 1, lambda op, x: x, body="x", gradient=CALL)
 _result = unary(RESULT)
 
 
@@ -179,10 +177,10 @@ def _contributions(log: Log, row: int, link: int, work: Any) -> list[tuple[int, 
         spec, adjoint = SPECS.specs[log.spec[output]], int(work.adjoint[output])
         seeds.append(zeros(spec.shape, spec.dtype) if adjoint < 0 else log.tensor(adjoint, spec))
     return [
-        (x, adjoint) for x, want, adjoint in zip(inputs, wanted, call.adjoints(log, seeds),
-                                                 strict=True)
+        (x, adjoint)
+        for x, want, adjoint in zip(inputs, wanted, call.adjoints(log, seeds), strict=True)
         if want and adjoint >= 0
-    ]  # fmt: skip
+    ]
 
 
 @contextmanager
@@ -190,9 +188,10 @@ def unrecorded() -> Iterator[None]:
     """Have no tape record, as `GradientTape.stop_recording` of each."""
     log = local.log
     tapes = [
-        tape for ref in log.tapes
+        tape
+        for ref in log.tapes
         if (tape := ref()) is not None and tape.recording and not tape.forward
-    ]  # fmt: skip
+    ]
     for tape in tapes:
         tape.stop()
     try:

@@ -183,10 +183,12 @@ class Forward:
             found = call.adjoints(log, adjoints)
         finally:
             tape.stop()
-        targets = [(y, known[x]) for x, y in zip(inputs, found, strict=True)
-                   if y >= 0 and x in known]  # fmt: skip
-        for output, tangent in zip(call.outputs, transposed(log, tape, targets, adjoints),
-                                   strict=True):  # fmt: skip
+        targets = [
+            (y, known[x]) for x, y in zip(inputs, found, strict=True) if y >= 0 and x in known
+        ]
+        for output, tangent in zip(
+            call.outputs, transposed(log, tape, targets, adjoints), strict=True
+        ):
             if tangent is not None and log.a[output] not in known:
                 known[output] = tangent[0]
 
@@ -194,8 +196,9 @@ class Forward:
         parts = []
         for x in reads:
             spec, tangent = SPECS.specs[log.spec[x]], self.tangents.get(x)
-            parts.append(zeros(spec.shape, spec.dtype) if tangent is None else
-                         log.tensor(tangent, spec))  # fmt: skip
+            parts.append(
+                zeros(spec.shape, spec.dtype) if tangent is None else log.tensor(tangent, spec)
+            )
         found: int = record(CONCAT, tuple(parts), **attributes)._row
         return found
 
@@ -251,9 +254,12 @@ class Forward:
 
 
 def _built(
-    op: Op, attributes: dict[str, Any], out: Spec, specs: tuple[Spec, ...],
+    op: Op,
+    attributes: dict[str, Any],
+    out: Spec,
+    specs: tuple[Spec, ...],
     active: tuple[bool, ...],
-) -> Template | str:  # fmt: skip
+) -> Template | str:
     """An op's template; or the name of an op in it that has no gradient registered."""
     ruled = None
     while ruled is None:
@@ -306,9 +312,12 @@ def _needed(scratch: Log, result: int, places: int) -> list[int]:
 
 
 def _ruled(
-    op: Op, attributes: dict[str, Any], out: Spec, specs: tuple[Spec, ...],
+    op: Op,
+    attributes: dict[str, Any],
+    out: Spec,
+    specs: tuple[Spec, ...],
     active: tuple[bool, ...],
-) -> tuple[Log, list[tuple[int, int]]] | None:  # fmt: skip
+) -> tuple[Log, list[tuple[int, int]]] | None:
     """What an op's rule records, and its adjoints' rows, each with that of a tangent.
 
     Rows 0 and 1 are the incoming adjoint and the output; then come each operand and its tangent.

@@ -41,13 +41,17 @@ def jacobian(
         return [None if row < 0 else rows.tensor(row) for row in rows.found]
     rows = Rows(log, tape, target, sources, _known(log, spec))
     if not spec.size:  # what an empty target depends on is of interest, too
-        return [None if row < 0 else zeros((0, *source.shape), source.dtype)
-                for row, source in zip(rows.found, sources, strict=True)]  # fmt: skip
+        return [
+            None if row < 0 else zeros((0, *source.shape), source.dtype)
+            for row, source in zip(rows.found, sources, strict=True)
+        ]
 
     def seeds(start: int, end: int) -> Tensor:
-        return owned(np.eye(end - start, spec.size, start, spec.dtype.numpy_dtype).reshape(
-            (end - start, *spec.shape)
-        ))  # fmt: skip
+        return owned(
+            np.eye(end - start, spec.size, start, spec.dtype.numpy_dtype).reshape(
+                (end - start, *spec.shape)
+            )
+        )
 
     if log.calls:
         return _one_by_one(log, tape, target, sources, seeds, spec.size)
@@ -84,9 +88,13 @@ def _known(log: Log, spec: Spec) -> Tensor | None:
 
 
 def _one_by_one(
-    log: Log, tape: Tape, target: Tensor | Variable, sources: Sequence[Tensor | Variable],
-    seeds: Callable[[int, int], Tensor], n: int,
-) -> list[Tensor | None]:  # fmt: skip
+    log: Log,
+    tape: Tape,
+    target: Tensor | Variable,
+    sources: Sequence[Tensor | Variable],
+    seeds: Callable[[int, int], Tensor],
+    n: int,
+) -> list[Tensor | None]:
     """As `Rows.applied`, where functions of the program are to be called for each seed."""
     parts: list[list[Tensor]] = [[] for _ in sources]
     for k in range(n):
@@ -115,24 +123,32 @@ class Rows:
     """
 
     def __init__(
-        self, log: Log, tape: Tape, target: Tensor | Variable,
-        sources: Sequence[Tensor | Variable], seed: Tensor | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        log: Log,
+        tape: Tape,
+        target: Tensor | Variable,
+        sources: Sequence[Tensor | Variable],
+        seed: Tensor | None = None,
+    ) -> None:
         self.log = log
         log.reserve(4 * (1 + len(sources)))
         # A variable depends on itself alone: it is no row to go back from.
         row = -1 if isinstance(target, Variable) else log.enter(target, None, "jacobian")[0]
         self.seed = (
-            placeholder(log, target._spec)._row if seed is None
+            placeholder(log, target._spec)._row
+            if seed is None
             else log.enter(seed, None, "jacobian")[0]
         )
         pairs = [] if row < 0 else [(row, self.seed)]
         found = transposed(log, tape, pairs, list(sources))
         self.found = [
-            self.seed if adjoint is None and source is target and row < 0
-            else -1 if adjoint is None else adjoint[0]
+            self.seed
+            if adjoint is None and source is target and row < 0
+            else -1
+            if adjoint is None
+            else adjoint[0]
             for source, adjoint in zip(sources, found, strict=True)
-        ]  # fmt: skip
+        ]
 
     def at_once(self) -> int:
         """How many seeds a batch may have."""
@@ -168,8 +184,9 @@ class Rows:
             if again is not None:
                 return [self.tensor(row) for row in again.found]
             found = []
-            lanes = batched(log, wanted, {self.seed: log.tensor(first, seeds._spec)}, n,
-                            self.tensor)  # fmt: skip
+            lanes = batched(
+                log, wanted, {self.seed: log.tensor(first, seeds._spec)}, n, self.tensor
+            )
             for row, lane in zip(wanted, lanes, strict=True):
                 if isinstance(lane, list):
                     lane = stack(lane)  # refuses so many axes
@@ -179,8 +196,10 @@ class Rows:
                 found.append(lane)
             if start[1:] == (log.extra_n, len(log.buffers)):  # only rows were added
                 rows = range(start[0], log.n)
-                held = [*(CODES[log.code[row]] for row in rows),
-                        *(SPECS[log.spec[row]] for row in rows)]  # fmt: skip
+                held = [
+                    *(CODES[log.code[row]] for row in rows),
+                    *(SPECS[log.spec[row]] for row in rows),
+                ]
                 remembered.note(log, key, *start[:2], [x._row for x in found], [], held)
             return found
         finally:

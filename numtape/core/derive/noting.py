@@ -24,10 +24,27 @@ from .reach import operands
 
 # They only move elements: what is not finite there was made before.
 SAFE = {
-    "ConcatV2", "ExpandDims", "Fill", "GatherV2", "Identity", "Maximum", "Minimum", "Pack",
-    "Reshape", "Slice", "SmallSlice", "Squeeze", "StopGradient", "StridedSlice", "Transpose",
-    "CustomGradient", "BroadcastTo", "Tile", "Select", "SelectV2",
-}  # fmt: skip
+    "ConcatV2",
+    "ExpandDims",
+    "Fill",
+    "GatherV2",
+    "Identity",
+    "Maximum",
+    "Minimum",
+    "Pack",
+    "Reshape",
+    "Slice",
+    "SmallSlice",
+    "Squeeze",
+    "StopGradient",
+    "StridedSlice",
+    "Transpose",
+    "CustomGradient",
+    "BroadcastTo",
+    "Tile",
+    "Select",
+    "SelectV2",
+}
 
 
 class Noting(list[Tensor]):
@@ -92,7 +109,8 @@ def check(log: Any, tensor: Tensor) -> None:
     raise InvalidArgumentError(
         f'\n\n!!! Detected Infinity or NaN in output 0 of eagerly-executing op "{op.name}" '
         f"(# of outputs: 1) !!!\n  dtype: {tensor.dtype!s}\n  shape: {tensor.shape}\n"
-        + "\n".join(lines) + f"\n\n{shown}\n\n : Tensor had {what} values"
+        + "\n".join(lines)
+        + f"\n\n{shown}\n\n : Tensor had {what} values"
     )
 
 

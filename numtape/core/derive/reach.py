@@ -44,9 +44,7 @@ def _passed(log: Log, flags: Array, targets: list[tuple[int, int]], gradients: b
     return found
 
 
-def refuse_missing(
-    log: Log, flags: Array, first: int, targets: list[tuple[int, int]]
-) -> None:
+def refuse_missing(log: Log, flags: Array, first: int, targets: list[tuple[int, int]]) -> None:
     """Raise if a gradient arrives at an op that has none registered, wherever the sources are."""
     codes = log.columns.code[first : first + flags.size]
     missing = (CODES.gradient[codes] == MISSING) & (CODES.kind[codes] != READ)
@@ -65,8 +63,10 @@ def no_gradient(name: str) -> str:
     said = f"gradient registry has no entry for: {name}"
     if name != "KernelGrad":
         return said
-    return ("A kernel has first derivatives only, in reverse mode. Take differences of its "
-            f"gradients, or write it with operations on tensors: {said}")  # fmt: skip
+    return (
+        "A kernel has first derivatives only, in reverse mode. Take differences of its "
+        f"gradients, or write it with operations on tensors: {said}"
+    )
 
 
 def lost(
@@ -79,13 +79,16 @@ def lost(
     """
     chosen = {row for row, _ in targets}
     unknown = [
-        j for j, (row, _) in enumerate(places)
+        j
+        for j, (row, _) in enumerate(places)
         if row in chosen and not flags[row] & (FOLLOWED | RECORDED)
-    ]  # fmt: skip
+    ]
     if not unknown:
         return []
     used = {
-        x for row in _passed(log, flags, targets, False) if CODES.kind[log.code[row]] != READ
+        x
+        for row in _passed(log, flags, targets, False)
+        if CODES.kind[log.code[row]] != READ
         for x in operands(log, row)
     }
     return [j for j in unknown if places[j][0] in used]

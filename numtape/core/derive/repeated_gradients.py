@@ -31,24 +31,70 @@ from .tape import Tape
 # What there is once in a process, behind that of looks, and of each gradient; as in
 # kernels/passes/repeated_gradient.py (a test compares).
 _API = {
-    "MAKE_TUPLE": "PyTuple_New", "COPY": "PyList_GetSlice", "APPEND": "PyList_Append",
-    "ADD": "PySet_Add", "SET_ENTRY": "PyDict_SetItem", "CUT": "PyList_SetSlice",
-}  # fmt: skip
+    "MAKE_TUPLE": "PyTuple_New",
+    "COPY": "PyList_GetSlice",
+    "APPEND": "PyList_Append",
+    "ADD": "PySet_Add",
+    "SET_ENTRY": "PyDict_SetItem",
+    "CUT": "PyList_SetSlice",
+}
 _OBJECTS = {"VARIABLE": Variable, "INT": int}
 _SLOTS: dict[str, tuple[type, str]] = {
-    "AT_PERSISTENT": (Tape, "persistent"), "AT_ACCESSED": (Tape, "watch_accessed"),
-    "AT_RANGES": (Tape, "ranges"), "AT_EVENTS": (Tape, "events"), "AT_SEEN": (Tape, "seen"),
-    "AT_THREAD": (Tape, "thread"), "AT_TRAINABLE": (Variable, "_trainable"),
-    "AT_VARIABLE_SPEC": (Variable, "_spec"), "AT_REPEATED_GRADIENTS": (Log, "repeated_gradients"),
-}  # fmt: skip
+    "AT_PERSISTENT": (Tape, "persistent"),
+    "AT_ACCESSED": (Tape, "watch_accessed"),
+    "AT_RANGES": (Tape, "ranges"),
+    "AT_EVENTS": (Tape, "events"),
+    "AT_SEEN": (Tape, "seen"),
+    "AT_THREAD": (Tape, "thread"),
+    "AT_TRAINABLE": (Variable, "_trainable"),
+    "AT_VARIABLE_SPEC": (Variable, "_spec"),
+    "AT_REPEATED_GRADIENTS": (Log, "repeated_gradients"),
+}
 _PROCESS = (*_API, *_OBJECTS, *_SLOTS)
 _GRADIENT = (
-    "GENERATION", "FREED", "COLUMNS", "EXTRA", "CODE", "A", "B", "C", "SPEC", "CELL", "STATE",
-    "OPERANDS_HERE", "ROWS", "STRUCTURE", "OPERANDS", "OPERAND_COUNT", "ADDED", "APPENDED", "CELLS",
-    "STATES", "MORE", "MORE_COUNT", "AFTER", "AFTER_OPERANDS", "THREAD", "ACCESSED", "BOUNDS",
-    "BOUND_COUNT", "EVENTS", "EVENT_COUNT", "TRAINABLE", "VARIABLE_COUNT", "TARGET", "TARGET_SPEC",
-    "SINGLE", "SOURCES", "SOURCE_COUNT", "KEY", "SEED", "SEED_ROW", "WATCHED", "HITS",
-)  # fmt: skip
+    "GENERATION",
+    "FREED",
+    "COLUMNS",
+    "EXTRA",
+    "CODE",
+    "A",
+    "B",
+    "C",
+    "SPEC",
+    "CELL",
+    "STATE",
+    "OPERANDS_HERE",
+    "ROWS",
+    "STRUCTURE",
+    "OPERANDS",
+    "OPERAND_COUNT",
+    "ADDED",
+    "APPENDED",
+    "CELLS",
+    "STATES",
+    "MORE",
+    "MORE_COUNT",
+    "AFTER",
+    "AFTER_OPERANDS",
+    "THREAD",
+    "ACCESSED",
+    "BOUNDS",
+    "BOUND_COUNT",
+    "EVENTS",
+    "EVENT_COUNT",
+    "TRAINABLE",
+    "VARIABLE_COUNT",
+    "TARGET",
+    "TARGET_SPEC",
+    "SINGLE",
+    "SOURCES",
+    "SOURCE_COUNT",
+    "KEY",
+    "SEED",
+    "SEED_ROW",
+    "WATCHED",
+    "HITS",
+)
 TURNS = 8  # how often Python appends adjoint rows again before machine code does
 MOST = 4  # gradients of one log
 SOURCES = 256  # of one gradient
@@ -127,9 +173,14 @@ def prepare(
 
 
 def _gradient_of(
-    log: Log, tape: Tape, adjoints: Adjoints, first: tuple[int, int], target: Any, sources: Any,
+    log: Log,
+    tape: Tape,
+    adjoints: Adjoints,
+    first: tuple[int, int],
+    target: Any,
+    sources: Any,
     found: list[Any],
-) -> RepeatedGradient | None:  # fmt: skip
+) -> RepeatedGradient | None:
     """What machine code needs, if a seed and the adjoint rows are all that was recorded."""
     leaves = sources if type(sources) is list else [sources]
     if target._home is not log or not target._spec.inexact or not 0 < len(leaves) <= SOURCES:
@@ -168,9 +219,17 @@ class RepeatedGradient(Kept):
     """
 
     def __init__(
-        self, log: Log, tape: Tape, adjoints: Adjoints, first: tuple[int, int], target: Tensor,
-        leaves: list[Any], listed: bool, found: list[Tensor], key: tuple[Any, ...],
-    ) -> None:  # fmt: skip
+        self,
+        log: Log,
+        tape: Tape,
+        adjoints: Adjoints,
+        first: tuple[int, int],
+        target: Tensor,
+        leaves: list[Any],
+        listed: bool,
+        found: list[Tensor],
+        key: tuple[Any, ...],
+    ) -> None:
         from .transpose import _places
 
         columns, extra, (rows, operands) = log.columns, log.extra, first
@@ -187,26 +246,42 @@ class RepeatedGradient(Kept):
         watched = tape.seen[1]
         self._numbers = {
             "GENERATION": id(generation) + slot(type(generation), "number"),
-            "FREED": self._id(generation.number), "COLUMNS": id(columns), "EXTRA": id(extra),
+            "FREED": self._id(generation.number),
+            "COLUMNS": id(columns),
+            "EXTRA": id(extra),
             **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
-            "OPERANDS_HERE": address_of(extra), "ROWS": rows,
+            "OPERANDS_HERE": address_of(extra),
+            "ROWS": rows,
             "STRUCTURE": self._array(columns_of(log, 0, rows)),
-            "OPERANDS": self._array(operands_of(log, 0, operands)), "OPERAND_COUNT": operands,
-            "ADDED": n - rows, "APPENDED": self._array(columns_of(log, rows, n)),
-            "CELLS": self._array(columns.cell[rows:n].copy()), "STATES": self._array(states),
-            "MORE": self._array(operands_of(log, operands, more)), "MORE_COUNT": more - operands,
-            "AFTER": self._id(n), "AFTER_OPERANDS": self._id(more),
-            "THREAD": tape.thread, "ACCESSED": id(tape.watch_accessed),
-            "BOUNDS": self._table(tape.ranges), "BOUND_COUNT": len(tape.ranges),
+            "OPERANDS": self._array(operands_of(log, 0, operands)),
+            "OPERAND_COUNT": operands,
+            "ADDED": n - rows,
+            "APPENDED": self._array(columns_of(log, rows, n)),
+            "CELLS": self._array(columns.cell[rows:n].copy()),
+            "STATES": self._array(states),
+            "MORE": self._array(operands_of(log, operands, more)),
+            "MORE_COUNT": more - operands,
+            "AFTER": self._id(n),
+            "AFTER_OPERANDS": self._id(more),
+            "THREAD": tape.thread,
+            "ACCESSED": id(tape.watch_accessed),
+            "BOUNDS": self._table(tape.ranges),
+            "BOUND_COUNT": len(tape.ranges),
             "EVENTS": self._table([x for event in tape.events for x in event]),  # type: ignore[misc]
             "EVENT_COUNT": len(tape.events),
             "TRAINABLE": self._table([id(v._trainable) for v in log.variables]),
-            "VARIABLE_COUNT": len(log.variables), "TARGET": target._row,
-            "TARGET_SPEC": self._id(target._spec), "SINGLE": int(not listed),
-            "SOURCES": self._table(sources), "SOURCE_COUNT": len(leaves), "KEY": id(key),
-            "SEED": self._id(seed) if seed == rows else 0, "SEED_ROW": seed,
-            "WATCHED": self._id(watched), "HITS": 0,
-        }  # fmt: skip
+            "VARIABLE_COUNT": len(log.variables),
+            "TARGET": target._row,
+            "TARGET_SPEC": self._id(target._spec),
+            "SINGLE": int(not listed),
+            "SOURCES": self._table(sources),
+            "SOURCE_COUNT": len(leaves),
+            "KEY": id(key),
+            "SEED": self._id(seed) if seed == rows else 0,
+            "SEED_ROW": seed,
+            "WATCHED": self._id(watched),
+            "HITS": 0,
+        }
         self.words = view(np.array([self._numbers[name] for name in _GRADIENT], np.int64))
 
     def _array(self, array: Any) -> int:

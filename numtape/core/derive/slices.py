@@ -94,9 +94,7 @@ class SliceLog(Log):
             self.entered[id(found)] = known
         return known[0], found._spec
 
-    def read(
-        self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None
-    ) -> int:
+    def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
         """Append a read of a variable, which is read outside as well."""
         with self.outside() as outer:
             if codes is None:
@@ -142,8 +140,9 @@ class SliceLog(Log):
         """What rows are in all slices, recorded in the log outside, which is the current one."""
         wanted = [*wanted, *(row for row, _ in self.checks)]
         found = []
-        for row, lane in zip(wanted, batched(self, wanted, self.lanes, self.count, self.once),
-                             strict=True):  # fmt: skip
+        for row, lane in zip(
+            wanted, batched(self, wanted, self.lanes, self.count, self.once), strict=True
+        ):
             if lane is None:
                 lane = spread(self.once(row), self.count)
             found.append(stack(lane) if isinstance(lane, list) else lane)
@@ -173,9 +172,12 @@ class SliceLog(Log):
             return self.once(tensor._row)._array()
 
     def every(
-        self, x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor],
+        self,
+        x: Tensor,
+        on_array: Callable[[Any], Any],
+        on_tensor: Callable[[Any], Tensor],
         said: str,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Whether a condition holds for all elements: of slices, this is found out later."""
         row = self.enter(x, None, "Check")[0]
         if self.differs(row):

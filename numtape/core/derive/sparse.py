@@ -59,9 +59,7 @@ def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
 
 
 def _pair(log: Log, row: int, rest: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    values, indices = (
-        log.tensor(at, SPECS.specs[log.spec[at]]) for at in (log.a[row], log.b[row])
-    )
+    values, indices = (log.tensor(at, SPECS.specs[log.spec[at]]) for at in (log.a[row], log.b[row]))
     count = indices._spec.size
     values = shaped(values, (count, *rest))
     if values._home is log and log.code[values._row] == LEAF_CODE:

@@ -30,9 +30,18 @@ class Tape:
     """
 
     __slots__ = (
-        "__weakref__", "events", "log", "persistent", "ranges", "recalled", "seen", "spent",
-        "thread", "unconnected", "watch_accessed",
-    )  # fmt: skip
+        "__weakref__",
+        "events",
+        "log",
+        "persistent",
+        "ranges",
+        "recalled",
+        "seen",
+        "spent",
+        "thread",
+        "unconnected",
+        "watch_accessed",
+    )
 
     forward: ClassVar[bool] = False  # whether it is of forward mode, which goes through bodies
 
@@ -77,9 +86,11 @@ class Tape:
                     "again inside another tape. Enter it first, or record anew on a new tape."
                 )
             log = local.log = self.log
-        elif self.log is None and (
-            log.n > SWEEP_ROWS // 2 or log.bytes > SWEEP_BYTES // 2
-        ) and not log.recorded():
+        elif (
+            self.log is None
+            and (log.n > SWEEP_ROWS // 2 or log.bytes > SWEEP_BYTES // 2)
+            and not log.recorded()
+        ):
             log.collect()  # a log that fills up inside a tape has to grow
             log = local.log
         fresh = self.log is None

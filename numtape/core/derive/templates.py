@@ -104,9 +104,13 @@ class Templates:
         return found
 
     def add(
-        self, key: Key, rows: list[tuple[int, ...]], results: list[int], held: list[Any],
+        self,
+        key: Key,
+        rows: list[tuple[int, ...]],
+        results: list[int],
+        held: list[Any],
         operands: list[int],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Enter a template: rows of (code, a, b, c, spec), and each operand's adjoint.
 
         ``held`` is what the numbers in it stand for, ``operands`` those of its variadic rows:

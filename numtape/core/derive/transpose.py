@@ -203,9 +203,12 @@ def transposed(
 
 
 def _transposed(
-    log: Log, tape: Tape, targets: list[tuple[int, int]], sources: list[Tensor | Variable],
+    log: Log,
+    tape: Tape,
+    targets: list[tuple[int, int]],
+    sources: list[Tensor | Variable],
     remembered: Memory,
-) -> list[int]:  # fmt: skip
+) -> list[int]:
     """As `transposed`; the rows of the sources' adjoints, or -1."""
     n = log.n
     places = _places(log, sources)
@@ -229,9 +232,14 @@ def _transposed(
 
 
 def _walked(
-    log: Log, work: Workspace, tape: Tape, n: int, targets: list[tuple[int, int]],
-    places: list[tuple[int, int]], asked: dict[str, tuple[int, ...]],
-) -> tuple[list[int], list[int], Templates]:  # fmt: skip
+    log: Log,
+    work: Workspace,
+    tape: Tape,
+    n: int,
+    targets: list[tuple[int, int]],
+    places: list[tuple[int, int]],
+    asked: dict[str, tuple[int, ...]],
+) -> tuple[list[int], list[int], Templates]:
     """What `_transposed` gives, which variables are watched, and what the rows are made of."""
     work.refresh(log)
     first = _follow(log, work, n, places, asked)
@@ -293,18 +301,22 @@ def _asked(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:
         positions.append(position)
         events.append(event)
     return {
-        "watched": tuple([
-            AT_FIRST_READ if accessed and variable._trainable else 0 for variable in log.variables
-        ]),
-        "positions": tuple(positions), "events": tuple(events),
+        "watched": tuple(
+            [AT_FIRST_READ if accessed and variable._trainable else 0 for variable in log.variables]
+        ),
+        "positions": tuple(positions),
+        "events": tuple(events),
         "ranges": tuple(tape.closed_ranges(log)),
-    }  # fmt: skip
+    }
 
 
 def _follow(
-    log: Log, work: Workspace, n: int, places: list[tuple[int, int]],
+    log: Log,
+    work: Workspace,
+    n: int,
+    places: list[tuple[int, int]],
     asked: dict[str, tuple[int, ...]],
-) -> int:  # fmt: skip
+) -> int:
     """Flag the tape's rows. Returns the first one."""
     count = len(log.variables)
     work.watched.fill(asked["watched"])
@@ -380,4 +392,3 @@ def _needed(log: Log, row: int, flags: Array) -> int:
     if CODES.arity[log.code[row]] == VARIADIC:
         return -1
     return sum(1 << j for j, x in enumerate(operands(log, row)) if flags[x] & NEEDED)
-

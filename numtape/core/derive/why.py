@@ -204,9 +204,14 @@ def explain(
 
 
 def _disconnected(
-    log: Log, bounds: list[int], flags: Any, target: int, place: tuple[int, int],
-    of: Tensor | Variable, source: Tensor | Variable,
-) -> tuple[set[int], set[int], list[str], str]:  # fmt: skip
+    log: Log,
+    bounds: list[int],
+    flags: Any,
+    target: int,
+    place: tuple[int, int],
+    of: Tensor | Variable,
+    source: Tensor | Variable,
+) -> tuple[set[int], set[int], list[str], str]:
     """What the rows alone say of a path, without their adjoints.
 
     Args:
@@ -221,10 +226,15 @@ def _disconnected(
       None ("" if these rows do not say so).
     """
     row, number = place
-    sources = {row} if row >= 0 else {
-        k for k in range(log.n)
-        if CODES.kind[log.code[k]] == READ and number >= 0 and log.b[k] == number
-    }  # fmt: skip
+    sources = (
+        {row}
+        if row >= 0
+        else {
+            k
+            for k in range(log.n)
+            if CODES.kind[log.code[k]] == READ and number >= 0 and log.b[k] == number
+        }
+    )
     kind = "variable" if isinstance(source, Variable) else "tensor"
     what = f"the source, a {kind} of shape {source.shape} and dtype {source.dtype.name},"
     if not source.dtype.is_floating and not source.dtype.is_complex:

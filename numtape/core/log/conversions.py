@@ -26,9 +26,13 @@ class Conversions:
         return self._seen().__array__(dtype, copy is not False)
 
     def __dlpack__(
-        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
-    ) -> Any:  # fmt: skip
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         """A DLPack capsule of the value that the variable has now; see `Tensor`."""
         return self._seen().__dlpack__(
             stream=stream, max_version=max_version, dl_device=dl_device, copy=copy

@@ -62,9 +62,12 @@ class Hooks:
         """The program sets the random seed."""
 
     def every(
-        self, x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor],
+        self,
+        x: Tensor,
+        on_array: Callable[[Any], Any],
+        on_tensor: Callable[[Any], Tensor],
         said: str,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Whether a condition holds for all elements; see `ops.checks.every`."""
         return bool(on_array(x._array()).all())
 

@@ -71,6 +71,7 @@ LEAF_CODE, READ_CODE, READ_ROW_CODE = LEAF_OP.code(), READ_OP.code(), READ_ROW_O
 _UNREAD_OPS = [defop("ReadVariableOp", READ, arity, _no_spec, gradient=STOP) for arity in (0, 1)]
 UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
 
+
 class Log(Hooks):
     """One thread's log. See the module's docstring; `numtape.core.log.look` computes its values."""
 
@@ -78,12 +79,44 @@ class Log(Hooks):
     tape_type: ClassVar[type]  # set in `core.wiring`
 
     __slots__ = (
-        "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "b", "buffers",
-        "busy", "bytes", "bytes_limit", "c", "calls", "code", "columns", "computations", "eager",
-        "extra", "extra_n", "kept", "lazy", "left", "limit", "lock", "n", "owner", "patience",
-        "pending", "reads", "repeated_gradients", "repeated_looks", "scanned", "settle", "spec",
-        "tapes", "variable_index", "variables", "workspace",
-    )  # fmt: skip
+        "__weakref__",
+        "_const_rows",
+        "_leaf_rows",
+        "_spare",
+        "a",
+        "b",
+        "buffers",
+        "busy",
+        "bytes",
+        "bytes_limit",
+        "c",
+        "calls",
+        "code",
+        "columns",
+        "computations",
+        "eager",
+        "extra",
+        "extra_n",
+        "kept",
+        "lazy",
+        "left",
+        "limit",
+        "lock",
+        "n",
+        "owner",
+        "patience",
+        "pending",
+        "reads",
+        "repeated_gradients",
+        "repeated_looks",
+        "scanned",
+        "settle",
+        "spec",
+        "tapes",
+        "variable_index",
+        "variables",
+        "workspace",
+    )
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS) -> None:
         self.lock = threading.RLock()
@@ -181,9 +214,7 @@ class Log(Hooks):
         # Operands alone, which are larger than what is allowed: the op that reads them is still to
         # be recorded, and would bring them again.
         fresh = not self.kept
-        if fresh or self.busy or not self.collect() or (
-            self.n >= self.limit and local.log is self
-        ):
+        if fresh or self.busy or not self.collect() or (self.n >= self.limit and local.log is self):
             self.bytes_limit = max(2 * self.bytes, self.bytes_limit)
             if self.n + SLACK >= self.columns.capacity:
                 self.reserve(self.columns.capacity)
@@ -319,9 +350,7 @@ class Log(Hooks):
             if variables[number] is variable:  # else somebody appended another one in between
                 return index.setdefault(key, number)
 
-    def read(
-        self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None
-    ) -> int:
+    def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
         """Append a read of a variable whose current value is ``value``.
 
         Args:

@@ -176,9 +176,9 @@ def _all_tried(log: Log, wanted: list[int], held: bool) -> bool:
     """Give rows their values. False if some cannot be computed: an error for who looks at them."""
     if _tried(log, wanted, [], held):
         return True
-    return all([
-        log.columns.state_view[row] == VALUE or _tried(log, [row], [], held) for row in wanted
-    ])
+    return all(
+        [log.columns.state_view[row] == VALUE or _tried(log, [row], [], held) for row in wanted]
+    )
 
 
 def _wanted(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]:

@@ -195,8 +195,19 @@ def defop(
     if gradient is None:
         gradient = RULE if vjp is not None else MISSING
     op = Op(
-        name, kind, arity, _checked(spec, bool(of_complex)), body, compute, native, vjp, gradient,
-        on_host, elementwise or kind == ELEMENTWISE, of_complex == "analytic", complex_body,
+        name,
+        kind,
+        arity,
+        _checked(spec, bool(of_complex)),
+        body,
+        compute,
+        native,
+        vjp,
+        gradient,
+        on_host,
+        elementwise or kind == ELEMENTWISE,
+        of_complex == "analytic",
+        complex_body,
         len(CODES.ops),
     )
     if kind in (ELEMENTWISE, REDUCTION):
@@ -204,4 +215,3 @@ def defop(
         CODES.lanes += 1
     CODES.ops.append(op)
     return op
-

@@ -318,9 +318,13 @@ def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
 
 
 def _appended(
-    log: Log, kept: list[Tensor], op: Op, rows: list[int], specs: list[Spec],
+    log: Log,
+    kept: list[Tensor],
+    op: Op,
+    rows: list[int],
+    specs: list[Spec],
     attributes: dict[str, Any],
-) -> Tensor | None:  # fmt: skip
+) -> Tensor | None:
     """Append a row; None if operands are no rows of the log any more, or it is full."""
     key = (op, *specs, *attributes.items())
     try:

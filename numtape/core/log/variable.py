@@ -86,8 +86,16 @@ class Variable(Facts, Updates, Conversions, Operators):
 
     # _value is a tensor whose value is the variable's; _read, if not None, (log, row) of a read
     # that may be used again.
-    __slots__ = ("__weakref__", "_name", "_order", "_policy", "_read", "_spec", "_trainable",
-                 "_value")  # fmt: skip
+    __slots__ = (
+        "__weakref__",
+        "_name",
+        "_order",
+        "_policy",
+        "_read",
+        "_spec",
+        "_trainable",
+        "_value",
+    )
 
     __array_priority__ = 100
 
@@ -127,9 +135,12 @@ class Variable(Facts, Updates, Conversions, Operators):
                 f"{constraint}"
             )
         synchronization = policy(
-            VariableSynchronization, synchronization, VariableSynchronization.AUTO,
-            "synchronization", name,
-        )  # fmt: skip
+            VariableSynchronization,
+            synchronization,
+            VariableSynchronization.AUTO,
+            "synchronization",
+            name,
+        )
         aggregation = policy(
             VariableAggregation, aggregation, VariableAggregation.NONE, "aggregation", name
         )
@@ -227,9 +238,12 @@ class Variable(Facts, Updates, Conversions, Operators):
     # Assigning.
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None,
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
         read_value: bool = True,
-    ) -> Variable:  # fmt: skip
+    ) -> Variable:
         """Change the value. Computed with the next look, or the next assign of this variable.
 
         What read the variable before keeps the value that it read.
@@ -258,9 +272,12 @@ class Variable(Facts, Updates, Conversions, Operators):
         return self._assigned(value, read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
         read_value: bool = True,
-    ) -> Variable:  # fmt: skip
+    ) -> Variable:
         """Add ``delta`` to the value. Like `assign`.
 
         Args:
@@ -287,9 +304,12 @@ class Variable(Facts, Updates, Conversions, Operators):
             return self._assigned(_ops["add"](self, delta), read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
         read_value: bool = True,
-    ) -> Variable:  # fmt: skip
+    ) -> Variable:
         """Subtract ``delta`` from the value. Like `assign`.
 
         Args:
@@ -316,9 +336,13 @@ class Variable(Facts, Updates, Conversions, Operators):
             return self._assigned(_ops["subtract"](self, delta), read_value)
 
     def _assign_slice(
-        self, key: Any, value: Any, use_locking: bool = False, name: str | None = None,
+        self,
+        key: Any,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
         read_value: bool = True,
-    ) -> Variable:  # fmt: skip
+    ) -> Variable:
         """``self[key].assign(value)``; the value broadcasts to the slice."""
         value = self._operand(value)
         with _updating:
@@ -336,9 +360,12 @@ class Variable(Facts, Updates, Conversions, Operators):
         """`assign_all` of this variable, done here where nothing has to be computed before."""
         log, key, had = local.log, id(self), self._value
         home, pending, left = had._home, log.pending, True
-        if type(log) is Log and local.journal is None and value._spec is self._spec and (
-            type(home) is np.ndarray or (home is log and key not in pending)
-        ):  # fmt: skip
+        if (
+            type(log) is Log
+            and local.journal is None
+            and value._spec is self._spec
+            and (type(home) is np.ndarray or (home is log and key not in pending))
+        ):
             # whole: nothing runs in between, see core.values.interning
             if self._value is had:
                 pending[key] = self
@@ -410,8 +437,7 @@ class Variable(Facts, Updates, Conversions, Operators):
     def __repr__(self) -> str:
         value = self._seen()._shown()
         return (
-            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, "
-            f"numpy={value}>"
+            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={value}>"
         )
 
     def _repr_html_(self) -> str:
@@ -428,9 +454,7 @@ class Variable(Facts, Updates, Conversions, Operators):
         return _again, (self.numpy(), self._trainable, self._name, self.dtype, self._policy)
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        return _again(
-            self.read_value(), self._trainable, self._name, self.dtype, self._policy
-        )
+        return _again(self.read_value(), self._trainable, self._name, self.dtype, self._policy)
 
 
 give_hints(Variable, "ResourceVariable", "v[i].assign(value)")
@@ -444,9 +468,13 @@ def _again(
     """A copy of a variable, or one read from a pickle."""
     constraint, synchronization, aggregation = policy
     found = Variable(
-        value, trainable, dtype=dtype, constraint=constraint, synchronization=synchronization,
+        value,
+        trainable,
+        dtype=dtype,
+        constraint=constraint,
+        synchronization=synchronization,
         aggregation=aggregation,
-    )  # fmt: skip
+    )
     found._name = name  # whatever the scope is now
     return found
 
@@ -566,9 +594,11 @@ Log.assign = _assign
 
 
 def set_values(
-    variables: Sequence[Variable], values: Iterable[Tensor], *others: Iterable[None],
+    variables: Sequence[Variable],
+    values: Iterable[Tensor],
+    *others: Iterable[None],
     had: Sequence[tuple[Variable, Tensor]] = (),
-) -> bool:  # fmt: skip
+) -> bool:
     """Give variables values of their specs, whatever they had; and run ``others`` to their ends.
 
     It is one call into C, which no signal handler can divide, if the iterables are C's as well.

@@ -102,8 +102,11 @@ def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
     """Where derivatives go through a call: from each float to the result and to what it writes."""
     arrays, names = body.arrays, body.names
     if call.rule is not None and call.functions.writes(call, body):
-        raise KernelError("a rule of its own, and writes to its arguments",
-                          *body.standing.of(call.line), "Write to a copy.")  # fmt: skip
+        raise KernelError(
+            "a rule of its own, and writes to its arguments",
+            *body.standing.of(call.line),
+            "Write to a copy.",
+        )
     writes = {call.names[j] for j in call.functions.writes(call, body)}
     given = [x for x in call.names if x in arrays]
     for k, one in enumerate(given):
@@ -111,10 +114,12 @@ def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
             if (one == other or other in shared({one}, body.same)) and writes & {one, other}:
                 raise KernelError(
                     "an array twice as an argument of a function that writes to it",
-                    *body.standing.of(call.line), "Pass a copy.",
-                )  # fmt: skip
-    floats = [x for x in call.names
-              if (arrays[x].dtype if x in arrays else of(x, names)) not in INTS]  # fmt: skip
+                    *body.standing.of(call.line),
+                    "Pass a copy.",
+                )
+    floats = [
+        x for x in call.names if (arrays[x].dtype if x in arrays else of(x, names)) not in INTS
+    ]
     found = [(floats, x) for x in floats if x in writes]
     if call.out and names[call.out] not in INTS:
         found.append((floats, call.out))
@@ -125,11 +130,16 @@ def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
 
 def _outside(body: Body, apart: bool) -> set[str]:
     """Arrays that somebody else may look at: those that calls write to, and the caller's."""
-    found = {x for call in calls(body) for j in call.functions.writes(call, body)
-             if (x := call.names[j]) and body.arrays[x].dtype not in INTS}  # fmt: skip
+    found = {
+        x
+        for call in calls(body)
+        for j in call.functions.writes(call, body)
+        if (x := call.names[j]) and body.arrays[x].dtype not in INTS
+    }
     if apart:
-        found |= {x for x in written(body) & set(body.parameters)
-                  if body.arrays[x].dtype not in INTS}  # fmt: skip
+        found |= {
+            x for x in written(body) & set(body.parameters) if body.arrays[x].dtype not in INTS
+        }
     return found
 
 
@@ -178,22 +188,29 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
         if cut & set(call.names):
             raise KernelError(
                 "a float turned into an int as an argument of a function that is called",
-                *body.standing.of(call.line), "Turn it into an int in the function.",
-            )  # fmt: skip
+                *body.standing.of(call.line),
+                "Turn it into an int in the function.",
+            )
     for step in steps(body.nodes):
         target, sources = _edge(step)
         if target in active and step.op in FUNCTIONS and not differentiable(step.op):
             if varied & set(sources):
                 raise KernelError(
                     f"a derivative of `{step.op}`, which has none here",
-                    *body.standing.of(step.line), "Write it with functions that have one.",
-                )  # fmt: skip
+                    *body.standing.of(step.line),
+                    "Write it with functions that have one.",
+                )
         value = step.args[1] if step.op in WRITES else ""
         used = [x for x in ([value] if value else step.args) if x in cut]
-        if used and target and of(target, names) not in INTS and (
-            target not in body.arrays or body.arrays[target].dtype not in INTS
-        ) and step.op != "load":
+        if (
+            used
+            and target
+            and of(target, names) not in INTS
+            and (target not in body.arrays or body.arrays[target].dtype not in INTS)
+            and step.op != "load"
+        ):
             raise KernelError(
-                "a float turned into an int and used as a value", *body.standing.of(step.line),
+                "a float turned into an int and used as a value",
+                *body.standing.of(step.line),
                 "Use math.floor, through which no gradient flows, or use it as an index only.",
-            )  # fmt: skip
+            )

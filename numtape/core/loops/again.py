@@ -83,10 +83,14 @@ class Again:
         self._counts = Counter(body.given())
         for node in walk(body.nodes):
             self._counts.update(
-                [node.out] if isinstance(node, Step) else () if isinstance(node, Branch)
-                else assigned([node]) if isinstance(node, Make | Call)
+                [node.out]
+                if isinstance(node, Step)
+                else ()
+                if isinstance(node, Branch)
+                else assigned([node])
+                if isinstance(node, Make | Call)
                 else [node.name if isinstance(node, Count) else node.count]
-            )  # fmt: skip
+            )
 
     def exact(self, operand: str) -> bool:
         """Whether an operand that the reverse sweep has is what it was, bit by bit."""
@@ -108,9 +112,10 @@ class Again:
                 continue
             needs = self.needs(node)
             if (
-                self._counts[node.out] == 1 and cheap(node, self.body, self.written)
+                self._counts[node.out] == 1
+                and cheap(node, self.body, self.written)
                 and all(is_constant(a) or a in known or a in found for a in needs)
-            ):  # fmt: skip
+            ):
                 depth = 1 + sum(deep.get(a, 0) for a in needs)
                 whole = of(node.out, self.body.names) in INTS
                 same = all(map(self.exact, needs))

@@ -58,9 +58,12 @@ class Arrays(Views):
         return found
 
     def combined(
-        self, operands: list[Value], node: Any, write: Callable[[list[str]], str],
+        self,
+        operands: list[Value],
+        node: Any,
+        write: Callable[[list[str]], str],
         dtype: str = "",
-    ) -> Value:  # fmt: skip
+    ) -> Value:
         """What ``write`` makes of the elements of arrays, and of numbers.
 
         Args:
@@ -73,11 +76,13 @@ class Arrays(Views):
         shape = self.broadcast([grid.shape for grid in grids], node)
 
         def element(indices: list[str]) -> str:
-            return write([x.name if x.grid is None else self.item(x.grid, indices, node)
-                          for x in operands])  # fmt: skip
+            return write(
+                [x.name if x.grid is None else self.item(x.grid, indices, node) for x in operands]
+            )
 
         apart = any(isinstance(g, Lazy) and g.apart for g in grids) or any(
-            grid.shape != shape for grid in grids)  # fmt: skip
+            grid.shape != shape for grid in grids
+        )
         sources = [view for grid in grids for view in self.sources(grid)]
         return Value(grid=Lazy(shape, element, sources, dtype, apart))
 
@@ -106,8 +111,15 @@ class Arrays(Views):
 
     # Arrays that are made.
 
-    def new(self, shape: list[str], dtype: str | View, node: Any, fill: str = "",
-            copied: str = "", name: str = "") -> View:  # fmt: skip
+    def new(
+        self,
+        shape: list[str],
+        dtype: str | View,
+        node: Any,
+        fill: str = "",
+        copied: str = "",
+        name: str = "",
+    ) -> View:
         """A local array, of a dtype or of that of another array."""
         if not 1 <= len(shape) <= 3:
             self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes", node, "Use one to three.")
@@ -123,8 +135,10 @@ class Arrays(Views):
         self.arrays[array] = Array(known, len(shape), False, like="" if known else like)
         self.write(Make(array, size, fill, copied, self.line(node)))
         self.low[address(array)] = self.low[shadow(array)] = 0
-        return View(array, [x if constant(x) is not None else axis
-                            for x, axis in zip(shape, axes, strict=True)])  # fmt: skip
+        return View(
+            array,
+            [x if constant(x) is not None else axis for x, axis in zip(shape, axes, strict=True)],
+        )
 
     def made(self, grid: Grid, node: Any, dtype: str = "") -> View:
         """A local array of the elements of another one, or of an expression."""
@@ -143,8 +157,9 @@ class Arrays(Views):
         def write(indices: list[str]) -> None:
             found = value.name if value.grid is None else self.item(value.grid, indices, node)
             place = self.place(target, indices, node)
-            self.write(Step("", "store", [place, found], "", self.line(node), target.array,
-                            first=first))  # fmt: skip
+            self.write(
+                Step("", "store", [place, found], "", self.line(node), target.array, first=first)
+            )
 
         self.rounds(target.shape, write, node)
 
@@ -155,11 +170,16 @@ class Arrays(Views):
     def change(self, target: View, operator: str, value: Value, node: Any) -> None:
         """Write ``target += value``, or with another operator."""
         source = value.grid
-        if isinstance(source, View) and source.array == target.array and self._meets(
-            target, source, source
+        if (
+            isinstance(source, View)
+            and source.array == target.array
+            and self._meets(target, source, source)
         ):
-            self.refuse(f"`{ast.unparse(node)}`, which reads what it has written to before", node,
-                        "Numba does so, NumPy does not: copy the right side.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, which reads what it has written to before",
+                node,
+                "Numba does so, NumPy does not: copy the right side.",
+            )
         value = self.fitted(target, value, node)
         dtype = self.arrays[target.array].dtype
         adds = operator in "+-" and dtype[:1] == "f"
@@ -190,8 +210,11 @@ class Arrays(Views):
     def room(self, target: list[str], shape: list[str], node: Any) -> None:
         """Have it checked that an array of some shape fits in another one."""
         if len(shape) > len(target):
-            self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes for {len(target)}",
-                        node, "Give both the same shape.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, of {len(shape)} axes for {len(target)}",
+                node,
+                "Give both the same shape.",
+            )
         for own, length in zip(target[len(target) - len(shape) :], shape, strict=True):
             if length != "1":
                 self.match(length, own, node)
@@ -207,7 +230,10 @@ class Arrays(Views):
             return False  # the same elements, or none in common
         apart = apart or grid.shape != target.shape
         return apart or (target.offset, target.strides, target.shape) != (
-            source.offset, source.strides, source.shape)  # fmt: skip
+            source.offset,
+            source.strides,
+            source.shape,
+        )
 
     def related(self, one: str, other: str) -> bool:
         """Whether two arrays may share memory."""

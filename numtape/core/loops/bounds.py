@@ -210,9 +210,11 @@ class Bounds:
             if not isinstance(node, Step) or node.op == "raise":
                 checks.clear()
                 continue
-            if node.op != "check" or not node.args[0].isdecimal() or (
-                node.args[1] in self._assigned or node.args[1] not in self._lengths
-            ):  # fmt: skip
+            if (
+                node.op != "check"
+                or not node.args[0].isdecimal()
+                or (node.args[1] in self._assigned or node.args[1] not in self._lengths)
+            ):
                 continue
             check = checks.setdefault(node.args[1], node)
             if check is not node:
@@ -355,9 +357,15 @@ class Bounds:
         scope.facts += [room, _sum(index, lowest, -1)]  # it raises otherwise
 
     def _hoist(
-        self, step: Step, index: Form, length: Form, from_end: bool, loop: Count, scope: _Scope,
+        self,
+        step: Step,
+        index: Form,
+        length: Form,
+        from_end: bool,
+        loop: Count,
+        scope: _Scope,
         outer: list[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Check before the loop, if index and length are known there but for the variable."""
         variable = next(iter(scope.forms[loop.name]))
         factor = index.get(variable, 0)

@@ -23,8 +23,10 @@ from .units import compiled
 Kinds = tuple[tuple[str, int], ...]
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 _PLAIN: dict[type, tuple[str, int]] = {
-    float: ("float64", -1), int: ("int64", -1), bool: ("bool", -1),
-}  # fmt: skip
+    float: ("float64", -1),
+    int: ("int64", -1),
+    bool: ("bool", -1),
+}
 MOST_AXES = 3
 _ERRORS: dict[int, tuple[type[Exception], str]] = {
     NO_ROOM: (
@@ -57,8 +59,10 @@ def _kind(x: Any) -> tuple[str, int]:
         if x.dtype.name not in DTYPES or not x.dtype.isnative:
             raise KernelError(f"an argument of dtype {x.dtype}", way=f"Use {', '.join(DTYPES)}.")
         if ndim == 0 or ndim > MOST_AXES:
-            raise KernelError(f"an array of {ndim} axes as an argument",
-                              way=f"Use one to {MOST_AXES}, or a number.")  # fmt: skip
+            raise KernelError(
+                f"an array of {ndim} axes as an argument",
+                way=f"Use one to {MOST_AXES}, or a number.",
+            )
         return x.dtype.name, ndim
     refuse_tensors((x,))
     raise KernelError(f"a {type(x).__name__} as an argument", way="Pass numbers and NumPy arrays.")
@@ -74,8 +78,10 @@ def check_kinds(kinds: Kinds) -> None:
         if dtype not in DTYPES:
             raise KernelError(f"an argument of dtype {dtype}", way=f"Use {', '.join(DTYPES)}.")
         if ndim > MOST_AXES:
-            raise KernelError(f"an array of {ndim} axes as an argument",
-                              way=f"Use one to {MOST_AXES}, or a number.")  # fmt: skip
+            raise KernelError(
+                f"an array of {ndim} axes as an argument",
+                way=f"Use one to {MOST_AXES}, or a number.",
+            )
 
 
 def refuse_tensors(arguments: tuple[Any, ...]) -> None:
@@ -106,15 +112,20 @@ class Sweeping:
         for j in self.program.written:
             one = arguments[j]
             if not one.flags.writeable:
-                raise KernelError(read_only(j), self.program.file, self.program.line,
-                                  "Pass a copy.")  # fmt: skip
-            within = any(s == 0 and n > 1 for s, n in zip(one.strides, one.shape, strict=True))
-            if within or any(k != j and np.may_share_memory(one, other)
-                             and np.shares_memory(one, other) for k, other in arrays):  # fmt: skip
                 raise KernelError(
-                    "arguments that overlap in memory where one is written to", self.program.file,
-                    self.program.line, "Pass a copy.",
-                )  # fmt: skip
+                    read_only(j), self.program.file, self.program.line, "Pass a copy."
+                )
+            within = any(s == 0 and n > 1 for s, n in zip(one.strides, one.shape, strict=True))
+            if within or any(
+                k != j and np.may_share_memory(one, other) and np.shares_memory(one, other)
+                for k, other in arrays
+            ):
+                raise KernelError(
+                    "arguments that overlap in memory where one is written to",
+                    self.program.file,
+                    self.program.line,
+                    "Pass a copy.",
+                )
 
     def fail(self, arena: stack.Arena, status: int, arguments: tuple[Any, ...]) -> NoReturn:
         """Raise what a status says."""
@@ -136,14 +147,17 @@ class Sweeping:
             self._by_numba(*[x.copy() if type(x) is np.ndarray else x for x in arguments])
         except NumbaError as error:
             raise KernelError(
-                f"what Numba refuses, where it raises {raised.kind.__name__}", raised.file,
-                raised.line, "Tell the exception constants.",
-            ) from error  # fmt: skip
+                f"what Numba refuses, where it raises {raised.kind.__name__}",
+                raised.file,
+                raised.line,
+                "Tell the exception constants.",
+            ) from error
 
     def refuse_int(self, x: object) -> NoReturn:
         """Say that an int is too large."""
-        raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
-                          way="Pass a float.") from None  # fmt: skip
+        raise KernelError(
+            f"the int {x} as an argument, which takes more than 64 bits", way="Pass a float."
+        ) from None
 
 
 class Gradient(Sweeping):
@@ -159,9 +173,14 @@ class Gradient(Sweeping):
     """
 
     def __init__(
-        self, program: Program, wanted: tuple[int, ...], single: bool, fastmath: bool,
-        limit: int | None, plain: Callable[..., Any],
-    ) -> None:  # fmt: skip
+        self,
+        program: Program,
+        wanted: tuple[int, ...],
+        single: bool,
+        fastmath: bool,
+        limit: int | None,
+        plain: Callable[..., Any],
+    ) -> None:
         super().__init__(program, limit, plain)
         self.wanted, self.single = wanted, single
         self._listening = Listening()
@@ -208,9 +227,9 @@ class Gradient(Sweeping):
 
     def _prepared(self, arguments: tuple[Any, ...]) -> Any:
         self.refuse_writes(arguments)
-        arguments = tuple([
-            np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments
-        ])  # fmt: skip
+        arguments = tuple(
+            [np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments]
+        )
         ready = self._layout.call(self.sweeps, self.fail, self._note_long)
         try:
             return ready[1](arguments)

@@ -65,7 +65,8 @@ class Functions:
         self.standing, self._write = Lines(file, line), write
         self.raised: list[Raised] = []
         self.variants: dict[
-            tuple[FunctionType, Kinds, tuple[int, ...], tuple[int, ...]], Variant] = {}
+            tuple[FunctionType, Kinds, tuple[int, ...], tuple[int, ...]], Variant
+        ] = {}
         self._bodies: dict[tuple[FunctionType, Kinds], Body] = {}
         self._results: dict[tuple[FunctionType, Kinds], str] = {}
         self._writes: dict[tuple[FunctionType, Kinds], set[int]] = {}
@@ -140,8 +141,9 @@ class Functions:
         key = self._taken(call, caller)
         body = self._written(key)
         if written(body) & {*body.parameters}:
-            raise KernelError("a rule that writes to what it is given", body.file, body.line,
-                              "Write to a copy.")  # fmt: skip
+            raise KernelError(
+                "a rule that writes to what it is given", body.file, body.line, "Write to a copy."
+            )
         return self._variant(key, ())
 
     def axes(self, function: FunctionType, kinds: tuple[int, ...]) -> int:
@@ -162,9 +164,11 @@ class Functions:
             body = self._write(function, tuple([("float64", ndim) for ndim in kinds]), inner)
             if body.form != 0 or (body.axes[0] and body.outs[0] in body.parameters):
                 raise KernelError(
-                    "a rule of its own, and other results than one number or new array", body.file,
-                    body.line, "Return one result, and a copy of an argument.",
-                )  # fmt: skip
+                    "a rule of its own, and other results than one number or new array",
+                    body.file,
+                    body.line,
+                    "Return one result, and a copy of an argument.",
+                )
             self._axes[key] = len(body.axes[0]) or -1
         return self._axes[key]
 
@@ -182,9 +186,7 @@ class Functions:
                 self._writes[key] = found
         return self._writes[key]
 
-    def variant(
-        self, call: Call, caller: Body, active: set[str], changed: set[str]
-    ) -> Variant:
+    def variant(self, call: Call, caller: Body, active: set[str], changed: set[str]) -> Variant:
         """What a call calls where some of the caller's names are active.
 
         Arrays that the caller has ``changed`` when the reverse sweep comes may not be read again in
@@ -192,17 +194,23 @@ class Functions:
         """
         kinds = call.kinds(caller)
         wanted = tuple(
-            j for j, (dtype, _) in enumerate(kinds)
+            j
+            for j, (dtype, _) in enumerate(kinds)
             if dtype.startswith("float") and call.names[j] in active
-        )  # fmt: skip
-        theirs = () if call.recompute else tuple(
-            j for j, name in enumerate(call.names) if name in changed)
+        )
+        theirs = (
+            ()
+            if call.recompute
+            else tuple(j for j, name in enumerate(call.names) if name in changed)
+        )
         return self._variant((call.function, kinds), wanted, theirs)
 
     def _variant(
-        self, key: tuple[FunctionType, Kinds], wanted: tuple[int, ...],
+        self,
+        key: tuple[FunctionType, Kinds],
+        wanted: tuple[int, ...],
         changed: tuple[int, ...] = (),
-    ) -> Variant:  # fmt: skip
+    ) -> Variant:
         function, kinds = key
         if (*key, wanted, changed) not in self.variants:
             body = self._written(key)
@@ -242,9 +250,14 @@ class Frame:
     """
 
     def __init__(
-        self, call: Call, variant: Variant, body: Body, k: int, written: set[str],
+        self,
+        call: Call,
+        variant: Variant,
+        body: Body,
+        k: int,
+        written: set[str],
         have: Callable[[str], bool],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._base = f"F{k}"
         self.words = 0
         self.fill: list[str] = []
@@ -285,8 +298,11 @@ class Frame:
                 if local:
                     place = f"{name}_at" if kind == "array" else f"d_{name}_at"
                     ahead = f"{dtype}_at({place})"
-                    text = ahead if have(place) else (
-                        f"{dtype}_at({self.read('int64', self._cell('int64', place))})")
+                    text = (
+                        ahead
+                        if have(place)
+                        else (f"{dtype}_at({self.read('int64', self._cell('int64', place))})")
+                    )
                 if kind == "array" and call.recompute and name in written:
                     copy = f"Y{k}_{len(self.copies)}"
                     self.copies.append((ahead, dtype, " * ".join(call.axes[j]), copy))

@@ -18,11 +18,26 @@ from .rules import ARITY, CALLED
 from .source import MISSING, Source
 
 CASTS: dict[Any, str] = {
-    float: "float64", np.float64: "float64", np.float32: "float32", int: "int",
-    np.int64: "int64", bool: "bool",
-}  # fmt: skip
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-          "float32", "float64")  # fmt: skip
+    float: "float64",
+    np.float64: "float64",
+    np.float32: "float32",
+    int: "int",
+    np.int64: "int64",
+    bool: "bool",
+}
+DTYPES = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+)
 
 
 def _is_none(node: ast.expr) -> bool:
@@ -77,8 +92,11 @@ class Calls(Reductions):
             called = called.func
         kind = self.object(called) if called is not None else None
         if node.cause is not None or not (isinstance(kind, type) and issubclass(kind, Exception)):
-            self.refuse(f"`{ast.unparse(node)}`", node,
-                        "Raise a class of exceptions, or an exception of constants.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`",
+                node,
+                "Raise a class of exceptions, or an exception of constants.",
+            )
         self.fail(kind, arguments, node)
 
     def _do_Assert(self, node: ast.Assert) -> None:
@@ -90,9 +108,7 @@ class Calls(Reductions):
         """Raise an exception."""
         source = self.frames[-1].source
         told = None if arguments is None else tuple(arguments)
-        self.raised.append(Raised(
-            kind, told, source.file, node.lineno, source.function.__name__
-        ))  # fmt: skip
+        self.raised.append(Raised(kind, told, source.file, node.lineno, source.function.__name__))
         number = str(len(self.raised) - 1)
         self.write(Step("", "raise", [], "", self.line(node), dtype=number))
 
@@ -102,8 +118,11 @@ class Calls(Reductions):
         for node in nodes:
             for x in ast.walk(node):
                 if isinstance(x, ast.FormattedValue) and (x.format_spec or x.conversion != -1):
-                    self.refuse(f"`{ast.unparse(node)}`, a text with a format", node,
-                                "Numba knows none: leave it out.")  # fmt: skip
+                    self.refuse(
+                        f"`{ast.unparse(node)}`, a text with a format",
+                        node,
+                        "Numba knows none: leave it out.",
+                    )
             try:
                 found.append(ast.literal_eval(node))
             except ValueError:
@@ -152,12 +171,17 @@ class Calls(Reductions):
         if cast and len(node.args) == 1:
             return self.put(to, "cast", [self.number(node.args[0])], node, cast)
         if name is None:
-            self.refuse(f"the call `{text}(...)`", node,
-                        "Use functions of math and NumPy that kernels know, or write it out.")
+            self.refuse(
+                f"the call `{text}(...)`",
+                node,
+                "Use functions of math and NumPy that kernels know, or write it out.",
+            )
         args = [self.value(x) for x in node.args]
         if not isinstance(called, np.ufunc) and called not in (abs, np.where):
-            args = [Value(self.number(x)) if v.grid is not None else v
-                    for x, v in zip(node.args, args, strict=True)]  # fmt: skip
+            args = [
+                Value(self.number(x)) if v.grid is not None else v
+                for x, v in zip(node.args, args, strict=True)
+            ]
         if name in ("max", "min") and len(args) > 2:
             while len(args) > 2:
                 args[:2] = [Value(self.put("", name, [x.name for x in args[:2]], node))]
@@ -183,11 +207,17 @@ class Calls(Reductions):
         defaults = list(helper.__defaults__ or ())
         missing = len(source.parameters) - len(values)
         if source.tree.args.kwonlyargs:
-            self.refuse(f"`{ast.unparse(node)}`, which has arguments by name only", node,
-                        "Let it take them by their places.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, which has arguments by name only",
+                node,
+                "Let it take them by their places.",
+            )
         if not 0 <= missing <= len(defaults):
-            self.refuse(f"`{ast.unparse(node)}` with {len(values)} arguments", node,
-                        f"It takes {len(source.parameters)}.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}` with {len(values)} arguments",
+                node,
+                f"It takes {len(source.parameters)}.",
+            )
         values += [Value(self.literal(x, node)) for x in defaults[len(defaults) - missing :]]
         kernel = self.object(node.func)
         rule = getattr(kernel, "_rule", None)
@@ -211,8 +241,11 @@ class Calls(Reductions):
             else:
                 self.put(frame.rename(parameter), "copy", [value.name], node)
         if wanted and not frame.exits.returns:
-            self.refuse(f"the value of `{ast.unparse(node)}`, which returns nothing", node,
-                        "Call it as a statement.")  # fmt: skip
+            self.refuse(
+                f"the value of `{ast.unparse(node)}`, which returns nothing",
+                node,
+                "Call it as a statement.",
+            )
         return self.function(frame)
 
     def ruled(self, source: Source, values: list[Value], node: Any, rule: FunctionType) -> Value:
@@ -220,8 +253,17 @@ class Calls(Reductions):
         names, axes = self._passed(values, node, lambda view: self.made(view, node))
         ndim = self.functions.axes(source.function, tuple([len(x) or -1 for x in axes]))
         out = self.fresh()
-        call = Call("" if ndim > 0 else out, source.function, names, axes, self.line(node), True,
-                    self.functions, rule, out if ndim > 0 else "")  # fmt: skip
+        call = Call(
+            "" if ndim > 0 else out,
+            source.function,
+            names,
+            axes,
+            self.line(node),
+            True,
+            self.functions,
+            rule,
+            out if ndim > 0 else "",
+        )
         self.write(call)
         if ndim < 0:
             return Value(out)
@@ -233,19 +275,28 @@ class Calls(Reductions):
         self, source: Source, values: list[Value], node: ast.Call, wanted: bool, recompute: bool
     ) -> Value:
         """Write a call of a function that has sweeps of its own."""
-        names, axes = self._passed(values, node, lambda view: self.refuse(
-            f"part of an array as an argument of `{ast.unparse(node.func)}`", node,
-            "Pass the array and where the part begins, or a copy.",
-        ))  # fmt: skip
+        names, axes = self._passed(
+            values,
+            node,
+            lambda view: self.refuse(
+                f"part of an array as an argument of `{ast.unparse(node.func)}`",
+                node,
+                "Pass the array and where the part begins, or a copy.",
+            ),
+        )
         returns = Exits(source).returns
         if wanted and not returns:
-            self.refuse(f"the value of `{ast.unparse(node)}`, which returns nothing", node,
-                        "Call it as a statement.")  # fmt: skip
+            self.refuse(
+                f"the value of `{ast.unparse(node)}`, which returns nothing",
+                node,
+                "Call it as a statement.",
+            )
         out = self.fresh() if returns else ""
         if returns:
             self.apart[out] = self.apart[ast.unparse(node)] = source.function.__name__
-        self.write(Call(out, source.function, names, axes, self.line(node), recompute,
-                        self.functions))  # fmt: skip
+        self.write(
+            Call(out, source.function, names, axes, self.line(node), recompute, self.functions)
+        )
         return Value(out)
 
     def _passed(
@@ -285,8 +336,15 @@ class Calls(Reductions):
             grid = self.value(node.func.value).grid if self.object(node.func) is MISSING else None
             return self._copy(grid)
         called = self.object(node.func)
-        makers = {np.zeros: "0", np.empty: "", np.ones: "1", np.zeros_like: "0",
-                  np.empty_like: "", np.ones_like: "1", np.copy: ""}  # fmt: skip
+        makers = {
+            np.zeros: "0",
+            np.empty: "",
+            np.ones: "1",
+            np.zeros_like: "0",
+            np.empty_like: "",
+            np.ones_like: "1",
+            np.copy: "",
+        }
         try:
             if called not in makers or not node.args:
                 return None
@@ -307,8 +365,11 @@ class Calls(Reductions):
             dtype, shape, copied = self.view(Value(grid=grid), node), grid.shape, ""
         else:
             given = node.args[0]
-            found = self.value(given) if not isinstance(given, ast.Tuple) else Value(
-                items=[self.number(x) for x in given.elts])
+            found = (
+                self.value(given)
+                if not isinstance(given, ast.Tuple)
+                else Value(items=[self.number(x) for x in given.elts])
+            )
             shape = found.items if found.items is not None else [found.name]
             dtype, copied = "float64", ""
         if not 1 <= len(shape) <= 3:

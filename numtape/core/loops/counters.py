@@ -52,9 +52,13 @@ def _rewrite(loop: Count | Repeat, step: Step, nodes: list[Node], body: Body) ->
     if step.op == "negative" and start:
         text = f"({start} if {{0}} & 1 == 0 else {_negative(start, whole)})"
         args = [number]
-    elif whole and step.op in "+-" and len(by) == 1 and of(by[0], body.names) == "int64" and (
-        by[0] not in changed and (step.op == "+" or step.args[0] == name)
-    ):  # fmt: skip
+    elif (
+        whole
+        and step.op in "+-"
+        and len(by) == 1
+        and of(by[0], body.names) == "int64"
+        and (by[0] not in changed and (step.op == "+" or step.args[0] == name))
+    ):
         if not start:
             start = _fresh(body, "first", "int64")
             nodes.insert(nodes.index(loop), Step(start, "copy", [name], "{0}", loop.line))

@@ -17,23 +17,50 @@ from .writer import constant
 
 # The function's name below, and how many arguments it takes.
 MADE: dict[Any, tuple[str, int, int]] = {
-    np.dot: ("dot", 2, 2), np.vdot: ("dot", 2, 2), np.matmul: ("dot", 2, 2),
-    np.outer: ("outer", 2, 2), np.transpose: ("transpose", 1, 1), np.reshape: ("reshape", 2, 2),
-    np.ravel: ("ravel", 1, 1), np.asarray: ("asarray", 1, 1), np.copy: ("copy", 1, 1),
-    np.ascontiguousarray: ("ordered", 1, 1), np.array: ("array", 1, 1), np.full: ("full", 2, 3),
-    np.full_like: ("full_like", 2, 3), np.linspace: ("linspace", 2, 3), np.arange: ("arange", 1, 3),
-    np.eye: ("eye", 1, 1), np.identity: ("eye", 1, 1), np.logical_and: ("and", 2, 2),
-    np.logical_or: ("or", 2, 2), np.logical_not: ("not", 1, 1), np.clip: ("clip", 3, 3),
-    np.expand_dims: ("expand_dims", 2, 2), np.shape: ("shape", 1, 1), np.size: ("size", 1, 1),
-    np.trace: ("trace", 1, 1), np.cumsum: ("cumsum", 1, 1), np.diff: ("diff", 1, 1),
-    np.count_nonzero: ("count_nonzero", 1, 1), np.linalg.norm: ("norm", 1, 1),
-    np.flatnonzero: ("flatnonzero", 1, 1), np.take: ("take", 2, 2),
-}  # fmt: skip
+    np.dot: ("dot", 2, 2),
+    np.vdot: ("dot", 2, 2),
+    np.matmul: ("dot", 2, 2),
+    np.outer: ("outer", 2, 2),
+    np.transpose: ("transpose", 1, 1),
+    np.reshape: ("reshape", 2, 2),
+    np.ravel: ("ravel", 1, 1),
+    np.asarray: ("asarray", 1, 1),
+    np.copy: ("copy", 1, 1),
+    np.ascontiguousarray: ("ordered", 1, 1),
+    np.array: ("array", 1, 1),
+    np.full: ("full", 2, 3),
+    np.full_like: ("full_like", 2, 3),
+    np.linspace: ("linspace", 2, 3),
+    np.arange: ("arange", 1, 3),
+    np.eye: ("eye", 1, 1),
+    np.identity: ("eye", 1, 1),
+    np.logical_and: ("and", 2, 2),
+    np.logical_or: ("or", 2, 2),
+    np.logical_not: ("not", 1, 1),
+    np.clip: ("clip", 3, 3),
+    np.expand_dims: ("expand_dims", 2, 2),
+    np.shape: ("shape", 1, 1),
+    np.size: ("size", 1, 1),
+    np.trace: ("trace", 1, 1),
+    np.cumsum: ("cumsum", 1, 1),
+    np.diff: ("diff", 1, 1),
+    np.count_nonzero: ("count_nonzero", 1, 1),
+    np.linalg.norm: ("norm", 1, 1),
+    np.flatnonzero: ("flatnonzero", 1, 1),
+    np.take: ("take", 2, 2),
+}
 BUILTIN: dict[Any, str] = {sum: "sum", max: "max", min: "min"}  # of one array
 OF_ARRAYS = {
-    "copy": 0, "dot": 1, "transpose": 0, "reshape": 3, "ravel": 0, "flatten": 0, "astype": 1,
-    "fill": 1, "take": 1,
-}  # fmt: skip
+    "copy": 0,
+    "dot": 1,
+    "transpose": 0,
+    "reshape": 3,
+    "ravel": 0,
+    "flatten": 0,
+    "astype": 1,
+    "fill": 1,
+    "take": 1,
+}
 
 
 class Creation(Calls):
@@ -72,8 +99,9 @@ class Creation(Calls):
             self.refuse(f"`{ast.unparse(node)}` of what is no array", node, "Give it an array.")
         return self.reduced(name, base.grid, self.axis_of(node, rest), node)
 
-    def _written(self, name: str, node: ast.Call, args: list[Any], least: int,
-                 most: int) -> str | Value:  # fmt: skip
+    def _written(
+        self, name: str, node: ast.Call, args: list[Any], least: int, most: int
+    ) -> str | Value:
         words = {str(word.arg): word.value for word in node.keywords}
         kind = self._dtype(words.pop("dtype")) if "dtype" in words else ""
         if words:
@@ -155,8 +183,12 @@ class Creation(Calls):
 
     def _make_astype(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         kind = kind or self._dtype(args[1])
-        return self.combined([self.of(self._array(args[0], node))], node,
-                             lambda items: self._to(items[0], kind, node), kind)  # fmt: skip
+        return self.combined(
+            [self.of(self._array(args[0], node))],
+            node,
+            lambda items: self._to(items[0], kind, node),
+            kind,
+        )
 
     # New arrays.
 
@@ -164,8 +196,11 @@ class Creation(Calls):
         given = args[0]
         if not isinstance(given, ast.List | ast.Tuple):
             view = self._array(given, node)
-            return self._make_astype(node, [self.of(view), kind], kind) if kind else (
-                self._make_copy(node, [self.of(view)], ""))
+            return (
+                self._make_astype(node, [self.of(view), kind], kind)
+                if kind
+                else (self._make_copy(node, [self.of(view)], ""))
+            )
         rows = [x.elts if isinstance(x, ast.List | ast.Tuple) else None for x in given.elts]
         if not rows or (any(row is None for row in rows) and rows != [None] * len(rows)):
             self.refuse(f"`{ast.unparse(node)}`", node, "Give it numbers, or rows of numbers.")
@@ -177,8 +212,9 @@ class Creation(Calls):
         shape = [str(len(rows)), *map(str, widths)]
         found = self.new(shape, "", node)
         for k, value in enumerate(values):
-            self.write(Step("", "store", [str(k), value], "", self.line(node), found.array,
-                            first=True))  # fmt: skip
+            self.write(
+                Step("", "store", [str(k), value], "", self.line(node), found.array, first=True)
+            )
         return self.of(found)
 
     def _filled(self, shape: list[str], x: Any, kind: str, node: ast.Call) -> Value:
@@ -219,8 +255,11 @@ class Creation(Calls):
         high, step = self.number(high), self.number(args[2]) if len(args) > 2 else "1"
         steps = constant(step)
         if not isinstance(steps, int) or not steps or kind not in ("", "int64", "float64"):
-            self.refuse(f"`{ast.unparse(node)}`, whose step is no whole constant", node,
-                        "Multiply an np.arange of ints.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, whose step is no whole constant",
+                node,
+                "Multiply an np.arange of ints.",
+            )
         if isinstance(constant(low), float) or isinstance(constant(high), float):
             self.refuse(f"`{ast.unparse(node)}` of floats", node, "Multiply an np.arange of ints.")
         span = self.whole("-", high, low, node)

@@ -27,6 +27,7 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 MOST_WAITING = 1024  # stacks that nobody refers to but a row
 FEW = 64  # stacks among which it does not matter how many are of use
 
+
 class Left:
     """What a forward sweep left.
 
@@ -40,9 +41,7 @@ class Left:
 
     __slots__ = ("__weakref__", "addresses", "done", "held", "number", "pile", "top")
 
-    def __init__(
-        self, pile: Pile, top: int, held: dict[int, Array], addresses: list[int]
-    ) -> None:
+    def __init__(self, pile: Pile, top: int, held: dict[int, Array], addresses: list[int]) -> None:
         self.number, self.done = next(_numbers), False
         self.pile, self.top, self.held, self.addresses = pile, top, held, addresses
 
@@ -271,14 +270,18 @@ class Deferred:
         if "address_of(" not in self.program.source:
             return []
         return [
-            address_of(xs[j]) for kind, j, _, _ in self.program.parameters
+            address_of(xs[j])
+            for kind, j, _, _ in self.program.parameters
             if kind == "array" and j not in self._written
-        ]  # fmt: skip
+        ]
 
     @cached_property
     def _slots(self) -> list[int]:
-        found = {j: slot for slot, (kind, j, _, _) in enumerate(self.program.parameters)
-                 if kind == "adjoint"}  # fmt: skip
+        found = {
+            j: slot
+            for slot, (kind, j, _, _) in enumerate(self.program.parameters)
+            if kind == "adjoint"
+        }
         return [found[j] for j in self.wanted]
 
     def _words(self, xs: list[Array], held: dict[int, Array]) -> list[int]:

@@ -51,10 +51,11 @@ def _only_reads(function: FunctionType) -> bool:
         return False
     line = function.__code__.co_firstlineno
     definitions = [
-        node for node in ast.walk(whole)
+        node
+        for node in ast.walk(whole)
         if isinstance(node, ast.FunctionDef)
         and min([node.lineno, *(d.lineno for d in node.decorator_list)]) == line
-    ]  # fmt: skip
+    ]
     return len(definitions) == 1 and all(
         _reads(node, function) for statement in definitions[0].body for node in ast.walk(statement)
     )

@@ -40,8 +40,9 @@ class Exits:
         values = [node.value for node in _returns(body)]
         self.returns = any(value is not None for value in values)
         if self.returns and (not _ends(body) or None in values):
-            source.refuse("a way through it that returns nothing", None,
-                          "Return a number on each way.")
+            source.refuse(
+                "a way through it that returns nothing", None, "Return a number on each way."
+            )
         several = self.early and isinstance(values[0], ast.Tuple)
         self._form = self._named(values[0]) if several else RESULT
         self.body = self._block(body, None)
@@ -73,13 +74,19 @@ class Exits:
         """Assign what is returned to the names for it."""
         if isinstance(form, str) and not isinstance(value, ast.Tuple):
             return [_put(form, value, node)]
-        if isinstance(form, str) or not isinstance(value, ast.Tuple) or (
-            len(form) != len(value.elts)
+        if (
+            isinstance(form, str)
+            or not isinstance(value, ast.Tuple)
+            or (len(form) != len(value.elts))
         ):
-            self.source.refuse("results of different forms", node,
-                               "Return as many values in each place.")  # fmt: skip
-        return [statement for x, name in zip(value.elts, form, strict=True)
-                for statement in self._results(x, name, node)]  # fmt: skip
+            self.source.refuse(
+                "results of different forms", node, "Return as many values in each place."
+            )
+        return [
+            statement
+            for x, name in zip(value.elts, form, strict=True)
+            for statement in self._results(x, name, node)
+        ]
 
     def _block(self, nodes: list[ast.stmt], loop: tuple[str, str] | None) -> list[ast.stmt]:
         """Statements; ``loop`` names the flags of the loop around: go on at all, skip the rest."""

@@ -17,13 +17,27 @@ from .types import INTS
 from .writer import constant, folded
 
 OPERATORS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
     ast.RShift: ">>",
-}  # fmt: skip
+}
 COMPARED = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
-}  # fmt: skip
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
 MOST_CONSTANTS = 100  # elements of an array that is a constant
 
 
@@ -36,8 +50,9 @@ class Expressions(Picks):
         """The name that an assignment assigns."""
         frame = self.frames[-1]
         if frame.bound.get(node.id, Value()).array:
-            self.refuse(f"another value for the array `{node.id}`", node,
-                        "Take a name of its own for it.")  # fmt: skip
+            self.refuse(
+                f"another value for the array `{node.id}`", node, "Take a name of its own for it."
+            )
         name = frame.rename(node.id)
         frame.bound[node.id] = Value(name)
         self.has(node.id, node)
@@ -79,8 +94,11 @@ class Expressions(Picks):
         found = self.value(node, to)
         if not found.name:
             what = "the whole array" if found.grid is not None else "the tuple"
-            self.refuse(f"{what} `{ast.unparse(node)}` where a number is needed", node,
-                        "Take one of its elements.")  # fmt: skip
+            self.refuse(
+                f"{what} `{ast.unparse(node)}` where a number is needed",
+                node,
+                "Take one of its elements.",
+            )
         return found.name
 
     def _local(self, node: ast.Name) -> Value | None:
@@ -106,8 +124,11 @@ class Expressions(Picks):
                 return repr(value)
             return "math.nan" if value != value else "math.inf" if value > 0 else "-math.inf"
         kind = f"{type(value).__name__}"
-        self.refuse(f"the constant `{ast.unparse(node)}`, of type {kind}", node,
-                    "Use floats and ints, and take arrays as arguments.")  # fmt: skip
+        self.refuse(
+            f"the constant `{ast.unparse(node)}`, of type {kind}",
+            node,
+            "Use floats and ints, and take arrays as arguments.",
+        )
 
     def _of_Name(self, node: ast.Name, to: str) -> str | Value:
         local = self._local(node)
@@ -126,12 +147,24 @@ class Expressions(Picks):
     def table(self, value: Any, node: ast.Name) -> Value:
         """A constant array, element by element."""
         if value.size > MOST_CONSTANTS or value.dtype.name not in ("bool", "int64", "float64"):
-            self.refuse(f"the constant `{node.id}`, an array of {value.size} {value.dtype.name}",
-                        node, "Take it as an argument.")  # fmt: skip
+            self.refuse(
+                f"the constant `{node.id}`, an array of {value.size} {value.dtype.name}",
+                node,
+                "Take it as an argument.",
+            )
         found = self.new(list(map(str, value.shape)), value.dtype.name, node)
         for k, element in enumerate(value.ravel().tolist()):
-            self.write(Step("", "store", [str(k), self.literal(element, node)], "",
-                            self.line(node), found.array, first=True))  # fmt: skip
+            self.write(
+                Step(
+                    "",
+                    "store",
+                    [str(k), self.literal(element, node)],
+                    "",
+                    self.line(node),
+                    found.array,
+                    first=True,
+                )
+            )
         return self.of(found)
 
     def _of_Attribute(self, node: ast.Attribute, to: str) -> str | Value:
@@ -191,8 +224,15 @@ class Expressions(Picks):
 
     # Operators.
 
-    def elementwise(self, op: str, operands: list[Value], node: Any, to: str = "",
-                    dtype: str = "", kind: str = "") -> str | Value:  # fmt: skip
+    def elementwise(
+        self,
+        op: str,
+        operands: list[Value],
+        node: Any,
+        to: str = "",
+        dtype: str = "",
+        kind: str = "",
+    ) -> str | Value:
         """An operation of numbers, or of the elements of arrays; ``kind``: see `types`."""
         if any(x.items is not None for x in operands):
             self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Use its parts.")
@@ -206,12 +246,17 @@ class Expressions(Picks):
         kinds = {self.dtype_of(grid) for grid in grids}
         small = op in ("+", "-", "*", "//", "%", "**", "negative", "abs", "square")
         if small and kinds <= {*SMALL} and len(grids) == len(operands):
-            self.refuse(f"`{ast.unparse(node)}` of whole arrays of dtype {max(kinds)}", node,
-                        "Use .astype(np.int64).")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}` of whole arrays of dtype {max(kinds)}",
+                node,
+                "Use .astype(np.int64).",
+            )
         if op in ("&", "|", "^") and "bool" in kinds:
             dtype = "bool"
-        if op in ("+", "-", "*", "//", "%") and kinds == {"int64"} and all(
-            x.grid is not None or isinstance(constant(x.name), int) for x in operands
+        if (
+            op in ("+", "-", "*", "//", "%")
+            and kinds == {"int64"}
+            and all(x.grid is not None or isinstance(constant(x.name), int) for x in operands)
         ):
             dtype = "int64"
         # Beside elements of float32, ints are float32 as well.

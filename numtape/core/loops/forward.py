@@ -157,8 +157,16 @@ class Forward(Steps):
                     slots.drop()
                     del self.lines[mark]
                 continue
-            made = Reverse(self.body, self.activity, piece, known, self._varying, self._read,
-                           self.used, self.again).piece  # fmt: skip
+            made = Reverse(
+                self.body,
+                self.activity,
+                piece,
+                known,
+                self._varying,
+                self._read,
+                self.used,
+                self.again,
+            ).piece
             reads: list[str] = []
             stores: dict[int, list[str]] = {}
             last = {step.out: k for k, step in enumerate(piece)}

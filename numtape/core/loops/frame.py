@@ -51,12 +51,14 @@ class Frame:
         self.stores = Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
         self._binds = self.stores.copy()
         self._binds.subtract(
-            n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(
-                n.target, ast.Name)
+            n.target.id
+            for n in nodes
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
         )
         self.stores.update(
-            n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(
-                n.target, ast.Name)
+            n.target.id
+            for n in nodes
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
         )
         read = Unassigned(self.source.locals)
         read.block(self.source.body, set(self.source.parameters))
@@ -76,10 +78,13 @@ class Frame:
             if any(x.id == local and isinstance(x.ctx, ast.Store) for x in within):
                 nested.add(local)
         self.steady = {
-            local for local, count in heads.items()
-            if self.stores[local] == count and reads[local] == inside[local]
-            and local not in nested and local not in self.source.parameters
-        }  # fmt: skip
+            local
+            for local, count in heads.items()
+            if self.stores[local] == count
+            and reads[local] == inside[local]
+            and local not in nested
+            and local not in self.source.parameters
+        }
 
     def rebound(self, local: str) -> bool:
         """Whether a name is given arrays in more than one place; ``x += y`` is none."""

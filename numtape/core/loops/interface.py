@@ -24,9 +24,13 @@ class Interface:
     """
 
     def __init__(
-        self, body: Body, kinds: Kinds, wanted: tuple[int, ...], activity: Activity,
+        self,
+        body: Body,
+        kinds: Kinds,
+        wanted: tuple[int, ...],
+        activity: Activity,
         by_value: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.taken: list[str] = []
         self.parameters: list[tuple[str, int, str, int]] = []
         self.loads: list[str] = []

@@ -61,11 +61,18 @@ class Iterables:
             return self._display(target, iterable)
         array: ast.expr = iterable
         if isinstance(iterable, ast.Name):
-            stored = {n.id for s in self._loop.body for n in ast.walk(s)
-                      if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
+            stored = {
+                n.id
+                for s in self._loop.body
+                for n in ast.walk(s)
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
             if iterable.id in stored or iterable.id in _names(self._loop.target):
-                self._source.refuse(f"a loop over `{iterable.id}`, which it assigns", iterable,
-                                    "Take another name in the loop.")  # fmt: skip
+                self._source.refuse(
+                    f"a loop over `{iterable.id}`, which it assigns",
+                    iterable,
+                    "Take another name in the loop.",
+                )
         else:
             array = self._kept(iterable, "of")
         element: Any = ast.Subscript(array, _name(self._at), ast.Load())
@@ -78,8 +85,9 @@ class Iterables:
     def _display(self, target: ast.expr, display: Any) -> ast.expr:
         """The elements of a tuple that is written out, which are computed before."""
         if not display.elts or any(isinstance(x, ast.Starred) for x in ast.walk(display)):
-            self._source.refuse(f"a loop over `{ast.unparse(display)}`", display,
-                                "Write its elements out.")  # fmt: skip
+            self._source.refuse(
+                f"a loop over `{ast.unparse(display)}`", display, "Write its elements out."
+            )
         self._chosen(target, [self._elements(x) for x in display.elts], display)
         return ast.Constant(len(display.elts))
 
@@ -93,8 +101,9 @@ class Iterables:
         if isinstance(target, ast.Tuple):
             parts = [x.elts if isinstance(x, ast.Tuple) else [] for x in elements]
             if any(len(x) != len(target.elts) for x in parts):
-                self._source.refuse(f"a loop over `{ast.unparse(display)}`", display,
-                                    "Give each name one value.")  # fmt: skip
+                self._source.refuse(
+                    f"a loop over `{ast.unparse(display)}`", display, "Give each name one value."
+                )
             for k, one in enumerate(target.elts):
                 self._chosen(one, [x[k] for x in parts], display)
             return
@@ -109,8 +118,9 @@ class Iterables:
         starts = [*call.args[1:], *(word.value for word in call.keywords if word.arg == "start")]
         given = len(call.args) + len(call.keywords)
         if len(pair) != 2 or not call.args or len(starts) != given - 1:
-            self._source.refuse(f"a loop over `{ast.unparse(call)}`", call,
-                                "Write `for i, v in enumerate(x)`.")  # fmt: skip
+            self._source.refuse(
+                f"a loop over `{ast.unparse(call)}`", call, "Write `for i, v in enumerate(x)`."
+            )
         start = [self._kept(x, "from") for x in starts]
         count = self._walk(pair[1], call.args[0])
         number: ast.expr = _name(self._at)
@@ -122,10 +132,14 @@ class Iterables:
     def _zip(self, target: ast.expr, call: ast.Call) -> ast.expr:
         several = target.elts if isinstance(target, ast.Tuple) else []
         if call.keywords or not call.args or len(several) != len(call.args):
-            self._source.refuse(f"a loop over `{ast.unparse(call)}`", call,
-                                "Write `for a, b in zip(x, y)`, a name for each.")  # fmt: skip
-        counts = [self._kept(self._walk(one, x), "n")
-                  for one, x in zip(several, call.args, strict=True)]  # fmt: skip
+            self._source.refuse(
+                f"a loop over `{ast.unparse(call)}`",
+                call,
+                "Write `for a, b in zip(x, y)`, a name for each.",
+            )
+        counts = [
+            self._kept(self._walk(one, x), "n") for one, x in zip(several, call.args, strict=True)
+        ]
         least = counts[0]
         for other in counts[1:]:
             shorter = ast.Compare(other, [ast.Lt()], [least])
@@ -134,8 +148,11 @@ class Iterables:
 
     def _range(self, target: ast.expr, call: ast.Call) -> ast.expr:
         if call.keywords or len(call.args) not in (1, 2):
-            self._source.refuse(f"`{ast.unparse(call)}` in `enumerate` or `zip`", call,
-                                "Count from a number by ones there.")  # fmt: skip
+            self._source.refuse(
+                f"`{ast.unparse(call)}` in `enumerate` or `zip`",
+                call,
+                "Count from a number by ones there.",
+            )
         value: ast.expr = _name(self._at)
         *low, high = [self._kept(x, "to") for x in call.args]
         if low:

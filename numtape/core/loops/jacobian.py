@@ -33,9 +33,14 @@ class Jacobian(Sweeping):
     """
 
     def __init__(
-        self, program: Program, wanted: tuple[int, ...], single: bool, fastmath: bool,
-        limit: int | None, plain: Callable[..., Any],
-    ) -> None:  # fmt: skip
+        self,
+        program: Program,
+        wanted: tuple[int, ...],
+        single: bool,
+        fastmath: bool,
+        limit: int | None,
+        plain: Callable[..., Any],
+    ) -> None:
         super().__init__(program, limit, plain)
         self._wanted, self._single, self._listening = wanted, single, Listening()
         code = compiled(program, fastmath)
@@ -109,12 +114,12 @@ class Jacobian(Sweeping):
 
     def _empty(self, shape: tuple[int, ...], arguments: tuple[Any, ...]) -> dict[int, Array]:
         """The derivatives of one result, by the numbers of the arguments: zeros."""
-        return {j: np.zeros((*shape, *np.shape(arguments[j])), np.asarray(arguments[j]).dtype)
-                for j in self._wanted}  # fmt: skip
+        return {
+            j: np.zeros((*shape, *np.shape(arguments[j])), np.asarray(arguments[j]).dtype)
+            for j in self._wanted
+        }
 
-    def _read(
-        self, rows: dict[int, Array], at: tuple[Any, ...], scratch: dict[int, Array]
-    ) -> None:
+    def _read(self, rows: dict[int, Array], at: tuple[Any, ...], scratch: dict[int, Array]) -> None:
         """Take the adjoints of one element of a result."""
         slots = self._slots()
         for j in self._wanted:

@@ -29,6 +29,7 @@ HEAD = 16  # bytes before a stack: where it ends
 _SLOTS = np.zeros(stack.MOST_WAITING, np.int64)  # stacks that wait for calls
 _arenas: dict[int, stack.Arena] = {}
 
+
 def _new_stack(_: int) -> int:
     """The address of one more stack; 0 if there is no memory."""
     try:
@@ -102,12 +103,12 @@ def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
                 made = kernel._gradient_of(kinds, argnums)
             for j in made.program.written:
                 if not args[j].mutable:
-                    raise KernelError(read_only(j), made.program.file, made.program.line,
-                                      "Pass a copy.")  # fmt: skip
+                    raise KernelError(
+                        read_only(j), made.program.file, made.program.line, "Pass a copy."
+                    )
         except (KernelError, ValueError) as error:
             raise TypingError(str(error)) from error
-        scope = {"np": np, "sweeps": made.sweeps, "take": take, "give": give,
-                 "plain": kernel.njit}  # fmt: skip
+        scope = {"np": np, "sweeps": made.sweeps, "take": take, "give": give, "plain": kernel.njit}
         text = _text(made.program, made.wanted, made.single, made.limit, with_value, args, scope)
         exec(compile(text, f"<call of {made.program.name}>", "exec"), scope)
         return scope["call"]
@@ -135,9 +136,14 @@ def _kind(kind: Any) -> tuple[str, int]:
 
 
 def _text(
-    program: Program, wanted: tuple[int, ...], single: bool, limit: int | None, with_value: bool,
-    types: Any, scope: dict[str, Any],
-) -> str:  # fmt: skip
+    program: Program,
+    wanted: tuple[int, ...],
+    single: bool,
+    limit: int | None,
+    with_value: bool,
+    types: Any,
+    scope: dict[str, Any],
+) -> str:
     """The text of a call."""
     parameters = program.parameters
     arrays = {j: dtype for kind, j, dtype, _ in parameters if kind == "array"}
@@ -179,14 +185,20 @@ def _text(
             cells += 1
     top = words - 5
     lines += [
-        f"block = np.zeros({cells + 3}, np.int64)", "floats = block.view(np.float64)",
-        "at = block.ctypes.data", *fill, "start = take()",
+        f"block = np.zeros({cells + 3}, np.int64)",
+        "floats = block.view(np.float64)",
+        "at = block.ctypes.data",
+        *fill,
+        "start = take()",
         "if start == 0: raise ResourceExhaustedError('There is no memory for a stack.')",
-        f"block[{top}] = start + {HEAD}", f"block[{top + 1}] = end_of(start)",
+        f"block[{top}] = start + {HEAD}",
+        f"block[{top + 1}] = end_of(start)",
         *([f"block[{top + 1}] = min(block[{top + 1}], start + {HEAD + limit})"] if limit else []),
         *(f"block[{top + 2 + k}] = at + {8 * (cells + k)}" for k in range(3)),
-        f"floats[{cells + 2}] = 1.0", "status = sweeps(at)", "give(start)",
-    ]  # fmt: skip
+        f"floats[{cells + 2}] = 1.0",
+        "status = sweeps(at)",
+        "give(start)",
+    ]
     scope["ResourceExhaustedError"] = ResourceExhaustedError
     own = ", ".join(f"x{j}.copy()" if j in program.written else f"x{j}" for j in range(count))
     lines += _raises(program, own, scope)
@@ -248,8 +260,13 @@ def plain(
         return plain(value, options, made, kernels)
 
     scope = {**function.__globals__}
-    copied = FunctionType(code, scope, function.__name__, function.__defaults__,
-                          _cells(function.__closure__, replaced))  # fmt: skip
+    copied = FunctionType(
+        code,
+        scope,
+        function.__name__,
+        function.__defaults__,
+        _cells(function.__closure__, replaced),
+    )
     copied.__kwdefaults__, copied.__module__ = function.__kwdefaults__, function.__module__
     copied.__qualname__ = function.__qualname__
     found = njit(copied, **options)

@@ -23,9 +23,11 @@ MOST = 20_000  # steps: more would take minutes to compile
 
 
 def normal(
-    function: FunctionType, kinds: Sequence[tuple[str, int]], functions: Functions | None = None,
+    function: FunctionType,
+    kinds: Sequence[tuple[str, int]],
+    functions: Functions | None = None,
     rule: FunctionType | None = None,
-) -> Body:  # fmt: skip
+) -> Body:
     """A function in normal form.
 
     Args:
@@ -56,10 +58,24 @@ def normal(
     begin = writer.line(source.tree)
     found = function.__name__
     name = found if found.isidentifier() else "function"
-    return Body(name, scalars, writer.arrays, names, writer.out, result.name, source.file,
-                source.line, writer.standing, begin, same=writer.same, raised=writer.raised,
-                outs=writer.outs, axes=writer.axes, form=writer.form,
-                functions=writer.functions)  # fmt: skip
+    return Body(
+        name,
+        scalars,
+        writer.arrays,
+        names,
+        writer.out,
+        result.name,
+        source.file,
+        source.line,
+        writer.standing,
+        begin,
+        same=writer.same,
+        raised=writer.raised,
+        outs=writer.outs,
+        axes=writer.axes,
+        form=writer.form,
+        functions=writer.functions,
+    )
 
 
 class Normal(Creation):
@@ -202,8 +218,11 @@ class Normal(Creation):
                 self.put(name, "copy", [value.name], target)
             return
         if not isinstance(target, ast.Subscript):
-            self.refuse(f"an assignment to `{ast.unparse(target)}`", target,
-                        "Assign to names and to elements of arrays.")
+            self.refuse(
+                f"an assignment to `{ast.unparse(target)}`",
+                target,
+                "Assign to names and to elements of arrays.",
+            )
         place = self.element(target)
         if isinstance(place, View):
             self.assign(place, value, target)
@@ -280,8 +299,10 @@ class Normal(Creation):
     def _do_While(self, node: ast.While) -> None:
         with self.inside() as head:
             test = self.truth(node.test)
-        if any(isinstance(n, Make | Call) or (isinstance(n, Step) and n.op in WRITES)
-               for n in walk(head)):  # fmt: skip
+        if any(
+            isinstance(n, Make | Call) or (isinstance(n, Step) and n.op in WRITES)
+            for n in walk(head)
+        ):
             return self._judging(head, test, node)
         self.write(Repeat(head, test, self.block(node.body), self.line(node)))
 
@@ -345,18 +366,26 @@ class Normal(Creation):
         """The bounds of a range, which nothing assigns later, and its step."""
         called = self.object(node.func) if isinstance(node, ast.Call) else None
         if not isinstance(node, ast.Call) or called is not range or node.keywords:
-            self.refuse(f"a loop over `{ast.unparse(node)}`", node,
-                        "Loop over range(...) and read elements by their index.")  # fmt: skip
+            self.refuse(
+                f"a loop over `{ast.unparse(node)}`",
+                node,
+                "Loop over range(...) and read elements by their index.",
+            )
         given = [self.number(x) for x in node.args]
         if not 1 <= len(given) <= 3:
             self.refuse("a range of other than one to three numbers", node, "Write range(n).")
         step = constant(given[2]) if len(given) == 3 else 1
         if not isinstance(step, int) or not step:
-            self.refuse("a range whose step is not a constant, or is 0", node,
-                        "Count by ones and multiply, or write the step as a number.")  # fmt: skip
+            self.refuse(
+                "a range whose step is not a constant, or is 0",
+                node,
+                "Count by ones and multiply, or write the step as a number.",
+            )
         low, high = given[:2] if len(given) > 1 else ("0", given[0])
-        low, high = (x if constant(x) is not None or self.single(x)
-                     else self.put("", "copy", [x], node) for x in (low, high))  # fmt: skip
+        low, high = (
+            x if constant(x) is not None or self.single(x) else self.put("", "copy", [x], node)
+            for x in (low, high)
+        )
         return low, high, step
 
 
@@ -373,8 +402,12 @@ _WAYS: dict[type, str] = {
 
 
 def _keyword(node: ast.AST) -> str:
-    return {ast.FunctionDef: "def", ast.AsyncFunctionDef: "async def", ast.ImportFrom: "import",
-            ast.Delete: "del"}.get(type(node), type(node).__name__.lower())  # fmt: skip
+    return {
+        ast.FunctionDef: "def",
+        ast.AsyncFunctionDef: "async def",
+        ast.ImportFrom: "import",
+        ast.Delete: "del",
+    }.get(type(node), type(node).__name__.lower())
 
 
 def _like(node: Any, other: ast.stmt) -> Any:

@@ -22,8 +22,10 @@ class Picks(Arrays):
     def indices(self, node: ast.Subscript) -> list[Any]:
         """What stands in brackets: numbers by name, arrays, and slices, ``None`` and ``...``."""
         given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        return [x if isinstance(x, ast.Slice) or is_none(x) or is_dots(x) else self._index(x)
-                for x in given]  # fmt: skip
+        return [
+            x if isinstance(x, ast.Slice) or is_none(x) or is_dots(x) else self._index(x)
+            for x in given
+        ]
 
     def _index(self, node: Any) -> str | Grid:
         found = self.value(node)
@@ -55,8 +57,9 @@ class Picks(Arrays):
             return self.part(grid, given, node)
         held = [self.view(Value(grid=x), node) if isinstance(x, Grid) else x for x in given]
         if any(isinstance(x, View) and self._shares(x, grid) for x in held):
-            self.refuse(f"`{ast.unparse(node)}`, which writes to its own index", node,
-                        "Copy the index.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, which writes to its own index", node, "Copy the index."
+            )
         return self.places(grid, held, node)
 
     def _shares(self, one: View, other: View) -> bool:
@@ -67,13 +70,18 @@ class Picks(Arrays):
     def places(self, view: View, given: list[Any], node: Any) -> Places:
         """Elements at places that arrays among the indices hold."""
         if any(is_none(x) for x in given if not isinstance(x, Grid)):
-            self.refuse(f"`{ast.unparse(node)}`, a new axis beside an array of places", node,
-                        "Take the elements first.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, a new axis beside an array of places",
+                node,
+                "Take the elements first.",
+            )
         given = self.spread(view, given, node)
         base = self.part(view, [ast.Slice() if isinstance(x, Grid) else x for x in given], node)
         own = [x for x in given if not isinstance(x, str)]
-        places = [self._places(x, length, node) if isinstance(x, Grid) else None
-                  for x, length in zip(own, base.shape, strict=True)]  # fmt: skip
+        places = [
+            self._places(x, length, node) if isinstance(x, Grid) else None
+            for x, length in zip(own, base.shape, strict=True)
+        ]
         shape = self.broadcast([x.shape for x in places if x is not None], node)
         rest = [n for n, x in zip(base.shape, places, strict=True) if x is None]
         # Where a slice stands between numbers and arrays, what these pick comes first, as in NumPy.
@@ -86,8 +94,11 @@ class Picks(Arrays):
         if self.dtype_of(grid) != "bool":
             return grid
         if len(grid.shape) != 1:
-            self.refuse(f"`{ast.unparse(node)}`, conditions of {len(grid.shape)} axes", node,
-                        "Numba knows such of one axis: use np.where, or a loop.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, conditions of {len(grid.shape)} axes",
+                node,
+                "Numba knows such of one axis: use np.where, or a loop.",
+            )
         self.match(grid.shape[0], length, node)
         return self.where(grid, node)
 
@@ -98,8 +109,9 @@ class Picks(Arrays):
 
         def write(own: list[str]) -> None:
             holds = self.item(grid, own, node)  # where it does not, the next one is put there
-            self.write(Step("", "store", [count, own[0]], "", self.line(node), found.array,
-                            first=True))  # fmt: skip
+            self.write(
+                Step("", "store", [count, own[0]], "", self.line(node), found.array, first=True)
+            )
             self.put(count, "+", [count, holds], node)
 
         self.rounds(grid.shape, write, node)
@@ -123,8 +135,10 @@ class Picks(Arrays):
         def element(own: list[str]) -> str:
             return self.load(view, self._at(places, own, node), node)
 
-        sources = [view, *(x for grid in places.places if grid is not None
-                           for x in self.sources(grid))]  # fmt: skip
+        sources = [
+            view,
+            *(x for grid in places.places if grid is not None for x in self.sources(grid)),
+        ]
         return Value(grid=Lazy(places.shape, element, sources, self.arrays[view.array].dtype, True))
 
     def scatter(self, places: Places, value: Value, node: Any) -> None:

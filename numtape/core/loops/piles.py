@@ -29,10 +29,18 @@ NUMBER, LOCAL, GIVEN = range(3)
 TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE, UNSIGNED16, UNSIGNED32 = range(9)
 # A bool is read as a uint8 is, and the bits of a uint64 are kept as those of an int64.
 _DTYPES = {
-    "bool": TRUTH, "int8": BITS8, "int16": BITS16, "int32": BITS32, "int64": BITS64,
-    "float32": SINGLE, "float64": DOUBLE, "uint8": TRUTH, "uint16": UNSIGNED16,
-    "uint32": UNSIGNED32, "uint64": BITS64,
-}  # fmt: skip
+    "bool": TRUTH,
+    "int8": BITS8,
+    "int16": BITS16,
+    "int32": BITS32,
+    "int64": BITS64,
+    "float32": SINGLE,
+    "float64": DOUBLE,
+    "uint8": TRUTH,
+    "uint16": UNSIGNED16,
+    "uint32": UNSIGNED32,
+    "uint64": BITS64,
+}
 
 TABLE = reserved((T_PILES + 2 * MOST_PILES,), np.int64)
 _view = view(TABLE)
@@ -86,9 +94,14 @@ Results = tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape of each
 
 
 def native(
-    sweeps: Deferred, kept: bool, limit: int | None, out: Spec, first: int, specs: list[Spec],
+    sweeps: Deferred,
+    kept: bool,
+    limit: int | None,
+    out: Spec,
+    first: int,
+    specs: list[Spec],
     results: Results,
-) -> Native | None:  # fmt: skip
+) -> Native | None:
     """How a kernel calls the sweeps of a function for a row; None if it cannot.
 
     Args:
@@ -134,10 +147,22 @@ def native(
     waits = kept and not program.grows
     tend()
     parameters = (
-        address_of(TABLE), sweeps.addresses.forward, sweeps.addresses.reverse, first, len(specs),
-        len(words), region, limit or 0, int(waits), out.size, out.dtype.size, len(packed),
-        words_of(left), len(left), *(number for numbers in (*words, *packed) for number in numbers),
-    )  # fmt: skip
+        address_of(TABLE),
+        sweeps.addresses.forward,
+        sweeps.addresses.reverse,
+        first,
+        len(specs),
+        len(words),
+        region,
+        limit or 0,
+        int(waits),
+        out.size,
+        out.dtype.size,
+        len(packed),
+        words_of(left),
+        len(left),
+        *(number for numbers in (*words, *packed) for number in numbers),
+    )
     name = "calls.reverse" if first else "calls.forward"
     return Native(name, (), parameters, 1, sum(spec.size for spec in (out, *specs)), True)
 
@@ -148,7 +173,8 @@ def _alike(program: Program, results: Results) -> bool:
         return results == ((program.result, ()),)
     found = [program.outs[place] for place in places(program.form)]
     return [(out.dtype, max(out.ndim, 0)) for out in found] == [
-        (dtype, len(shape)) for dtype, shape in results]  # fmt: skip
+        (dtype, len(shape)) for dtype, shape in results
+    ]
 
 
 def _described(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
@@ -163,6 +189,15 @@ def _described(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
         elif out.ndim < 0:
             kind, adjoint = NUMBER, place
         axes = (*shape, 0, 0, 0)[:3]
-        found.append((kind, where, adjoint if out.active else -1, _DTYPES[dtype], math.prod(shape),
-                      len(shape), *axes))  # fmt: skip
+        found.append(
+            (
+                kind,
+                where,
+                adjoint if out.active else -1,
+                _DTYPES[dtype],
+                math.prod(shape),
+                len(shape),
+                *axes,
+            )
+        )
     return found

@@ -65,10 +65,15 @@ class Program:
 
 
 def program(
-    function: FunctionType, kinds: list[tuple[str, int]], wanted: list[int], *,
-    boundscheck: bool = False, divisions: bool = False, several: bool = False,
+    function: FunctionType,
+    kinds: list[tuple[str, int]],
+    wanted: list[int],
+    *,
+    boundscheck: bool = False,
+    divisions: bool = False,
+    several: bool = False,
     rule: FunctionType | None = None,
-) -> Program:  # fmt: skip
+) -> Program:
     """The sweeps of a function.
 
     Args:
@@ -86,9 +91,14 @@ def program(
         counters.unroll(one)
     result = of(body.result, body.names) if body.result else ""
     if body.form is None or (not several and result in ("", *INTS)):
-        raise KernelError(f"a derivative: it returns {_returned(body)}", body.file, body.line,
-                          "Return a float; nt.jacobian takes several results and arrays."
-                          if body.outs else "Return a float.")  # fmt: skip
+        raise KernelError(
+            f"a derivative: it returns {_returned(body)}",
+            body.file,
+            body.line,
+            "Return a float; nt.jacobian takes several results and arrays."
+            if body.outs
+            else "Return a float.",
+        )
     if several:
         body.result = ""
     activity = analyse(body, [body.parameters[k] for k in wanted])
@@ -102,29 +112,55 @@ def program(
         f"def {body.name}_gradient({taken}, SP, END, OUT, MARK, SEED):",
         f"    STATUS = {forward}({taken}, SP, END, OUT, MARK)",
         "    if STATUS: return STATUS",
-        f"    return {reverse}({taken}, MARK[0], SEED)", "",
-    ]  # fmt: skip
+        f"    return {reverse}({taken}, MARK[0], SEED)",
+        "",
+    ]
     count = 0
     variants = body.functions.variants
     while count < len(variants):  # each may need others
         variant = list(variants.values())[count]
         count += 1
-        begin = ["DEPTH = MARK[0]",
-                 f"if DEPTH > {DEEPEST}: return {failed(DEEP, variant.body.begin)}"]  # fmt: skip
+        begin = [
+            "DEPTH = MARK[0]",
+            f"if DEPTH > {DEEPEST}: return {failed(DEEP, variant.body.begin)}",
+        ]
         lines += ["", f"# {variant.name}"]
-        lines += _sweeps(variant.body, variant.activity, variant.face, (f"F_{count}", f"R_{count}"),
-                         begin, options, True)  # fmt: skip
+        lines += _sweeps(
+            variant.body,
+            variant.activity,
+            variant.face,
+            (f"F_{count}", f"R_{count}"),
+            begin,
+            options,
+            True,
+        )
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
-    return Program("\n".join(lines), body.name, face.parameters, written, result, body.file,
-                   body.line, body.standing, body.raised, outs(body, activity), body.form, count,
-                   any(call.recompute for one in (body, *body.functions.bodies)
-                       for call in calls(one)))  # fmt: skip
+    return Program(
+        "\n".join(lines),
+        body.name,
+        face.parameters,
+        written,
+        result,
+        body.file,
+        body.line,
+        body.standing,
+        body.raised,
+        outs(body, activity),
+        body.form,
+        count,
+        any(call.recompute for one in (body, *body.functions.bodies) for call in calls(one)),
+    )
 
 
 def _sweeps(
-    body: Body, activity: Activity, face: Interface, names: tuple[str, str], begin: list[str],
-    options: tuple[bool, bool, bool], called: bool,
-) -> list[str]:  # fmt: skip
+    body: Body,
+    activity: Activity,
+    face: Interface,
+    names: tuple[str, str],
+    begin: list[str],
+    options: tuple[bool, bool, bool],
+    called: bool,
+) -> list[str]:
     """The text of both sweeps of a function.
 
     The reverse one of what is ``called`` gives where its stack began.
@@ -134,9 +170,10 @@ def _sweeps(
     reverse = Reverse(forward, several, called)
     read = outside(body.nodes, body.left())
     zeros = sorted(
-        x for x in activity.active if x not in body.arrays and not is_constant(x)
-        and (x in body.scalars or x in read)
-    )  # fmt: skip
+        x
+        for x in activity.active
+        if x not in body.arrays and not is_constant(x) and (x in body.scalars or x in read)
+    )
     ahead, back = Text(), Text()
     for line in (*begin, *face.loads, *_initial(body)):
         ahead.put(line)
@@ -153,9 +190,15 @@ def _sweeps(
         back.put(line)
     taken = ", ".join(face.taken)
     return [
-        f"def {names[0]}({taken}, SP, END, OUT, MARK):", *ahead.lines, "", "",
-        f"def {names[1]}({taken}, SP, SEED):", *back.lines, "", "",
-    ]  # fmt: skip
+        f"def {names[0]}({taken}, SP, END, OUT, MARK):",
+        *ahead.lines,
+        "",
+        "",
+        f"def {names[1]}({taken}, SP, SEED):",
+        *back.lines,
+        "",
+        "",
+    ]
 
 
 def _returned(body: Body) -> str:
@@ -175,6 +218,7 @@ def _initial(body: Body) -> list[str]:
     given = body.given()
     names = sorted(name for name in body.names if name not in given)
     return [
-        f"{name} = {zeros.get(body.names[name], '0')}" for name in names
+        f"{name} = {zeros.get(body.names[name], '0')}"
+        for name in names
         if body.names[name] not in INTS or not name.startswith("_")
-    ]  # fmt: skip
+    ]

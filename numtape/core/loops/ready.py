@@ -21,9 +21,18 @@ from .program import Program
 
 # How a number lies in eight bytes.
 _FORMATS = {
-    "bool": "?7x", "int8": "b7x", "int16": "h6x", "int32": "i4x", "int64": "q", "float32": "f4x",
-    "float64": "d", "uint8": "B7x", "uint16": "H6x", "uint32": "I4x", "uint64": "Q",
-}  # fmt: skip
+    "bool": "?7x",
+    "int8": "b7x",
+    "int16": "h6x",
+    "int32": "i4x",
+    "int64": "q",
+    "float32": "f4x",
+    "float64": "d",
+    "uint8": "B7x",
+    "uint16": "H6x",
+    "uint32": "I4x",
+    "uint64": "Q",
+}
 _TYPES: dict[str, Any] = {"float64": float, "int64": int, "bool": bool}
 
 
@@ -42,9 +51,13 @@ class Layout:
     """
 
     def __init__(
-        self, program: Program, wanted: tuple[int, ...], single: bool, limit: int | None,
+        self,
+        program: Program,
+        wanted: tuple[int, ...],
+        single: bool,
+        limit: int | None,
         listening: Listening,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._listening = listening
         self.program, self.wanted, self.single, self.limit = program, wanted, single, limit
         parameters = program.parameters
@@ -75,8 +88,10 @@ class Layout:
         names = [f"x{j}" for j in range(count)]
         lines = [f"({', '.join(names)},) = arguments" if count else "pass"]
         if quick:
-            tests = [f"type(x{j}) is not ndarray or x{j}.dtype is not D{j} or x{j}.ndim != {len(n)}"
-                     for j, n in axes.items()]  # fmt: skip
+            tests = [
+                f"type(x{j}) is not ndarray or x{j}.dtype is not D{j} or x{j}.ndim != {len(n)}"
+                for j, n in axes.items()
+            ]
             tests += [f"type(x{j}) is not T{j}" for j in self._numbers]
             tests += [f"x{j}.size > LISTENING.most" for j in arrays]
             tests += [f"x{j} > LISTENING.most" for j in self._numbers]
@@ -88,13 +103,18 @@ class Layout:
             for j in written:
                 for i in arrays:
                     if i != j and not (i in written and i < j):
-                        within.append(f"if a{i} < a{j} + x{j}.nbytes and a{j} < a{i} + x{i}.nbytes:"
-                                      " return None")  # fmt: skip
+                        within.append(
+                            f"if a{i} < a{j} + x{j}.nbytes and a{j} < a{i} + x{i}.nbytes:"
+                            " return None"
+                        )
         for j in written:  # the caller's own arrays stay as they are
             within += [f"x{j} = x{j}.copy()", f"a{j} = {_address(f'x{j}', quick)}"]
         if quick and within:
-            lines += ["try:", *(f"    {line}" for line in within),
-                      "except (TypeError, ValueError, BufferError): return None"]  # fmt: skip
+            lines += [
+                "try:",
+                *(f"    {line}" for line in within),
+                "except (TypeError, ValueError, BufferError): return None",
+            ]
         else:
             lines += within
         words = []
@@ -154,13 +174,25 @@ class Layout:
         """
         block = np.zeros(self.size, np.int64)
         scope: dict[str, Any] = {
-            "BLOCK": view(block), "AT": address_of(block), "pack": self.pack, "unpack": self.unpack,
-            "LISTENING": self._listening, "sweeps": sweeps, "fail": fail, "take": stack.take,
+            "BLOCK": view(block),
+            "AT": address_of(block),
+            "pack": self.pack,
+            "unpack": self.unpack,
+            "LISTENING": self._listening,
+            "sweeps": sweeps,
+            "fail": fail,
+            "take": stack.take,
             "wait": stack.wait,
-            "PATIENCE": stack.PATIENCE, "LONG": stack.LONG, "long": long, "ndarray": np.ndarray,
-            "zeros": np.zeros, "float32": np.float32, "addressof": ctypes.addressof,
-            "from_buffer": ctypes.c_char.from_buffer, "address_of": address_of,
-        }  # fmt: skip
+            "PATIENCE": stack.PATIENCE,
+            "LONG": stack.LONG,
+            "long": long,
+            "ndarray": np.ndarray,
+            "zeros": np.zeros,
+            "float32": np.float32,
+            "addressof": ctypes.addressof,
+            "from_buffer": ctypes.c_char.from_buffer,
+            "address_of": address_of,
+        }
         for j, dtype in self.dtypes.items():
             scope[f"D{j}"] = np.dtype(dtype)
             scope[f"T{j}"] = _TYPES.get(dtype, np.dtype(dtype).type)

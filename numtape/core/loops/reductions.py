@@ -20,10 +20,18 @@ from .nodes import Step
 from .writer import constant
 
 REDUCED: dict[Any, str] = {
-    np.sum: "sum", np.prod: "prod", np.mean: "mean", np.max: "max", np.min: "min",
-    np.argmax: "argmax", np.argmin: "argmin", np.any: "any", np.all: "all", np.var: "var",
+    np.sum: "sum",
+    np.prod: "prod",
+    np.mean: "mean",
+    np.max: "max",
+    np.min: "min",
+    np.argmax: "argmax",
+    np.argmin: "argmin",
+    np.any: "any",
+    np.all: "all",
+    np.var: "var",
     np.std: "std",
-}  # fmt: skip
+}
 METHODS = frozenset(REDUCED.values())
 
 
@@ -37,8 +45,11 @@ class Reductions(Expressions):
             return self._one(name, shape, lambda own: self.item(grid, own[:ndim], node), grid, node)
         shape = grid.shape
         if not -len(shape) <= axis < len(shape):
-            self.refuse(f"`{ast.unparse(node)}`, whose axis is not one of {len(shape)}", node,
-                        "Count axes from 0.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, whose axis is not one of {len(shape)}",
+                node,
+                "Count axes from 0.",
+            )
         axis %= len(shape)
         rest = [*shape[:axis], *shape[axis + 1 :]]
 
@@ -54,8 +65,9 @@ class Reductions(Expressions):
         found = Lazy(rest, element, self.sources(grid), dtype, True)
         return self.of(self.made(found, node))
 
-    def _one(self, name: str, shape: list[str], item: Callable[[list[str]], str], grid: Grid,
-             node: Any) -> str:  # fmt: skip
+    def _one(
+        self, name: str, shape: list[str], item: Callable[[list[str]], str], grid: Grid, node: Any
+    ) -> str:
         """The reduction of elements to one number."""
         if name in ("max", "min", "argmax", "argmin"):
             at = self._extreme(name[-3:], shape, item, node)
@@ -66,8 +78,13 @@ class Reductions(Expressions):
                 found = self.whole("+", self.whole("*", found, length, node), index, node)
             return found
         if name in ("any", "all"):
-            return self._folded("|" if name == "any" else "&", shape, lambda own: self.put(
-                "", "truth", [item(own)], node), node, "True" if name == "all" else "False")
+            return self._folded(
+                "|" if name == "any" else "&",
+                shape,
+                lambda own: self.put("", "truth", [item(own)], node),
+                node,
+                "True" if name == "all" else "False",
+            )
         if name == "prod":
             return self._folded("*", shape, item, node, "1")
         if name == "sum":
@@ -91,8 +108,9 @@ class Reductions(Expressions):
         spread = self.put("", "/", [self._folded("+", shape, squared, node, "0.0"), size], node)
         return spread if name == "var" else self.put("", "sqrt", [spread], node)
 
-    def _folded(self, op: str, shape: list[str], item: Callable[[list[str]], str], node: Any,
-                start: str) -> str:  # fmt: skip
+    def _folded(
+        self, op: str, shape: list[str], item: Callable[[list[str]], str], node: Any, start: str
+    ) -> str:
         """Elements put together, one after the other."""
         found = self.fresh()
         self.put(found, "start" if start in ("0", "1") else "copy", [start], node)
@@ -102,8 +120,9 @@ class Reductions(Expressions):
     def _fold(self, found: str, op: str, item: str, node: Any) -> None:
         self.put(found, op, [found, item], node)
 
-    def _extreme(self, which: str, shape: list[str], item: Callable[[list[str]], str],
-                 node: Any) -> list[str]:  # fmt: skip
+    def _extreme(
+        self, which: str, shape: list[str], item: Callable[[list[str]], str], node: Any
+    ) -> list[str]:
         """The indices of the first of the largest or smallest elements, or of the first NaN."""
         self.write(Step("", "some", [self.size(shape, node)], "", self.line(node)))
         axes = [k for k, length in enumerate(shape) if length != "1"]
@@ -142,9 +161,15 @@ class Reductions(Expressions):
         self.match(one.shape[-1], low, node)
 
         def item(first: list[str], second: list[str]) -> Callable[[list[str]], str]:
-            return lambda own: self.put("", "*", [
-                self.item(one, [*first, *own], node), self.item(other, [*own, *second], node),
-            ], node)  # fmt: skip
+            return lambda own: self.put(
+                "",
+                "*",
+                [
+                    self.item(one, [*first, *own], node),
+                    self.item(other, [*own, *second], node),
+                ],
+                node,
+            )
 
         def fold(first: list[str], second: list[str]) -> str:
             return self._folded("+", [low], item(first, second), node, "0")
@@ -162,16 +187,16 @@ class Reductions(Expressions):
         """A product whose innermost loop runs along the rows of the second matrix."""
         rows, low = shape
         vector = len(one.shape) == 1
-        found = self.new([other.shape[1]] if vector else [rows, other.shape[1]],
-                         "", node, "0")  # fmt: skip
+        found = self.new([other.shape[1]] if vector else [rows, other.shape[1]], "", node, "0")
 
         def write(own: list[str]) -> None:
             i, k, j = own
             first = self.item(one, [k] if vector else [i, k], node)
             value = self.put("", "*", [first, self.item(other, [k, j], node)], node)
             place = self.place(found, [j] if vector else [i, j], node)
-            self.write(Step("", "acc", [place, value], "", self.line(node), found.array,
-                            first=True))  # fmt: skip
+            self.write(
+                Step("", "acc", [place, value], "", self.line(node), found.array, first=True)
+            )
 
         self.rounds([rows, low, other.shape[1]], write, node)
         return self.of(found)
@@ -186,6 +211,9 @@ class Reductions(Expressions):
             return None
         axis = constant(self.number(every[0]))
         if not isinstance(axis, int):
-            self.refuse(f"`{ast.unparse(node)}`, whose axis is no constant", node,
-                        "Write the axis as a number.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, whose axis is no constant",
+                node,
+                "Write the axis as a number.",
+            )
         return axis

@@ -55,6 +55,7 @@ class Adjoint:
 
     def _counted(self) -> dict[int, int]:
         counts: Counter[int] = Counter()
+
         def count(size: int, own: tuple[int, ...]) -> None:
             for line in own:
                 counts[self._program.line + line] += int(size) // len(own)
@@ -80,6 +81,8 @@ class Adjoint:
             rows.append((str(line), str(stored.get(line, "")), "; ".join(names), text))
         widths = [max(len(row[k]) for row in rows) for k in range(3)]
         return "\n".join(
-            "  ".join([row[0].rjust(widths[0]), row[1].rjust(widths[1]), row[2].ljust(widths[2]),
-                       row[3]]).rstrip() for row in rows
-        )  # fmt: skip
+            "  ".join(
+                [row[0].rjust(widths[0]), row[1].rjust(widths[1]), row[2].ljust(widths[2]), row[3]]
+            ).rstrip()
+            for row in rows
+        )

@@ -132,8 +132,11 @@ class Reverse(Text):
         active = self.activity.active
         if node.copied and {node.copied, node.array} <= active:
             known = self.body.arrays[node.copied]
-            to = f"d_{node.copied}" if known.argument else (
-                f"{known.dtype}_at({once(3, 'int64').read()})")
+            to = (
+                f"d_{node.copied}"
+                if known.argument
+                else (f"{known.dtype}_at({once(3, 'int64').read()})")
+            )
             own = f"{known.dtype}_at({once(1, 'int64').read()})"
             k = plan.k
             self.put(f"for K{k} in range({once(2, 'int64').read()}):")
@@ -155,8 +158,9 @@ class Reverse(Text):
         if node.rule is not None:
             if (node.out or node.array) in active and not active.isdisjoint(node.names):
                 rule = node.functions.rule(node, self.body)
-                for line in ruled.back(node, frame, rule, self.body, k, active, self._again,
-                                       self._called):  # fmt: skip
+                for line in ruled.back(
+                    node, frame, rule, self.body, k, active, self._again, self._called
+                ):
                     self.put(line)
             self.put(f"SP = {frame.read('int64', frame.begin)}")
             return

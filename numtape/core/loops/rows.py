@@ -182,12 +182,12 @@ class Run:
         """Append results to ``arrays``. Returns how they are nested."""
         if isinstance(value, tuple):
             kinds = kind.types if kind is not None else [None] * len(value)
-            return tuple([
-                self._taken(x, k, arrays) for x, k in zip(value, kinds, strict=True)
-            ])  # fmt: skip
+            return tuple([self._taken(x, k, arrays) for x, k in zip(value, kinds, strict=True)])
         if value is None:
-            raise self._refused("it returns nothing", "Return what it computes: what it writes to "
-                                "is a copy of its own.")  # fmt: skip
+            raise self._refused(
+                "it returns nothing",
+                "Return what it computes: what it writes to is a copy of its own.",
+            )
         if isinstance(value, np.ndarray):
             array = np.array(value, order="C")
         else:

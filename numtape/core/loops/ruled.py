@@ -30,8 +30,10 @@ def kept(call: Call, body: Body, k: int, active: Set[str], written: Set[str]) ->
     for i, axis in enumerate(axes):
         lines.append(f"{axis} = int64_at(SP - {8 * (known.ndim - i)})[0]")
     size = f"({' * '.join(axes)})"
-    lines += [f"if 16.0 * {size} + 64.0 > END - SP: return {failed(NO_ROOM, call.line)}",
-              f"{shadow(name)} = SP"]  # fmt: skip
+    lines += [
+        f"if 16.0 * {size} + 64.0 > END - SP: return {failed(NO_ROOM, call.line)}",
+        f"{shadow(name)} = SP",
+    ]
     if name in active:
         lines += _filled(known.dtype, shadow(name), size, "0", k, call.line)
     if name in written:
@@ -41,14 +43,23 @@ def kept(call: Call, body: Body, k: int, active: Set[str], written: Set[str]) ->
 
 
 def _filled(dtype: str, at: str, size: str, value: str, k: int, line: int) -> list[str]:
-    return [f"for K{k} in range({size}):", f"    {dtype}_at({at})[K{k}] = {value}",
-            taken(room(size, dtype), [line])]  # fmt: skip
+    return [
+        f"for K{k} in range({size}):",
+        f"    {dtype}_at({at})[K{k}] = {value}",
+        taken(room(size, dtype), [line]),
+    ]
 
 
 def back(
-    call: Call, frame: Frame, rule: Variant, body: Body, k: int, active: Set[str], again: bool,
+    call: Call,
+    frame: Frame,
+    rule: Variant,
+    body: Body,
+    k: int,
+    active: Set[str],
+    again: bool,
     called: bool,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """What the reverse sweep does: the rule, and sums.
 
     What is ``called`` gives where its stack began, so that a status is negative there.
@@ -72,9 +83,12 @@ def back(
             inputs.append(frame.read("int64", frame.axes[axis]))
     mark, end = frame.read("int64", frame.mark), frame.read("int64", frame.end)
     cells = f"{frame.at('float64', frame.out)}, {frame.at('int64', frame.mark)}"
-    lines += [f"{mark} = 0", rule.call(inputs, f"F{k} + {8 * frame.words}, {end}, {cells}"),
-              f"if STATUS: return {'-STATUS' if called else 'STATUS'}",
-              f"T{k} = {mark} - {8 * words(rule.body)}"]  # fmt: skip
+    lines += [
+        f"{mark} = 0",
+        rule.call(inputs, f"F{k} + {8 * frame.words}, {end}, {cells}"),
+        f"if STATUS: return {'-STATUS' if called else 'STATUS'}",
+        f"T{k} = {mark} - {8 * words(rule.body)}",
+    ]
     found = outs(rule.body, rule.activity)
     for j, place in enumerate(_places(call, rule.body)):
         name = call.names[j]
@@ -92,8 +106,10 @@ def back(
             lines.append(f"d_{name} += {_read(found[place], k)}[0]")
     if known is not None and again:
         size = " * ".join(frame.read("int64", cell) for cell in frame.axes)
-        lines += [f"for K{k} in range({size}):",
-                  f"    {known.dtype}_at({frame.read('int64', frame.seed)})[K{k}] = 0"]  # fmt: skip
+        lines += [
+            f"for K{k} in range({size}):",
+            f"    {known.dtype}_at({frame.read('int64', frame.seed)})[K{k}] = 0",
+        ]
     return lines
 
 
@@ -107,8 +123,13 @@ def _added(call: Call, j: int, out: Out, frame: Frame, body: Body, k: int) -> li
     name = call.names[j]
     if out.argument >= 0:  # what the rule was given
         kind = "array", out.argument - 2, 0
-        source = frame.held[kind] if out.argument > 1 else (
-            f"{out.dtype}_at({frame.read('int64', (frame.seed, frame.result)[out.argument])})")
+        source = (
+            frame.held[kind]
+            if out.argument > 1
+            else (
+                f"{out.dtype}_at({frame.read('int64', (frame.seed, frame.result)[out.argument])})"
+            )
+        )
         if out.argument > 1:
             lengths = [frame.held["axis", out.argument - 2, i] for i in range(out.ndim)]
         else:
@@ -117,8 +138,11 @@ def _added(call: Call, j: int, out: Out, frame: Frame, body: Body, k: int) -> li
         source = f"{out.dtype}_at(int64_at(T{k} + {8 * out.word})[0])"
         lengths = [f"int64_at(T{k} + {8 * (out.word + 2 + i)})[0]" for i in range(out.ndim)]
     own = [frame.held["axis", j, i] for i in range(out.ndim)]
-    lines = [f"if {one} != {other}: return {failed(RULE, call.line)}"
-             for one, other in zip(own, lengths, strict=True) if one != other]  # fmt: skip
+    lines = [
+        f"if {one} != {other}: return {failed(RULE, call.line)}"
+        for one, other in zip(own, lengths, strict=True)
+        if one != other
+    ]
     known = body.arrays[name]
     to = f"d_{name}"
     if not known.argument:
@@ -131,8 +155,11 @@ def _places(call: Call, rule: Body) -> list[int | None]:
     form = rule.form if isinstance(rule.form, tuple) else (rule.form,)
     if rule.form is None or len(form) != len(call.names) or any(isinstance(x, tuple) for x in form):
         count = 0 if rule.form is None else len(form)
-        _refuse(rule, f"a rule that gives {count} of {len(call.names)} adjoints",
-                "Return one for each argument, and None for an int.")  # fmt: skip
+        _refuse(
+            rule,
+            f"a rule that gives {count} of {len(call.names)} adjoints",
+            "Return one for each argument, and None for an int.",
+        )
     return list(form)
 
 
@@ -141,8 +168,11 @@ def _check(call: Call, j: int, out: Out, body: Body, rule: Body) -> None:
     ndim = len(call.axes[j]) if call.names[j] in body.arrays else -1
     if out.ndim != ndim:
         kinds = ["a number" if n < 0 else f"an array of {n} axes" for n in (out.ndim, ndim)]
-        _refuse(rule, f"{kinds[0]} as the adjoint of argument {j}, {kinds[1]}",
-                "Return what has the argument's shape.")  # fmt: skip
+        _refuse(
+            rule,
+            f"{kinds[0]} as the adjoint of argument {j}, {kinds[1]}",
+            "Return what has the argument's shape.",
+        )
     if out.dtype in INTS and ndim >= 0:
         _refuse(rule, f"an adjoint of dtype {out.dtype} for argument {j}", "Return floats.")
 

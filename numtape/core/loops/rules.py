@@ -48,11 +48,29 @@ def _of(name: str, recorder: Any) -> Function:
 
 
 FUNCTIONS: dict[str, Function] = {
-    name: _of(name, getattr(ops, name)) for name in (
-        "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan",
-        "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc",
+    name: _of(name, getattr(ops, name))
+    for name in (
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "erfc",
     )
-}  # fmt: skip
+}
 FUNCTIONS |= {
     "+": Function("{0} + {1}", ops.add.op, "same", True),
     "-": Function("{0} - {1}", ops.subtract.op, "same", True),
@@ -103,25 +121,71 @@ FUNCTIONS |= {
     "np.trunc": Function("np.trunc({0})", ops.truncate_divide_float.op),
     "trunc": Function("math.trunc({0})", ops.truncate_divide_float.op, "whole"),
     "sign": Function("np.sign({0})", ops.sign.op, "same"),
-}  # fmt: skip
+}
 
 _NUMPY = {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "arctan2": "atan2", "absolute": "abs", "abs": "abs", "fabs": "fabs",
-    "negative": "negative", "power": "**", "floor": "np.floor", "ceil": "np.ceil",
-    "maximum": "maximum", "minimum": "minimum", "square": "square", "hypot": "hypot",
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "isnan": "isnan",
-    "isinf": "isinf", "isfinite": "isfinite", "fmod": "np.fmod", "copysign": "copysign",
-    "true_divide": "/", "floor_divide": "//", "mod": "%", "remainder": "%",
-    "rad2deg": "degrees", "deg2rad": "radians", "trunc": "np.trunc",
-}  # fmt: skip
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "arctan2": "atan2",
+    "absolute": "abs",
+    "abs": "abs",
+    "fabs": "fabs",
+    "negative": "negative",
+    "power": "**",
+    "floor": "np.floor",
+    "ceil": "np.ceil",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "square": "square",
+    "hypot": "hypot",
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "isnan": "isnan",
+    "isinf": "isinf",
+    "isfinite": "isfinite",
+    "fmod": "np.fmod",
+    "copysign": "copysign",
+    "true_divide": "/",
+    "floor_divide": "//",
+    "mod": "%",
+    "remainder": "%",
+    "rad2deg": "degrees",
+    "deg2rad": "radians",
+    "trunc": "np.trunc",
+}
 _NUMPY |= {
-    name: name for name in (
-        "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
-        "exp2", "log2", "log10", "cbrt", "degrees", "radians", "logaddexp", "fmax", "fmin", "rint",
+    name: name
+    for name in (
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "exp2",
+        "log2",
+        "log10",
+        "cbrt",
+        "degrees",
+        "radians",
+        "logaddexp",
+        "fmax",
+        "fmin",
+        "rint",
         "sign",
     )
-}  # fmt: skip
+}
 
 # What a program calls, and the function's name above.
 CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.pow: "math.pow"}
@@ -176,10 +240,13 @@ def derivative(name: str) -> tuple[str, ...]:
 
 # Ops that are called by a name.
 _WRITTEN = {
-    "Hypot": "math.hypot", "Digamma": "digamma", "TanhSlope": "tanh_slope",
-    "SigmoidSlope": "sigmoid_slope", "RatioOrZero": "ratio_or_zero",
+    "Hypot": "math.hypot",
+    "Digamma": "digamma",
+    "TanhSlope": "tanh_slope",
+    "SigmoidSlope": "sigmoid_slope",
+    "RatioOrZero": "ratio_or_zero",
     "DivisorAdjoint": "divisor_adjoint",
-}  # fmt: skip
+}
 
 
 def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.expr]) -> ast.expr:

@@ -41,16 +41,24 @@ class Source:
             tree = _tree("".join(lines))
         except (OSError, TypeError, SyntaxError):
             raise KernelError(
-                f"the function {function.__qualname__}, whose source cannot be read", self.file,
-                self.line, "Define it in a file or in a notebook's cell, not with exec."
-            ) from None  # fmt: skip
+                f"the function {function.__qualname__}, whose source cannot be read",
+                self.file,
+                self.line,
+                "Define it in a file or in a notebook's cell, not with exec.",
+            ) from None
         found: list[Any] = [node for node in ast.walk(tree) if self._is(node)]
         if not found:
-            self.refuse(f"the function {function.__qualname__}, which is not found in its source",
-                        None, "If its file was changed after the import, import it again.")
+            self.refuse(
+                f"the function {function.__qualname__}, which is not found in its source",
+                None,
+                "If its file was changed after the import, import it again.",
+            )
         if len(found) > 1 and not self._places():
-            self.refuse("a lambda beside others in its line, as code has no columns here", None,
-                        "Put it in a line of its own.")  # fmt: skip
+            self.refuse(
+                "a lambda beside others in its line, as code has no columns here",
+                None,
+                "Put it in a line of its own.",
+            )
         # A lambda's instructions are in the lambdas around it as well, which come before it.
         self.tree: Any = found[-1]
         kinds = self.tree.args

@@ -44,8 +44,11 @@ class Steps(Text):
             found = element(self.body, step.array, names[0], address(step.array))
             self.put(f"{step.out} = {found}")
             return
-        base = step.array if arrays[step.array].argument else (
-            f"{arrays[step.array].dtype}_at({address(step.array)})")
+        base = (
+            step.array
+            if arrays[step.array].argument
+            else (f"{arrays[step.array].dtype}_at({address(step.array)})")
+        )
         sign = {"store": "=", "acc": "+=", "sub": "-="}[step.op]
         self.put(f"{base}[{names[0]}] {sign} {names[1]}")
 

@@ -103,9 +103,16 @@ class Reverse:
     """Works out one piece."""
 
     def __init__(
-        self, body: Body, activity: Activity, steps: list[Step], known: Set[str],
-        varying: Set[str], read: Set[str], used: set[str], again: Again,
-    ) -> None:  # fmt: skip
+        self,
+        body: Body,
+        activity: Activity,
+        steps: list[Step],
+        known: Set[str],
+        varying: Set[str],
+        read: Set[str],
+        used: set[str],
+        again: Again,
+    ) -> None:
         self.body, self.activity, self.varying, self.known = body, activity, varying, known
         self.used, self._computed = used, again
         self.defs: dict[Version, tuple[int, Step, list[Operand]]] = {}
@@ -142,12 +149,15 @@ class Reverse:
         for step, out, args in reversed(ssa):
             self._step(step, out, args)
         self.lines += [f"{self._adjoint(v)} = 0.0" for v in sorted(self.fresh)]
-        restored = [f"{self._name(v)} = {self._again(v)}  # again {self.defs[v][1].line}"
-                    for v in self.order]  # fmt: skip
+        restored = [
+            f"{self._name(v)} = {self._again(v)}  # again {self.defs[v][1].line}"
+            for v in self.order
+        ]
         self.piece = Piece(
             [self._place(v) for v in self.stored],
-            restored + self.lines, [self._name(v) for v in self.stored],
-        )  # fmt: skip
+            restored + self.lines,
+            [self._name(v) for v in self.stored],
+        )
 
     def _place(self, v: Version) -> tuple[str, str, int]:
         """What to store to have a value again, its dtype, and behind which step."""
@@ -221,8 +231,12 @@ class Reverse:
             found or not all(map(self._steady, args)) or step.op not in FUNCTIONS
         ):
             found = {v}
-        if len(found) > 1 or sum(map(self._size, found)) > self._size(v) or (
-            self.body.names.get(v[0]) in INTS and max(map(self._roundings, args), default=0) > 1
+        if (
+            len(found) > 1
+            or sum(map(self._size, found)) > self._size(v)
+            or (
+                self.body.names.get(v[0]) in INTS and max(map(self._roundings, args), default=0) > 1
+            )
         ):
             found = {v}
         self._pushes[v] = found

@@ -35,9 +35,18 @@ SIGNED = ("bool", "int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTS = (*SIGNED, *UNSIGNED)
 SIZES = {
-    "bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8,
-    "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8,
-}  # fmt: skip
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "float32": 4,
+    "float64": 8,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+}
 TINY = ("bool", "int8", "int16", "uint8", "uint16")  # float32 holds all of them
 _NARROWER = ("int8", "int16", "int32", *UNSIGNED)  # what Numba widens, or has no sign
 
@@ -49,8 +58,11 @@ _NARROW = ("+", "-", "*", "//", "%", "**", "negative", "square", "fmax", "fmin")
 # Those that give one of their operands as it is: there is nothing to compute in another dtype.
 _CHOOSING = ("max", "min", "maximum", "minimum", "where", "copy")
 
-_STARTS = {"float32": "np.float32({0})", "float64": "float({0})",
-           **{name: f"np.{name}({{0}})" for name in UNSIGNED}}  # fmt: skip
+_STARTS = {
+    "float32": "np.float32({0})",
+    "float64": "float({0})",
+    **{name: f"np.{name}({{0}})" for name in UNSIGNED},
+}
 
 
 def joined(x: str, y: str) -> str:
@@ -230,12 +242,20 @@ def _check(body: Body) -> None:
 
     for name, dtype in body.scalars.items():
         if dtype in UNSIGNED and names[name] not in UNSIGNED:
-            raise KernelError(f"an unsigned int as the argument `{name}`, which holds another "
-                              "number later", body.file, body.line, "Take a name of its own.")
+            raise KernelError(
+                f"an unsigned int as the argument `{name}`, which holds another number later",
+                body.file,
+                body.line,
+                "Take a name of its own.",
+            )
     for one, other in body.same:
         if body.arrays[one].dtype != body.arrays[other].dtype:
-            raise KernelError("arrays of two dtypes under one name", body.file, body.line,
-                              "Take a name of its own for each.")  # fmt: skip
+            raise KernelError(
+                "arrays of two dtypes under one name",
+                body.file,
+                body.line,
+                "Take a name of its own for each.",
+            )
     for node in walk(body.nodes):
         if isinstance(node, Count):
             for bound in (node.low, node.high):
@@ -252,17 +272,25 @@ def _check(body: Body) -> None:
                 if not of(operand, names):
                     refuse("a name that is read and never assigned", node, "Assign it first.")
             mixed = node.out and (names[node.out] in UNSIGNED) != (
-                _result(node, names, body.arrays) in UNSIGNED)  # fmt: skip
+                _result(node, names, body.arrays) in UNSIGNED
+            )
             if mixed and node.op != "start":
                 axis = node.out.endswith(("_n0", "_n1", "_n2"))
-                refuse("an array's axis that is unsigned" if axis else
-                       "an unsigned int under a name that holds another number elsewhere", node,
-                       "Take np.int64(...) of it, or a name of its own.")  # fmt: skip
+                refuse(
+                    "an array's axis that is unsigned"
+                    if axis
+                    else "an unsigned int under a name that holds another number elsewhere",
+                    node,
+                    "Take np.int64(...) of it, or a name of its own.",
+                )
             if node.op == "negative" and of(node.args[0], names) in ("uint8", "uint16", "uint32"):
                 refuse("minus an unsigned int", node, "Take np.int64(...) of it.")
             if node.dtype == "ufunc" and _differs(node.op, [of(a, names) for a in node.args]):
-                refuse("arithmetic of NumPy's with ints below int64, or without a sign", node,
-                       "Use .astype(np.int64), or np.int64(...) of numbers.")  # fmt: skip
+                refuse(
+                    "arithmetic of NumPy's with ints below int64, or without a sign",
+                    node,
+                    "Use .astype(np.int64), or np.int64(...) of numbers.",
+                )
             if node.op in ("load", *WRITES, "wrap"):
                 whole(node.args[0], "an index", node)
             if node.op in ("check", "wrap") and of(node.args[0], names) == "bool":
@@ -282,10 +310,16 @@ def _check(body: Body) -> None:
             ):
                 if node.rule is None and not node.functions.body(node, body).single:
                     name = node.function.__name__
-                    refuse(f"a call of `{name}` that gives an array or several results", node,
-                           ONE_NUMBER.format(name))  # fmt: skip
-                refuse("recursion whose result has no dtype", node,
-                       "Return a number on a way that calls nothing.")
+                    refuse(
+                        f"a call of `{name}` that gives an array or several results",
+                        node,
+                        ONE_NUMBER.format(name),
+                    )
+                refuse(
+                    "recursion whose result has no dtype",
+                    node,
+                    "Return a number on a way that calls nothing.",
+                )
         elif isinstance(node, Branch | Repeat):
             if not of(node.test, names):
                 refuse("a condition that is never assigned", node, "Assign it first.")

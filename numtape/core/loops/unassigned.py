@@ -97,8 +97,13 @@ def _both(one: Known, other: Known) -> Known:
 
 
 def _stored(targets: list[Any]) -> set[str]:
-    return {node.id for target in targets if target is not None for node in ast.walk(target)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}  # fmt: skip
+    return {
+        node.id
+        for target in targets
+        if target is not None
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
 
 
 def _rounds(node: ast.expr) -> bool:

@@ -57,16 +57,21 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
     scope: dict[str, Any] = {"__name__": stack.__name__, "math": math, "np": np, **stack.SCOPE}
     exec(compile(program.source, f"<{symbol}>", "exec"), scope)
     shared = ["" if kind == "axis" else _pointed(dtype) for kind, _, dtype, _ in program.parameters]
-    behind = {"forward": ["", "", "float64", "int64"], "reverse": ["", "float64"],
-              "gradient": ["", "", "float64", "int64", "float64"]}  # fmt: skip
+    behind = {
+        "forward": ["", "", "float64", "int64"],
+        "reverse": ["", "float64"],
+        "gradient": ["", "", "float64", "int64", "float64"],
+    }
     for k in range(1, program.functions + 1):
         scope[f"F_{k}"] = stack.jit_sweep(scope[f"F_{k}"], fastmath)
         scope[f"R_{k}"] = stack.jit_sweep(scope[f"R_{k}"], stack.REORDERED)
     functions = []
     for part, rest in behind.items():
         name = f"{program.name}_{part}"
-        scope[name] = stack.jit_sweep(scope[name], fastmath if part == "forward" else (
-            stack.REORDERED if part == "reverse" else False))  # fmt: skip
+        scope[name] = stack.jit_sweep(
+            scope[name],
+            fastmath if part == "forward" else (stack.REORDERED if part == "reverse" else False),
+        )
         functions.append(Function(f"{symbol}_{part}", scope[name], [*shared, *rest], block=True))
     try:
         built: disk.Built = compile_unit(symbol, functions)
@@ -79,9 +84,11 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
             line += int(notes[-1]) if notes else 0
         said = [x.strip() for x in message if "was expected" in x] or message or [str(error)]
         raise KernelError(
-            f"what Numba refuses: {said[0]}", program.file, line,
+            f"what Numba refuses: {said[0]}",
+            program.file,
+            line,
             "Write it with floats and ints of one dtype.",
-        ) from error  # fmt: skip
+        ) from error
     return built
 
 

@@ -85,8 +85,11 @@ class Views(Writer):
         taken = sum(not is_none(x) and not is_dots(x) for x in given)
         dots = [k for k, x in enumerate(given) if is_dots(x)]
         if taken > len(view.shape) or len(dots) > 1:
-            self.refuse(f"`{ast.unparse(node)}`, with {taken} of {len(view.shape)} indices", node,
-                        "Give at most one index for each axis.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, with {taken} of {len(view.shape)} indices",
+                node,
+                "Give at most one index for each axis.",
+            )
         rest: list[Any] = [ast.Slice()] * (len(view.shape) - taken)
         at = dots[0] if dots else len(given)
         return [*given[:at], *rest, *given[at + len(dots) :]]
@@ -127,19 +130,32 @@ class Views(Writer):
         before = view.rows
         if view.offset == "0" and view.strides is None and view.array not in self.moving:
             before = view.array, tuple(view.shape)
-        bounds = [x for index in given if isinstance(index, ast.Slice)
-                  for x in (index.lower, index.upper, index.step) if x is not None]  # fmt: skip
+        bounds = [
+            x
+            for index in given
+            if isinstance(index, ast.Slice)
+            for x in (index.lower, index.upper, index.step)
+            if x is not None
+        ]
         if before is None or not all(isinstance(x, ast.Constant) for x in bounds):
             return None
-        return (*before, *("at" if not isinstance(x, ast.Slice) and not is_none(x) else ast.dump(x)
-                           for x in given))  # fmt: skip
+        return (
+            *before,
+            *(
+                "at" if not isinstance(x, ast.Slice) and not is_none(x) else ast.dump(x)
+                for x in given
+            ),
+        )
 
     def slice(self, node: ast.Slice, length: str) -> tuple[str, str, str]:
         """Where a slice begins, how many elements it has, and its step."""
         step = 1 if node.step is None else constant(self.number(node.step))
         if not isinstance(step, int) or not step:
-            self.refuse("a slice whose step is not a constant, or is 0", node.step,
-                        "Write the step as a number.")  # fmt: skip
+            self.refuse(
+                "a slice whose step is not a constant, or is 0",
+                node.step,
+                "Write the step as a number.",
+            )
         most = length if step > 0 else self.whole("-", length, "1", node)
         least = "0" if step > 0 else "-1"
 
@@ -158,8 +174,9 @@ class Views(Writer):
 
         start = bound(node.lower, "0" if step > 0 else most)
         stop = bound(node.upper, length if step > 0 else "-1")
-        count = self.whole("-", stop, start, node) if step > 0 else self.whole(
-            "-", start, stop, node)
+        count = (
+            self.whole("-", stop, start, node) if step > 0 else self.whole("-", start, stop, node)
+        )
         if abs(step) > 1:
             count = self.whole("+", count, str(abs(step) - 1), node)
             count = self.whole("//", count, str(abs(step)), node)
@@ -180,8 +197,11 @@ class Views(Writer):
     def shaped(self, view: View, shape: list[str], node: Any) -> View:
         """The same elements, in order, in other axes; -1 stands for what is left."""
         if view.strides is not None:
-            self.refuse(f"`{ast.unparse(node)}` of elements that do not lie in order", node,
-                        "Copy it first.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}` of elements that do not lie in order",
+                node,
+                "Copy it first.",
+            )
         total = self.size(view.shape, node)
         if "-1" in shape:
             rest = self.size([x for x in shape if x != "-1"], node)
@@ -197,8 +217,9 @@ class Views(Writer):
         if x == y:
             return
         if constant(x) is not None and constant(y) is not None:
-            self.refuse(f"`{ast.unparse(node)}`, of lengths {x} and {y}", node,
-                        "Give both the same shape.")  # fmt: skip
+            self.refuse(
+                f"`{ast.unparse(node)}`, of lengths {x} and {y}", node, "Give both the same shape."
+            )
         self.write(Step("", "same", [x, y], "", self.line(node)))
 
     # Names of arrays.
@@ -208,8 +229,11 @@ class Views(Writer):
         frame = self.frames[-1]
         known = frame.bound.get(local)
         if known is not None and known.grid is None:
-            self.refuse(f"an array under the name `{local}`, which has another value elsewhere",
-                        node, "Take a name of its own for it.")  # fmt: skip
+            self.refuse(
+                f"an array under the name `{local}`, which has another value elsewhere",
+                node,
+                "Take a name of its own for it.",
+            )
         self.has(local, node)
         if frame.rebound(local):
             self.move(local, view, node)
@@ -258,8 +282,12 @@ class Views(Writer):
         """Have a name that is given several arrays hold one of them."""
         frame = self.frames[-1]
         if view.strides is not None:
-            self.refuse(f"elements that do not lie in order under `{local}`, which has another "
-                        "value elsewhere", node, "Copy them, or take another name.")  # fmt: skip
+            self.refuse(
+                f"elements that do not lie in order under `{local}`, which has another "
+                "value elsewhere",
+                node,
+                "Copy them, or take another name.",
+            )
         known = frame.bound.get(local)
         if known is None or known.array not in self.moving:
             array = self.fresh()
@@ -270,8 +298,12 @@ class Views(Writer):
             self.low.update(dict.fromkeys(axes, 0))
         assert known.grid is not None
         if len(known.grid.shape) != len(view.shape):
-            self.refuse(f"arrays of {len(known.grid.shape)} and {len(view.shape)} axes under the "
-                        f"name `{local}`", node, "Take a name of its own for each.")  # fmt: skip
+            self.refuse(
+                f"arrays of {len(known.grid.shape)} and {len(view.shape)} axes under the "
+                f"name `{local}`",
+                node,
+                "Take a name of its own for each.",
+            )
         if self.arrays[known.array].dtype != self.arrays[view.array].dtype:
             self.arrays[known.array].dtype = ""  # `types` says whether they are the same
         self._lies(known.array, view.array, view.offset, node)

@@ -96,10 +96,12 @@ class Watched:
             if "runaway recursion" in str(error):
                 code = self._kernel.python_function.__code__
                 raise KernelError(
-                    "recursion whose result Numba cannot tell", code.co_filename,
-                    code.co_firstlineno, "Where functions call each other, call that one before "
+                    "recursion whose result Numba cannot tell",
+                    code.co_filename,
+                    code.co_firstlineno,
+                    "Where functions call each other, call that one before "
                     "all others which has a way that calls nothing.",
-                ) from error  # fmt: skip
+                ) from error
 
 
 def _apart(args: tuple[Any, ...], places: Sequence[int]) -> bool:
@@ -109,8 +111,10 @@ def _apart(args: tuple[Any, ...], places: Sequence[int]) -> bool:
         flags = one.flags
         if not (flags.aligned and flags.writeable and (flags.c_contiguous or flags.f_contiguous)):
             return False
-        if any(k != j and type(x) is np.ndarray and np.may_share_memory(one, x)
-               for k, x in enumerate(args)):  # fmt: skip
+        if any(
+            k != j and type(x) is np.ndarray and np.may_share_memory(one, x)
+            for k, x in enumerate(args)
+        ):
             return False
     return True
 

@@ -16,11 +16,19 @@ from .source import Source
 
 # The text of steps that are no functions.
 _TEXTS = {
-    "not": "not {0}", "truth": "bool({0})", "wrap": "({0} if {0} >= 0 else {0} + {1})",
-    "castfloat64": "float({0})", "castfloat32": "np.float32({0})", "castint64": "int({0})",
-    "castint": "int({0})", "castreal": "{0}",
-    "castbool": "bool({0})", "start": "{0}", "weak": "{0}", "beyond": "{0} + {1}",
-}  # fmt: skip
+    "not": "not {0}",
+    "truth": "bool({0})",
+    "wrap": "({0} if {0} >= 0 else {0} + {1})",
+    "castfloat64": "float({0})",
+    "castfloat32": "np.float32({0})",
+    "castint64": "int({0})",
+    "castint": "int({0})",
+    "castreal": "{0}",
+    "castbool": "bool({0})",
+    "start": "{0}",
+    "weak": "{0}",
+    "beyond": "{0} + {1}",
+}
 
 
 def constant(operand: str) -> int | float | None:
@@ -33,9 +41,14 @@ def constant(operand: str) -> int | float | None:
 
 
 _FOLDED: dict[type, Any] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
-    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
 
 
 def folded(node: ast.expr) -> int | float | None:
@@ -50,8 +63,13 @@ def folded(node: ast.expr) -> int | float | None:
     left, right = folded(node.left), folded(node.right)
     if left is None or right is None:
         return None
-    if isinstance(node.op, ast.Pow) and isinstance(left, int) and isinstance(right, int) and (
-        left.bit_length() * right > 128  # more than Python computes in advance
+    if (
+        isinstance(node.op, ast.Pow)
+        and isinstance(left, int)
+        and isinstance(right, int)
+        and (
+            left.bit_length() * right > 128  # more than Python computes in advance
+        )
     ):
         return None
     try:
@@ -183,8 +201,13 @@ class Writer:
         """Write an operation of ints, unless its result is known."""
         one, other = constant(x), constant(y)
         if isinstance(one, int) and isinstance(other, int):
-            found = {"+": one + other, "-": one - other, "*": one * other,
-                     "max": max(one, other), "min": min(one, other)}  # fmt: skip
+            found = {
+                "+": one + other,
+                "-": one - other,
+                "*": one * other,
+                "max": max(one, other),
+                "min": min(one, other),
+            }
             if op in found:
                 return str(found[op])
         if (op in "+-" and other == 0) or (op in ("*", "//") and other == 1):

@@ -25,10 +25,17 @@ AS_BUFFER = 160  # at which byte of a type the address of its slots for the prot
 GETBUFFER = 1  # the number under which Python's `PyType_GetSlot` knows the slot
 
 CALLS = (
-    "PyErr_Clear", "PyErr_Fetch", "PyErr_NormalizeException", "PyErr_Restore",
-    "PyException_SetTraceback", "PyList_Append", "PyList_SetSlice", "PyObject_CallOneArg",
-    "PyObject_GetBuffer", "Py_DecRef",
-)  # fmt: skip
+    "PyErr_Clear",
+    "PyErr_Fetch",
+    "PyErr_NormalizeException",
+    "PyErr_Restore",
+    "PyException_SetTraceback",
+    "PyList_Append",
+    "PyList_SetSlice",
+    "PyObject_CallOneArg",
+    "PyObject_GetBuffer",
+    "Py_DecRef",
+)
 NAMES = (*CALLS, "array_of", "FAILED")
 SYMBOLS = ["getbuffer", "getbuffer_setup"]
 

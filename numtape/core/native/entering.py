@@ -31,8 +31,10 @@ class Entering(References):
         b, kind = self.builder, self.field(value, "type")
         status = b.alloca(WORD)
         b.store(WORD(NOTHING), status)
-        kinds = {name: b.icmp_unsigned("==", kind, self.known(name))
-                 for name in ("Variable", "Tensor", "float", "int")}  # fmt: skip
+        kinds = {
+            name: b.icmp_unsigned("==", kind, self.known(name))
+            for name in ("Variable", "Tensor", "float", "int")
+        }
         chosen = kinds["float"]
         for name in ("Variable", "Tensor", "int"):
             chosen = b.or_(chosen, kinds[name])
@@ -196,9 +198,7 @@ class Entering(References):
         place = self.to_int(self.field(spec, "spec.id"))
         double, single, whole, packed = (self.block() for _ in range(4))
         dtypes = b.switch(self.load_int(self.known("SPECS.dtype"), place, HALF), undone)
-        for dtype, block in (
-            (float64, double), (float32, single), (int32, whole), (int64, whole)
-        ):
+        for dtype, block in ((float64, double), (float32, single), (int32, whole), (int64, whole)):
             dtypes.add_case(WORD(dtype.code), block)
         b.position_at_end(whole)
         integer = self.to_int(value)

@@ -29,9 +29,11 @@ class Method(ctypes.Structure):
     """Python's ``PyMethodDef``: what a function of C is. It must live as long as its functions."""
 
     _fields_ = (
-        ("name", ctypes.c_char_p), ("address", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
         ("text", ctypes.c_char_p),
-    )  # fmt: skip
+    )
 
     def function(self, of: Any = None) -> Any:
         """A built-in function of Python's, or a method of an object."""

@@ -66,10 +66,16 @@ def entries() -> list[Entry]:
         found += [Entry(f"_before_{name}", k, way, inside[k]) for k, name in names]
     for maker in _OPERATORS:
         name = maker.__name__
-        found.append(Entry(
-            name, 2, (_closure_of(maker)["record"], *way), inside[2],
-            swapped=name.startswith("reflected"), inexact=name.endswith("of_inexact"),
-        ))  # fmt: skip
+        found.append(
+            Entry(
+                name,
+                2,
+                (_closure_of(maker)["record"], *way),
+                inside[2],
+                swapped=name.startswith("reflected"),
+                inexact=name.endswith("of_inexact"),
+            )
+        )
     return found
 
 
@@ -117,7 +123,7 @@ class Code:
         self._methods = {
             name: Method(b"record", self.addresses[name], FAST, None)
             for name in (*(maker.__name__ for maker in _RECORDERS), *_DEFINED)
-        }  # fmt: skip
+        }
         self._entry = self.layout.known["carry out"]
         self.point = pointer(self.layout)
         self.functions = {name: self._methods[name].function() for name in _DEFINED}

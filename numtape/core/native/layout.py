@@ -28,11 +28,24 @@ WORD = 8
 
 # What the steps call of Python; each takes and returns words.
 CALLS = (
-    "PyDict_DelItem", "PyDict_GetItemWithError", "PyDict_SetItem", "PyErr_Clear", "PyList_Append",
-    "PyList_New", "PyList_SetSlice", "PyLong_FromSsize_t", "PyObject_GC_Track",
-    "PyObject_GC_UnTrack", "PyObject_GetAttr", "PyObject_IsTrue", "PyThreadState_GetDict",
-    "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
-)  # fmt: skip
+    "PyDict_DelItem",
+    "PyDict_GetItemWithError",
+    "PyDict_SetItem",
+    "PyErr_Clear",
+    "PyList_Append",
+    "PyList_New",
+    "PyList_SetSlice",
+    "PyLong_FromSsize_t",
+    "PyObject_GC_Track",
+    "PyObject_GC_UnTrack",
+    "PyObject_GetAttr",
+    "PyObject_IsTrue",
+    "PyThreadState_GetDict",
+    "PyTuple_New",
+    "PyType_GenericAlloc",
+    "Py_DecRef",
+    "Py_IncRef",
+)
 SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "tensor": (
         Tensor,
@@ -42,11 +55,29 @@ SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "spec": (Spec, ("id", "inexact", "scalar", "single")),
     "columns": (Columns, ("cell_view", "state_view")),
     "log": (
-        Log, ("_const_rows", "_leaf_rows", "n", "limit", "kept", "code", "a", "b", "c", "spec",
-              "buffers", "bytes", "bytes_limit", "columns", "reads", "scanned", "variable_index",
-              "variables"),
+        Log,
+        (
+            "_const_rows",
+            "_leaf_rows",
+            "n",
+            "limit",
+            "kept",
+            "code",
+            "a",
+            "b",
+            "c",
+            "spec",
+            "buffers",
+            "bytes",
+            "bytes_limit",
+            "columns",
+            "reads",
+            "scanned",
+            "variable_index",
+            "variables",
+        ),
     ),
-}  # fmt: skip
+}
 
 
 class NotAsKnown(Exception):
@@ -111,9 +142,8 @@ def slot(kind: type, name: str) -> int:
 def _slots() -> dict[str, int]:
     """Where objects of ours have their slots."""
     return {
-        f"{of}.{name}": slot(kind, name)
-        for of, (kind, names) in SLOTS.items() for name in names
-    }  # fmt: skip
+        f"{of}.{name}": slot(kind, name) for of, (kind, names) in SLOTS.items() for name in names
+    }
 
 
 def _functions() -> dict[str, int]:
@@ -164,9 +194,14 @@ def _containers() -> dict[str, int]:
     if len(items) != 1 or word_at(word_at(id(things) + items[0]) + WORD) != id(things[1]):
         raise NotAsKnown("a list's place of elements is not where it is known to be")
     return {
-        "tuple.items": first, "memoryview.buffer": buffer, "type": kind, "list.size": size,
-        "list.items": items[0], "array.data": data, "float.value": number,
-    }  # fmt: skip
+        "tuple.items": first,
+        "memoryview.buffer": buffer,
+        "type": kind,
+        "list.size": size,
+        "list.items": items[0],
+        "array.data": data,
+        "float.value": number,
+    }
 
 
 def _ints() -> tuple[dict[str, int], dict[str, int]]:
@@ -240,11 +275,26 @@ def layout() -> Layout:
     for thing in (pair, triple, spare):
         untrack(thing)
     objects = {
-        "Tensor": Tensor, "Variable": Variable, "Log": Log, "list": list, "tuple": tuple,
-        "float": float, "int": int, "ndarray": np.ndarray, "True": True, "None": None,
-        "builtin": types.BuiltinFunctionType, "1.0": 1.0, "-1.0": -1.0, "triple": triple,
-        "pair": pair, "key": key, "log": sys.intern("log"), "local": local, "spare": spare,
-    }  # fmt: skip
+        "Tensor": Tensor,
+        "Variable": Variable,
+        "Log": Log,
+        "list": list,
+        "tuple": tuple,
+        "float": float,
+        "int": int,
+        "ndarray": np.ndarray,
+        "True": True,
+        "None": None,
+        "builtin": types.BuiltinFunctionType,
+        "1.0": 1.0,
+        "-1.0": -1.0,
+        "triple": triple,
+        "pair": pair,
+        "key": key,
+        "log": sys.intern("log"),
+        "local": local,
+        "spare": spare,
+    }
     known = {name: id(thing) for name, thing in objects.items()}
     known |= {name: address_of_call(name) for name in CALLS}
     known |= {"carry out": entry_of(layout), **digits}

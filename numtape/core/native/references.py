@@ -26,6 +26,7 @@ TRIES = 2  # tensors of the list that are asked before another one is made
 SLOTS = "_home", "_row", "_spec"
 OTHERS = "_cell", "_copied", "_keras_logits", "_keras_mask", "_sliced"
 
+
 class References(Writer):
     """Writes these functions."""
 

@@ -55,9 +55,11 @@ class Entry:
 
 
 def build(
-    entries: Sequence[Entry], functions: Sequence[str], offsets: dict[str, int],
+    entries: Sequence[Entry],
+    functions: Sequence[str],
+    offsets: dict[str, int],
     names: Sequence[str],
-) -> Built:  # fmt: skip
+) -> Built:
     """Object code with these functions, and `setup`, which takes the words of these names."""
     module = ir.Module("recorders")
     writer = _Writer(module, offsets, names)
@@ -270,9 +272,7 @@ class _Writer(Entering):
         """What a cell of a closure has."""
         return self.field(self.item(closure, dict(entry.closure)[name]), "cell")
 
-    def _row(
-        self, log: Any, spec: Any, rows: list[Any], code: Any, missed: Any
-    ) -> tuple[Any, Any]:
+    def _row(self, log: Any, spec: Any, rows: list[Any], code: Any, missed: Any) -> tuple[Any, Any]:
         """Write the row. How long the log is without it: the object, and the number."""
         b = self.builder
         old = self.field(log, "log.n")

@@ -53,13 +53,23 @@ def _around(x: Spec, axis: int) -> tuple[int, int]:
 
 
 ARGMAX = defop(
-    "ArgMax", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmax, -math.inf),
+    "ArgMax",
+    ARRAY,
+    1,
+    _arg_spec,
+    gradient=STOP,
+    compute=_first(np.argmax, -math.inf),
     native=_first_native("argmax"),
-)  # fmt: skip
+)
 ARGMIN = defop(
-    "ArgMin", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmin, math.inf),
+    "ArgMin",
+    ARRAY,
+    1,
+    _arg_spec,
+    gradient=STOP,
+    compute=_first(np.argmin, math.inf),
     native=_first_native("argmin"),
-)  # fmt: skip
+)
 _OUTPUTS = {
     "ArgMax": (dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64),
     "ArgMin": (dtypes.int32, dtypes.int64),
@@ -84,9 +94,12 @@ def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
 
 @spelled
 def argmax(
-    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None,
+    input: Any,
+    axis: Any = None,
+    output_type: Any = dtypes.int64,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The index of the largest element along an axis: the first at a tie.
 
     NaN is no largest element, as in TensorFlow. No gradient flows through.
@@ -114,9 +127,12 @@ def argmax(
 
 @spelled
 def argmin(
-    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None,
+    input: Any,
+    axis: Any = None,
+    output_type: Any = dtypes.int64,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The index of the smallest element along an axis: the first at a tie.
 
     NaN is no smallest element, as in TensorFlow. No gradient flows through.
@@ -173,18 +189,27 @@ def _cumsum_native(out: Spec, x: Spec, axis: int, exclusive: bool, reverse: bool
 
 
 CUMSUM: Op = defop(
-    "Cumsum", ARRAY, 1, rules.number, compute=_scan(np.add), native=_cumsum_native,
+    "Cumsum",
+    ARRAY,
+    1,
+    rules.number,
+    compute=_scan(np.add),
+    native=_cumsum_native,
     vjp=lambda g, y, x, axis, exclusive, reverse: (
         record(CUMSUM, (g,), axis=axis, exclusive=exclusive, reverse=not reverse),
     ),
-)  # fmt: skip
+)
 
 
 @spelled
 def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None,
+    x: Any,
+    axis: Any = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Running sums along an axis.
 
     Args:
@@ -288,9 +313,14 @@ def _shift(out: Array, x: Array, axis: int, reverse: bool) -> None:
 
 
 SHIFT: Op = defop(
-    "Shift", ARRAY, 1, rules.same, compute=_shift, on_host=True,
+    "Shift",
+    ARRAY,
+    1,
+    rules.same,
+    compute=_shift,
+    on_host=True,
     vjp=lambda g, y, x, axis, reverse: (_moved(g, axis, not reverse),),
-)  # fmt: skip
+)
 
 
 def _moved(x: Tensor, axis: int, reverse: bool) -> Tensor:
@@ -301,17 +331,21 @@ def _moved(x: Tensor, axis: int, reverse: bool) -> Tensor:
 def _recurrence_vjp(
     g: Tensor, y: Tensor, decay: Tensor, x: Tensor, axis: int, reverse: bool
 ) -> tuple[Tensor, Tensor]:
-    back = record(
-        RECURRENCE, (_moved(decay, axis, not reverse), g), axis=axis, reverse=not reverse
-    )
+    back = record(RECURRENCE, (_moved(decay, axis, not reverse), g), axis=axis, reverse=not reverse)
     return back * _moved(y, axis, reverse), back
 
 
 # A linear recurrence: its derivative is one in the other direction.
 RECURRENCE: Op = defop(
-    "LinearRecurrence", ARRAY, 2, rules.analytic, compute=_recurrence, vjp=_recurrence_vjp,
-    native=_recurrence_native, on_host=True,
-)  # fmt: skip
+    "LinearRecurrence",
+    ARRAY,
+    2,
+    rules.analytic,
+    compute=_recurrence,
+    vjp=_recurrence_vjp,
+    native=_recurrence_native,
+    on_host=True,
+)
 
 
 def _running_logsumexp(out: Array, x: Array, axis: int, reverse: bool) -> None:
@@ -331,9 +365,14 @@ def _running_logsumexp_vjp(
 
 
 CUMULATIVE_LOGSUMEXP: Op = defop(
-    "CumulativeLogsumexp", ARRAY, 1, rules.floating, compute=_running_logsumexp,
-    vjp=_running_logsumexp_vjp, on_host=True,
-)  # fmt: skip
+    "CumulativeLogsumexp",
+    ARRAY,
+    1,
+    rules.floating,
+    compute=_running_logsumexp,
+    vjp=_running_logsumexp_vjp,
+    on_host=True,
+)
 
 
 def cumulative_logsumexp(

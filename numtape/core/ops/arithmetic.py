@@ -98,9 +98,7 @@ def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _nonzero(
-    x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgumentError
-) -> None:
+def _nonzero(x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgumentError) -> None:
     """An integer division by zero is an error at the call, unless the dtypes are one already."""
     if x.dtype is not y.dtype:
         raise dtypes.mismatch(op, 1, x.dtype, y.dtype)

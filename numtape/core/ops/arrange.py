@@ -54,9 +54,10 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         require(flat, "Roll", f"{what} must be a scalar or a 1-D vector")
     shifts, axes = movement.static_shape(shifts), movement.static_shape(axes)
     require(
-        len(shifts) == len(axes), "Roll",
+        len(shifts) == len(axes),
+        "Roll",
         f"shift and axis must have the same size, got {len(shifts)} and {len(axes)}",
-    )  # fmt: skip
+    )
     far = [0] * x.ndim
     for by, at in zip(shifts, axes, strict=True):
         check_axis("Roll", at, x.ndim)
@@ -73,9 +74,12 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def reverse_sequence(
-    input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None,
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: Any = None,
+    batch_axis: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Each example's first elements in reversed order; those behind them stay.
 
     Args:
@@ -104,14 +108,15 @@ def reverse_sequence(
     along, batch = (_axis(axis, x.ndim, op) for axis in (seq_axis, batch_axis or 0))
     require(along != batch, op, f"batch_dim == seq_dim == {along}")
     require(
-        lengths.dtype in (dtypes.int32, dtypes.int64), op,
+        lengths.dtype in (dtypes.int32, dtypes.int64),
+        op,
         f"seq_lengths must be int32 or int64, got {lengths.dtype.name}",
-    )  # fmt: skip
+    )
     require(
-        tuple(lengths.shape) == (x.shape[batch],), op,
-        f"Length of seq_lengths != input.dims({batch}): shape {lengths.shape} and "
-        f"{x.shape[batch]}",
-    )  # fmt: skip
+        tuple(lengths.shape) == (x.shape[batch],),
+        op,
+        f"Length of seq_lengths != input.dims({batch}): shape {lengths.shape} and {x.shape[batch]}",
+    )
     counts, dim = lengths._array().astype(np.int64), x.shape[along]
     bad = np.flatnonzero((counts < 0) | (counts > dim))
     require(not bad.size, op, f"seq_lengths({bad[:1].tolist()}) must be in [0, {dim}]")
@@ -236,8 +241,10 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     # An empty list is no list of floats here.
     x, y = (
         elementwise.cast(one, other.dtype if other.dtype.is_integer else dtypes.int32)
-        if not one._spec.size and one._spec.is_float else one for one, other in ((x, y), (y, x))
-    )  # fmt: skip
+        if not one._spec.size and one._spec.is_float
+        else one
+        for one, other in ((x, y), (y, x))
+    )
     if x.dtype is not y.dtype:
         raise dtypes.mismatch("BroadcastArgs", 1, x.dtype, y.dtype)
     for one in (x, y):

@@ -116,8 +116,10 @@ def tridiagonal_matmul(
     """
     packed, x = _both(diagonals, rhs, diagonals_format, "TridiagonalMatMul")
     require(
-        packed.ndim == x.ndim, "TridiagonalMatMul", "All input tensors must have the same rank.",
-    )  # fmt: skip
+        packed.ndim == x.ndim,
+        "TridiagonalMatMul",
+        "All input tensors must have the same rank.",
+    )
     _fitting(packed, x)
     return tridiagonal_product(packed, x)
 
@@ -128,18 +130,17 @@ def _both(diagonals: Any, rhs: Any, form: str, op: str) -> tuple[Tensor, Tensor]
     if packed.dtype is not x.dtype:
         raise mismatch(op, 1, packed.dtype, x.dtype)
     require(
-        packed.dtype.name in ("float32", "float64", "complex64", "complex128"), op,
+        packed.dtype.name in ("float32", "float64", "complex64", "complex128"),
+        op,
         f"Value for attr 'T' of {packed.dtype.name} is not in the list of allowed values: double, "
         f"float, complex64, complex128",
-    )  # fmt: skip
+    )
     return packed, x
 
 
 def _fitting(packed: Tensor, x: Tensor) -> None:
     if packed.shape[:-2] != x.shape[:-2]:
-        raise ValueError(
-            f"Batch shapes {packed.shape[:-2]} and {x.shape[:-2]} are incompatible"
-        )
+        raise ValueError(f"Batch shapes {packed.shape[:-2]} and {x.shape[:-2]} are incompatible")
     if packed.shape[-1] != x.shape[-2]:
         raise ValueError(
             f"Expected number of left-hand sided and right-hand sides to be equal, got "
@@ -190,9 +191,15 @@ def _solve_spec(op: Op, packed: Spec, b: Spec, adjoint: bool) -> Spec:
 
 
 SOLVE = defop(
-    "TridiagonalSolve", ARRAY, 2, _solve_spec, compute=_solve, vjp=_solve_vjp, on_host=True,
+    "TridiagonalSolve",
+    ARRAY,
+    2,
+    _solve_spec,
+    compute=_solve,
+    vjp=_solve_vjp,
+    on_host=True,
     of_complex="other",
-)  # fmt: skip
+)
 
 
 def tridiagonal_solution(packed: Tensor, rhs: Tensor, adjoint: bool) -> Tensor:
@@ -203,10 +210,15 @@ def tridiagonal_solution(packed: Tensor, rhs: Tensor, adjoint: bool) -> Tensor:
 
 
 def tridiagonal_solve(
-    diagonals: Any, rhs: Any, diagonals_format: str = "compact", transpose_rhs: bool = False,
-    conjugate_rhs: bool = False, name: str | None = None, partial_pivoting: bool = True,
+    diagonals: Any,
+    rhs: Any,
+    diagonals_format: str = "compact",
+    transpose_rhs: bool = False,
+    conjugate_rhs: bool = False,
+    name: str | None = None,
+    partial_pivoting: bool = True,
     perturb_singular: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The ``x`` of ``matrix @ x = rhs`` for matrices that have three diagonals.
 
     Args:
@@ -300,9 +312,14 @@ def banded_triangular_solve(
 
 
 def eigh_tridiagonal(
-    alpha: Any, beta: Any, eigvals_only: bool = True, select: str = "a",
-    select_range: Any = None, tol: Any = None, name: str | None = None,
-) -> Any:  # fmt: skip
+    alpha: Any,
+    beta: Any,
+    eigvals_only: bool = True,
+    select: str = "a",
+    select_range: Any = None,
+    tol: Any = None,
+    name: str | None = None,
+) -> Any:
     """The eigenvalues of symmetric matrices that have three diagonals, and their eigenvectors.
 
     Args:

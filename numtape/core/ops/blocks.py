@@ -71,9 +71,10 @@ def space_to_depth(
     x = _channels_last(x, data_format, op)
     n, h, w, c = x.shape
     require(
-        h % b == 0 and w % b == 0, op,
+        h % b == 0 and w % b == 0,
+        op,
         f"Image width {w} and height {h} should be divisible by block_size: {b}",
-    )  # fmt: skip
+    )
     x = movement.transpose(movement.reshape(x, (n, h // b, b, w // b, b, c)), (0, 1, 3, 2, 4, 5))
     return _as_given(movement.reshape(x, (n, h // b, w // b, b * b * c)), data_format)
 
@@ -107,9 +108,10 @@ def depth_to_space(
     x = _channels_last(x, data_format, op)
     n, h, w, c = x.shape
     require(
-        c % (b * b) == 0, op,
+        c % (b * b) == 0,
+        op,
         f"Input depth dimension {c} should be divisible by the square of block_size: {b * b}",
-    )  # fmt: skip
+    )
     rest = c // (b * b)
     x = movement.transpose(movement.reshape(x, (n, h, w, b, b, rest)), (0, 1, 3, 2, 4, 5))
     return _as_given(movement.reshape(x, (n, h * b, w * b, rest)), data_format)
@@ -122,13 +124,15 @@ def _blocks(
     sizes = list(movement.static_shape(block_shape))
     found = np.asarray(movement.static(pairs))
     require(
-        x.ndim >= 1 + len(sizes), op,
+        x.ndim >= 1 + len(sizes),
+        op,
         f"input rank should be >= {1 + len(sizes)} instead of {x.ndim}",
-    )  # fmt: skip
+    )
     require(
-        found.shape == (len(sizes), 2) or (not sizes and not found.size), op,
+        found.shape == (len(sizes), 2) or (not sizes and not found.size),
+        op,
         f"{what} should have shape [{len(sizes)}, 2] instead of {list(found.shape)}",
-    )  # fmt: skip
+    )
     require(min(sizes, default=1) > 0, op, f"block_shape must be positive, got {sizes}")
     require(not found.size or found.min() >= 0, op, f"{what} must be non-negative")
     return sizes, [(int(a), int(b)) for a, b in found.reshape(-1, 2)]
@@ -225,9 +229,10 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     batch, *space = x.shape[: 1 + count]
     rest = tuple(x.shape[1 + count :])
     require(
-        batch % block == 0, op, f"Input batch dimension ({batch}) is not divisible by product of "
-        f"block sizes ({block})",
-    )  # fmt: skip
+        batch % block == 0,
+        op,
+        f"Input batch dimension ({batch}) is not divisible by product of block sizes ({block})",
+    )
     x = movement.reshape(x, (*sizes, batch // block, *space, math.prod(rest)))
     inside = [axis for k in range(count) for axis in (count + 1 + k, k)]
     x = movement.transpose(x, (count, *inside, 2 * count + 1))
@@ -235,9 +240,10 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     x = movement.reshape(x, (batch // block, *whole, *rest))
     for dim, (before, after) in zip(whole, pairs, strict=True):
         require(
-            before + after <= dim, op,
+            before + after <= dim,
+            op,
             f"cropped size must be non-negative: {dim} - {before} - {after}",
-        )  # fmt: skip
+        )
     cut = [(0, d, 1) for d in x.shape]
     for k, (dim, (before, after)) in enumerate(zip(whole, pairs, strict=True), 1):
         cut[k] = (before, dim - after, 1)

@@ -38,9 +38,16 @@ def _cholesky_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
 
 
 CHOLESKY = defop(
-    "Cholesky", ARRAY, 1, _cholesky_spec, compute=lapack.cholesky, native=_cholesky_native,
-    vjp=_cholesky_vjp, on_host=True, of_complex="other",
-)  # fmt: skip
+    "Cholesky",
+    ARRAY,
+    1,
+    _cholesky_spec,
+    compute=lapack.cholesky,
+    native=_cholesky_native,
+    vjp=_cholesky_vjp,
+    on_host=True,
+    of_complex="other",
+)
 
 
 def _cholesky_grad_vjp(w: Tensor, r: Tensor, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,9 +65,15 @@ def _cholesky_grad_native(out: Spec, g: Spec, y: Spec) -> Native | None:
 
 # Murray, "Differentiation of the Cholesky decomposition" (2016).
 CHOLESKY_GRAD = defop(
-    "CholeskyGrad", ARRAY, 2, lambda op, g, y: y, compute=lapack.cholesky_grad,
-    native=_cholesky_grad_native, vjp=_cholesky_grad_vjp, on_host=True,
-)  # fmt: skip
+    "CholeskyGrad",
+    ARRAY,
+    2,
+    lambda op, g, y: y,
+    compute=lapack.cholesky_grad,
+    native=_cholesky_grad_native,
+    vjp=_cholesky_grad_vjp,
+    on_host=True,
+)
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:

@@ -69,10 +69,11 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
         if x.dtype is not first.dtype:
             raise mismatch("AddN", k, first.dtype, x.dtype)
         require(
-            x.shape == first.shape, "AddN",
+            x.shape == first.shape,
+            "AddN",
             "Inputs to operation AddN must have the same size and shape.  "
             f"Input 0: {first.shape.as_list()} != input {k}: {x.shape.as_list()}",
-        )  # fmt: skip
+        )
     if first.dtype.is_bool and len(tensors) > 1:
         raise InvalidArgumentError("AddN of bools: `cast` them first [Op:AddN]")
     total = first
@@ -222,18 +223,17 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     limit = elementwise.maximum(limit, 0)
     clipped = values * limit / elementwise.maximum(length, limit)
     require(
-        clipped.shape == values.shape, "ClipByNorm",
+        clipped.shape == values.shape,
+        "ClipByNorm",
         f"clip_norm does not broadcast to the shape {values.shape} of the tensor",
-    )  # fmt: skip
+    )
     return _like(t, clipped)
 
 
 def _listed(t_list: Any) -> list[Any]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
-    return [
-        None if x is None else as_tensor(x.values if _slices(x) else x) for x in t_list
-    ]
+    return [None if x is None else as_tensor(x.values if _slices(x) else x) for x in t_list]
 
 
 def _length(tensors: list[Any]) -> Tensor:

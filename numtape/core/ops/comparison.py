@@ -16,78 +16,150 @@ Array = np.ndarray[Any, Any]
 
 equal_ = binary_op("Equal", "x == y", spec=rules.compared, gradient=STOP)
 not_equal_ = binary_op("NotEqual", "x != y", spec=rules.compared, gradient=STOP)
-less = binary_op("Less", "x < y", spec=rules.ordered, gradient=STOP, doc="""
+less = binary_op(
+    "Less",
+    "x < y",
+    spec=rules.ordered,
+    gradient=STOP,
+    doc="""
     Whether ``x < y``, elementwise; False where one is NaN. No gradient flows through.
 
     >>> tf.less([1, 2, 3], 2).numpy()
     array([ True, False, False])
-""")
-less_equal = binary_op("LessEqual", "x <= y", spec=rules.ordered, gradient=STOP, doc="""
+""",
+)
+less_equal = binary_op(
+    "LessEqual",
+    "x <= y",
+    spec=rules.ordered,
+    gradient=STOP,
+    doc="""
     Whether ``x <= y``, elementwise; False where one is NaN. No gradient flows through.
 
     >>> tf.less_equal([1, 2, 3], 2).numpy()
     array([ True,  True, False])
-""")
-greater = binary_op("Greater", "x > y", spec=rules.ordered, gradient=STOP, doc="""
+""",
+)
+greater = binary_op(
+    "Greater",
+    "x > y",
+    spec=rules.ordered,
+    gradient=STOP,
+    doc="""
     Whether ``x > y``, elementwise; False where one is NaN. No gradient flows through.
 
     >>> tf.greater([1, 2, 3], 2).numpy()
     array([False, False,  True])
-""")
-greater_equal = binary_op("GreaterEqual", "x >= y", spec=rules.ordered, gradient=STOP, doc="""
+""",
+)
+greater_equal = binary_op(
+    "GreaterEqual",
+    "x >= y",
+    spec=rules.ordered,
+    gradient=STOP,
+    doc="""
     Whether ``x >= y``, elementwise; False where one is NaN. No gradient flows through.
 
     >>> tf.greater_equal([1, 2, 3], 2).numpy()
     array([False,  True,  True])
-""")
-logical_and: Recorder = binary_op("LogicalAnd", "x & y", spec=rules.boolean, gradient=STOP, doc="""
+""",
+)
+logical_and: Recorder = binary_op(
+    "LogicalAnd",
+    "x & y",
+    spec=rules.boolean,
+    gradient=STOP,
+    doc="""
     Whether both are true, elementwise; ``x & y`` of bools records the same op.
 
     >>> tf.logical_and([True, True, False], [True, False, False]).numpy()
     array([ True, False, False])
-""")
-logical_or = binary_op("LogicalOr", "x | y", spec=rules.boolean, gradient=STOP, doc="""
+""",
+)
+logical_or = binary_op(
+    "LogicalOr",
+    "x | y",
+    spec=rules.boolean,
+    gradient=STOP,
+    doc="""
     Whether at least one is true, elementwise; ``x | y`` of bools records the same op.
 
     >>> tf.logical_or([True, True, False], [True, False, False]).numpy()
     array([ True,  True, False])
-""")
-logical_xor = binary_op("LogicalXor", "x != y", spec=rules.boolean, gradient=STOP, doc="""
+""",
+)
+logical_xor = binary_op(
+    "LogicalXor",
+    "x != y",
+    spec=rules.boolean,
+    gradient=STOP,
+    doc="""
     Whether exactly one is true, elementwise; ``x ^ y`` of bools records the same op.
 
     >>> tf.math.logical_xor([True, True, False], [True, False, False]).numpy()
     array([False,  True, False])
-""")
-logical_not = unary_op("LogicalNot", "x == False", spec=rules.boolean, gradient=STOP, doc="""
+""",
+)
+logical_not = unary_op(
+    "LogicalNot",
+    "x == False",
+    spec=rules.boolean,
+    gradient=STOP,
+    doc="""
     Whether it is false, elementwise; ``~x`` of bools records the same op.
 
     >>> tf.logical_not([True, False]).numpy()
     array([False,  True])
-""")
-bitwise_and = binary_op("BitwiseAnd", "x & y", spec=rules.integer, gradient=STOP, doc="""
+""",
+)
+bitwise_and = binary_op(
+    "BitwiseAnd",
+    "x & y",
+    spec=rules.integer,
+    gradient=STOP,
+    doc="""
     The bits that both have, elementwise; ``x & y`` of integers records the same op.
 
     >>> tf.bitwise.bitwise_and([6, 5], 3).numpy()
     array([2, 1], dtype=int32)
-""")
-bitwise_or = binary_op("BitwiseOr", "x | y", spec=rules.integer, gradient=STOP, doc="""
+""",
+)
+bitwise_or = binary_op(
+    "BitwiseOr",
+    "x | y",
+    spec=rules.integer,
+    gradient=STOP,
+    doc="""
     The bits that at least one has, elementwise; ``x | y`` of integers records the same op.
 
     >>> tf.bitwise.bitwise_or([6, 5], 3).numpy()
     array([7, 7], dtype=int32)
-""")
-bitwise_xor = binary_op("BitwiseXor", "x ^ y", spec=rules.integer, gradient=STOP, doc="""
+""",
+)
+bitwise_xor = binary_op(
+    "BitwiseXor",
+    "x ^ y",
+    spec=rules.integer,
+    gradient=STOP,
+    doc="""
     The bits that exactly one has, elementwise; ``x ^ y`` of integers records the same op.
 
     >>> tf.bitwise.bitwise_xor([6, 5], 3).numpy()
     array([5, 6], dtype=int32)
-""")
-invert = unary_op("Invert", "~x", spec=rules.integer, gradient=STOP, doc="""
+""",
+)
+invert = unary_op(
+    "Invert",
+    "~x",
+    spec=rules.integer,
+    gradient=STOP,
+    doc="""
     The bits that it does not have, elementwise; ``~x`` of integers records the same op.
 
     >>> tf.bitwise.invert([0, 5]).numpy()
     array([-1, -6], dtype=int32)
-""")
+""",
+)
 
 
 def _shift(x: Array, y: Array, shift: np.ufunc) -> Array:
@@ -101,44 +173,73 @@ def _left(x: Array, y: Array) -> Array:
     return _shift(np.asarray(x).view(bits), y, np.left_shift).view(np.asarray(x).dtype)
 
 
-left_shift = host_op("LeftShift", _left, None, rules.integer, "x y", gradient=STOP, doc="""
+left_shift = host_op(
+    "LeftShift",
+    _left,
+    None,
+    rules.integer,
+    "x y",
+    gradient=STOP,
+    doc="""
     The bits moved up by ``y`` places, elementwise; zeros come in.
 
     Places are counted as 0 if negative, and as all but one if too many.
 
     >>> tf.bitwise.left_shift([1, -3], [4, 1]).numpy()
     array([16, -6], dtype=int32)
-""")
+""",
+)
 right_shift = host_op(
-    "RightShift", lambda x, y: _shift(x, y, np.right_shift), None, rules.integer, "x y",
-    gradient=STOP, doc="""
+    "RightShift",
+    lambda x, y: _shift(x, y, np.right_shift),
+    None,
+    rules.integer,
+    "x y",
+    gradient=STOP,
+    doc="""
     The bits moved down by ``y`` places, elementwise; copies of the sign come in.
 
     Places are counted as 0 if negative, and as all but one if too many.
 
     >>> tf.bitwise.right_shift([16, -6], [4, 1]).numpy()
     array([ 1, -3], dtype=int32)
-""")  # fmt: skip
-is_nan = unary_op("IsNan", "isnan(x)", spec=rules.tested, doc="""
+""",
+)
+is_nan = unary_op(
+    "IsNan",
+    "isnan(x)",
+    spec=rules.tested,
+    doc="""
     Whether an element is NaN. It has no gradient: asking for one through it is a LookupError.
 
     >>> tf.math.is_nan([1.0, np.nan, np.inf]).numpy()
     array([False,  True, False])
-""")
-is_inf = unary_op("IsInf", "isinf(x)", spec=rules.tested, doc="""
+""",
+)
+is_inf = unary_op(
+    "IsInf",
+    "isinf(x)",
+    spec=rules.tested,
+    doc="""
     Whether an element is infinite. It has no gradient: asking for one through it is a LookupError.
 
     >>> tf.math.is_inf([1.0, np.nan, -np.inf]).numpy()
     array([False, False,  True])
-""")
-is_finite = unary_op("IsFinite", "isfinite(x)", spec=rules.tested, doc="""
+""",
+)
+is_finite = unary_op(
+    "IsFinite",
+    "isfinite(x)",
+    spec=rules.tested,
+    doc="""
     Whether an element is neither infinite nor NaN.
 
     It has no gradient: asking for one through it is a LookupError.
 
     >>> tf.math.is_finite([1.0, np.nan, np.inf]).numpy()
     array([ True, False, False])
-""")
+""",
+)
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:

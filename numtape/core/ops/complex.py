@@ -54,10 +54,17 @@ def _over_square(g: Tensor, x: Tensor) -> tuple[Tensor]:
     return (negative(real_divide(cast(g, x.dtype), _joined(_imag(x), _real(x)))),)
 
 
-_joined: Recorder = binary(defop(
-    "Complex", ELEMENTWISE, 2, _complex_spec, body="x + 1j * y", of_complex="other",
-    vjp=lambda g, z, x, y: (_real(g), _imag(g)),
-))  # fmt: skip
+_joined: Recorder = binary(
+    defop(
+        "Complex",
+        ELEMENTWISE,
+        2,
+        _complex_spec,
+        body="x + 1j * y",
+        of_complex="other",
+        vjp=lambda g, z, x, y: (_real(g), _imag(g)),
+    )
+)
 _real: Recorder = _part("Real", lambda g, y, x: (cast(g, x.dtype),))
 _imag: Recorder = _part("Imag", lambda g, y, x: (_joined(0.0, g),))
 _angle: Recorder = _part("Angle", lambda g, y, x: _over_square(g, x))

@@ -6,7 +6,13 @@ from ..log.op import ELEMENTWISE, defop
 from ..log.record import Recorder, unary
 from . import rules
 
-conjugate: Recorder = unary(defop(
-    "Conj", ELEMENTWISE, 1, rules.complex_only, body="conjugate(x)",
-    vjp=lambda g, y, x: (conjugate(g),),
-))  # fmt: skip
+conjugate: Recorder = unary(
+    defop(
+        "Conj",
+        ELEMENTWISE,
+        1,
+        rules.complex_only,
+        body="conjugate(x)",
+        vjp=lambda g, y, x: (conjugate(g),),
+    )
+)

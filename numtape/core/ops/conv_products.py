@@ -44,11 +44,15 @@ class Geometry(NamedTuple):
 
     def five(self) -> Ints:
         """All but the groups, of three axes in space."""
-        parts = (self.inner, 1), (self.outer, 1), (self.kernel, 1), (self.strides, 1), (
-            self.dilations, 1), (self.before, 0)  # fmt: skip
-        return tuple(
-            x for part, fill in parts for x in (*(fill,) * (3 - len(part)), *part)
+        parts = (
+            (self.inner, 1),
+            (self.outer, 1),
+            (self.kernel, 1),
+            (self.strides, 1),
+            (self.dilations, 1),
+            (self.before, 0),
         )
+        return tuple(x for part, fill in parts for x in (*(fill,) * (3 - len(part)), *part))
 
     def macs(self, n: int, channels: int, features: int) -> int:
         """How many products are added up."""
@@ -61,9 +65,14 @@ def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[sl
     for tap in itertools.product(*map(range, geometry.kernel)):
         inputs, outputs = [], []
         for t, n, m, stride, dilation, before in zip(
-            tap, geometry.inner, geometry.outer, geometry.strides, geometry.dilations,
-            geometry.before, strict=True,
-        ):  # fmt: skip
+            tap,
+            geometry.inner,
+            geometry.outer,
+            geometry.strides,
+            geometry.dilations,
+            geometry.before,
+            strict=True,
+        ):
             at = t * dilation - before  # of the input that output 0 meets
             first = max(0, -(at // stride))
             last = min(m - 1, (n - 1 - at) // stride)
@@ -194,22 +203,38 @@ def conv_filter(x: Tensor, g: Tensor, geometry: Geometry) -> Tensor:
 
 
 CONV = defop(
-    "Conv", ARRAY, 2, _spec, compute=_forward, native=_native("forward"),
+    "Conv",
+    ARRAY,
+    2,
+    _spec,
+    compute=_forward,
+    native=_native("forward"),
     vjp=lambda g, y, x, w, geometry: (
-        conv_input(g, swapped(w, geometry.groups), geometry), conv_filter(x, g, geometry),
+        conv_input(g, swapped(w, geometry.groups), geometry),
+        conv_filter(x, g, geometry),
     ),
-)  # fmt: skip
+)
 CONV_INPUT = defop(
-    "ConvBackpropInput", ARRAY, 2, _input_spec, compute=_by_input, native=_native("by_input"),
+    "ConvBackpropInput",
+    ARRAY,
+    2,
+    _input_spec,
+    compute=_by_input,
+    native=_native("by_input"),
     vjp=lambda h, y, g, v, geometry: (
         conv(h, swapped(v, geometry.groups), geometry),
         swapped(conv_filter(h, g, geometry), geometry.groups),
     ),
-)  # fmt: skip
+)
 CONV_FILTER = defop(
-    "ConvBackpropFilter", ARRAY, 2, _filter_spec, compute=_by_filter,
+    "ConvBackpropFilter",
+    ARRAY,
+    2,
+    _filter_spec,
+    compute=_by_filter,
     native=_native("by_filter"),
     vjp=lambda h, y, x, g, geometry: (
-        conv_input(g, swapped(h, geometry.groups), geometry), conv(x, h, geometry),
+        conv_input(g, swapped(h, geometry.groups), geometry),
+        conv(x, h, geometry),
     ),
-)  # fmt: skip
+)

@@ -25,13 +25,15 @@ def _pair(x: Any, w: Any, op: str) -> tuple[Tensor, Tensor]:
 
 def _ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:
     require(
-        x.ndim >= rank + 2, op,
+        x.ndim >= rank + 2,
+        op,
         f"convolution input must be {rank + 2}-dimensional: {x.shape.as_list()}",
-    )  # fmt: skip
+    )
     require(
-        w.ndim == rank + 2, op,
+        w.ndim == rank + 2,
+        op,
         f"convolution filter must be {rank + 2}-dimensional: {w.shape.as_list()}",
-    )  # fmt: skip
+    )
 
 
 def convolved(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
@@ -46,9 +48,15 @@ def convolved(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
 
 
 def _convolution(
-    x: Tensor, w: Tensor, rank: int, strides: Any, padding: Any, data_format: Any, dilations: Any,
+    x: Tensor,
+    w: Tensor,
+    rank: int,
+    strides: Any,
+    padding: Any,
+    data_format: Any,
+    dilations: Any,
     op: str,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """What all of them do, when they know how many axes there are in space."""
     first = channels_first(data_format, rank, op)
     _ranks(x, w, rank, op)
@@ -62,14 +70,16 @@ def _convolution(
     channels, few, features = int(x.shape[-1]), int(w.shape[-2]), int(w.shape[-1])
     require(few > 0, op, f"filter depth must be strictly positive, got {few}")
     require(
-        channels % few == 0 and channels > 0, op,
+        channels % few == 0 and channels > 0,
+        op,
         f"input depth must be evenly divisible by filter depth: {channels} vs {few}",
-    )  # fmt: skip
+    )
     groups = channels // few
     require(
-        features % groups == 0, op,
+        features % groups == 0,
+        op,
         f"output depth must be evenly divisible by number of groups: {features} vs {groups}",
-    )  # fmt: skip
+    )
     found = sliding_windows.geometry(
         tuple(x.shape[1:-1]), tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
@@ -78,9 +88,14 @@ def _convolution(
 
 
 def conv1d(
-    input: Any, filters: Any, stride: Any, padding: Any, data_format: str = "NWC",
-    dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    stride: Any,
+    padding: Any,
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """A convolution over one axis: sums of products of a filter and what it slides over.
 
     As in TensorFlow, the filter is not mirrored, and channels may be in groups: where a filter has
@@ -117,9 +132,14 @@ def conv1d(
 
 @suggesting
 def conv2d(
-    input: Any, filters: Any, strides: Any, padding: Any, data_format: str = "NHWC",
-    dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """A convolution over two axes: sums of products of a filter and what it slides over.
 
     See `conv1d`. Its derivatives are convolutions, too (Dumoulin and Visin, "A guide to convolution
@@ -163,9 +183,14 @@ def _listed(value: Any, what: str, op: str) -> Any:
 
 
 def conv3d(
-    input: Any, filters: Any, strides: Any, padding: str, data_format: str = "NDHWC",
-    dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """A convolution over three axes: sums of products of a filter and what it slides over.
 
     See `conv1d`.
@@ -201,9 +226,14 @@ def conv3d(
 
 
 def convolution(
-    input: Any, filters: Any, strides: Any = None, padding: Any = "VALID", data_format: Any = None,
-    dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: Any = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """A convolution over as many axes as the filter has, one to three; see `conv2d`.
 
     Args:
@@ -278,9 +308,14 @@ def atrous_conv2d(
 
 
 def depthwise_conv2d(
-    input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None = None,
-    dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """A convolution of each channel by itself, with filters of its own.
 
     Args:
@@ -319,9 +354,10 @@ def depthwise_conv2d(
     channels, each = int(w.shape[2]), int(w.shape[3])
     depth = int(x.shape[1 if first else 3])
     require(
-        channels == depth and depth > 0, op,
+        channels == depth and depth > 0,
+        op,
         f"input and filter must have the same depth: {depth} vs {channels}",
-    )  # fmt: skip
+    )
     if len(strides) != 4:
         raise InvalidArgumentError(
             f"Sliding window strides field must specify 4 dimensions [Op:{op}]"
@@ -331,9 +367,15 @@ def depthwise_conv2d(
 
 
 def separable_conv2d(
-    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any,
-    data_format: str | None = None, dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """`depthwise_conv2d`, and then a product with a matrix that mixes the channels.
 
     Args:

@@ -43,9 +43,7 @@ def _bincount_spec(op: Op, x: Spec, *weights: Spec, size: int, binary: bool, out
     return intern((*x.shape[:-1], size), as_dtype(output))
 
 
-def _bincount(
-    out: Array, x: Array, *weights: Array, size: int, binary: bool, output: str
-) -> None:
+def _bincount(out: Array, x: Array, *weights: Array, size: int, binary: bool, output: str) -> None:
     found = np.zeros((math.prod(x.shape[:-1]), size), out.dtype)
     rows = np.broadcast_to(np.arange(len(found))[:, None], (len(found), x.shape[-1]))
     at = x.reshape(rows.shape)
@@ -63,10 +61,15 @@ WEIGHTED = defop("DenseBincount", ARRAY, 2, _bincount_spec, compute=_bincount, o
 
 
 def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None,
-    dtype: Any = dtypes.int32, name: str | None = None, axis: int | None = None,
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+    axis: int | None = None,
     binary_output: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """How often each integer from 0 on is there, or the sum of the weights that it has.
 
     The largest element is looked at, as it says how many results there are.
@@ -109,9 +112,10 @@ def bincount(
     heavy = None if weights is None else as_tensor(weights)
     if heavy is not None:
         require(
-            heavy.shape == x.shape, op,
+            heavy.shape == x.shape,
+            op,
             f"`weights` must be the same shape as `arr`. Received {heavy.shape.as_list()}",
-        )  # fmt: skip
+        )
     if axis != -1 or not x.ndim:
         x = movement.reshape(x, (-1,))
     require(x.ndim <= 2, op, f"Shape must be at most rank 2 but is rank {x.ndim}")
@@ -119,10 +123,15 @@ def bincount(
         None if limit is None else movement.static(limit) for limit in (minlength, maxlength)
     )
     require(
-        every(x, lambda values: values >= 0, lambda rows: rows >= 0,
-              f"Input arr must be non-negative! [Op:{op}]"),
-        op, "Input arr must be non-negative!",
-    )  # fmt: skip
+        every(
+            x,
+            lambda values: values >= 0,
+            lambda rows: rows >= 0,
+            f"Input arr must be non-negative! [Op:{op}]",
+        ),
+        op,
+        "Input arr must be non-negative!",
+    )
     size = max(least or 0, 0)
     if most is None or most != size:
         size = max(size, int(x._array().max(initial=-1)) + 1)
@@ -148,16 +157,22 @@ def _histogram(out: Array, x: Array, ends: Array, bins: int, output: str) -> Non
 
 
 HISTOGRAM = defop(
-    "HistogramFixedWidth", ARRAY, 2,
+    "HistogramFixedWidth",
+    ARRAY,
+    2,
     lambda op, x, ends, bins, output: intern((bins,), as_dtype(output)),
-    compute=_histogram, on_host=True,
-)  # fmt: skip
+    compute=_histogram,
+    on_host=True,
+)
 
 
 def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32,
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """How many elements are in each of some bins that are equally wide.
 
     What is below the range counts in the first bin, what is above in the last.
@@ -187,14 +202,16 @@ def histogram_fixed_width(
     output = _checked_dtype(dtype, _INTEGERS, op)
     require(tuple(ends.shape) == (2,), op, "value_range should be a vector of 2 elements.")
     require(
-        type(count) is int and count > 0, op,
+        type(count) is int and count > 0,
+        op,
         f"nbins should be a positive number, but got '{dtypes.shown(nbins)}'",
-    )  # fmt: skip
+    )
     low, high = ends._array().tolist()
     require(
-        low < high, op,
+        low < high,
+        op,
         f"value_range should satisfy value_range[0] < value_range[1], but got '[{low}, {high}]'",
-    )  # fmt: skip
+    )
     if x._spec.is_float:
         said = "Histogram values must not contain NaN"
         numbers = every(x, lambda v: v == v, lambda rows: rows == rows, f"{said} [Op:{op}]")
@@ -203,9 +220,12 @@ def histogram_fixed_width(
 
 
 def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32,
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """In which of some bins that are equally wide each element is. No gradient flows through.
 
     Args:
@@ -230,22 +250,22 @@ def histogram_fixed_width_bins(
     if not x._spec.is_float:
         raise InvalidArgumentError(f"values must be floats, got {x.dtype.name} [Op:{op}]")
     count = movement.static(nbins)
-    require(
-        type(count) is int and count > 0, op, f"nbins {dtypes.shown(nbins)} must be > 0"
-    )
+    require(type(count) is int and count > 0, op, f"nbins {dtypes.shown(nbins)} must be > 0")
     ends = as_tensor(value_range, x._spec, op)
     require(tuple(ends.shape) == (2,), op, "value_range should be a vector of 2 elements.")
     share = (x - ends[0]) / (ends[1] - ends[0])
     place = elementwise.floor(share * float(count))
-    return elementwise.cast(
-        elementwise.clip_by_value(place, 0.0, float(count - 1)), dtypes.int32
-    )
+    return elementwise.cast(elementwise.clip_by_value(place, 0.0, float(count - 1)), dtypes.int32)
 
 
 def confusion_matrix(
-    labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None,
-    dtype: Any = dtypes.int32, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    weights: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
     """How often each class (the row) was predicted as each class (the column).
 
     Gradients reach ``weights``, where ``dtype`` is of floats.
@@ -277,9 +297,10 @@ def confusion_matrix(
     if abs(longer) == 1 and (wide := pair[longer < 0]).shape[-1] == 1:
         pair[longer < 0] = movement.reshape(wide, tuple(wide.shape[:-1]))
     require(
-        pair[0].shape == pair[1].shape, op,
+        pair[0].shape == pair[1].shape,
+        op,
         f"labels of shape {pair[0].shape} and predictions of shape {pair[1].shape} do not match",
-    )  # fmt: skip
+    )
     size = None if num_classes is None else movement.static(num_classes)
     flat = [movement.reshape(elementwise.as_indices(x, dtypes.int64), (-1,)) for x in pair]
     for what, x in zip(("labels", "predictions"), flat, strict=True):
@@ -290,9 +311,7 @@ def confusion_matrix(
     limit = size
     for what, x in zip(("labels", "predictions"), flat, strict=True):
         said = f"`{what}` out of bound {limit}"
-        inside = every(
-            x, lambda v: v < limit, lambda rows: rows < limit, f"{said} [Op:{op}]"
-        )
+        inside = every(x, lambda v: v < limit, lambda rows: rows < limit, f"{said} [Op:{op}]")
         require(inside, op, said)
     wanted = as_dtype(dtype)
     if weights is None:
@@ -316,9 +335,12 @@ def _zero(x: Tensor) -> Any:
 
 
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = dtypes.int64,
+    input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: Any = dtypes.int64,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """How many elements over axes are not 0. NaN is not. No gradient flows through.
 
     Args:

@@ -232,9 +232,7 @@ def zeros_like(
     return _like(elementwise.zeros_as, input, dtype, 0)
 
 
-def ones_like(
-    input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
-) -> Tensor:
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
     """Ones of the shape of another tensor. No gradient flows through.
 
     Args:
@@ -268,9 +266,12 @@ def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
 
 @suggesting
 def eye(
-    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32,
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Identity matrices: 1 on the diagonal, 0 elsewhere.
 
     Args:

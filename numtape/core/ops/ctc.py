@@ -30,9 +30,15 @@ def _shifted(x: Tensor, by: int) -> Tensor:
 
 
 def ctc_loss(
-    labels: Any, logits: Any, label_length: Any, logit_length: Any, logits_time_major: bool = True,
-    unique: Any = None, blank_index: int | None = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Minus the logarithm of the probability of labels, whenever in time each of them comes.
 
     The sum over all alignments is made step by step, in logarithms: see Graves, Fernández, Gomez
@@ -96,8 +102,9 @@ def ctc_loss(
     # Blanks around each label.
     blanks = elementwise.zeros_of(y) + blank
     states = movement.shaped(joining.stack([blanks, y], 2), (batch, 2 * most))
-    states = joining.concat([states, movement.broadcast_to(as_tensor(np.int64(blank)), (batch, 1))],
-                            1)  # fmt: skip
+    states = joining.concat(
+        [states, movement.broadcast_to(as_tensor(np.int64(blank)), (batch, 1))], 1
+    )
     n = 2 * most + 1
     said = gather(
         movement.permuted(log_softmax(x), (1, 2, 0)), states, axis=1, batch_dims=1

@@ -27,7 +27,9 @@ _TEXTS: dict[Any, tuple[str, bool, str]] = {
     rules.size: (_NUMBERS, False, "the dtype is bool"),
     rules.real: (_REALS, False, "the dtype is bool or complex"),
     rules.analytic: (
-        "floats or complex numbers", False, "the dtype is not of floats or complex numbers"
+        "floats or complex numbers",
+        False,
+        "the dtype is not of floats or complex numbers",
     ),
     rules.floating: (_FLOATS, False, "the dtype is not of floats"),
     rules.integer: ("integers", False, "the dtype is not of integers"),
@@ -39,9 +41,14 @@ _TEXTS: dict[Any, tuple[str, bool, str]] = {
 
 
 def unary_op(
-    name: str, body: str, vjp: Any = None, spec: Any = rules.floating, argument: str = "x",
-    doc: str = "", **more: Any,
-) -> Unary:  # fmt: skip
+    name: str,
+    body: str,
+    vjp: Any = None,
+    spec: Any = rules.floating,
+    argument: str = "x",
+    doc: str = "",
+    **more: Any,
+) -> Unary:
     """The function that records an elementwise op of one operand; ``more`` goes to `defop`.
 
     Args:
@@ -58,17 +65,27 @@ def unary_op(
 
 
 def binary_op(
-    name: str, body: str, vjp: Any = None, spec: Any = rules.real, arguments: str = "x y",
-    doc: str = "", **more: Any,
-) -> Binary:  # fmt: skip
+    name: str,
+    body: str,
+    vjp: Any = None,
+    spec: Any = rules.real,
+    arguments: str = "x y",
+    doc: str = "",
+    **more: Any,
+) -> Binary:
     """The function that records an elementwise op of two operands; see `unary_op`."""
     op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)
     return cast(Binary, _public(binary(op), arguments, spec, doc))
 
 
 def host_op(
-    name: str, function: str | Callable[..., Any], vjp: Any = None, spec: Any = rules.floating,
-    arguments: str = "x", doc: str = "", **more: Any,
+    name: str,
+    function: str | Callable[..., Any],
+    vjp: Any = None,
+    spec: Any = rules.floating,
+    arguments: str = "x",
+    doc: str = "",
+    **more: Any,
 ) -> Recorder:
     """The function that records an elementwise op that NumPy or SciPy computes; see `unary_op`.
 
@@ -124,10 +141,14 @@ def _public(function: Any, arguments: str, spec: Any, doc: str) -> Recorder:
     function.__code__ = code.replace(co_varnames=(*names, *code.co_varnames[len(names) :]))
     notes = function.__annotations__
     function.__annotations__ = {
-        **dict.fromkeys(names, "Any"), "name": notes["name"], "return": notes["return"],
-    }  # fmt: skip
-    function.__doc__ = _text(names, spec, doc) if doc else (
-        f"{function.op.name}, elementwise: ``{function.op.body or 'on the host'}``."
+        **dict.fromkeys(names, "Any"),
+        "name": notes["name"],
+        "return": notes["return"],
+    }
+    function.__doc__ = (
+        _text(names, spec, doc)
+        if doc
+        else (f"{function.op.name}, elementwise: ``{function.op.body or 'on the host'}``.")
     )
     found: Recorder = function
     return found

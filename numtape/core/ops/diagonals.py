@@ -51,14 +51,16 @@ def _band_of(k: Any, op: str) -> tuple[int, int]:
     found = static(k)
     ends = (found,) if isinstance(found, int) else found
     require(
-        len(ends) in (1, 2) and all(isinstance(end, int) for end in ends), op,
+        len(ends) in (1, 2) and all(isinstance(end, int) for end in ends),
+        op,
         f"diag_index must be one int or two, received {k!r}",
-    )  # fmt: skip
+    )
     low, high = ends[0], ends[-1]
     require(
-        low <= high, op,
+        low <= high,
+        op,
         f"lower_diag_index must not be larger than upper_diag_index: {low} > {high}",
-    )  # fmt: skip
+    )
     return low, high
 
 
@@ -79,15 +81,19 @@ def _taken(x: Tensor, places: Array) -> Tensor:
 def _within(op: str, low: int, high: int, rows: int, columns: int) -> None:
     for what, k in (("lower", low), ("upper", high)):
         require(
-            -rows < k < columns or (k == 0), op,
+            -rows < k < columns or (k == 0),
+            op,
             f"{what}_diag_index is out of bound: {k}. It must be between {-rows} and {columns}",
-        )  # fmt: skip
+        )
 
 
 def diag_part(
-    input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0,
+    input: Any,
+    name: str = "diag_part",
+    k: Any = 0,
+    padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The diagonals of matrices.
 
     Args:
@@ -146,9 +152,14 @@ def diagonal_matrix(x: Tensor) -> Tensor:
 
 
 def diag(
-    diagonal: Any, name: str = "diag", k: Any = 0, num_rows: Any = -1, num_cols: Any = -1,
-    padding_value: Any = 0, align: str = "RIGHT_LEFT",
-) -> Tensor:  # fmt: skip
+    diagonal: Any,
+    name: str = "diag",
+    k: Any = 0,
+    num_rows: Any = -1,
+    num_cols: Any = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
     """Matrices with given diagonals.
 
     Args:
@@ -182,10 +193,11 @@ def diag(
     number = high - low + 1
     if number > 1:
         require(
-            x.ndim >= 2 and x.shape[-2] == number, op,
+            x.ndim >= 2 and x.shape[-2] == number,
+            op,
             f"The number of diagonals provided in the input does not match the lower_diag_index "
             f"and upper_diag_index range: {list(x.shape)}, {low} to {high}",
-        )  # fmt: skip
+        )
     lead = x.shape[: -1 if number == 1 else -2]
     longest = x.shape[-1]
     rows, columns = number_of(num_rows, op), number_of(num_cols, op)
@@ -196,10 +208,11 @@ def diag(
         rows = columns = max(least)
     rows, columns = (least[0] if rows == -1 else rows), (least[1] if columns == -1 else columns)
     require(
-        rows == least[0] or columns == least[1], op,
+        rows == least[0] or columns == least[1],
+        op,
         "The number of rows or columns is not consistent with the specified d_lower, d_upper, and "
         "diagonal.",
-    )  # fmt: skip
+    )
     if number == 1 and not high and rows == columns and _zero(padding_value):
         return diagonal_matrix(x)
     place, there = _layout(rows, columns, low, high, align)
@@ -252,11 +265,12 @@ def set_diag(
     place, there = _layout(rows, columns, low, high, align)
     shape = (*lead, *(place.shape if low != high else place.shape[1:]))
     require(
-        tuple(values.shape) == shape, op,
+        tuple(values.shape) == shape,
+        op,
         f"Either first dimensions of diagonal don't match input.shape[:-2], or diagonal.shape[:-1] "
         f"is not equal to the longests diagonal in range [{low}:{high}]. Expected {list(shape)}, "
         f"got {list(values.shape)}",
-    )  # fmt: skip
+    )
     source = np.arange(rows * columns, dtype=np.int64)
     source[place[there]] = rows * columns + np.flatnonzero(there)
     flat = joining.concat(
@@ -310,9 +324,10 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     half = tuple(x.shape[: x.ndim // 2])
     for at, size in enumerate(half):
         require(
-            size == x.shape[at + len(half)], "DiagPart",
+            size == x.shape[at + len(half)],
+            "DiagPart",
             f"Invalid shape {list(x.shape)}: dimensions {at} and {at + len(half)} do not match.",
-        )  # fmt: skip
+        )
     n = math.prod(half)
     return shaped(diagonal(reshape(x, (n, n))), half)
 
@@ -360,9 +375,10 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     y = as_tensor(b, x._spec, "Cross")
     require(x.dtype is y.dtype, "Cross", f"dtypes differ: {x.dtype.name}, {y.dtype.name}")
     require(
-        x.shape == y.shape, "Cross",
+        x.shape == y.shape,
+        "Cross",
         f"Both inputs must be of same shape: {list(x.shape)} vs. {list(y.shape)}",
-    )  # fmt: skip
+    )
     if not x.ndim or x.shape[-1] != 3:
         raise FailedPreconditionError(
             "Cross-products are only defined for 3-element vectors. [Op:Cross]"

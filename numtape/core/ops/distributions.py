@@ -24,9 +24,13 @@ def _seed(seed: Any) -> Tensor:
 
 
 def gamma(
-    shape: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32,
-    seed: int | None = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Draws from gamma distributions: ``shape`` of each.
 
     Gradients reach ``alpha`` (implicitly: Figurnov, Mohamed and Mnih, "Implicit Reparameterization
@@ -68,9 +72,12 @@ def gamma(
 
 
 def poisson(
-    shape: Any, lam: Any, dtype: Any = dtypes.float32, seed: int | None = None,
+    shape: Any,
+    lam: Any,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Draws from Poisson distributions: ``shape`` of each. It has no gradient.
 
     Args:
@@ -99,9 +106,12 @@ def poisson(
 
 
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None,
+    logits: Any,
+    num_samples: Any,
+    dtype: Any = None,
+    seed: int | None = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Draws of classes by their logits. No gradient flows through.
 
     Args:

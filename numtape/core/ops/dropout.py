@@ -50,16 +50,17 @@ def _dropped(
             )
     shape = tuple(x.shape)
     if noise_shape is not None:
-        sizes = noise_shape if isinstance(noise_shape, list | tuple) else list(
-            movement.static_shape(noise_shape))  # fmt: skip
+        sizes = (
+            noise_shape
+            if isinstance(noise_shape, list | tuple)
+            else list(movement.static_shape(noise_shape))
+        )
         if len(sizes) == x.ndim:  # None is the size of x
             sizes = [n if m is None else m for n, m in zip(shape, sizes, strict=True)]
         shape = movement.static_shape(sizes)
         pairs = zip(shape[::-1], tuple(x.shape)[::-1], strict=False)
         fits = len(shape) <= x.ndim and all(m in (1, n) for m, n in pairs)
-        require(
-            fits, "SelectV2", f"noise_shape {shape} does not broadcast to {tuple(x.shape)}"
-        )
+        require(fits, "SelectV2", f"noise_shape {shape} does not broadcast to {tuple(x.shape)}")
     keep = draw(shape, x.dtype) >= rate
     scale = 1.0 / (1.0 - rate)
     return elementwise.select(keep, x * scale, 0.0)
@@ -94,14 +95,19 @@ def dropout(
       >>> set(x.numpy().sum(1).tolist()) <= {0.0, 6.0}
       True
     """
-    return _dropped(x, rate, lambda shape, dtype: random.uniform(shape, 0, 1, dtype, seed),
-                    noise_shape)  # fmt: skip
+    return _dropped(
+        x, rate, lambda shape, dtype: random.uniform(shape, 0, 1, dtype, seed), noise_shape
+    )
 
 
 def stateless_dropout(
-    x: Any, rate: Any, seed: Any, rng_alg: Any = None, noise_shape: Any = None,
+    x: Any,
+    rate: Any,
+    seed: Any,
+    rng_alg: Any = None,
+    noise_shape: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """`dropout` that is the same for the same seed.
 
     Args:
@@ -131,9 +137,12 @@ def stateless_dropout(
 
 
 def general_dropout(
-    x: Any, rate: Any, uniform_sampler: Callable[..., Any], noise_shape: Any = None,
+    x: Any,
+    rate: Any,
+    uniform_sampler: Callable[..., Any],
+    noise_shape: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """`dropout` with draws of one's own.
 
     Args:
@@ -155,6 +164,8 @@ def general_dropout(
       array([0., 2.], dtype=float32)
     """
     return _dropped(
-        x, rate, lambda shape, dtype: as_tensor(uniform_sampler(shape=shape, dtype=dtype)),
+        x,
+        rate,
+        lambda shape, dtype: as_tensor(uniform_sampler(shape=shape, dtype=dtype)),
         noise_shape,
-    )  # fmt: skip
+    )

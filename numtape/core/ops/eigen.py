@@ -74,9 +74,11 @@ EIG = defop(
 def _found(values: Tensor) -> None:
     said = "Eigen decomposition was not successful. The input might not be valid. [Op:Eig]"
     if not every(
-        real(values), lambda x: ~np.isnan(x),
-        lambda rows: comparison.equal(rows, rows), said,
-    ):  # fmt: skip
+        real(values),
+        lambda x: ~np.isnan(x),
+        lambda rows: comparison.equal(rows, rows),
+        said,
+    ):
         raise InvalidArgumentError(said)
 
 

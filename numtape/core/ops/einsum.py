@@ -76,9 +76,10 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     operands = [as_tensor(x, like, _OP) for x in inputs]
     for x in operands:
         require(
-            x.dtype is operands[0].dtype and x.dtype is not bool_, _OP,
+            x.dtype is operands[0].dtype and x.dtype is not bool_,
+            _OP,
             f"Expected numbers of one dtype, got {', '.join(y.dtype.name for y in operands)}",
-        )  # fmt: skip
+        )
     shapes = tuple(tuple(x.shape) for x in operands)
     applied = _applied(equation, shapes)
     parts: list[tuple[Tensor, Labels]] = []
@@ -87,8 +88,9 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         others = kept.union(*(term for k, term in enumerate(applied.inputs) if k != j))
         parts.append(_alone(x, labels, others))
     sizes = _sizes(equation, applied.inputs, shapes)
-    for left, right in _order(tuple(labels for _, labels in parts), applied.output,
-                              tuple(sorted(sizes.items()))):  # fmt: skip
+    for left, right in _order(
+        tuple(labels for _, labels in parts), applied.output, tuple(sorted(sizes.items()))
+    ):
         (a, la), (b, lb) = parts.pop(left), parts.pop(right)
         others = kept.union(*(labels for _, labels in parts))
         parts.append(_pair(a, la, b, lb, others, applied.output))
@@ -112,9 +114,7 @@ def _terms(equation: str) -> tuple[tuple[str, ...], str | None]:
         return terms, None
     plain = right.replace("...", "")
     if len(set(plain)) != len(plain):
-        raise ValueError(
-            f"Output subscripts contain a label appearing more than once: {equation}"
-        )
+        raise ValueError(f"Output subscripts contain a label appearing more than once: {equation}")
     for one in plain:
         if one not in letters:
             raise ValueError(
@@ -137,10 +137,11 @@ def _applied(equation: str, shapes: tuple[tuple[int, ...], ...]) -> Equation:
         before, dots, after = term.partition("...")
         hidden = len(shape) - len(before) - len(after)
         require(
-            hidden >= 0 if dots else hidden == 0, _OP,
+            hidden >= 0 if dots else hidden == 0,
+            _OP,
             f"Expected input {j} to have rank {'at least ' if dots else ''}"
             f"{len(before) + len(after)} but got: {len(shape)}",
-        )  # fmt: skip
+        )
         widest = max(widest, hidden)
         labels.append((*map(ord, before), *range(-hidden, 0), *map(ord, after)))
     if right is None:
@@ -150,10 +151,11 @@ def _applied(equation: str, shapes: tuple[tuple[int, ...], ...]) -> Equation:
             right = "..." + right
     before, dots, after = right.partition("...")
     require(
-        bool(dots) or not widest, _OP,
+        bool(dots) or not widest,
+        _OP,
         f"Output contains {widest} broadcasting dimension(s) but no ellipsis (...) was found in "
         f"the output subscripts.",
-    )  # fmt: skip
+    )
     inputs = tuple(labels)
     _sizes(equation, inputs, shapes)
     return Equation(inputs, (*map(ord, before), *range(-widest, 0), *map(ord, after)))
@@ -255,9 +257,10 @@ def _strays(labels: Labels, batch: list[int]) -> bool:
 def _squeezed(x: Tensor, labels: Labels, other: dict[int, int]) -> tuple[Tensor, Labels]:
     """Without axes of size 1 that the other operand has with another size."""
     keep = [
-        axis for axis, one in enumerate(labels)
+        axis
+        for axis, one in enumerate(labels)
         if one >= 0 or x.shape[axis] != 1 or other.get(one, 1) == 1
-    ]  # fmt: skip
+    ]
     return (
         movement.shaped(x, tuple(x.shape[axis] for axis in keep)),
         tuple(labels[axis] for axis in keep),
@@ -265,9 +268,14 @@ def _squeezed(x: Tensor, labels: Labels, other: dict[int, int]) -> tuple[Tensor,
 
 
 def _multiplied(
-    a: Tensor, la: Labels, b: Tensor, lb: Labels, kept: list[int], summed: list[int],
+    a: Tensor,
+    la: Labels,
+    b: Tensor,
+    lb: Labels,
+    kept: list[int],
+    summed: list[int],
     output: Labels,
-) -> tuple[Tensor, Labels]:  # fmt: skip
+) -> tuple[Tensor, Labels]:
     """Elements multiplied one by one, then summed."""
     kept = sorted(kept, key=partial(_place, output))
     order = (*kept, *summed)

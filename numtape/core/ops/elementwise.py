@@ -23,20 +23,37 @@ from .quotients import of_divisor
 
 # Arithmetic.
 
-add = binary_op("AddV2", "x + y", lambda g, z, x, y: (g, g), rules.number, doc="""
+add = binary_op(
+    "AddV2",
+    "x + y",
+    lambda g, z, x, y: (g, g),
+    rules.number,
+    doc="""
     Sum of two tensors, elementwise; ``x + y`` records the same op.
 
     >>> tf.add([1, 2, 3], [[10], [20]]).numpy()
     array([[11, 12, 13],
            [21, 22, 23]], dtype=int32)
-""")
-subtract = binary_op("Sub", "x - y", lambda g, z, x, y: (g, negative(g)), rules.number, doc="""
+""",
+)
+subtract = binary_op(
+    "Sub",
+    "x - y",
+    lambda g, z, x, y: (g, negative(g)),
+    rules.number,
+    doc="""
     Difference of two tensors, elementwise; ``x - y`` records the same op.
 
     >>> tf.subtract([1.5, 2.0], 0.5).numpy()
     array([1. , 1.5], dtype=float32)
-""")
-multiply = binary_op("Mul", "x * y", lambda g, z, x, y: (g * y, g * x), rules.number, doc="""
+""",
+)
+multiply = binary_op(
+    "Mul",
+    "x * y",
+    lambda g, z, x, y: (g * y, g * x),
+    rules.number,
+    doc="""
     Product of two tensors, elementwise; ``x * y`` records the same op.
 
     For products of matrices see `matmul`. Integers that overflow wrap around.
@@ -44,10 +61,13 @@ multiply = binary_op("Mul", "x * y", lambda g, z, x, y: (g * y, g * x), rules.nu
     >>> tf.multiply([1, 2, 3], [[1], [10]]).numpy()
     array([[ 1,  2,  3],
            [10, 20, 30]], dtype=int32)
-""")
+""",
+)
 # A float quotient; `divide` below says what happens to integers.
 real_divide = binary_op(
-    "RealDiv", "x / y", lambda g, z, x, y: (ratio_or_zero(g, y), of_divisor(g, z, y)),
+    "RealDiv",
+    "x / y",
+    lambda g, z, x, y: (ratio_or_zero(g, y), of_divisor(g, z, y)),
     rules.analytic,
 )
 floor_divide_float = binary_op("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
@@ -56,115 +76,177 @@ floor_divide_int = binary_op("FloorDiv", "floor_divide(x, y)", spec=rules.intege
 floor_mod_float = binary_op(
     "FloorMod",
     "select((fmod(x, y) != 0) & ((fmod(x, y) < 0) != (y < 0)), fmod(x, y) + y, fmod(x, y))",
-    lambda g, z, x, y: (g, negative(g * floor_divide_float(x, y))), rules.floating,
-)  # fmt: skip
+    lambda g, z, x, y: (g, negative(g * floor_divide_float(x, y))),
+    rules.floating,
+)
 truncate_divide_float = binary_op(
-    "TruncateDiv", "select(x / y < 0, ceil(x / y), floor(x / y))", spec=rules.floating,
+    "TruncateDiv",
+    "select(x / y < 0, ceil(x / y), floor(x / y))",
+    spec=rules.floating,
     gradient=STOP,
-)  # fmt: skip
+)
 truncate_divide_int = binary_op(
     "TruncateDiv",
     "select((floor_divide(x, y) * y != x) & ((x < 0) != (y < 0)), floor_divide(x, y) + 1, "
-    "floor_divide(x, y))", spec=rules.integer, gradient=STOP,
-)  # fmt: skip
+    "floor_divide(x, y))",
+    spec=rules.integer,
+    gradient=STOP,
+)
 truncate_mod_float = binary_op("TruncateMod", "fmod(x, y)", spec=rules.floating)
 floor_mod_int = binary_op("FloorMod", "x % y", spec=rules.integer, gradient=STOP)
 pow_float: Recorder = binary_op(
-    "Pow", "power(x, y)",
+    "Pow",
+    "power(x, y)",
     lambda g, z, x, y: (
         multiply_no_nan(multiply_no_nan(pow_float(x, y - 1.0), y), g),
         multiply_no_nan(z * log_or_zero(x), g),
-    ), rules.analytic,
-)  # fmt: skip
+    ),
+    rules.analytic,
+)
 pow_int = binary_op("Pow", "int_power(x, y)", spec=rules.integer, gradient=STOP)
 squared_difference = binary_op(
-    "SquaredDifference", "(x - y) * (x - y)",
+    "SquaredDifference",
+    "(x - y) * (x - y)",
     lambda g, z, x, y: (_real_part(g) * (2.0 * (x - y)), _real_part(g) * (2.0 * (y - x))),
-    rules.number, of_complex="other", complex_body="absolute(x - y) * absolute(x - y)", doc="""
+    rules.number,
+    of_complex="other",
+    complex_body="absolute(x - y) * absolute(x - y)",
+    doc="""
     ``(x - y) * (x - y)``, elementwise; of complex numbers, the square of ``abs(x - y)``.
 
     >>> tf.math.squared_difference([1.0, 5.0], [4.0, 4.0]).numpy()
     array([9., 1.], dtype=float32)
-""")  # fmt: skip
+""",
+)
 # Rules divide with this one: an adjoint of 0 stays 0 where the derivative is infinite or NaN. It is
 # 0 where nothing depends on the element: in other rows of a Jacobian, behind a slice or a `where`.
 ratio_or_zero: Recorder = binary_op(
-    "RatioOrZero", "select(x == 0, x, x / y)",
-    lambda g, z, x, y: (ratio_or_zero(g, y), of_divisor(g, z, y)), rules.analytic,
+    "RatioOrZero",
+    "select(x == 0, x, x / y)",
+    lambda g, z, x, y: (ratio_or_zero(g, y), of_divisor(g, z, y)),
+    rules.analytic,
 )
 real_divide_no_nan: Recorder = binary_op(
-    "DivNoNan", "select(y == 0, 0.0, x / y)",
+    "DivNoNan",
+    "select(y == 0, 0.0, x / y)",
     lambda g, z, x, y: (real_divide_no_nan(g, y), negative(real_divide_no_nan(g * z, y))),
     rules.analytic,
-)  # fmt: skip
+)
 multiply_no_nan: Recorder = binary_op(
-    "MulNoNan", "select(y == 0, 0.0, x * y)",
-    lambda g, z, x, y: (multiply_no_nan(g, y), multiply_no_nan(x, g)), rules.analytic, doc="""
+    "MulNoNan",
+    "select(y == 0, 0.0, x * y)",
+    lambda g, z, x, y: (multiply_no_nan(g, y), multiply_no_nan(x, g)),
+    rules.analytic,
+    doc="""
     ``x * y``, but 0 where ``y`` is 0, even if ``x`` is NaN or infinite there.
 
     The derivatives follow the same rule.
 
     >>> tf.math.multiply_no_nan([np.inf, 2.0], [0.0, 3.0]).numpy()
     array([0., 6.], dtype=float32)
-""")  # fmt: skip
+""",
+)
 # At a tie the first operand gets it all.
 maximum = binary_op(
-    "Maximum", "select(x >= y, x, select(y > x, y, x + y))",
-    lambda g, z, x, y: (select(x >= y, g, 0.0), select(x >= y, 0.0, g)), rules.real, doc="""
+    "Maximum",
+    "select(x >= y, x, select(y > x, y, x + y))",
+    lambda g, z, x, y: (select(x >= y, g, 0.0), select(x >= y, 0.0, g)),
+    rules.real,
+    doc="""
     The larger of two elements; NaN if one is NaN.
 
     At a tie the derivative goes to ``x`` alone. For the largest along an axis see `reduce_max`.
 
     >>> tf.maximum([-1.0, 0.5, 3.0], 0.0).numpy()
     array([0. , 0.5, 3. ], dtype=float32)
-""")  # fmt: skip
+""",
+)
 minimum = binary_op(
-    "Minimum", "select(x <= y, x, select(y < x, y, x + y))",
-    lambda g, z, x, y: (select(x <= y, g, 0.0), select(x <= y, 0.0, g)), rules.real, doc="""
+    "Minimum",
+    "select(x <= y, x, select(y < x, y, x + y))",
+    lambda g, z, x, y: (select(x <= y, g, 0.0), select(x <= y, 0.0, g)),
+    rules.real,
+    doc="""
     The smaller of two elements; NaN if one is NaN.
 
     At a tie the derivative goes to ``x`` alone. For the smallest along an axis see `reduce_min`.
 
     >>> tf.minimum([-1.0, 0.5, 3.0], 1.0).numpy()
     array([-1. ,  0.5,  1. ], dtype=float32)
-""")  # fmt: skip
-negative: Recorder = unary_op("Neg", "-x", lambda g, y, x: (negative(g),), rules.number, doc="""
+""",
+)
+negative: Recorder = unary_op(
+    "Neg",
+    "-x",
+    lambda g, y, x: (negative(g),),
+    rules.number,
+    doc="""
     ``-x``, elementwise. Unsigned integers wrap around.
 
     >>> tf.negative([1.0, -2.0]).numpy()
     array([-1.,  2.], dtype=float32)
-""")
-abs_ = unary_op("Abs", "absolute(x)", lambda g, y, x: (_abs_vjp(g, y, x),), rules.size, doc="""
+""",
+)
+abs_ = unary_op(
+    "Abs",
+    "absolute(x)",
+    lambda g, y, x: (_abs_vjp(g, y, x),),
+    rules.size,
+    doc="""
     Absolute value, elementwise; that of complex numbers is real. Its derivative at 0 is 0.
 
     >>> tf.abs([-1.5, 0.0, 2.0]).numpy()
     array([1.5, 0. , 2. ], dtype=float32)
-""")
+""",
+)
 sign: Recorder = unary_op(
-    "Sign", "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))",
-    lambda g, y, x: (_sign_vjp(g, y, x),), rules.number, of_complex="other",
-    complex_body="unit(x)", doc="""
+    "Sign",
+    "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))",
+    lambda g, y, x: (_sign_vjp(g, y, x),),
+    rules.number,
+    of_complex="other",
+    complex_body="unit(x)",
+    doc="""
     -1, 0 or 1 by the sign of each element, with derivative 0; of complex ones ``x / abs(x)``.
 
     >>> tf.sign([-3.0, 0.0, 7.0]).numpy()
     array([-1.,  0.,  1.], dtype=float32)
-""")  # fmt: skip
-square = unary_op("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.number, doc="""
+""",
+)
+square = unary_op(
+    "Square",
+    "x * x",
+    lambda g, y, x: (g * (2.0 * x),),
+    rules.number,
+    doc="""
     ``x * x``, elementwise.
 
     >>> tf.square([1, -2, 3]).numpy()
     array([1, 4, 9], dtype=int32)
-""")
-reciprocal = unary_op("Reciprocal", "1.0 / x",
-    lambda g, y, x: (negative(multiply_no_nan(y, multiply_no_nan(y, g))),), rules.analytic, doc="""
+""",
+)
+reciprocal = unary_op(
+    "Reciprocal",
+    "1.0 / x",
+    lambda g, y, x: (negative(multiply_no_nan(y, multiply_no_nan(y, g))),),
+    rules.analytic,
+    doc="""
     ``1 / x``, elementwise; infinite where ``x`` is 0.
 
     The derivative at 0 is infinite; times an incoming gradient of 0 it counts as 0, and not as NaN.
 
     >>> tf.math.reciprocal([2.0, -4.0]).numpy()
     array([ 0.5 , -0.25], dtype=float32)
-""")
-stop_gradient = unary_op("StopGradient", "x", None, rules.same, "input", gradient=CUT, doc="""
+""",
+)
+stop_gradient = unary_op(
+    "StopGradient",
+    "x",
+    None,
+    rules.same,
+    "input",
+    gradient=CUT,
+    doc="""
     The value of ``input``, through which no gradient flows: a constant for every tape.
 
     >>> x = tf.constant(3.0)
@@ -173,14 +255,19 @@ stop_gradient = unary_op("StopGradient", "x", None, rules.same, "input", gradien
     ...     y = x * tf.stop_gradient(x)
     >>> tape.gradient(y, x).numpy()
     np.float32(3.0)
-""")
+""",
+)
 shuffled = unary_op("RandomShuffle", "x", None, rules.same, gradient=STOP)
 zeros_as = unary_op("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
 ones_as = unary_op("OnesLike", "1", None, rules.same, "input", gradient=STOP)
 
 # Powers, exponentials, logarithms.
 
-sqrt = unary_op("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),), rules.analytic,
+sqrt = unary_op(
+    "Sqrt",
+    "sqrt(x)",
+    lambda g, y, x: (ratio_or_zero(0.5 * g, y),),
+    rules.analytic,
     doc="""
     Square root, elementwise; NaN where ``x`` is negative.
 
@@ -188,21 +275,32 @@ sqrt = unary_op("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),),
 
     >>> tf.sqrt([4.0, 2.25]).numpy()
     array([2. , 1.5], dtype=float32)
-""")
+""",
+)
 # The square root of a sum of squares: 0 is a subgradient where all of them are 0.
 root_of_squares = unary_op(
     "RootOfSquares", "sqrt(x)", lambda g, y, x: (real_divide_no_nan(0.5 * g, y),), rules.analytic
 )
-rsqrt = unary_op("Rsqrt", "1.0 / sqrt(x)",
-    lambda g, y, x: (multiply_no_nan(y * y * y, -0.5 * g),), rules.analytic, doc="""
+rsqrt = unary_op(
+    "Rsqrt",
+    "1.0 / sqrt(x)",
+    lambda g, y, x: (multiply_no_nan(y * y * y, -0.5 * g),),
+    rules.analytic,
+    doc="""
     ``1 / sqrt(x)``, elementwise; infinite where ``x`` is 0, NaN where it is negative.
 
     The derivative at 0 is infinite; times an incoming gradient of 0 it counts as 0, and not as NaN.
 
     >>> tf.math.rsqrt([4.0, 0.25]).numpy()
     array([0.5, 2. ], dtype=float32)
-""")
-exp = unary_op("Exp", "exp(x)", lambda g, y, x: (multiply_no_nan(y, g),), rules.analytic, doc="""
+""",
+)
+exp = unary_op(
+    "Exp",
+    "exp(x)",
+    lambda g, y, x: (multiply_no_nan(y, g),),
+    rules.analytic,
+    doc="""
     The exponential, elementwise.
 
     In float32 it is infinite from about 88.7 on, in float64 from about 709.8 on. The argument is
@@ -211,152 +309,251 @@ exp = unary_op("Exp", "exp(x)", lambda g, y, x: (multiply_no_nan(y, g),), rules.
 
     >>> tf.exp([0.0, 1.0]).numpy()
     array([1.       , 2.7182817], dtype=float32)
-""")
-expm1 = unary_op("Expm1", "expm1(x)", lambda g, y, x: (multiply_no_nan(exp(x), g),),
-    rules.analytic, doc="""
+""",
+)
+expm1 = unary_op(
+    "Expm1",
+    "expm1(x)",
+    lambda g, y, x: (multiply_no_nan(exp(x), g),),
+    rules.analytic,
+    doc="""
     ``exp(x) - 1``, elementwise, exact to the last digits where ``x`` is small.
 
     >>> tf.math.expm1([0.0, 1e-10]).numpy()
     array([0.e+00, 1.e-10], dtype=float32)
-""")
-log = unary_op("Log", "log(x)", lambda g, y, x: (ratio_or_zero(g, x),), rules.analytic, doc="""
+""",
+)
+log = unary_op(
+    "Log",
+    "log(x)",
+    lambda g, y, x: (ratio_or_zero(g, x),),
+    rules.analytic,
+    doc="""
     The natural logarithm, elementwise; minus infinity where ``x`` is 0, NaN where it is negative.
 
     >>> tf.math.log([1.0, np.e]).numpy()
     array([0., 1.], dtype=float32)
-""")
-log1p = unary_op("Log1p", "log1p(x)", lambda g, y, x: (ratio_or_zero(g, 1.0 + x),),
-    rules.analytic, doc="""
+""",
+)
+log1p = unary_op(
+    "Log1p",
+    "log1p(x)",
+    lambda g, y, x: (ratio_or_zero(g, 1.0 + x),),
+    rules.analytic,
+    doc="""
     ``log(1 + x)``, elementwise, exact to the last digits where ``x`` is small.
 
     >>> tf.math.log1p([0.0, 1e-10]).numpy()
     array([0.e+00, 1.e-10], dtype=float32)
-""")
+""",
+)
 # The logarithm in the derivative of a power by its exponent: 0 where the base is not positive.
 log_or_zero: Recorder = unary_op(
-    "LogOrZero", "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
+    "LogOrZero",
+    "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
     lambda g, y, x: (select(_has_log(x), g / select(_has_log(x), x, 1.0), 0.0),),
-    rules.analytic, complex_body="select(x != 0, log(select(x != 0, x, 1.0)), 0.0)",
-)  # fmt: skip
+    rules.analytic,
+    complex_body="select(x != 0, log(select(x != 0, x, 1.0)), 0.0)",
+)
 
 # Trigonometric and hyperbolic.
 
-sin = unary_op("Sin", "sin(x)", lambda g, y, x: (g * cos(x),), rules.analytic, doc="""
+sin = unary_op(
+    "Sin",
+    "sin(x)",
+    lambda g, y, x: (g * cos(x),),
+    rules.analytic,
+    doc="""
     Sine of an angle in radians, elementwise; NaN where ``x`` is infinite.
 
     >>> tf.sin([0.0, np.pi / 2]).numpy()
     array([0., 1.], dtype=float32)
-""")
-cos: Recorder = unary_op("Cos", "cos(x)", lambda g, y, x: (negative(g * sin(x)),), rules.analytic,
+""",
+)
+cos: Recorder = unary_op(
+    "Cos",
+    "cos(x)",
+    lambda g, y, x: (negative(g * sin(x)),),
+    rules.analytic,
     doc="""
     Cosine of an angle in radians, elementwise; NaN where ``x`` is infinite.
 
     >>> tf.cos([0.0, np.pi]).numpy()
     array([ 1., -1.], dtype=float32)
-""")
-tan = unary_op("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),), rules.analytic, doc="""
+""",
+)
+tan = unary_op(
+    "Tan",
+    "tan(x)",
+    lambda g, y, x: (g * (1.0 + y * y),),
+    rules.analytic,
+    doc="""
     Tangent of an angle in radians, elementwise; NaN where ``x`` is infinite.
 
     >>> tf.tan([0.0, 0.5]).numpy()
     array([0.       , 0.5463025], dtype=float32)
-""")
+""",
+)
 # With all digits where x is near 1 or -1, and its derivative with all where x is near 0.
 one_less_square = unary_op(
     "OneLessSquare", "(1.0 - x) * (1.0 + x)", lambda g, y, x: (g * (-2.0 * x),), rules.analytic
 )
-asin = unary_op("Asin", "asin(x)", lambda g, y, x: (ratio_or_zero(g, sqrt(one_less_square(x))),),
-    rules.analytic, doc="""
+asin = unary_op(
+    "Asin",
+    "asin(x)",
+    lambda g, y, x: (ratio_or_zero(g, sqrt(one_less_square(x))),),
+    rules.analytic,
+    doc="""
     Arc sine in radians, from -pi/2 to pi/2, elementwise; NaN outside of [-1, 1].
 
     >>> tf.asin([0.0, 1.0]).numpy()
     array([0.       , 1.5707963], dtype=float32)
-""")
-acos = unary_op("Acos", "acos(x)",
-    lambda g, y, x: (negative(ratio_or_zero(g, sqrt(one_less_square(x)))),), rules.analytic, doc="""
+""",
+)
+acos = unary_op(
+    "Acos",
+    "acos(x)",
+    lambda g, y, x: (negative(ratio_or_zero(g, sqrt(one_less_square(x)))),),
+    rules.analytic,
+    doc="""
     Arc cosine in radians, from 0 to pi, elementwise; NaN outside of [-1, 1].
 
     >>> tf.acos([1.0, 0.0]).numpy()
     array([0.       , 1.5707964], dtype=float32)
-""")
+""",
+)
 # sqrt(x * x + y * y), where the squares may be too large or too small: what derivatives divide by.
 _LARGER = "select(absolute(x) > absolute(y), absolute(x), absolute(y))"
 _RATIO = f"select(absolute(x) > absolute(y), y, x) / {_LARGER}"
 hypot: Recorder = binary_op(
-    "Hypot", f"select({_LARGER} == 0, 0.0, {_LARGER} * sqrt(1.0 + ({_RATIO}) * ({_RATIO})))",
-    lambda g, z, x, y: (g * ratio_or_zero(x, z), g * ratio_or_zero(y, z)), rules.floating,
-)  # fmt: skip
-atan = unary_op("Atan", "atan(x)", lambda g, y, x: (_over_circle(g, x),), rules.analytic, doc="""
+    "Hypot",
+    f"select({_LARGER} == 0, 0.0, {_LARGER} * sqrt(1.0 + ({_RATIO}) * ({_RATIO})))",
+    lambda g, z, x, y: (g * ratio_or_zero(x, z), g * ratio_or_zero(y, z)),
+    rules.floating,
+)
+atan = unary_op(
+    "Atan",
+    "atan(x)",
+    lambda g, y, x: (_over_circle(g, x),),
+    rules.analytic,
+    doc="""
     Arc tangent in radians, from -pi/2 to pi/2, elementwise.
 
     >>> tf.atan([0.0, 1.0, np.inf]).numpy()
     array([0.       , 0.7853982, 1.5707964], dtype=float32)
-""")
+""",
+)
 atan2 = binary_op(
-    "Atan2", "atan2(x, y)",
+    "Atan2",
+    "atan2(x, y)",
     lambda g, z, x, y: (
         ratio_or_zero(multiply_no_nan(y / hypot(x, y), g), hypot(x, y)),
         negative(ratio_or_zero(multiply_no_nan(x / hypot(x, y), g), hypot(x, y))),
-    ), rules.floating, "y x", doc="""
+    ),
+    rules.floating,
+    "y x",
+    doc="""
     The angle in radians, from -pi to pi, of the point whose coordinates are (x, y), elementwise.
 
     ``y`` comes first, as in C. The derivatives do not overflow where ``x * x + y * y`` would.
 
     >>> tf.atan2([1.0, 1.0], [1.0, -1.0]).numpy()
     array([0.7853982, 2.3561945], dtype=float32)
-""")  # fmt: skip
-sinh = unary_op("Sinh", "sinh(x)", lambda g, y, x: (multiply_no_nan(cosh(x), g),),
-    rules.analytic, doc="""
+""",
+)
+sinh = unary_op(
+    "Sinh",
+    "sinh(x)",
+    lambda g, y, x: (multiply_no_nan(cosh(x), g),),
+    rules.analytic,
+    doc="""
     Hyperbolic sine, elementwise.
 
     >>> tf.sinh([0.0, 1.0]).numpy()
     array([0.       , 1.1752012], dtype=float32)
-""")
-cosh: Recorder = unary_op("Cosh", "cosh(x)", lambda g, y, x: (multiply_no_nan(sinh(x), g),),
-    rules.analytic, doc="""
+""",
+)
+cosh: Recorder = unary_op(
+    "Cosh",
+    "cosh(x)",
+    lambda g, y, x: (multiply_no_nan(sinh(x), g),),
+    rules.analytic,
+    doc="""
     Hyperbolic cosine, elementwise.
 
     >>> tf.cosh([0.0, 1.0]).numpy()
     array([1.       , 1.5430806], dtype=float32)
-""")
+""",
+)
 # The derivative of ``y = tanh(x)``: it is computed from x where y is near 1 or -1.
 tanh_slope: Recorder = binary_op(
     "TanhSlope", "tanh_slope(x, y)", lambda g, z, x, y: (None, g * (-2.0 * y)), rules.analytic
 )
-tanh = unary_op("Tanh", "tanh(x)", lambda g, y, x: (g * tanh_slope(x, y),), rules.analytic, doc="""
+tanh = unary_op(
+    "Tanh",
+    "tanh(x)",
+    lambda g, y, x: (g * tanh_slope(x, y),),
+    rules.analytic,
+    doc="""
     Hyperbolic tangent, elementwise: from -1 to 1.
 
     >>> tf.tanh([0.0, 0.5, 100.0]).numpy()
     array([0.        , 0.46211717, 1.        ], dtype=float32)
-""")
-asinh = unary_op("Asinh", "asinh(x)", lambda g, y, x: (_over_root(g, x),), rules.analytic, doc="""
+""",
+)
+asinh = unary_op(
+    "Asinh",
+    "asinh(x)",
+    lambda g, y, x: (_over_root(g, x),),
+    rules.analytic,
+    doc="""
     Inverse hyperbolic sine, elementwise.
 
     >>> tf.asinh([0.0, 1.0]).numpy()
     array([0.       , 0.8813736], dtype=float32)
-""")
-acosh = unary_op("Acosh", "acosh(x)",
-    lambda g, y, x: (ratio_or_zero(g, sqrt(x - 1.0) * sqrt(x + 1.0)),), rules.analytic, doc="""
+""",
+)
+acosh = unary_op(
+    "Acosh",
+    "acosh(x)",
+    lambda g, y, x: (ratio_or_zero(g, sqrt(x - 1.0) * sqrt(x + 1.0)),),
+    rules.analytic,
+    doc="""
     Inverse hyperbolic cosine, elementwise; NaN where ``x`` is less than 1.
 
     >>> tf.acosh([1.0, 2.0]).numpy()
     array([0.      , 1.316958], dtype=float32)
-""")
-atanh = unary_op("Atanh", "atanh(x)", lambda g, y, x: (ratio_or_zero(g, one_less_square(x)),),
-    rules.analytic, doc="""
+""",
+)
+atanh = unary_op(
+    "Atanh",
+    "atanh(x)",
+    lambda g, y, x: (ratio_or_zero(g, one_less_square(x)),),
+    rules.analytic,
+    doc="""
     Inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN beyond.
 
     >>> tf.atanh([0.0, 0.5]).numpy()
     array([0.        , 0.54930615], dtype=float32)
-""")
+""",
+)
 # Far out it is 0, and the products with it are, in this order.
 bell: Recorder = unary_op("Bell", "exp(-(x * x))", lambda g, y, x: (g * (x * y) * -2.0,))
-erf = unary_op("Erf", "erf(x)", lambda g, y, x: (g * (2 / math.sqrt(math.pi) * bell(x)),), doc="""
+erf = unary_op(
+    "Erf",
+    "erf(x)",
+    lambda g, y, x: (g * (2 / math.sqrt(math.pi) * bell(x)),),
+    doc="""
     The error function ``2 / sqrt(pi) * integral of exp(-t * t) from 0 to x``, elementwise.
 
     >>> tf.math.erf([0.0, 0.5, 10.0]).numpy()
     array([0.       , 0.5204999, 1.       ], dtype=float32)
-""")
-erfc = unary_op("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * bell(x)),),
+""",
+)
+erfc = unary_op(
+    "Erfc",
+    "erfc(x)",
+    lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * bell(x)),),
     doc="""
     ``1 - erf(x)``, elementwise, with all its digits where that is small.
 
@@ -365,32 +562,48 @@ erfc = unary_op("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi)
 
     >>> tf.math.erfc([0.0, 5.0]).numpy()
     array([1.0000000e+00, 1.5374598e-12], dtype=float32)
-""")
+""",
+)
 
 
 # Rounding: no gradient flows through.
 
-floor = unary_op("Floor", "floor(x)", gradient=STOP, doc="""
+floor = unary_op(
+    "Floor",
+    "floor(x)",
+    gradient=STOP,
+    doc="""
     The largest integer that is not larger, as a float, elementwise. No gradient flows through.
 
     >>> tf.floor([1.7, -1.2]).numpy()
     array([ 1., -2.], dtype=float32)
-""")
-ceil = unary_op("Ceil", "ceil(x)", gradient=STOP, doc="""
+""",
+)
+ceil = unary_op(
+    "Ceil",
+    "ceil(x)",
+    gradient=STOP,
+    doc="""
     The smallest integer that is not smaller, as a float, elementwise. No gradient flows through.
 
     >>> tf.math.ceil([1.2, -1.7]).numpy()
     array([ 2., -1.], dtype=float32)
-""")
+""",
+)
 round_float = unary_op("Round", "rint(x)", gradient=STOP)
-rint = unary_op("Rint", "rint(x)", gradient=STOP, doc="""
+rint = unary_op(
+    "Rint",
+    "rint(x)",
+    gradient=STOP,
+    doc="""
     The nearest integer, as a float, elementwise; halves go to the even one.
 
     No gradient flows through. `round` does the same, for integers as well.
 
     >>> tf.math.rint([0.5, 1.5, 2.6]).numpy()
     array([0., 2., 3.], dtype=float32)
-""")
+""",
+)
 
 
 # Ops of three operands, and ops with attributes.
@@ -405,9 +618,14 @@ def _select_spec(op: Op, condition: Spec, x: Spec, y: Spec) -> Spec:
 
 
 SELECT = defop(
-    "SelectV2", ELEMENTWISE, 3, _select_spec, body="select(x, y, z)",
-    vjp=lambda g, o, c, x, y: (None, select(c, g, 0.0), select(c, 0.0, g)), of_complex="analytic",
-)  # fmt: skip
+    "SelectV2",
+    ELEMENTWISE,
+    3,
+    _select_spec,
+    body="select(x, y, z)",
+    vjp=lambda g, o, c, x, y: (None, select(c, g, 0.0), select(c, 0.0, g)),
+    of_complex="analytic",
+)
 
 
 # ``x`` where the condition holds, else ``y``; all three broadcast.
@@ -457,14 +675,13 @@ def _cast_vjp(g: Tensor, y: Tensor, x: Tensor, dtype: str) -> tuple[Tensor | Non
     return (cast(g, x.dtype) if x._spec.inexact else None,)
 
 
-CAST = defop(
-    "Cast", ELEMENTWISE, 1, _cast_spec, body="cast(x)", vjp=_cast_vjp, of_complex="other"
-)
+CAST = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="cast(x)", vjp=_cast_vjp, of_complex="other")
 Scratch.to_complex = CAST.code({"dtype": "complex128"})
 CAST_TO_BOOL = defop(
     "Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient=STOP, of_complex="other"
 )
 _CASTS = {x: unary(CAST_TO_BOOL if x.is_bool else CAST, dtype=x.name) for x in dtypes.ALL}
+
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """The elements converted to another dtype.

@@ -95,23 +95,47 @@ def _placed(x: Tensor, at: int, size: int) -> Tensor:
 
 
 _FORWARD = defop(
-    "FFT", ARRAY, 1, _of_complex, compute=_compute("fftn"), on_host=True, of_complex="other",
+    "FFT",
+    ARRAY,
+    1,
+    _of_complex,
+    compute=_compute("fftn"),
+    on_host=True,
+    of_complex="other",
     vjp=lambda g, y, x, axes: (record(_INVERSE, (g,), axes=axes) * _count(x.shape, axes),),
-)  # fmt: skip
+)
 _INVERSE: Op = defop(
-    "IFFT", ARRAY, 1, _of_complex, compute=_compute("ifftn"), on_host=True, of_complex="other",
+    "IFFT",
+    ARRAY,
+    1,
+    _of_complex,
+    compute=_compute("ifftn"),
+    on_host=True,
+    of_complex="other",
     vjp=lambda g, y, x, axes: (
         record(_FORWARD, (g,), axes=axes) * (1.0 / max(1.0, _count(x.shape, axes))),
     ),
-)  # fmt: skip
+)
 _REAL: Op = defop(
-    "RFFT", ARRAY, 1, _of_real, compute=_compute("rfftn"), vjp=_rfft_vjp, on_host=True,
+    "RFFT",
+    ARRAY,
+    1,
+    _of_real,
+    compute=_compute("rfftn"),
+    vjp=_rfft_vjp,
+    on_host=True,
     of_complex="other",
-)  # fmt: skip
+)
 _TO_REAL = defop(
-    "IRFFT", ARRAY, 1, _to_real, compute=_compute("irfftn"), vjp=_irfft_vjp, on_host=True,
+    "IRFFT",
+    ARRAY,
+    1,
+    _to_real,
+    compute=_compute("irfftn"),
+    vjp=_irfft_vjp,
+    on_host=True,
     of_complex="other",
-)  # fmt: skip
+)
 
 
 def _fitted(x: Tensor, lengths: tuple[int, ...]) -> Tensor:
@@ -146,9 +170,14 @@ def _complex_function(axes: int, op: Op, inverse: bool) -> Callable[..., Tensor]
     def transform(input: Any, name: str | None = None) -> Tensor:
         return record(op, (_complex_input(input),), axes=axes)
 
-    ones, found = "[" * axes + "1, 0" + "]" * axes, "[" * axes + (
-        "0.5+0.j, 0.5+0.j" if inverse else "1.+0.j, 1.+0.j") + "]" * axes  # fmt: skip
-    return _described(transform, name, f"""The {kind} Fourier transform over {_axes(axes)}.
+    ones, found = (
+        "[" * axes + "1, 0" + "]" * axes,
+        "[" * axes + ("0.5+0.j, 0.5+0.j" if inverse else "1.+0.j, 1.+0.j") + "]" * axes,
+    )
+    return _described(
+        transform,
+        name,
+        f"""The {kind} Fourier transform over {_axes(axes)}.
 
     Args:
       input: A tensor of complex64 or complex128.
@@ -163,7 +192,8 @@ def _complex_function(axes: int, op: Op, inverse: bool) -> Callable[..., Tensor]
     Example:
       >>> tf.signal.{name}({ones}).numpy()
       array({found}, dtype=complex64)
-    """)
+    """,
+    )
 
 
 def _axes(axes: int) -> str:
@@ -193,7 +223,10 @@ def _real_function(axes: int) -> Callable[..., Tensor]:
         return record(_REAL, (x,), axes=axes)
 
     ones, found = "[" * axes + "1, 0" + "]" * axes, "[" * axes + "1.+0.j, 1.+0.j" + "]" * axes
-    return _described(transform, name, f"""The Fourier transform of real numbers over {_axes(axes)}.
+    return _described(
+        transform,
+        name,
+        f"""The Fourier transform of real numbers over {_axes(axes)}.
 
     Of the last axis that half is given which says all, ``n // 2 + 1`` elements: the others are the
     conjugates of these.
@@ -214,7 +247,8 @@ def _real_function(axes: int) -> Callable[..., Tensor]:
     Example:
       >>> tf.signal.{name}({ones}).numpy()
       array({found}, dtype=complex64)
-    """)
+    """,
+    )
 
 
 def _real_inverse(axes: int) -> Callable[..., Tensor]:
@@ -241,7 +275,10 @@ def _real_inverse(axes: int) -> Callable[..., Tensor]:
         return record(_TO_REAL, (x,), axes=axes, n=lengths[-1])
 
     ones, found = "[" * axes + "1, 1" + "]" * axes, "[" * axes + "1., 0." + "]" * axes
-    return _described(transform, name, f"""The inverse of `{name[1:]}` over {_axes(axes)}.
+    return _described(
+        transform,
+        name,
+        f"""The inverse of `{name[1:]}` over {_axes(axes)}.
 
     Args:
       input_tensor: A tensor of complex64 or complex128, ``n // 2 + 1`` elements of the last axis.
@@ -259,7 +296,8 @@ def _real_inverse(axes: int) -> Callable[..., Tensor]:
     Example:
       >>> tf.signal.{name}({ones}).numpy()
       array({found}, dtype=float32)
-    """)
+    """,
+    )
 
 
 fft, fft2d, fft3d = (_complex_function(axes, _FORWARD, False) for axes in (1, 2, 3))
@@ -345,12 +383,9 @@ def cosines(input: Any, type: int, n: Any, axis: int, norm: Any) -> Tensor:
         found = real(strided_slice(rfft(x, [2 * size]), half) * scale)
         return found * (first * kind.type(0.5 / math.sqrt(size))) if norm == "ortho" else found
     if type == 3:
-        x = x * (1 / first * kind.type(math.sqrt(size))) if (
-            norm == "ortho") else x * float(size)  # fmt: skip
+        x = x * (1 / first * kind.type(math.sqrt(size))) if (norm == "ortho") else x * float(size)
         found = irfft(complex_(x, 0.0) * np.conj(scale), [2 * size])
         return strided_slice(found, tuple((0, dim, 1) for dim in x.shape))
     half = tuple((0, dim, 1) for dim in x.shape[:-1])
     found = strided_slice(cosines(x, 2, 2 * size, -1, None), (*half, (1, 2 * size, 2)))
     return found * (math.sqrt(0.5) / math.sqrt(size)) if norm == "ortho" else found
-
-

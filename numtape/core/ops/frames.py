@@ -33,9 +33,14 @@ def _last(x: Tensor, axis: int) -> Tensor:
 
 
 def frame(
-    signal: Any, frame_length: Any, frame_step: Any, pad_end: bool = False, pad_value: Any = 0,
-    axis: int = -1, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    signal: Any,
+    frame_length: Any,
+    frame_step: Any,
+    pad_end: bool = False,
+    pad_value: Any = 0,
+    axis: int = -1,
+    name: str | None = None,
+) -> Tensor:
     """Stretches of a signal, each some steps after the one before.
 
     Args:

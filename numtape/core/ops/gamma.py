@@ -81,25 +81,36 @@ def _betainc(a: Array, b: Array, x: Array) -> Array:
     return np.where((a <= 0) | (b <= 0), np.nan, found)
 
 
-lgamma = host_op("Lgamma", _lgamma, lambda g, y, x: (multiply_no_nan(digamma(x), g),), doc="""
+lgamma = host_op(
+    "Lgamma",
+    _lgamma,
+    lambda g, y, x: (multiply_no_nan(digamma(x), g),),
+    doc="""
     The logarithm of the absolute value of the gamma function, elementwise.
 
     It is infinite at 0 and at negative integers.
 
     >>> tf.math.lgamma([0.5, 1.0, 5.0]).numpy()
     array([0.5723649, 0.       , 3.1780539], dtype=float32)
-""")
+""",
+)
 digamma: Recorder = host_op(
-    "Digamma", _digamma,
-    lambda g, y, x: (multiply_no_nan(polygamma(1.0, x), g),), doc="""
+    "Digamma",
+    _digamma,
+    lambda g, y, x: (multiply_no_nan(polygamma(1.0, x), g),),
+    doc="""
     The derivative of `lgamma`, elementwise; NaN at 0 and at negative integers.
 
     >>> tf.math.digamma([0.5, 1.0, 5.0]).numpy()
     array([-1.9635101 , -0.57721567,  1.5061177 ], dtype=float32)
-""")
+""",
+)
 polygamma: Recorder = host_op(
-    "Polygamma", _polygamma, lambda g, y, a, x: (None, multiply_no_nan(polygamma(a + 1.0, x), g)),
-    arguments="a x", doc="""
+    "Polygamma",
+    _polygamma,
+    lambda g, y, a, x: (None, multiply_no_nan(polygamma(a + 1.0, x), g)),
+    arguments="a x",
+    doc="""
     The derivative of order ``a`` of `digamma` at ``x``, elementwise.
 
     ``a`` is a float that has an integer's value, 0 or more; for others the result is NaN. There is
@@ -107,10 +118,14 @@ polygamma: Recorder = host_op(
 
     >>> tf.math.polygamma([0.0, 1.0, 2.0], 1.0).numpy()
     array([-0.57721567,  1.6449341 , -2.4041138 ], dtype=float32)
-""")  # fmt: skip
+""",
+)
 zeta: Recorder = host_op(
-    "Zeta", _zeta, lambda g, y, x, q: (None, multiply_no_nan(negative(x) * zeta(x + 1.0, q), g)),
-    arguments="x q", doc="""
+    "Zeta",
+    _zeta,
+    lambda g, y, x, q: (None, multiply_no_nan(negative(x) * zeta(x + 1.0, q), g)),
+    arguments="x q",
+    doc="""
     Hurwitz's zeta function, elementwise: the sum over all n from 0 on of ``(q + n) ** -x``.
 
     It is infinite where ``x`` is 1 and NaN where it is less. There is no derivative by ``x``: the
@@ -118,7 +133,8 @@ zeta: Recorder = host_op(
 
     >>> tf.math.zeta([2.0, 3.0], 1.0).numpy()
     array([1.644934 , 1.2020569], dtype=float32)
-""")  # fmt: skip
+""",
+)
 
 
 # Incomplete integrals.
@@ -130,11 +146,14 @@ def _density(a: Any, x: Any) -> Tensor:
 
 
 igamma = host_op(
-    "Igamma", _igamma,
+    "Igamma",
+    _igamma,
     lambda g, y, a, x: (
         multiply_no_nan(igamma_moment(a, x, 1), g),
         multiply_no_nan(_density(a, x), g),
-    ), arguments="a x", doc="""
+    ),
+    arguments="a x",
+    doc="""
     The lower incomplete gamma function, regularised, elementwise.
 
     It is the integral from 0 to ``x`` of ``t ** (a - 1) * exp(-t) / gamma(a)``: the probability
@@ -143,25 +162,44 @@ igamma = host_op(
 
     >>> tf.math.igamma([0.5, 1.0, 5.0], 1.0).numpy()
     array([0.84270078, 0.63212055, 0.00365985], dtype=float32)
-""")  # fmt: skip
+""",
+)
 igammac = host_op(
-    "Igammac", _igammac,
+    "Igammac",
+    _igammac,
     lambda g, y, a, x: (
         negative(multiply_no_nan(igamma_moment(a, x, 1), g)),
         negative(multiply_no_nan(_density(a, x), g)),
-    ), arguments="a x", doc="""
+    ),
+    arguments="a x",
+    doc="""
     The upper incomplete gamma function, regularised, elementwise: ``1 - igamma(a, x)``.
 
     It has its digits where it is small, and derivatives of every order in both.
 
     >>> tf.math.igammac([0.5, 1.0, 5.0], 10.0).numpy()
     array([7.7442164e-06, 4.5399931e-05, 2.9252688e-02], dtype=float32)
-""")  # fmt: skip
+""",
+)
 betainc = host_op(
-    "Betainc", _betainc,
-    lambda g, y, a, b, x: (None, None, multiply_no_nan(exp(
-        (b - 1.0) * log(1.0 - x) + (a - 1.0) * log(x) + lgamma(a + b) - lgamma(a) - lgamma(b)
-    ), g)), arguments="a b x", doc="""
+    "Betainc",
+    _betainc,
+    lambda g, y, a, b, x: (
+        None,
+        None,
+        multiply_no_nan(
+            exp(
+                (b - 1.0) * log(1.0 - x)
+                + (a - 1.0) * log(x)
+                + lgamma(a + b)
+                - lgamma(a)
+                - lgamma(b)
+            ),
+            g,
+        ),
+    ),
+    arguments="a b x",
+    doc="""
     The incomplete beta function, regularised, elementwise.
 
     It is the integral from 0 to ``x`` of ``t ** (a - 1) * (1 - t) ** (b - 1)``, divided by that to
@@ -170,7 +208,8 @@ betainc = host_op(
 
     >>> tf.math.betainc(2.0, 3.0, [0.1, 0.5, 0.9]).numpy()
     array([0.0523, 0.6875, 0.9963], dtype=float32)
-""")  # fmt: skip
+""",
+)
 
 
 # The moments of `gamma_moments`, of which that of order 1 is the derivative of `igamma` by a.
@@ -187,7 +226,13 @@ def _moment_vjp(g: Tensor, y: Tensor, a: Tensor, x: Tensor, order: int) -> tuple
 
 
 IGAMMA_MOMENT: Op = defop(
-    "IgammaGradA", ARRAY, 2, rules.floating, compute=moment, vjp=_moment_vjp, on_host=True,
+    "IgammaGradA",
+    ARRAY,
+    2,
+    rules.floating,
+    compute=moment,
+    vjp=_moment_vjp,
+    on_host=True,
     elementwise=True,
 )
 

@@ -98,8 +98,9 @@ def _density_of_log(a: Array, x: Array) -> Array:
 
     r = (x - a) / a
     series = sum((-1) ** (k + 1) * r**k / k for k in range(2, 12))
-    apart = np.where(np.abs(r) < 1e-2, series, np.where(
-        np.abs(r) < 0.5, np.log1p(r) - r, np.log(x / a) - r))  # fmt: skip
+    apart = np.where(
+        np.abs(r) < 1e-2, series, np.where(np.abs(r) < 0.5, np.log1p(r) - r, np.log(x / a) - r)
+    )
     i = 1 / (a * a)
     stirling = (1 / 12 - i * (1 / 360 - i * (1 / 1260 - i * (1 / 1680 - i / 1188)))) / a
     large = a * apart + 0.5 * np.log(a / (2 * np.pi)) - stirling

@@ -37,9 +37,14 @@ def _skip(out: Array, state: Array, delta: int) -> None:
 
 
 SKIP = defop(
-    "RngReadAndSkip", ARRAY, 1, lambda op, state, delta: state, compute=_skip, gradient=STOP,
+    "RngReadAndSkip",
+    ARRAY,
+    1,
+    lambda op, state, delta: state,
+    compute=_skip,
+    gradient=STOP,
     on_host=True,
-)  # fmt: skip
+)
 
 
 def _state(value: Any) -> Tensor:
@@ -185,25 +190,37 @@ class Generator:
         return seeded.drawn(self.skip(seeded.number_of(dims)), kind, dims, dtype)
 
     def normal(
-        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
         name: str | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """Draws from a normal distribution; gradients reach ``mean`` and ``stddev``."""
         rest = self._drawn("normal", shape, floating(dtype))
         return seeded.scaled(rest, stddev, mean, "StatelessRandomNormal")
 
     def truncated_normal(
-        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
         name: str | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """Draws from a normal distribution, those beyond two deviations drawn again."""
         rest = self._drawn("truncated", shape, floating(dtype))
         return seeded.scaled(rest, stddev, mean, "StatelessTruncatedNormal")
 
     def uniform(
-        self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32,
+        self,
+        shape: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = dtypes.float32,
         name: str | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """Draws from ``minval`` up to, not including, ``maxval``; see `stateless_uniform`."""
         op = "StatelessRandomUniform"
         dims = checked_shape(shape, op)
@@ -219,9 +236,13 @@ class Generator:
         return self.uniform(shape, None, None, _integer(dtype))
 
     def binomial(
-        self, shape: Any, counts: Any, probs: Any, dtype: Any = dtypes.int32,
+        self,
+        shape: Any,
+        counts: Any,
+        probs: Any,
+        dtype: Any = dtypes.int32,
         name: str | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """Numbers of successes in trials; not those that TensorFlow draws."""
         dims = checked_shape(shape, "StatefulRandomBinomial")
         found = seeded.binomial(self._state.read_value(), dims, counts, probs, dtype)

@@ -93,14 +93,13 @@ def _cut(whole: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
     used = sum(k is not None and k is not Ellipsis for k in keys)
     ellipses = sum(k is Ellipsis for k in keys)
     require(ellipses <= 1, SLICE, "Multiple ellipses in slice not allowed")
+    require(used == 0 or rank > 0, SLICE, "Attempting to slice scalar input: it has no axes")
     require(
-        used == 0 or rank > 0, SLICE, "Attempting to slice scalar input: it has no axes"
-    )
-    require(
-        used <= rank, SLICE,
+        used <= rank,
+        SLICE,
         f"Index out of range using input dim {rank}; input has only {rank} dims, its shape is "
         f"{whole}",
-    )  # fmt: skip
+    )
     if not ellipses:
         keys.append(Ellipsis)
     cut: list[tuple[int, int, int]] = []
@@ -121,10 +120,11 @@ def _cut(whole: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
         else:
             dim, at = whole[axis], _int(k)
             require(
-                -dim <= at < dim, SLICE,
+                -dim <= at < dim,
+                SLICE,
                 f"slice index {dtypes.shown(at)} of dimension {axis} out of bounds: the shape is "
                 f"{whole}",
-            )  # fmt: skip
+            )
             cut.append((at % dim, at % dim + 1, 1))
     return tuple(cut), tuple(shape)
 
@@ -143,10 +143,18 @@ def _int(value: Any) -> int:
 
 
 def strided_slice_(
-    input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0,
-    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, var: Any = None,
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A slice, in the form to which ``x[...]`` is brought: three vectors, and bits for each place.
 
     Args:
@@ -179,14 +187,16 @@ def strided_slice_(
     starts, ends = movement.static_shape(begin), movement.static_shape(end)
     steps = (1,) * len(starts) if strides is None else movement.static_shape(strides)
     require(
-        len(starts) == len(ends) == len(steps), SLICE,
+        len(starts) == len(ends) == len(steps),
+        SLICE,
         f"Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
         f"[{len(starts)}], [{len(ends)}], and [{len(steps)}] instead.",
-    )  # fmt: skip
+    )
     require(
-        bin(ellipsis_mask & ((1 << len(starts)) - 1)).count("1") <= 1, SLICE,
+        bin(ellipsis_mask & ((1 << len(starts)) - 1)).count("1") <= 1,
+        SLICE,
         "Multiple ellipses in slice spec not allowed",
-    )  # fmt: skip
+    )
     key: list[Any] = []
     for k, (start, stop, step) in enumerate(zip(starts, ends, steps, strict=True)):
         bit = 1 << k
@@ -198,9 +208,9 @@ def strided_slice_(
             require(step > 0, SLICE, "only stride 1 allowed on non-range indexing.")
             key.append(start)
         else:
-            key.append(slice(
-                None if begin_mask & bit else start, None if end_mask & bit else stop, step
-            ))  # fmt: skip
+            key.append(
+                slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step)
+            )
     x = input_ if isinstance(input_, Tensor | Variable) else as_tensor(input_)
     found = getitem(x, tuple(key))
     if isinstance(var, Variable):

@@ -171,9 +171,11 @@ def _framed(image: Any, top: Any, left: Any, height: Any, width: Any) -> tuple[A
     x = _picture(image)
     numbers = [int(movement.static(v)) for v in (top, left, height, width)]
     for name, value, least in zip(
-        ("offset_height", "offset_width", "target_height", "target_width"), numbers, (0, 0, 1, 1),
+        ("offset_height", "offset_width", "target_height", "target_width"),
+        numbers,
+        (0, 0, 1, 1),
         strict=True,
-    ):  # fmt: skip
+    ):
         if value < least:
             raise ValueError(f"{name} must be {'> 0' if least else '>= 0'}.")
     return x, *numbers
@@ -204,8 +206,10 @@ def crop_to_bounding_box(
     x, top, left, height, width = _framed(
         image, offset_height, offset_width, target_height, target_width
     )
-    for name, size, end in (("height", x.shape[-3], top + height), ("width", x.shape[-2],
-                                                                    left + width)):  # fmt: skip
+    for name, size, end in (
+        ("height", x.shape[-3], top + height),
+        ("width", x.shape[-2], left + width),
+    ):
         if size < end:
             raise ValueError(f"{name} must be >= target + offset.")
     whole = tuple((0, dim, 1) for dim in x.shape)
@@ -284,9 +288,13 @@ def _between(size: int, wanted: int, kind: Any) -> Tensor:
 
 
 def resize(
-    images: Any, size: Any, method: str = "bilinear", preserve_aspect_ratio: bool = False,
-    antialias: bool = False, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    images: Any,
+    size: Any,
+    method: str = "bilinear",
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """Pictures of another size.
 
     Args:

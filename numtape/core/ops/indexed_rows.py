@@ -41,15 +41,17 @@ def dense_of(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
         )
     shape = movement.static_shape(slices.dense_shape)
     require(
-        len(shape) > 0, "UnsortedSegmentSum",
+        len(shape) > 0,
+        "UnsortedSegmentSum",
         f"dense_shape must be a vector with an element or more, got {slices.dense_shape}",
-    )  # fmt: skip
+    )
     size = shape[0]
     require(
-        tuple(values.shape[: indices.ndim]) == tuple(indices.shape), "UnsortedSegmentSum",
+        tuple(values.shape[: indices.ndim]) == tuple(indices.shape),
+        "UnsortedSegmentSum",
         f"values of shape {values.shape} do not begin with the shape of the indices, "
         f"{indices.shape}",
-    )  # fmt: skip
+    )
     indices = checked_indices(indices, size, "UnsortedSegmentSum")
     return record(SCATTER_ADD, (values, indices), axis=0, size=size)
 
@@ -63,14 +65,18 @@ def updated(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
     if not given.ndim:
         given = movement.broadcast_to(given, whole)
     require(
-        tuple(given.shape) == whole, op,
+        tuple(given.shape) == whole,
+        op,
         f"Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
         f"updates.shape {list(given.shape)}, indices.shape {list(at.shape)}, params.shape "
         f"{list(x.shape)}",
-    )  # fmt: skip
+    )
     count = at._spec.size
-    flat = as_tensor(x), movement.reshape(at, (count,)), movement.reshape(given, (
-        count, *x.shape[1:]))  # fmt: skip
+    flat = (
+        as_tensor(x),
+        movement.reshape(at, (count,)),
+        movement.reshape(given, (count, *x.shape[1:])),
+    )
     return record(INTO, flat, how=how)
 
 
@@ -168,9 +174,14 @@ def _limited(rows: Tensor, lead: int, max_norm: Any) -> Tensor:
 
 
 def embedding_lookup_sparse(
-    params: Any, sp_ids: Any, sp_weights: Any, combiner: Any = None, max_norm: Any = None,
-    name: str | None = None, allow_fast_lookup: bool = False,
-) -> Tensor:  # fmt: skip
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    combiner: Any = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
     """Not there: numtape has no sparse tensors. `embedding_lookup` and a sum of segments do it.
 
     Args:

@@ -31,9 +31,7 @@ def _gather(out: Array, x: Array, indices: Array, axis: int) -> None:
     np.take(x, indices, axis, out=out, mode="clip")  # indices were checked at the call
 
 
-def _gather_vjp(
-    g: Tensor, y: Tensor, x: Tensor, indices: Tensor, axis: int
-) -> tuple[Tensor, None]:
+def _gather_vjp(g: Tensor, y: Tensor, x: Tensor, indices: Tensor, axis: int) -> tuple[Tensor, None]:
     return record(SCATTER_ADD, (g, indices), axis=axis, size=x.shape[axis]), None
 
 
@@ -50,9 +48,15 @@ def _gather_native(out: Spec, x: Spec, indices: Spec, axis: int) -> Native | Non
 
 
 GATHER = defop(
-    "GatherV2", ARRAY, 2, _gather_spec, compute=_gather, native=_gather_native, vjp=_gather_vjp,
+    "GatherV2",
+    ARRAY,
+    2,
+    _gather_spec,
+    compute=_gather,
+    native=_gather_native,
+    vjp=_gather_vjp,
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 def _scatter_spec(op: Op, g: Spec, indices: Spec, axis: int, size: int) -> Spec:
@@ -76,10 +80,15 @@ def _scatter_native(out: Spec, g: Spec, indices: Spec, axis: int, size: int) -> 
 
 # The derivative of a gather: what was taken is added back; repeated indices add up.
 SCATTER_ADD = defop(
-    "ScatterAdd", ARRAY, 2, _scatter_spec, compute=_scatter, native=_scatter_native,
+    "ScatterAdd",
+    ARRAY,
+    2,
+    _scatter_spec,
+    compute=_scatter,
+    native=_scatter_native,
     vjp=lambda g, y, x, indices, axis, size: (record(GATHER, (g, indices), axis=axis), None),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 def checked_indices(indices: Any, size: int, op: str, what: str = "an index") -> Tensor:
@@ -105,9 +114,13 @@ def _within(rows: Tensor, size: int) -> Tensor:
 
 @suggesting
 def gather(
-    params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: int = 0,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The slices along an axis that indices name.
 
     The derivative adds up what came from the same slice, in a fixed order.
@@ -143,10 +156,11 @@ def gather(
         return record(GATHER, (x, found), axis=at)
     lead = tuple(x.shape[:batch_dims])
     require(
-        lead == tuple(found.shape[:batch_dims]) and at >= batch_dims, GATHER,
+        lead == tuple(found.shape[:batch_dims]) and at >= batch_dims,
+        GATHER,
         f"params shape {x.shape} and indices shape {found.shape} must agree in the first "
         f"{batch_dims} axes",
-    )  # fmt: skip
+    )
     # One gather from the batches laid end to end, at offset indices.
     batches = int(np.prod(lead, dtype=np.int64))
     count = x.shape[at]
@@ -161,9 +175,11 @@ def gather(
     inner = found.ndim
     between = at - batch_dims
     perm = (
-        *range(batch_dims), *range(inner, inner + between), *range(batch_dims, inner),
+        *range(batch_dims),
+        *range(inner, inner + between),
+        *range(batch_dims, inner),
         *range(inner + between, taken.ndim),
-    )  # fmt: skip
+    )
     return movement.transpose(taken, perm)
 
 
@@ -177,23 +193,27 @@ def _fold(out: Array, g: Array, origin: tuple[int, ...], size: int, axis: int) -
 
 
 FOLD = defop(
-    "MirrorPadGrad", ARRAY, 1,
+    "MirrorPadGrad",
+    ARRAY,
+    1,
     lambda op, g, origin, size, axis: intern(
         (*g.shape[:axis], size, *g.shape[axis + 1 :]), g.dtype
     ),
     compute=_fold,
     vjp=lambda g, y, x, origin, size, axis: (record(UNFOLD, (g,), origin=origin, axis=axis),),
     of_complex="analytic",
-)  # fmt: skip
+)
 UNFOLD: Op = defop(
-    "MirrorPadGradGrad", ARRAY, 1,
+    "MirrorPadGradGrad",
+    ARRAY,
+    1,
     lambda op, g, origin, axis: intern(
         (*g.shape[:axis], len(origin), *g.shape[axis + 1 :]), g.dtype
     ),
     compute=lambda out, g, origin, axis: np.copyto(out, np.take(g, origin, axis)),
     vjp=lambda g, y, x, origin, axis: (gather_add(g, origin, x.shape[axis], axis),),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 # One element of the last axis for each row: what the sparse cross-entropy picks.
@@ -208,15 +228,20 @@ def _rows_native(name: str) -> Any:
     return native
 
 
-_picked = binary(defop(
-    "Pick", ARRAY, 2, lambda op, x, i: intern(tuple(x.shape[:-1]), x.dtype),
-    native=_rows_native("pick"),
-    compute=lambda out, x, i: np.copyto(
-        out, np.take_along_axis(x, i[..., None].astype(np.intp), -1)[..., 0]
-    ),
-    vjp=lambda g, y, x, i: (record(PLACE, (g, i), size=x.shape[-1]), None),
-    of_complex="analytic",
-))  # fmt: skip
+_picked = binary(
+    defop(
+        "Pick",
+        ARRAY,
+        2,
+        lambda op, x, i: intern(tuple(x.shape[:-1]), x.dtype),
+        native=_rows_native("pick"),
+        compute=lambda out, x, i: np.copyto(
+            out, np.take_along_axis(x, i[..., None].astype(np.intp), -1)[..., 0]
+        ),
+        vjp=lambda g, y, x, i: (record(PLACE, (g, i), size=x.shape[-1]), None),
+        of_complex="analytic",
+    )
+)
 
 
 def _place(out: Array, g: Array, i: Array, size: int) -> None:
@@ -225,11 +250,15 @@ def _place(out: Array, g: Array, i: Array, size: int) -> None:
 
 
 PLACE: Op = defop(
-    "Place", ARRAY, 2, lambda op, g, i, size: intern((*g.shape, size), g.dtype), compute=_place,
+    "Place",
+    ARRAY,
+    2,
+    lambda op, g, i, size: intern((*g.shape, size), g.dtype),
+    compute=_place,
     native=_rows_native("place"),
     vjp=lambda g, y, x, i, size: (_picked(g, i), None),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 def pick(x: Tensor, indices: Any, op: str, what: str) -> Tensor:
@@ -346,9 +375,14 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 @suggesting
 def one_hot(
-    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None,
-    dtype: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """One value at each index along a new axis, another one elsewhere.
 
     An index that is out of range gives no such element. No gradient flows through.
@@ -390,14 +424,16 @@ def one_hot(
     off = elementwise.cast(0, kind) if off is None else off
     count = movement.static(depth)
     require(
-        type(count) is int and count >= 0, "OneHot",
+        type(count) is int and count >= 0,
+        "OneHot",
         f"depth must be a non-negative scalar, got {dtypes.shown(depth)}",
-    )  # fmt: skip
+    )
     at = found.ndim if axis in (None, -1) else axis
     require(
-        type(at) is int and 0 <= at <= found.ndim, "OneHot",
+        type(at) is int and 0 <= at <= found.ndim,
+        "OneHot",
         f"Expected axis to be -1 or between 0 and {found.ndim}, got {dtypes.shown(axis)}",
-    )  # fmt: skip
+    )
     levels = np.arange(count).reshape((count,) + (1,) * (found.ndim - at))
     here = elementwise.cast(movement.expand_dims(found, at), dtypes.int64) == levels
     return elementwise.select(here, on, off)

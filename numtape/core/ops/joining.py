@@ -55,16 +55,19 @@ def _concat_native(out: Spec, *specs: Spec, axis: int) -> Native:
     size = out.dtype.size
     runs = math.prod(out.shape[:axis])
     lengths = [spec.size // max(runs, 1) for spec in specs]
-    return Native(
-        "slices.joined", (f"uint{8 * size}",), (len(specs), runs, *lengths), 1, out.size
-    )
+    return Native("slices.joined", (f"uint{8 * size}",), (len(specs), runs, *lengths), 1, out.size)
 
 
 CONCAT = defop(
-    "ConcatV2", ARRAY, VARIADIC, _concat_spec, vjp=_concat_vjp, native=_concat_native,
+    "ConcatV2",
+    ARRAY,
+    VARIADIC,
+    _concat_spec,
+    vjp=_concat_vjp,
+    native=_concat_native,
     compute=lambda out, *xs, axis: np.concatenate(xs, axis, out=out),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 def _pack_spec(op: Op, *specs: Spec, axis: int) -> Spec:
@@ -73,7 +76,8 @@ def _pack_spec(op: Op, *specs: Spec, axis: int) -> Spec:
         if spec.dtype is not first.dtype:
             raise mismatch(op.name, j, first.dtype, spec.dtype)
         require(
-            spec.shape == first.shape, op,
+            spec.shape == first.shape,
+            op,
             f"Shapes of all inputs to stack must match: values[0].shape = "
             f"{first.shape.as_list()} != values[{j}].shape = {spec.shape.as_list()}",
         )
@@ -85,10 +89,15 @@ def _pack_vjp(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> list[Tensor]:
 
 
 PACK = defop(
-    "Pack", ARRAY, VARIADIC, _pack_spec, vjp=_pack_vjp, native=_concat_native,
+    "Pack",
+    ARRAY,
+    VARIADIC,
+    _pack_spec,
+    vjp=_pack_vjp,
+    native=_concat_native,
     compute=lambda out, *xs, axis: np.stack(xs, axis, out=out),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 @suggesting
@@ -236,9 +245,10 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     x = as_tensor(input)
     times = static_shape(multiples)
     require(
-        len(times) == x.ndim and min(times, default=0) >= 0, "Tile",
+        len(times) == x.ndim and min(times, default=0) >= 0,
+        "Tile",
         f"Expected {x.ndim} non-negative multiples for shape {x.shape}, got {len(times)}: {times}",
-    )  # fmt: skip
+    )
     # Repeating is broadcasting along a new axis before each, merged into it.
     apart = tuple(part for dim in x.shape for part in (1, dim))
     wide = tuple(p for dim, n in zip(x.shape, times, strict=True) for p in (n, dim))

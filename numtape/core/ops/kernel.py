@@ -61,9 +61,7 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     active = [isinstance(x, Tensor | Variable) for x in arguments]
     tensors = [_operand(log, x) for x in arguments]
     kinds = tuple([(x._spec.dtype.name, x._spec.rank or -1) for x in tensors])
-    wanted = tuple([
-        j for j, x in enumerate(tensors) if active[j] and x._spec.dtype.is_floating
-    ])  # fmt: skip
+    wanted = tuple([j for j, x in enumerate(tensors) if active[j] and x._spec.dtype.is_floating])
     recorded = bool(wanted) and log.recorded()
     run = kernel._run(kinds, wanted, recorded)
     found = run.results([log.unseen(x) for x in tensors])
@@ -73,8 +71,12 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     results = _described(found.arrays)
     busy, log.busy = log.busy, True  # the row must stay until it has its value
     try:
-        y = record(KERNEL, tuple(tensors), kernel=kernel,
-                   signature=Signature(kinds, wanted, recorded, results))  # fmt: skip
+        y = record(
+            KERNEL,
+            tuple(tensors),
+            kernel=kernel,
+            signature=Signature(kinds, wanted, recorded, results),
+        )
         if y._home is log and log.columns.state_view[y._row] != VALUE:
             packed = np.empty(y._spec.size)
             _pack(packed, found, results)
@@ -94,13 +96,15 @@ def _operand(log: Log, x: Any) -> Tensor:
         return as_tensor(x)
     name = _NUMBERS.get(type(x))
     if name is None and not isinstance(x, np.ndarray | np.generic):
-        raise KernelError(f"a {type(x).__name__} as an argument",
-                          way="Pass numbers, NumPy arrays and tensors.")  # fmt: skip
+        raise KernelError(
+            f"a {type(x).__name__} as an argument", way="Pass numbers, NumPy arrays and tensors."
+        )
     try:
         array = np.array(x, name, order="C")
     except OverflowError:
-        raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
-                          way="Pass a float.") from None  # fmt: skip
+        raise KernelError(
+            f"the int {x} as an argument, which takes more than 64 bits", way="Pass a float."
+        ) from None
     entered = log.input(x, array) if isinstance(x, np.ndarray) else array
     if isinstance(entered, Tensor):
         return entered
@@ -171,17 +175,13 @@ def _packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -> None:
             found.left.wait()
 
 
-def _packed_native(
-    out: Spec, *specs: Spec, kernel: Any, signature: Signature
-) -> Native | None:
+def _packed_native(out: Spec, *specs: Spec, kernel: Any, signature: Signature) -> Native | None:
     run = kernel._run(*signature[:3])
     found: Native | None = run.native(out, list(specs), signature.results, False)
     return found
 
 
-def _adjoints_native(
-    out: Spec, *specs: Spec, kernel: Any, signature: Signature
-) -> Native | None:
+def _adjoints_native(out: Spec, *specs: Spec, kernel: Any, signature: Signature) -> Native | None:
     run = kernel._run(*signature[:3])
     found: Native | None = run.native(out, list(specs), signature.results, True)
     return found
@@ -199,8 +199,7 @@ def _vjp(
         end = at + spec.size
         whole = packed._spec.size == spec.size
         shape = tuple(spec.shape)
-        part = reshape(packed, shape) if whole else strided_slice(
-            packed, ((at, end, 1),), shape)  # fmt: skip
+        part = reshape(packed, shape) if whole else strided_slice(packed, ((at, end, 1),), shape)
         found[j] = part if part.dtype is spec.dtype else cast(part, spec.dtype)
         at = end
     return found
@@ -244,14 +243,31 @@ def _part(out: Array, y: Array, at: int, spec: Spec) -> None:
 
 
 KERNEL = defop(
-    "Kernel", ARRAY, VARIADIC, _packed_spec, compute=_packed, native=_packed_native, vjp=_vjp,
+    "Kernel",
+    ARRAY,
+    VARIADIC,
+    _packed_spec,
+    compute=_packed,
+    native=_packed_native,
+    vjp=_vjp,
     on_host=True,
-)  # fmt: skip
+)
 KERNEL_GRAD = defop(
-    "KernelGrad", ARRAY, VARIADIC, _adjoints_spec, compute=_adjoints, native=_adjoints_native,
+    "KernelGrad",
+    ARRAY,
+    VARIADIC,
+    _adjoints_spec,
+    compute=_adjoints,
+    native=_adjoints_native,
     on_host=True,
-)  # fmt: skip
+)
 PART = defop(
-    "KernelPart", ARRAY, 1, lambda op, y, at, spec: spec, compute=_part, native=_part_native,
-    gradient=STOP, on_host=True,
-)  # fmt: skip
+    "KernelPart",
+    ARRAY,
+    1,
+    lambda op, y, at, spec: spec,
+    compute=_part,
+    native=_part_native,
+    gradient=STOP,
+    on_host=True,
+)

@@ -48,9 +48,10 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
     a, b = _system(matrix, rhs, "MatrixSolve")
     require(a.ndim == b.ndim, "MatrixSolve", "All input tensors must have the same rank.")
     require(
-        a.shape[:-2] == b.shape[:-2], "MatrixSolve",
+        a.shape[:-2] == b.shape[:-2],
+        "MatrixSolve",
         f"All input tensors must have the same outer dimensions: {list(a.shape)}, {list(b.shape)}",
-    )  # fmt: skip
+    )
     factor = record(FACTOR, (a,))
     invertible(factor, "MatrixSolve", "Input matrix is not invertible.")
     return record(SOLVE, (a, factor, b), adjoint=bool(adjoint))
@@ -63,9 +64,10 @@ def _system(matrix: Any, rhs: Any, op: str) -> tuple[Tensor, Tensor]:
         raise mismatch(op, 1, a.dtype, b.dtype)
     require(b.ndim >= 2, op, f"Input tensor 1 must have rank >= 2, got {b.ndim}")
     require(
-        a.shape[-1] == b.shape[-2], op,
+        a.shape[-1] == b.shape[-2],
+        op,
         f"Input matrix and rhs are incompatible: {list(a.shape)}, {list(b.shape)}",
-    )  # fmt: skip
+    )
     return a, b
 
 
@@ -103,10 +105,16 @@ def _triangular_native(out: Spec, a: Spec, b: Spec, lower: bool, adjoint: bool) 
 
 
 TRIANGULAR = defop(
-    "MatrixTriangularSolve", ARRAY, 2, lambda op, a, b, lower, adjoint: b,
-    compute=lapack.triangular_solve, vjp=_triangular_vjp, native=_triangular_native, on_host=True,
+    "MatrixTriangularSolve",
+    ARRAY,
+    2,
+    lambda op, a, b, lower, adjoint: b,
+    compute=lapack.triangular_solve,
+    vjp=_triangular_vjp,
+    native=_triangular_native,
+    on_host=True,
     of_complex="other",
-)  # fmt: skip
+)
 
 
 def triangular(a: Tensor, b: Tensor, lower: bool = True, adjoint: bool = False) -> Tensor:
@@ -282,5 +290,3 @@ def lu_reconstruct(
     )
     moved = elementwise.cast(same, a.dtype)
     return matmul(moved, product)
-
-

@@ -156,10 +156,11 @@ def bias_add(
     require(x.ndim >= 2, op, f"Input tensor must be at least 2D: {x.shape.as_list()}")
     require(b.ndim == 1, op, f"Biases must be 1D: {b.shape.as_list()}")
     require(
-        b.shape[0] == x.shape[1 if first else -1], op,
+        b.shape[0] == x.shape[1 if first else -1],
+        op,
         f"Must provide as many biases as there are channels: {b.shape.as_list()} vs. "
         f"{x.shape.as_list()}",
-    )  # fmt: skip
+    )
     if first and x.ndim > 2:
         b = movement.shaped(b, (b.shape[0], *(1,) * (x.ndim - 2)))
     return elementwise.add(x, b)

@@ -54,9 +54,16 @@ def _factor_native(out: Spec, a: Spec) -> Native | None:
 
 
 FACTOR = defop(
-    "LuFactor", ARRAY, 1, _lu_spec, compute=lapack.factor, native=_factor_native, gradient=STOP,
-    on_host=True, of_complex="other",
-)  # fmt: skip
+    "LuFactor",
+    ARRAY,
+    1,
+    _lu_spec,
+    compute=lapack.factor,
+    native=_factor_native,
+    gradient=STOP,
+    on_host=True,
+    of_complex="other",
+)
 LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True, of_complex="other")
 
 
@@ -103,9 +110,14 @@ def _permutation(out: Array, pivots: Array) -> None:
 
 
 PERMUTATION = defop(
-    "LuPermutation", ARRAY, 1, lambda op, x, output: intern(tuple(x.shape), as_dtype(output)),
-    compute=lambda out, x, output: _permutation(out, x), on_host=True, of_complex="other",
-)  # fmt: skip
+    "LuPermutation",
+    ARRAY,
+    1,
+    lambda op, x, output: intern(tuple(x.shape), as_dtype(output)),
+    compute=lambda out, x, output: _permutation(out, x),
+    on_host=True,
+    of_complex="other",
+)
 
 
 def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
@@ -168,10 +180,16 @@ def _solve_native(out: Spec, a: Spec, factor: Spec, b: Spec, adjoint: bool) -> N
 
 
 SOLVE = defop(
-    "MatrixSolve", ARRAY, 3, _solve_spec, vjp=_solve_vjp, native=_solve_native, on_host=True,
+    "MatrixSolve",
+    ARRAY,
+    3,
+    _solve_spec,
+    vjp=_solve_vjp,
+    native=_solve_native,
+    on_host=True,
     of_complex="other",
     compute=lambda out, a, factor, b, adjoint: lapack.lu_solve(out, factor, b, adjoint),
-)  # fmt: skip
+)
 
 
 def _inverse(out: Array, a: Array, factor: Array) -> None:
@@ -190,9 +208,16 @@ def _inverse_native(out: Spec, a: Spec, factor: Spec) -> Native | None:
 
 
 INVERSE = defop(
-    "MatrixInverse", ARRAY, 2, lambda op, a, factor: a, compute=_inverse, vjp=_inverse_vjp,
-    native=_inverse_native, on_host=True, of_complex="other",
-)  # fmt: skip
+    "MatrixInverse",
+    ARRAY,
+    2,
+    lambda op, a, factor: a,
+    compute=_inverse,
+    vjp=_inverse_vjp,
+    native=_inverse_native,
+    on_host=True,
+    of_complex="other",
+)
 
 
 def _det(out: Array, a: Array, factor: Array) -> None:
@@ -235,14 +260,25 @@ def _log_det_vjp(g: Tensor, y: Tensor, a: Tensor, factor: Tensor) -> tuple[Tenso
 
 
 DET = defop(
-    "MatrixDeterminant", ARRAY, 2, lambda op, a, factor: intern(tuple(a.shape[:-2]), a.dtype),
-    compute=_det, vjp=_det_vjp, on_host=True, of_complex="other",
-)  # fmt: skip
+    "MatrixDeterminant",
+    ARRAY,
+    2,
+    lambda op, a, factor: intern(tuple(a.shape[:-2]), a.dtype),
+    compute=_det,
+    vjp=_det_vjp,
+    on_host=True,
+    of_complex="other",
+)
 LOG_DET = defop(
-    "LogMatrixDeterminant", ARRAY, 2,
-    lambda op, a, factor: intern((*a.shape[:-2], 2), a.dtype), compute=_log_det,
-    vjp=_log_det_vjp, on_host=True, of_complex="other",
-)  # fmt: skip
+    "LogMatrixDeterminant",
+    ARRAY,
+    2,
+    lambda op, a, factor: intern((*a.shape[:-2], 2), a.dtype),
+    compute=_log_det,
+    vjp=_log_det_vjp,
+    on_host=True,
+    of_complex="other",
+)
 
 
 def matrix_of(value: Any, op: str, like: Any = None) -> Tensor:

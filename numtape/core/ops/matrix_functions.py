@@ -58,7 +58,13 @@ def _expm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
 
 
 EXPM: Op = defop(
-    "MatrixExponential", ARRAY, 1, _floats, compute=_expm, vjp=_expm_vjp, on_host=True,
+    "MatrixExponential",
+    ARRAY,
+    1,
+    _floats,
+    compute=_expm,
+    vjp=_expm_vjp,
+    on_host=True,
     of_complex="other",
 )
 
@@ -112,9 +118,15 @@ def _sylvester_vjp(g: Tensor, s: Tensor, a: Tensor, b: Tensor, c: Tensor) -> tup
 
 # The s of a s + s b = c.
 SYLVESTER: Op = defop(
-    "Sylvester", ARRAY, 3, lambda op, a, b, c: c, compute=_sylvester, vjp=_sylvester_vjp,
-    on_host=True, of_complex="other",
-)  # fmt: skip
+    "Sylvester",
+    ARRAY,
+    3,
+    lambda op, a, b, c: c,
+    compute=_sylvester,
+    vjp=_sylvester_vjp,
+    on_host=True,
+    of_complex="other",
+)
 
 
 def _sqrtm(out: Array, a: Array) -> None:
@@ -134,7 +146,13 @@ def _sqrtm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
 
 
 SQRTM = defop(
-    "MatrixSquareRoot", ARRAY, 1, _floats, compute=_sqrtm, vjp=_sqrtm_vjp, on_host=True,
+    "MatrixSquareRoot",
+    ARRAY,
+    1,
+    _floats,
+    compute=_sqrtm,
+    vjp=_sqrtm_vjp,
+    on_host=True,
     of_complex="other",
 )
 
@@ -181,18 +199,19 @@ def _pinv_vjp(g: Tensor, p: Tensor, a: Tensor, rcond: Tensor) -> tuple[Tensor, N
     first = matmul(matmul(gt, p), turned)
     second = matmul(turned, matmul(p, gt))
     found = (
-        first - matmul(a, matmul(p, first)) + second - matmul(matmul(second, p), a)
+        first
+        - matmul(a, matmul(p, first))
+        + second
+        - matmul(matmul(second, p), a)
         - matmul(matmul(turned, g), turned)
-    )  # fmt: skip
+    )
     return found, None
 
 
 PINV = defop("PseudoInverse", ARRAY, 2, _pinv_spec, compute=_pinv, vjp=_pinv_vjp, on_host=True)
 
 
-def pinv(
-    a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None
-) -> Tensor:
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """The Moore-Penrose pseudo-inverses of matrices.
 
     Args:
@@ -275,10 +294,14 @@ def _no_lstsq_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> NoReturn:
 
 
 LSTSQ = defop(
-    "MatrixSolveLs", ARRAY, 2,
-    lambda op, a, b: intern((*a.shape[:-2], a.shape[-1], b.shape[-1]), a.dtype), compute=_lstsq,
-    vjp=_no_lstsq_vjp, on_host=True,
-)  # fmt: skip
+    "MatrixSolveLs",
+    ARRAY,
+    2,
+    lambda op, a, b: intern((*a.shape[:-2], a.shape[-1], b.shape[-1]), a.dtype),
+    compute=_lstsq,
+    vjp=_no_lstsq_vjp,
+    on_host=True,
+)
 
 
 def lstsq(
@@ -313,9 +336,10 @@ def lstsq(
         raise mismatch(op, 1, a.dtype, b.dtype)
     require(a.ndim >= 2 and b.ndim >= 2, op, f"Expected matrices, got {a.shape} and {b.shape}")
     require(
-        a.shape[-2] == b.shape[-2], op,
+        a.shape[-2] == b.shape[-2],
+        op,
         f"Input matrix and rhs are incompatible: {list(a.shape)}, {list(b.shape)}",
-    )  # fmt: skip
+    )
     if not fast:
         return record(LSTSQ, alike(a, b, op))
     m, n = a.shape[-2:]

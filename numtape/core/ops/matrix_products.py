@@ -22,7 +22,7 @@ from ..values.dtypes import (
     int32,
     mismatch,
     uint8,
-)  # fmt: skip
+)
 from ..values.spec import Spec, intern, one_axis
 from ..values.tensor import Tensor
 from . import movement
@@ -43,23 +43,27 @@ def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
     if a.dtype.is_bool:
         raise DtypeError(f"Expected numbers, got bool tensors: `cast` them first [Op:{op.name}]")
     require(
-        a.rank >= 2 and b.rank >= 2, op,
+        a.rank >= 2 and b.rank >= 2,
+        op,
         f"In[0] and In[1] must have rank 2 or more, got shapes {a.shape} and {b.shape}",
-    )  # fmt: skip
+    )
     m, k = a.shape[-2:][::-1] if ta else a.shape[-2:]
     inner, n = b.shape[-2:][::-1] if tb else b.shape[-2:]
     require(
-        k == inner, op,
+        k == inner,
+        op,
         f"Matrix size-incompatible: In[0]: {a.shape.as_list()}, In[1]: {b.shape.as_list()}, "
         f"transpose_a={ta}, transpose_b={tb}",
-    )  # fmt: skip
+    )
     try:
         lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         require(
-            False, op, f"In[0] and In[1] must have compatible batch dimensions: {a.shape.as_list()}"
+            False,
+            op,
+            f"In[0] and In[1] must have compatible batch dimensions: {a.shape.as_list()}"
             f" vs. {b.shape.as_list()}",
-        )  # fmt: skip
+        )
     return intern((*lead, m, n), a.dtype)
 
 
@@ -153,14 +157,18 @@ def _to_be_turned(m: int, n: int, k: int, dtype: DType) -> bool:
 
 
 MATMUL = defop(
-    "MatMul", ARRAY, 2, _matmul_spec, compute=_matmul, native=_matmul_native, vjp=_matmul_vjp,
+    "MatMul",
+    ARRAY,
+    2,
+    _matmul_spec,
+    compute=_matmul,
+    native=_matmul_native,
+    vjp=_matmul_vjp,
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
-_PRODUCTS = {
-    (ta, tb): binary(MATMUL, ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)
-}
+_PRODUCTS = {(ta, tb): binary(MATMUL, ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)}
 PRODUCT = _PRODUCTS[False, False]  # what ``a @ b`` records
 
 
@@ -169,9 +177,15 @@ def _product(a: Any, b: Any, ta: bool, tb: bool) -> Tensor:
 
 
 def matmul(
-    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
-    adjoint_b: bool = False, output_type: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    output_type: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """The product of matrices, over the last two axes; the axes before them are batches.
 
     ``a @ b`` does the same. Batches broadcast. The derivatives are products, too: ``g @ b.T`` and
@@ -230,11 +244,12 @@ def _as_wide(a: Any, b: Any, wanted: DType) -> tuple[Tensor, Tensor]:
     b = as_tensor(b, a._spec, "MatMul")
     for x in (a, b):
         require(
-            wanted in (x.dtype, _WIDER.get(x.dtype)) and a.dtype is b.dtype, "MatMul",
+            wanted in (x.dtype, _WIDER.get(x.dtype)) and a.dtype is b.dtype,
+            "MatMul",
             f"output_type={wanted.name} of operands of {a.dtype.name} and {b.dtype.name}: it is "
             f"their dtype, or int32 for int8 and uint8, or float32 for float16 and bfloat16. "
             f"`cast` them",
-        )  # fmt: skip
+        )
     return cast(a, wanted), cast(b, wanted)
 
 
@@ -318,7 +333,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     )
     flat_b = movement.reshape(
         movement.permuted(b, right + columns),
-        (math.prod(b.shape[axis] for axis in right), -1 if b._spec.size else
-         math.prod(b.shape[axis] for axis in columns)),
-    )  # fmt: skip
+        (
+            math.prod(b.shape[axis] for axis in right),
+            -1 if b._spec.size else math.prod(b.shape[axis] for axis in columns),
+        ),
+    )
     return movement.shaped(matmul(flat_a, flat_b), shape)

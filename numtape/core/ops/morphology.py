@@ -28,9 +28,7 @@ def _four(values: Any, what: str, op: str) -> tuple[int, ...]:
     return found[1:3]
 
 
-def _operands(
-    images: Any, filters: Any, data_format: Any, op: str
-) -> tuple[Tensor, Tensor]:
+def _operands(images: Any, filters: Any, data_format: Any, op: str) -> tuple[Tensor, Tensor]:
     if data_format != "NHWC":
         raise ValueError(
             f"`data_format` values other than 'NHWC' are not supported. Received: "
@@ -46,16 +44,22 @@ def _operands(
     require(f.ndim == 3, op, f"filter must be 3-dimensional: {list(f.shape)}")
     require(f._spec.size > 0, op, f"filter must not be empty: {list(f.shape)}")
     require(
-        x.shape[3] == f.shape[2], op,
+        x.shape[3] == f.shape[2],
+        op,
         f"input and filter must have the same depth: {x.shape[3]} vs {f.shape[2]}",
-    )  # fmt: skip
+    )
     return x, f
 
 
 def dilation2d(
-    input: Any, filters: Any, strides: Any, padding: str, data_format: str, dilations: Any,
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: str,
+    data_format: str,
+    dilations: Any,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The largest of the sums of a filter's elements and those of an image under it.
 
     The derivative goes to the first of equal sums, in the filter's order, and to the filter's
@@ -86,14 +90,13 @@ def dilation2d(
     return _dilated(x, f, strides, padding, dilations, "Dilation2D")
 
 
-def _dilated(
-    x: Tensor, f: Tensor, strides: Any, padding: Any, dilations: Any, op: str
-) -> Tensor:
+def _dilated(x: Tensor, f: Tensor, strides: Any, padding: Any, dilations: Any, op: str) -> Tensor:
     require(
-        padding in ("SAME", "VALID"), op,
+        padding in ("SAME", "VALID"),
+        op,
         f"Value for attr 'padding' of {padding!r} is not in the list of allowed values: "
         f'"SAME", "VALID"',
-    )  # fmt: skip
+    )
     steps, rates = _four(strides, "strides", op), _four(dilations, "dilations", op)
     kernel = (int(f.shape[0]), int(f.shape[1]))
     inner = (int(x.shape[1]), int(x.shape[2]))
@@ -111,10 +114,15 @@ def _dilated(
     (rows, columns), batch, channels = found.outer, x.shape[0], x.shape[3]
     result: Tensor | None = None
     for i, j in itertools.product(*map(range, kernel)):
-        under = strided_slice(x, (
-            (0, batch, 1), _reach(i * rates[0], rows, steps[0]),
-            _reach(j * rates[1], columns, steps[1]), (0, channels, 1),
-        ))  # fmt: skip
+        under = strided_slice(
+            x,
+            (
+                (0, batch, 1),
+                _reach(i * rates[0], rows, steps[0]),
+                _reach(j * rates[1], columns, steps[1]),
+                (0, channels, 1),
+            ),
+        )
         total = under + f[i, j]
         result = total if result is None else elementwise.maximum(result, total)
     assert result is not None  # a filter has elements
@@ -127,9 +135,14 @@ def _reach(start: int, count: int, step: int) -> tuple[int, int, int]:
 
 
 def erosion2d(
-    value: Any, filters: Any, strides: Any, padding: str, data_format: str, dilations: Any,
+    value: Any,
+    filters: Any,
+    strides: Any,
+    padding: str,
+    data_format: str,
+    dilations: Any,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The smallest of the differences of an image's elements and those of a filter over them.
 
     It is ``-dilation2d(-value, reversed filters)``: see

@@ -60,14 +60,21 @@ def static_shape(value: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-identity = unary_op("Identity", "x", lambda g, y, x: (g,), rules.same, "input", doc="""
+identity = unary_op(
+    "Identity",
+    "x",
+    lambda g, y, x: (g,),
+    rules.same,
+    "input",
+    doc="""
     A tensor with the value of ``input`` that is another tensor: a row of its own.
 
     >>> x = tf.constant([1.0, 2.0])
     >>> y = tf.identity(x)
     >>> y is x, y.numpy()
     (False, array([1., 2.], dtype=float32))
-""")
+""",
+)
 
 
 # One buffer under another shape.
@@ -78,9 +85,13 @@ def _reshape_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
 
 
 RESHAPE = defop(
-    "Reshape", VIEW, 1, _reshape_spec, vjp=lambda g, y, x, shape: (reshape(g, tuple(x.shape)),),
+    "Reshape",
+    VIEW,
+    1,
+    _reshape_spec,
+    vjp=lambda g, y, x, shape: (reshape(g, tuple(x.shape)),),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 # By spec and shape, as it was given.
@@ -137,17 +148,19 @@ def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
         if rest == size == 0:  # beside a 0 the other sizes are shared out, as in TensorFlow
             most, rest = (math.prod(d for d in s if d not in (0, -1)) for s in (x.shape, wanted))
         require(
-            rest > 0 and (size == 0 or size % rest == 0), RESHAPE,
+            rest > 0 and (size == 0 or size % rest == 0),
+            RESHAPE,
             f"Input to reshape is a tensor with {size} values, but the requested shape requires a "
             f"multiple of {rest}",
-        )  # fmt: skip
+        )
         wanted = tuple(most // rest if dim == -1 else dim for dim in wanted)
     total = math.prod(wanted)
     require(
-        total == size and min(wanted, default=0) >= 0, RESHAPE,
+        total == size and min(wanted, default=0) >= 0,
+        RESHAPE,
         f"Input to reshape is a tensor with {size} values, but the requested shape has {total}: "
         f"{x.shape} to {wanted}",
-    )  # fmt: skip
+    )
     return wanted
 
 
@@ -217,9 +230,10 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Neve
     axes = {axis_of(one, x.ndim, "Squeeze") for one in named}
     for one in axes:
         require(
-            x.shape[one] == 1, "Squeeze",
+            x.shape[one] == 1,
+            "Squeeze",
             f"Can not squeeze dim[{one}], expected a dimension of 1, got {x.shape[one]}",
-        )  # fmt: skip
+        )
     return reshape(x, tuple(dim for at, dim in enumerate(x.shape) if at not in axes))
 
 
@@ -254,8 +268,12 @@ def strided(
     size = whole.dtype.size
     axes = axes or [(1, size)]
     parameters = (
-        size, whole.size * size, begin, len(axes), *(n for axis in axes[::-1] for n in axis)
-    )  # fmt: skip
+        size,
+        whole.size * size,
+        begin,
+        len(axes),
+        *(n for axis in axes[::-1] for n in axis),
+    )
     work = math.prod(counts) + (0 if kernel == "part" else whole.size)
     return Native(f"slices.{kernel}", (f"uint{8 * size}",), parameters, 1, work)
 
@@ -266,10 +284,15 @@ def _transpose_native(out: Spec, x: Spec, perm: tuple[int, ...]) -> Native | Non
 
 
 TRANSPOSE = defop(
-    "Transpose", ARRAY, 1, _transpose_spec, vjp=_transpose_vjp, native=_transpose_native,
+    "Transpose",
+    ARRAY,
+    1,
+    _transpose_spec,
+    vjp=_transpose_vjp,
+    native=_transpose_native,
     compute=lambda out, x, perm: np.copyto(out, x.transpose(perm)),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 # By spec and order, as it was given.
@@ -309,10 +332,11 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     order = tuple(range(x.ndim))[::-1] if perm is None else static_shape(perm)
     order = tuple(axis % x.ndim if -x.ndim <= axis < x.ndim else axis for axis in order)
     require(
-        sorted(order) == list(range(x.ndim)), TRANSPOSE,
+        sorted(order) == list(range(x.ndim)),
+        TRANSPOSE,
         f"perm must name each of the {x.ndim} axes of shape {x.shape} once, got {len(order)}: "
         f"{order}",
-    )  # fmt: skip
+    )
     if conjugate and x.dtype.is_complex:
         return permuted(conjugated(x), order)
     if order == tuple(range(x.ndim)):
@@ -333,16 +357,19 @@ def _broadcast_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
         fits = np.broadcast_shapes(x.shape, shape) == tuple(shape)
     except ValueError:
         fits = False
-    require(
-        fits, op, f"Incompatible shapes: {x.shape} cannot be broadcast to {tuple(shape)}"
-    )
+    require(fits, op, f"Incompatible shapes: {x.shape} cannot be broadcast to {tuple(shape)}")
     return intern(tuple(shape), x.dtype)
 
 
 BROADCAST = defop(
-    "BroadcastTo", ELEMENTWISE, 1, _broadcast_spec, body="x", vjp=lambda g, y, x, shape: (g,),
+    "BroadcastTo",
+    ELEMENTWISE,
+    1,
+    _broadcast_spec,
+    body="x",
+    vjp=lambda g, y, x, shape: (g,),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -369,5 +396,6 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     x = as_tensor(input)
     wanted = static_shape(shape)
     return identity(x) if wanted == x.shape else record(BROADCAST, (x,), shape=wanted)
+
 
 named(globals(), __name__)

@@ -63,14 +63,23 @@ def _normalize_grad_vjp(
 
 
 NORMALIZE = defop(
-    "Normalize", ARRAY, 1, lambda op, x, epsilon: rules.floating(op, x), compute=_normalize,
+    "Normalize",
+    ARRAY,
+    1,
+    lambda op, x, epsilon: rules.floating(op, x),
+    compute=_normalize,
     native=_with_epsilon("normalize"),
     vjp=lambda g, y, x, epsilon: (record(NORMALIZE_GRAD, (x, g), epsilon=epsilon),),
-)  # fmt: skip
+)
 NORMALIZE_GRAD: Op = defop(
-    "NormalizeGrad", ARRAY, 2, lambda op, x, g, epsilon: x, compute=_normalize_grad,
-    native=_with_epsilon("normalize_grad"), vjp=_normalize_grad_vjp,
-)  # fmt: skip
+    "NormalizeGrad",
+    ARRAY,
+    2,
+    lambda op, x, g, epsilon: x,
+    compute=_normalize_grad,
+    native=_with_epsilon("normalize_grad"),
+    vjp=_normalize_grad_vjp,
+)
 
 
 def normalize(x: Any, epsilon: float) -> Tensor:
@@ -79,9 +88,14 @@ def normalize(x: Any, epsilon: float) -> Tensor:
 
 
 def batch_normalization(
-    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any,
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: Any,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``.
 
     See Ioffe and Szegedy, "Batch Normalization: Accelerating Deep Network Training by Reducing
@@ -119,9 +133,13 @@ def batch_normalization(
 
 
 def local_response_normalization(
-    input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5,
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Each element, divided by ``(bias + alpha * s) ** beta``: s are squares of its neighbours.
 
     These are of the same pixel, up to ``depth_radius`` channels away (Krizhevsky, Sutskever and

@@ -21,9 +21,13 @@ from .orthogonal_factors import SVD
 
 @spelled
 def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None,
-    name: str | None = None, **wrong: Never,
-) -> Tensor:  # fmt: skip
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    **wrong: Never,
+) -> Tensor:
     """The norm of a vector: of all elements, or along an axis. With two axes, that of a matrix.
 
     Where all elements are 0 it has no derivative: the gradient there is 0, a subgradient.

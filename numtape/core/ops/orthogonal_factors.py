@@ -229,7 +229,14 @@ def _svd_native(out: Spec, a: Spec, full: bool, vectors: bool) -> Native | None:
 
 
 SVD = defop(
-    "Svd", ARRAY, 1, _svd_spec, compute=lapack.svd, native=_svd_native, vjp=_svd_vjp, on_host=True,
+    "Svd",
+    ARRAY,
+    1,
+    _svd_spec,
+    compute=lapack.svd,
+    native=_svd_native,
+    vjp=_svd_vjp,
+    on_host=True,
     of_complex="other",
 )
 
@@ -298,7 +305,13 @@ def _eigh_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
 
 
 EIGH = defop(
-    "SelfAdjointEigV2", ARRAY, 1, _eigh_spec, compute=lapack.eigh, vjp=_eigh_vjp, on_host=True,
+    "SelfAdjointEigV2",
+    ARRAY,
+    1,
+    _eigh_spec,
+    compute=lapack.eigh,
+    vjp=_eigh_vjp,
+    on_host=True,
     of_complex="other",
 )
 
@@ -309,9 +322,11 @@ def _found(values: Tensor) -> None:
         "[Op:SelfAdjointEigV2]"
     )
     if not every(
-        values, lambda x: ~np.isnan(x),
-        lambda rows: comparison.equal(rows, rows), said,
-    ):  # fmt: skip
+        values,
+        lambda x: ~np.isnan(x),
+        lambda rows: comparison.equal(rows, rows),
+        said,
+    ):
         raise InvalidArgumentError(said)
 
 

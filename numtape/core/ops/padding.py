@@ -57,9 +57,15 @@ def _pad_native(out: Spec, x: Spec, paddings: Paddings, mode: str) -> Native | N
 
 
 PAD = defop(
-    "Pad", ARRAY, 1, _pad_spec, compute=_pad, native=_pad_native, vjp=_pad_vjp,
+    "Pad",
+    ARRAY,
+    1,
+    _pad_spec,
+    compute=_pad,
+    native=_pad_native,
+    vjp=_pad_vjp,
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 def _pad_value_spec(op: Op, x: Spec, value: Spec, paddings: Paddings) -> Spec:
@@ -74,17 +80,24 @@ def _pad_value(out: Array, x: Array, value: Array, paddings: Paddings) -> None:
 
 
 PAD_VALUE = defop(
-    "PadV2", ARRAY, 2, _pad_value_spec, compute=_pad_value,
+    "PadV2",
+    ARRAY,
+    2,
+    _pad_value_spec,
+    compute=_pad_value,
     vjp=lambda g, y, x, value, paddings: (*_pad_vjp(g, y, x, paddings, "constant"), None),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 @suggesting
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0,
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    constant_values: Any = 0,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A tensor with elements added before and after each axis.
 
     Args:
@@ -114,9 +127,10 @@ def pad(
     found = np.asarray(static(paddings))
     good = not found.size or (found.dtype.kind in "iu" and found.min() >= 0)
     require(
-        good and (found.shape == (x.ndim, 2) or len(found.ravel()) == x.ndim == 0), PAD,
+        good and (found.shape == (x.ndim, 2) or len(found.ravel()) == x.ndim == 0),
+        PAD,
         f"paddings must be {x.ndim} pairs of non-negative ints, got {shown(paddings)}",
-    )  # fmt: skip
+    )
     pairs = tuple(map(tuple, found.tolist()))
     modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
     if not isinstance(mode, str) or mode.upper() not in modes:

@@ -55,10 +55,11 @@ def dynamic_partition(
             f"num_partitions must be at least 1, got {num_partitions!r} [Op:{op}]"
         )
     require(
-        tuple(x.shape[: found.ndim]) == found.shape, op,
+        tuple(x.shape[: found.ndim]) == found.shape,
+        op,
         f"data.shape must start with partitions.shape, got data.shape = {list(x.shape)}, "
         f"partitions.shape = {list(found.shape)}",
-    )  # fmt: skip
+    )
     values = found.ravel()
     bad = np.flatnonzero((values < 0) | (values >= count))
     require(not bad.size, op, f"partitions is not in [0, {count}): {values[bad[:1]].tolist()}")
@@ -107,10 +108,11 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     rest = tuple(given[0].shape[found[0].ndim :])
     for x, at in zip(given, found, strict=True):
         require(
-            tuple(x.shape) == (*at.shape, *rest), op,
+            tuple(x.shape) == (*at.shape, *rest),
+            op,
             f"data[0].shape = {given[0].shape} and a data of shape {x.shape} for indices of shape "
             f"{at.shape} do not go together",
-        )  # fmt: skip
+        )
     flat = np.concatenate([at.ravel() for at in found]).astype(np.int64)
     require(not flat.size or int(flat.min()) >= 0, op, "indices must not be negative")
     size = int(flat.max()) + 1 if flat.size else 0
@@ -158,9 +160,10 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 def _checked_integers(value: Any, op: str) -> Tensor:
     found = as_tensor(value)
     require(
-        found.dtype in (dtypes.int32, dtypes.int64), op,
+        found.dtype in (dtypes.int32, dtypes.int64),
+        op,
         f"Expected int32 or int64, got {found.dtype.name}",
-    )  # fmt: skip
+    )
     return found
 
 

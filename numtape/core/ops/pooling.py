@@ -21,9 +21,15 @@ from .window_reductions import average_of, max_pool_of
 
 
 def windows_of(
-    x: Tensor, rank: int, ksize: Any, strides: Any, padding: Any, first: bool, op: str,
+    x: Tensor,
+    rank: int,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    first: bool,
+    op: str,
     dilations: Any = 1,
-) -> tuple[Tensor, Geometry]:  # fmt: skip
+) -> tuple[Tensor, Geometry]:
     """The operand with its channels behind, and its windows."""
     require(
         x.ndim == rank + 2, op, f"tensor_in must be {rank + 2}-dimensional: {x.shape.as_list()}"
@@ -32,9 +38,7 @@ def windows_of(
     steps = sliding_windows.sizes(strides, rank, first, "strides")
     require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {shown(ksize)}")
     if kernel[0] != 1 or steps[0] != 1:
-        raise UnimplementedError(
-            f"Pooling is not yet supported on the batch dimension. [Op:{op}]"
-        )
+        raise UnimplementedError(f"Pooling is not yet supported on the batch dimension. [Op:{op}]")
     x = last(x, first)
     if kernel[-1] != 1 and op == "MaxPool" and max(kernel[:-1]) == max(steps[:-1]) == 1:
         depth, channels = kernel[-1], int(x.shape[-1])
@@ -49,27 +53,41 @@ def windows_of(
     pairs = explicit(padding, rank, first, op)
     for k, (before, after) in zip(kernel[1:-1], pairs or (), strict=False):
         require(
-            max(before, after) < k, op,
+            max(before, after) < k,
+            op,
             f"Padding {max(before, after)} needs to be smaller than the window size {k}",
-        )  # fmt: skip
+        )
     rates = in_space(sliding_windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
     found = sliding_windows.geometry(
-        tuple(x.shape[1:-1]), kernel[1:-1], in_space(steps, op, "strides"), rates, padding, pairs,
-        1, op,
-    )  # fmt: skip
+        tuple(x.shape[1:-1]),
+        kernel[1:-1],
+        in_space(steps, op, "strides"),
+        rates,
+        padding,
+        pairs,
+        1,
+        op,
+    )
     for size, count in zip(found.inner, found.outer, strict=True):
         require(
-            count > 0 or size == 0 or op != "MaxPool", op,
+            count > 0 or size == 0 or op != "MaxPool",
+            op,
             f"Computed output size would be zero: a window of size {kernel[1:-1]} does not fit "
             f"into an input of shape {x.shape}",
-        )  # fmt: skip
+        )
     return x, found
 
 
 def _pooled(
-    kind: str, input: Any, rank: int | None, ksize: Any, strides: Any, padding: Any,
-    data_format: Any, dilations: Any = 1,
-) -> Tensor:  # fmt: skip
+    kind: str,
+    input: Any,
+    rank: int | None,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any,
+    dilations: Any = 1,
+) -> Tensor:
     x = as_tensor(input)
     if rank is None:
         rank = x.ndim - 2
@@ -90,9 +108,13 @@ def _pooled(
 
 
 def max_pool(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None,
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The largest element of each window that slides over one to three axes in space.
 
     The derivative goes to that element, the first one of equals.
@@ -121,9 +143,13 @@ def max_pool(
 
 
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The largest element of each window that slides over one axis.
 
     The derivative goes to that element, the first one of equals.
@@ -153,9 +179,13 @@ def max_pool1d(
 
 @suggesting
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The largest element of each window that slides over two axes.
 
     The derivative goes to that element, the first one of equals.
@@ -185,9 +215,13 @@ def max_pool2d(
 
 
 def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NDHWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The largest element of each window that slides over three axes.
 
     The derivative goes to that element, the first one of equals.
@@ -216,9 +250,13 @@ def max_pool3d(
 
 
 def avg_pool(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None,
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean of each window that slides over one to three axes in space.
 
     The derivative goes to all elements of the window, in equal parts.
@@ -248,9 +286,13 @@ def avg_pool(
 
 
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean of each window that slides over one axis.
 
     The derivative goes to all elements of the window, in equal parts.
@@ -280,9 +322,13 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean of each window that slides over two axes.
 
     The derivative goes to all elements of the window, in equal parts.
@@ -312,9 +358,13 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NDHWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean of each window that slides over three axes.
 
     The derivative goes to all elements of the window, in equal parts.
@@ -344,9 +394,15 @@ def avg_pool3d(
 
 
 def pool(
-    input: Any, window_shape: Any, pooling_type: str, strides: Any = None, padding: Any = "VALID",
-    data_format: str | None = None, dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """`max_pool` or `avg_pool`, also of elements that are further apart.
 
     Args:
@@ -385,6 +441,12 @@ def pool(
     rates = sliding_windows.sizes(dilations, rank, False, "dilations")
     both_used(steps, rates)
     return _pooled(
-        kinds[pooling_type], x, rank, tuple(window_shape), steps[1:-1], padding, data_format,
+        kinds[pooling_type],
+        x,
+        rank,
+        tuple(window_shape),
+        steps[1:-1],
+        padding,
+        data_format,
         rates[1:-1],
-    )  # fmt: skip
+    )

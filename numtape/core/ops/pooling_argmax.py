@@ -20,9 +20,15 @@ class MaxPoolWithArgmax(NamedTuple):
 
 
 def max_pool_with_argmax(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC",
-    output_dtype: Any = int64, include_batch_in_index: bool = False, name: str | None = None,
-) -> MaxPoolWithArgmax:  # fmt: skip
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NHWC",
+    output_dtype: Any = int64,
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> MaxPoolWithArgmax:
     """`max_pool2d`, and where each of its elements comes from.
 
     Args:

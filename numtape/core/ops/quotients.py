@@ -10,10 +10,16 @@ from . import rules
 # ``-(x / z) * y`` for the adjoint x of a quotient y by z. Where x / z overflows and the result does
 # not, it is ``-(x * y) / z``; where x or y is 0 it is 0, whatever the others are. A loop computes
 # x / z once for both operands' adjoints.
-_adjoint = ternary(defop(
-    "DivisorAdjoint", ELEMENTWISE, 3, rules.analytic, body="divisor_adjoint(x, y, z)",
-    vjp=lambda g, s, x, y, z: (of_divisor(g, y, z), of_divisor(g, x, z), of_divisor(g, s, z)),
-))  # fmt: skip
+_adjoint = ternary(
+    defop(
+        "DivisorAdjoint",
+        ELEMENTWISE,
+        3,
+        rules.analytic,
+        body="divisor_adjoint(x, y, z)",
+        vjp=lambda g, s, x, y, z: (of_divisor(g, y, z), of_divisor(g, x, z), of_divisor(g, s, z)),
+    )
+)
 
 
 def of_divisor(g: Tensor, quotient: Tensor, divisor: Tensor) -> Tensor:

@@ -181,9 +181,13 @@ def _generator(source: SeedSequence) -> Generator:
 
 @suggesting
 def normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
-    seed: int | None = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Draws from a normal distribution (by Box and Muller, 1958).
 
     Args:
@@ -227,9 +231,13 @@ def _truncated(source: SeedSequence, spec: Spec) -> Array:
 
 @suggesting
 def truncated_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
-    seed: int | None = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Draws from a normal distribution, those beyond two standard deviations drawn again.
 
     Args:
@@ -274,9 +282,13 @@ def _integers(
 
 @suggesting
 def uniform(
-    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32,
-    seed: int | None = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Draws from ``minval`` up to, not including, ``maxval``, each as likely as the others.
 
     Args:

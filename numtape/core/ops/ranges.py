@@ -56,17 +56,20 @@ def range_(
         start, limit = 0, start
     given = None if dtype is None else as_dtype(dtype)
     parts = [
-        np.asarray(x) if isinstance(x, Tensor | Variable | np.ndarray | np.generic)
-        else np.asarray(new_array(x, given)) for x in (start, limit, delta)
-    ]  # fmt: skip
+        np.asarray(x)
+        if isinstance(x, Tensor | Variable | np.ndarray | np.generic)
+        else np.asarray(new_array(x, given))
+        for x in (start, limit, delta)
+    ]
     for x, part in zip((start, limit, delta), parts, strict=True):
         if part.ndim:
             raise InvalidArgumentError(f"Requires scalars, got {dtypes.shown(x)} [Op:Range]")
     if given is None:
         found = [dtypes.of_array(part) for part in parts]
         wanted = next((d for d in (dtypes.float64, dtypes.float32) if d in found), dtypes.int32)
-        if wanted is dtypes.int32 and any(np.result_type(d.name, "int32") != "int32"
-                                          for d in found):  # fmt: skip
+        if wanted is dtypes.int32 and any(
+            np.result_type(d.name, "int32") != "int32" for d in found
+        ):
             wanted = dtypes.int64
     else:
         wanted = given
@@ -105,9 +108,7 @@ def _integers(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any,
 
 
 @suggesting
-def linspace(
-    start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0
-) -> Tensor:
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
     Gradients reach both ends.
@@ -137,8 +138,9 @@ def linspace(
     require(good, "LinSpace", f"Requires num >= 0: {dtypes.shown(num)}")
     intern((count,), dtypes.float64)  # says so if there cannot be so many
     shape = broadcast("LinSpace", first._spec, last._spec)
-    first, last = (movement.expand_dims(movement.broadcast_to(x, shape), axis)
-                   for x in (first, last))  # fmt: skip
+    first, last = (
+        movement.expand_dims(movement.broadcast_to(x, shape), axis) for x in (first, last)
+    )
     step = arithmetic.divide(last - first, max(count - 1, 1))
     first, last = elementwise.cast(first, step.dtype), elementwise.cast(last, step.dtype)
     at = movement.axis_of(axis, first.ndim, "LinSpace")

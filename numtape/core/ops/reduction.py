@@ -32,9 +32,11 @@ def _kept(x: Spec | Tensor, axes: Axes) -> tuple[int, ...]:
 
 
 def _reduced(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
-    shape = _kept(x, axes) if keepdims else tuple(
-        dim for axis, dim in enumerate(x.shape) if axis not in axes
-    )  # fmt: skip
+    shape = (
+        _kept(x, axes)
+        if keepdims
+        else tuple(dim for axis, dim in enumerate(x.shape) if axis not in axes)
+    )
     return intern(shape, x.dtype)
 
 
@@ -114,19 +116,44 @@ def _ufunc(ufunc: Any, start: str | None = None) -> Any:
     return compute
 
 
-SUM = defop("Sum", REDUCTION, 1, _numeric, body="sum", compute=_ufunc(np.add),
-            native=_native("sum"),
-            vjp=lambda g, y, x, axes, keepdims: (_spread(g, x, axes),))  # fmt: skip
+SUM = defop(
+    "Sum",
+    REDUCTION,
+    1,
+    _numeric,
+    body="sum",
+    compute=_ufunc(np.add),
+    native=_native("sum"),
+    vjp=lambda g, y, x, axes, keepdims: (_spread(g, x, axes),),
+)
 # The mean of floats is a sum and a quotient.
 MEAN = defop("Mean", ARRAY, 1, _numeric, compute=_mean, gradient=STOP)
-MAX = defop("Max", REDUCTION, 1, _real, body="max", compute=_ufunc(np.maximum, "min"),
-            native=_native("max"), vjp=_extreme_vjp)  # fmt: skip
-MIN = defop("Min", REDUCTION, 1, _real, body="min", compute=_ufunc(np.minimum, "max"),
-            native=_native("min"), vjp=_extreme_vjp)  # fmt: skip
-ALL = defop("All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), native=_native("min"),
-            gradient=STOP)  # fmt: skip
-ANY = defop("Any", ARRAY, 1, _boolean, compute=_ufunc(np.logical_or), native=_native("max"),
-            gradient=STOP)  # fmt: skip
+MAX = defop(
+    "Max",
+    REDUCTION,
+    1,
+    _real,
+    body="max",
+    compute=_ufunc(np.maximum, "min"),
+    native=_native("max"),
+    vjp=_extreme_vjp,
+)
+MIN = defop(
+    "Min",
+    REDUCTION,
+    1,
+    _real,
+    body="min",
+    compute=_ufunc(np.minimum, "max"),
+    native=_native("min"),
+    vjp=_extreme_vjp,
+)
+ALL = defop(
+    "All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), native=_native("min"), gradient=STOP
+)
+ANY = defop(
+    "Any", ARRAY, 1, _boolean, compute=_ufunc(np.logical_or), native=_native("max"), gradient=STOP
+)
 
 
 _recorders: dict[Any, Recorder] = {}
@@ -156,9 +183,12 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 @spelled
 def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The sum of elements over axes.
 
     Floats are added in a fixed order, so the bits are the same in each run and for each number of
@@ -193,9 +223,12 @@ def reduce_sum(
 
 @spelled
 def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean of elements over axes.
 
     That of integers is an integer, rounded towards 0, as in TensorFlow: `cast` them first for
@@ -231,9 +264,12 @@ def reduce_mean(
 
 @spelled
 def reduce_max(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The largest element over axes; NaN if one is NaN.
 
     At a tie the gradient is shared evenly. The maximum of nothing is minus infinity, or the
@@ -262,9 +298,12 @@ def reduce_max(
 
 @spelled
 def reduce_min(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The smallest element over axes; NaN if one is NaN.
 
     At a tie the gradient is shared evenly. The minimum of nothing is infinity, or the largest
@@ -293,9 +332,12 @@ def reduce_min(
 
 @spelled
 def reduce_all(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Whether all elements over axes are true; true of nothing. No gradient flows through.
 
     Args:
@@ -321,9 +363,12 @@ def reduce_all(
 
 @spelled
 def reduce_any(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Whether any element over axes is true; false of nothing. No gradient flows through.
 
     Args:
@@ -354,9 +399,12 @@ def _truths(value: Any) -> Any:
 
 @spelled
 def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The product of elements over axes; 1 of nothing.
 
     Multiplied pairwise in log2(n) rounds, so that derivatives of every order are right where
@@ -410,9 +458,12 @@ def reduce_prod(
 
 @spelled
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean squared distance from the mean over axes: divided by n, not by n - 1.
 
     The mean is taken off first, in a pass of its own: nothing cancels where the mean is large.
@@ -449,9 +500,12 @@ def reduce_variance(
 
 @spelled
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The standard deviation over axes: the square root of `reduce_variance`.
 
     Where all elements are equal it has no derivative: the gradient there is 0, a subgradient.
@@ -480,9 +534,12 @@ def reduce_std(
 
 @spelled
 def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``log(sum(exp(x)))`` over axes, without overflow: the largest element is taken off before.
 
     See Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax functions"

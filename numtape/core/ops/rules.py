@@ -45,8 +45,12 @@ def same(op: Op, *specs: Spec, **_: Any) -> Spec:
 def real(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for integers and floats."""
     if specs[0].dtype.is_bool or specs[0].dtype.is_complex:
-        _allowed(op, specs[0].dtype, "bfloat16, half, float, double, uint8, uint16, uint32, "
-                 "uint64, int8, int16, int32, int64")  # fmt: skip
+        _allowed(
+            op,
+            specs[0].dtype,
+            "bfloat16, half, float, double, uint8, uint16, uint32, "
+            "uint64, int8, int16, int32, int64",
+        )
     return same(op, *specs)
 
 
@@ -54,8 +58,12 @@ def real(op: Op, *specs: Spec, **_: Any) -> Spec:
 def number(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for every dtype but bool, of an analytic function."""
     if specs[0].dtype.is_bool:
-        _allowed(op, specs[0].dtype, "bfloat16, half, float, double, uint8, uint16, uint32, "
-                 "uint64, int8, int16, int32, int64, complex64, complex128")  # fmt: skip
+        _allowed(
+            op,
+            specs[0].dtype,
+            "bfloat16, half, float, double, uint8, uint16, uint32, "
+            "uint64, int8, int16, int32, int64, complex64, complex128",
+        )
     return same(op, *specs)
 
 

@@ -33,5 +33,6 @@ fmod = _record("Fmod", 2, lambda g, z, x, y: (g, negative(g * rint((x - z) / y))
 copysign = _record("CopySign", 2, lambda g, z, x, y: (select(equal_(x, z), g, negative(g)), None))
 logaddexp = _record("LogAddExp", 2, lambda g, z, x, y: (g * exp(x - z), g * exp(y - z)))
 # As maximum and minimum, but a NaN counts as absent.
-fmax = _record("FMax", 2, lambda g, z, x, y: (
-    select(equal_(x, z), g, 0.0), select(equal_(x, z), 0.0, g)))  # fmt: skip
+fmax = _record(
+    "FMax", 2, lambda g, z, x, y: (select(equal_(x, z), g, 0.0), select(equal_(x, z), 0.0, g))
+)

@@ -23,9 +23,14 @@ Shape = tuple[int, ...]
 
 
 def _parts(
-    indices: Any, updates: Any, shape: Shape, like: Spec | None, op: str, policy: str = "",
+    indices: Any,
+    updates: Any,
+    shape: Shape,
+    like: Spec | None,
+    op: str,
+    policy: str = "",
     vector: bool = False,
-) -> tuple[Tensor, Tensor, int, Shape]:  # fmt: skip
+) -> tuple[Tensor, Tensor, int, Shape]:
     """Flat places, updates in a row of slices, how many slices there are, and their shape.
 
     With ``vector``, each number in a vector of indices is a tuple of one.
@@ -33,10 +38,11 @@ def _parts(
     ignore = is_lenient(policy, op)
     found, given = of_integers(indices, op), as_tensor(updates, like, op)
     require(
-        found.ndim > 1 or vector, op,
+        found.ndim > 1 or vector,
+        op,
         f"indices must have shape [..., depth] with at least two axes, got shape {found.shape}; "
         f"write [[0], [3]] for the elements 0 and 3 of a vector",
-    )  # fmt: skip
+    )
     if found.ndim == 1:
         found = movement.expand_dims(found, -1)
     depth = found.shape[-1]
@@ -44,10 +50,11 @@ def _parts(
     require(depth <= len(shape), op, said)
     sizes, rest = shape[:depth], shape[depth:]
     require(
-        tuple(given.shape) == (*found.shape[:-1], *rest), op,
+        tuple(given.shape) == (*found.shape[:-1], *rest),
+        op,
         f"Dimensions of indices {found.shape} and updates {given.shape} do not fit shape "
         f"{list(shape)}: expected updates of shape {[*found.shape[:-1], *rest]}",
-    )  # fmt: skip
+    )
     count = math.prod(found.shape[:-1])
     given = movement.reshape(given, (count, *rest))
     if ignore:
@@ -96,9 +103,13 @@ def _into_spec(op: Op, x: Spec, at: Spec, updates: Spec, how: str) -> Spec:
 
 
 _HOW: dict[str, Any] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide,
-    "max": np.maximum, "min": np.minimum,
-}  # fmt: skip
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 
 def _into(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
@@ -132,23 +143,32 @@ def _into_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how:
         raise LookupError(f"gradient registry has no entry for: ResourceScatter{how.capitalize()}")
     # As TensorFlow: shared evenly among all that are the extreme value.
     own = elementwise.cast(comparison.equal(x, y), g.dtype)
-    theirs = elementwise.cast(
-        comparison.equal(updates, record(GATHER, (y, at), axis=0)), g.dtype
-    )
+    theirs = elementwise.cast(comparison.equal(updates, record(GATHER, (y, at), axis=0)), g.dtype)
     share = g / (own + record(SCATTER_ADD, (theirs, at), axis=0, size=x.shape[0]))
     return share * own, None, record(GATHER, (share, at), axis=0) * theirs
 
 
 INTO = defop(
-    "TensorScatter", ARRAY, 3, _into_spec, compute=_into, vjp=_into_vjp, on_host=True,
+    "TensorScatter",
+    ARRAY,
+    3,
+    _into_spec,
+    compute=_into,
+    vjp=_into_vjp,
+    on_host=True,
     of_complex="analytic",
 )
 
 
 def scattered(
-    tensor: Any, indices: Any, updates: Any, how: str, op: str, policy: str = "",
+    tensor: Any,
+    indices: Any,
+    updates: Any,
+    how: str,
+    op: str,
+    policy: str = "",
     vector: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A tensor with updates at tuples of indices. See `_parts` for ``vector``."""
     x = as_tensor(tensor, spec_of(updates), op)
     shape = tuple(x.shape)

@@ -64,9 +64,11 @@ def _drawn_spec(op: Op, *specs: Spec, shape: tuple[int, ...], dtype: str, **_: A
 
 
 _KINDS = {
-    "uniform": philox.uniform, "normal": philox.normal, "truncated": philox.truncated,
+    "uniform": philox.uniform,
+    "normal": philox.normal,
+    "truncated": philox.truncated,
     "integers": philox.integers,
-}  # fmt: skip
+}
 
 
 def _random(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
@@ -104,9 +106,14 @@ def _between(
 
 
 BETWEEN = defop(
-    "StatelessRandomUniformInt", ARRAY, 3, _drawn_spec, compute=_between, gradient=STOP,
+    "StatelessRandomUniformInt",
+    ARRAY,
+    3,
+    _drawn_spec,
+    compute=_between,
+    gradient=STOP,
     on_host=True,
-)  # fmt: skip
+)
 
 
 def _gamma(out: Array, state: Array, alpha: Array, shape: tuple[int, ...], dtype: str) -> None:
@@ -127,11 +134,16 @@ GAMMA = defop(
     "StatelessRandomGamma", ARRAY, 2, _drawn_spec, compute=_gamma, vjp=_gamma_vjp, on_host=True
 )
 GAMMA_SLOPE = defop(
-    "RandomGammaGrad", ARRAY, 2, lambda op, alpha, x: x, on_host=True, gradient=MISSING,
+    "RandomGammaGrad",
+    ARRAY,
+    2,
+    lambda op, alpha, x: x,
+    on_host=True,
+    gradient=MISSING,
     compute=lambda out, alpha, x: np.copyto(
         out, philox_draws.gamma_slope(alpha, x), casting="same_kind"
     ),
-)  # fmt: skip
+)
 
 
 def _counts(found: Array, out: Array) -> None:
@@ -158,7 +170,12 @@ def _binomial(
 
 
 BINOMIAL = defop(
-    "StatelessRandomBinomial", ARRAY, 3, _drawn_spec, compute=_binomial, gradient=STOP,
+    "StatelessRandomBinomial",
+    ARRAY,
+    3,
+    _drawn_spec,
+    compute=_binomial,
+    gradient=STOP,
     on_host=True,
 )
 
@@ -170,9 +187,14 @@ def _categorical(
 
 
 CATEGORICAL = defop(
-    "StatelessMultinomial", ARRAY, 2, _drawn_spec, compute=_categorical, gradient=STOP,
+    "StatelessMultinomial",
+    ARRAY,
+    2,
+    _drawn_spec,
+    compute=_categorical,
+    gradient=STOP,
     on_host=True,
-)  # fmt: skip
+)
 
 
 # Arguments.
@@ -181,9 +203,7 @@ CATEGORICAL = defop(
 def checked_shape(shape: Any, op: str) -> tuple[int, ...]:
     """A shape of numbers to be drawn."""
     found = movement.static(shape)
-    require(
-        not isinstance(found, int), op, "shape must be a vector of {int32,int64}, got shape []"
-    )
+    require(not isinstance(found, int), op, "shape must be a vector of {int32,int64}, got shape []")
     dims = movement.static_shape(found)
     require(min(dims, default=0) >= 0, op, f"Dimension {min(dims, default=0)} must be >= 0")
     return dims
@@ -193,9 +213,7 @@ def checked_seed(seed: Any, op: str) -> Tensor:
     """A seed as a tensor of two integers."""
     found = as_tensor(seed)
     if found.dtype not in (dtypes.int32, dtypes.int64):
-        raise InvalidArgumentError(
-            f"A seed is of int32 or int64, not {found.dtype.name} [Op:{op}]"
-        )
+        raise InvalidArgumentError(f"A seed is of int32 or int64, not {found.dtype.name} [Op:{op}]")
     require(
         tuple(found.shape) == (2,), op, f"seed must have shape [2], not {found.shape.as_list()}"
     )
@@ -234,9 +252,7 @@ def numbered(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DTy
 def scaled(rest: Tensor, scale: Any, start: Any, op: str) -> Tensor:
     """``rest * scale + start``, of the shape of ``rest``."""
     found = rest * operand(scale, rest.dtype, op) + operand(start, rest.dtype, op)
-    require(
-        found.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}"
-    )
+    require(found.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}")
     return found
 
 
@@ -277,9 +293,10 @@ def ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[i
     """The shape to which parameters broadcast, with which the other one has to end."""
     common = ending_of(parameters, op)
     require(
-        len(common) <= len(shape) and shape[len(shape) - len(common) :] == common, op,
+        len(common) <= len(shape) and shape[len(shape) - len(common) :] == common,
+        op,
         "Shape passed in must end with broadcasted shape.",
-    )  # fmt: skip
+    )
     return common
 
 
@@ -290,9 +307,7 @@ def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Any, op: s
     return elementwise.maximum(as_tensor(tiny, alpha._spec), found / beta)
 
 
-def poisson(
-    op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: Any
-) -> Tensor:
+def poisson(op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: Any) -> Tensor:
     """Numbers of a Poisson distribution, whose shape ends with that of the rate."""
     wanted = as_dtype(dtype)
     if wanted not in _COUNTS:
@@ -303,9 +318,7 @@ def poisson(
     return record(op, (state, rate), shape=shape, dtype=wanted.name)
 
 
-def binomial(
-    state: Tensor, shape: tuple[int, ...], counts: Any, probs: Any, dtype: Any
-) -> Tensor:
+def binomial(state: Tensor, shape: tuple[int, ...], counts: Any, probs: Any, dtype: Any) -> Tensor:
     """Numbers of successes."""
     op, wanted = BINOMIAL.name, as_dtype(dtype)
     if wanted not in _COUNTS:

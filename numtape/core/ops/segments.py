@@ -68,17 +68,33 @@ def _prod_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
 
 
 MAX: Op = defop(
-    "UnsortedSegmentMax", ARRAY, 2, _segment_spec, vjp=_extreme_vjp, on_host=True,
+    "UnsortedSegmentMax",
+    ARRAY,
+    2,
+    _segment_spec,
+    vjp=_extreme_vjp,
+    on_host=True,
     compute=_combined(np.maximum),
-)  # fmt: skip
+)
 MIN: Op = defop(
-    "UnsortedSegmentMin", ARRAY, 2, _segment_spec, vjp=_extreme_vjp, on_host=True,
+    "UnsortedSegmentMin",
+    ARRAY,
+    2,
+    _segment_spec,
+    vjp=_extreme_vjp,
+    on_host=True,
     compute=_combined(np.minimum),
-)  # fmt: skip
+)
 PROD: Op = defop(
-    "UnsortedSegmentProd", ARRAY, 2, _segment_spec, vjp=_prod_vjp, on_host=True,
-    of_complex="analytic", compute=_combined(np.multiply),
-)  # fmt: skip
+    "UnsortedSegmentProd",
+    ARRAY,
+    2,
+    _segment_spec,
+    vjp=_prod_vjp,
+    on_host=True,
+    of_complex="analytic",
+    compute=_combined(np.multiply),
+)
 
 
 def _sum(x: Tensor, ids: Tensor, size: int, signed: bool = True) -> Tensor:
@@ -123,9 +139,10 @@ def _of_sorted(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor, Ar
     require(x.ndim > 0, op, "input must be at least rank 1")
     require(ids.ndim == 1, op, "segment_ids should be a vector.")
     require(
-        ids.shape[0] == x.shape[0], op,
+        ids.shape[0] == x.shape[0],
+        op,
         "segment_ids should be the same size as dimension 0 of input.",
-    )  # fmt: skip
+    )
     values = ids._array()
     require(bool((values >= 0).all()), op, "segment ids are not from 0 on")
     require(bool((np.diff(values) >= 0).all()), op, "segment ids are not increasing")
@@ -267,12 +284,15 @@ def _of_unsorted(
     require(size >= 0, op, f"Input num_segments == {size} must not be negative.")
     lead = ids.ndim
     require(
-        tuple(x.shape[:lead]) == tuple(ids.shape), op,
+        tuple(x.shape[:lead]) == tuple(ids.shape),
+        op,
         f"data.shape = {x.shape.as_list()} does not start with segment_ids.shape = "
         f"{ids.shape.as_list()}",
-    )  # fmt: skip
+    )
     if not every(
-        ids, lambda values: values < size, lambda rows: rows < size,
+        ids,
+        lambda values: values < size,
+        lambda rows: rows < size,
         f"segment_ids are out of range [0, {size}) [Op:{op}]",
     ):
         bad = np.argwhere(ids._array() >= size)[0].tolist()

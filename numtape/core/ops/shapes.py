@@ -67,10 +67,11 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
             dim in (None, size) for dim, size in zip(wanted, tensor.shape, strict=True)
         )
         require(
-            fits, "EnsureShape",
+            fits,
+            "EnsureShape",
             f"Shape of tensor {tensor.shape.as_list()} is not compatible with expected shape "
             f"{list(wanted)}.",
-        )  # fmt: skip
+        )
     return movement.identity(tensor)
 
 
@@ -113,9 +114,13 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
 
 
 CONST = defop(
-    "GuaranteeConst", ARRAY, 1, lambda op, x: intern(tuple(x.shape), x.dtype),
-    compute=lambda out, x: np.copyto(out, x), on_host=True,
-)  # fmt: skip
+    "GuaranteeConst",
+    ARRAY,
+    1,
+    lambda op, x: intern(tuple(x.shape), x.dtype),
+    compute=lambda out, x: np.copyto(out, x),
+    on_host=True,
+)
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
@@ -161,9 +166,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     try:
         return TensorShape(np.broadcast_shapes(*shapes))
     except ValueError:
-        raise ValueError(
-            f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}"
-        ) from None
+        raise ValueError(f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}") from None
 
 
 def _bitcast_spec(op: Op, x: Spec, to: str) -> Spec:
@@ -173,10 +176,11 @@ def _bitcast_spec(op: Op, x: Spec, to: str) -> Spec:
     elif wanted.size > x.dtype.size:
         ratio = wanted.size // x.dtype.size
         require(
-            bool(shape) and shape[-1] == ratio, op,
+            bool(shape) and shape[-1] == ratio,
+            op,
             f"Cannot bitcast from {x.dtype.name} to {wanted.name}: the last axis of shape "
             f"{x.shape} must be {ratio}",
-        )  # fmt: skip
+        )
         shape = shape[:-1]
     return intern(shape, wanted)
 
@@ -185,9 +189,7 @@ def _bitcast(out: Array, x: Array, to: str) -> None:
     out[...] = np.ascontiguousarray(x).ravel().view(out.dtype).reshape(out.shape)
 
 
-BITCAST = defop(
-    "Bitcast", ARRAY, 1, _bitcast_spec, compute=_bitcast, on_host=True
-)
+BITCAST = defop("Bitcast", ARRAY, 1, _bitcast_spec, compute=_bitcast, on_host=True)
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
@@ -212,7 +214,8 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """
     x, wanted = as_tensor(input), as_dtype(type)
     require(
-        not (x.dtype.is_bool or wanted.is_bool), "Bitcast",
+        not (x.dtype.is_bool or wanted.is_bool),
+        "Bitcast",
         f"Cannot bitcast from {x.dtype.name} to {wanted.name}",
-    )  # fmt: skip
+    )
     return movement.identity(x) if wanted is x.dtype else record(BITCAST, (x,), to=wanted.name)

@@ -153,10 +153,14 @@ def _mel(hertz: Any) -> Any:
 
 
 def linear_to_mel_weight_matrix(
-    num_mel_bins: Any = 20, num_spectrogram_bins: Any = 129, sample_rate: Any = 8000,
-    lower_edge_hertz: float = 125.0, upper_edge_hertz: float = 3800.0, dtype: Any = float32,
+    num_mel_bins: Any = 20,
+    num_spectrogram_bins: Any = 129,
+    sample_rate: Any = 8000,
+    lower_edge_hertz: float = 125.0,
+    upper_edge_hertz: float = 3800.0,
+    dtype: Any = float32,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The matrix that makes mel spectra of linear ones: triangles in the mel scale.
 
     Args:

@@ -29,9 +29,11 @@ def slices(cut: Cut) -> tuple[slice, ...]:
     """What NumPy takes for a cut."""
     # An end before 0 means "through the first element", which a slice spells None.
     return tuple(
-        slice(part[0], part[1] if part[1] >= 0 else None, part[2]) if len(range(*part))
-        else slice(0, 0) for part in cut
-    )  # fmt: skip
+        slice(part[0], part[1] if part[1] >= 0 else None, part[2])
+        if len(range(*part))
+        else slice(0, 0)
+        for part in cut
+    )
 
 
 def _place(cut: Cut, shape: Ints) -> int:
@@ -96,9 +98,15 @@ def _slice_vjp(
 
 
 SLICE = defop(
-    "StridedSlice", ARRAY, 2, _slice_spec, compute=_slice, native=_slice_native, vjp=_slice_vjp,
+    "StridedSlice",
+    ARRAY,
+    2,
+    _slice_spec,
+    compute=_slice,
+    native=_slice_native,
+    vjp=_slice_vjp,
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 def _into_zeros(out: Array, g: Array, begin: Array, shape: Ints, steps: Ints) -> None:
@@ -114,10 +122,15 @@ def _into_zeros_vjp(
 
 # The derivative of a slice: the slice's elements among zeros.
 SLICE_INTO_ZEROS = defop(
-    "StridedSliceGrad", ARRAY, 2, lambda op, g, begin, shape, steps: intern(shape, g.dtype),
-    compute=_into_zeros, native=_zeros_native, vjp=_into_zeros_vjp,
+    "StridedSliceGrad",
+    ARRAY,
+    2,
+    lambda op, g, begin, shape, steps: intern(shape, g.dtype),
+    compute=_into_zeros,
+    native=_zeros_native,
+    vjp=_into_zeros_vjp,
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 # Of small arrays, where a slice begins is an attribute, too, and so is the shape that it gets:
@@ -135,8 +148,11 @@ def _small(out: Array, x: Array, begin: int, counts: Ints, steps: Ints, shape: I
 def _small_vjp(
     g: Tensor, y: Tensor, x: Tensor, begin: int, counts: Ints, steps: Ints, shape: Ints
 ) -> tuple[Tensor]:
-    return (record(SMALL_INTO_ZEROS, (g,), begin=begin, counts=counts, steps=steps,
-                   shape=tuple(x.shape)),)  # fmt: skip
+    return (
+        record(
+            SMALL_INTO_ZEROS, (g,), begin=begin, counts=counts, steps=steps, shape=tuple(x.shape)
+        ),
+    )
 
 
 def _small_native(
@@ -153,8 +169,9 @@ def _small_zeros(out: Array, g: Array, begin: int, counts: Ints, steps: Ints, sh
 def _small_zeros_vjp(
     g: Tensor, y: Tensor, x: Tensor, begin: int, counts: Ints, steps: Ints, shape: Ints
 ) -> tuple[Tensor]:
-    return (record(SMALL_SLICE, (g,), begin=begin, counts=counts, steps=steps,
-                   shape=tuple(x.shape)),)  # fmt: skip
+    return (
+        record(SMALL_SLICE, (g,), begin=begin, counts=counts, steps=steps, shape=tuple(x.shape)),
+    )
 
 
 def _small_zeros_native(
@@ -164,13 +181,25 @@ def _small_zeros_native(
 
 
 SMALL_SLICE = defop(
-    "SmallSlice", ARRAY, 1, _small_spec, compute=_small, native=_small_native, vjp=_small_vjp,
+    "SmallSlice",
+    ARRAY,
+    1,
+    _small_spec,
+    compute=_small,
+    native=_small_native,
+    vjp=_small_vjp,
     of_complex="analytic",
-)  # fmt: skip
+)
 SMALL_INTO_ZEROS = defop(
-    "SmallSliceGrad", ARRAY, 1, _small_spec, compute=_small_zeros, native=_small_zeros_native,
-    vjp=_small_zeros_vjp, of_complex="analytic",
-)  # fmt: skip
+    "SmallSliceGrad",
+    ARRAY,
+    1,
+    _small_spec,
+    compute=_small_zeros,
+    native=_small_zeros_native,
+    vjp=_small_zeros_vjp,
+    of_complex="analytic",
+)
 
 
 def small(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:

@@ -42,9 +42,10 @@ def unstack(
     x = as_tensor(value)
     at = axis_of(axis, x.ndim, "Unpack")
     require(
-        num in (None, x.shape[at]), "Unpack",
+        num in (None, x.shape[at]),
+        "Unpack",
         f"Expected num={num} slices along axis {at}, but the shape is {x.shape.as_list()}",
-    )  # fmt: skip
+    )
     rest = (*x.shape[:at], *x.shape[at + 1 :])
     found = []
     for k in range(x.shape[at]):
@@ -86,22 +87,22 @@ def split(
         sizes = static_shape(sizes)
     if isinstance(sizes, int):
         require(
-            sizes > 0 and size % sizes == 0, "Split",
+            sizes > 0 and size % sizes == 0,
+            "Split",
             f"Number of ways to split should evenly divide the split dimension, but got split_dim "
             f"{at} (size = {size}) and num_split {sizes}",
-        )  # fmt: skip
+        )
         sizes = (size // sizes,) * sizes
     else:
-        require(
-            num in (None, len(sizes)), "SplitV", f"Expected num={num} sizes, but got {sizes}"
-        )
+        require(num in (None, len(sizes)), "SplitV", f"Expected num={num} sizes, but got {sizes}")
     if -1 in sizes:
         rest = size - sum(s for s in sizes if s != -1)
         sizes = tuple(rest if s == -1 else s for s in sizes)
     require(
-        sum(sizes) == size and min(sizes, default=0) >= 0, "SplitV",
+        sum(sizes) == size and min(sizes, default=0) >= 0,
+        "SplitV",
         f"Sizes {tuple(sizes)} add up to {sum(sizes)}, but axis {at} has {size}",
-    )  # fmt: skip
+    )
     found, start = [], 0
     for part in sizes:
         cut = [(0, dim, 1) for dim in x.shape]
@@ -200,16 +201,18 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     x = as_tensor(input_)
     starts, counts, cut = static_shape(begin), static_shape(size), []
     require(
-        len(starts) == len(counts) == x.ndim, "Slice",
+        len(starts) == len(counts) == x.ndim,
+        "Slice",
         f"Expected begin and size to have {x.ndim} numbers, one for each axis, but got "
         f"{len(starts)} and {len(counts)}",
-    )  # fmt: skip
+    )
     for start, count, dim in zip(starts, counts, x.shape, strict=True):
         end = dim if count == -1 else start + count
         require(
-            0 <= start <= end <= dim, "Slice",
+            0 <= start <= end <= dim,
+            "Slice",
             f"Expected begin[{start}] and size[{count}] inside [0, {dim}]",
-        )  # fmt: skip
+        )
         cut.append((start, end, 1))
     return _new(strided_slice(x, tuple(cut)), x)
 

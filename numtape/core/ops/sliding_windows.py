@@ -82,10 +82,11 @@ def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, 
     if isinstance(padding, str | bytes):
         allowed = '"SAME", "VALID", "EXPLICIT"'
         require(
-            padding in ("SAME", "VALID"), op,
+            padding in ("SAME", "VALID"),
+            op,
             f"Value for attr 'padding' of {padding!r} is not in the list of allowed values: "
             f"{allowed}",
-        )  # fmt: skip
+        )
         return None
     if not isinstance(padding, Sequence | np.ndarray):
         raise TypeError(f"padding is a string or a list, not {shown(padding)} [Op:{op}]")
@@ -106,16 +107,23 @@ def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, 
     if first:
         pairs.append(pairs.pop(1))
     require(
-        not any((*pairs[0], *pairs[-1])), op,
+        not any((*pairs[0], *pairs[-1])),
+        op,
         "Nonzero explicit padding in the batch or depth dimensions is not supported",
-    )  # fmt: skip
+    )
     return tuple((before, after) for before, after in pairs[1:-1])
 
 
 def geometry(
-    inner: Ints, kernel: Ints, strides: Ints, dilations: Ints, padding: Any,
-    pairs: tuple[tuple[int, int], ...] | None, groups: int, op: str,
-) -> Geometry:  # fmt: skip
+    inner: Ints,
+    kernel: Ints,
+    strides: Ints,
+    dilations: Ints,
+    padding: Any,
+    pairs: tuple[tuple[int, int], ...] | None,
+    groups: int,
+    op: str,
+) -> Geometry:
     """What meets what.
 
     Raises:
@@ -131,9 +139,11 @@ def geometry(
             start, end = (0, 0) if pairs is None else pairs[axis]
             count = math.trunc((n + start + end - width + s) / s)
             require(
-                count >= 0, op, f"Computed output size would be negative: {count} [input_size: "
+                count >= 0,
+                op,
+                f"Computed output size would be negative: {count} [input_size: "
                 f"{n + start + end}, effective_filter_size: {width}, stride: {s}]",
-            )  # fmt: skip
+            )
         outer.append(count)
         before.append(start)
     return Geometry(inner, tuple(outer), kernel, strides, dilations, tuple(before), groups)

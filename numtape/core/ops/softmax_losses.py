@@ -70,30 +70,56 @@ def _native(name: str) -> Any:
 
 # The Jacobian of softmax is symmetric, so its product with h is the same op; in y it is h * g less
 # what g and h both take from the sum.
-SOFTMAX_GRAD: Recorder = binary(defop(
-    "SoftmaxGrad", ARRAY, 2, lambda op, y, g: y, compute=_softmax_grad,
-    native=_native("softmax_grad"),
-    vjp=lambda h, o, y, g: (
-        h * (g - reduce_sum(g * y, -1, True)) - g * reduce_sum(h * y, -1, True),
-        SOFTMAX_GRAD(y, h),
-    ),
-))  # fmt: skip
-LOG_SOFTMAX_GRAD = binary(defop(
-    "LogSoftmaxGrad", ARRAY, 2, lambda op, y, g: y, compute=_log_softmax_grad,
-    native=_native("log_softmax_grad"),
-    vjp=lambda h, o, y, g: (
-        negative(h * elementwise.exp(y)) * reduce_sum(g, -1, True),
-        h - reduce_sum(h * elementwise.exp(y), -1, True),
-    ),
-))  # fmt: skip
-_softmax_of = unary(defop(
-    "Softmax", ARRAY, 1, _rows, compute=_softmax, native=_native("softmax"),
-    vjp=lambda g, y, x: (SOFTMAX_GRAD(y, g),),
-))  # fmt: skip
-_log_softmax_of = unary(defop(
-    "LogSoftmax", ARRAY, 1, _rows, compute=_log_softmax, native=_native("log_softmax"),
-    vjp=lambda g, y, x: (LOG_SOFTMAX_GRAD(y, g),),
-))  # fmt: skip
+SOFTMAX_GRAD: Recorder = binary(
+    defop(
+        "SoftmaxGrad",
+        ARRAY,
+        2,
+        lambda op, y, g: y,
+        compute=_softmax_grad,
+        native=_native("softmax_grad"),
+        vjp=lambda h, o, y, g: (
+            h * (g - reduce_sum(g * y, -1, True)) - g * reduce_sum(h * y, -1, True),
+            SOFTMAX_GRAD(y, h),
+        ),
+    )
+)
+LOG_SOFTMAX_GRAD = binary(
+    defop(
+        "LogSoftmaxGrad",
+        ARRAY,
+        2,
+        lambda op, y, g: y,
+        compute=_log_softmax_grad,
+        native=_native("log_softmax_grad"),
+        vjp=lambda h, o, y, g: (
+            negative(h * elementwise.exp(y)) * reduce_sum(g, -1, True),
+            h - reduce_sum(h * elementwise.exp(y), -1, True),
+        ),
+    )
+)
+_softmax_of = unary(
+    defop(
+        "Softmax",
+        ARRAY,
+        1,
+        _rows,
+        compute=_softmax,
+        native=_native("softmax"),
+        vjp=lambda g, y, x: (SOFTMAX_GRAD(y, g),),
+    )
+)
+_log_softmax_of = unary(
+    defop(
+        "LogSoftmax",
+        ARRAY,
+        1,
+        _rows,
+        compute=_log_softmax,
+        native=_native("log_softmax"),
+        vjp=lambda g, y, x: (LOG_SOFTMAX_GRAD(y, g),),
+    )
+)
 
 
 def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:

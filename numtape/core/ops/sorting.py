@@ -62,9 +62,12 @@ def _along_last(x: Tensor, indices: Tensor) -> Tensor:
 
 @suggesting
 def top_k(
-    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32,
+    input: Any,
+    k: Any = 1,
+    sorted: bool = True,
+    index_type: Any = dtypes.int32,
     name: str | None = None,
-) -> TopKV2:  # fmt: skip
+) -> TopKV2:
     """The ``k`` largest elements along the last axis, and where they are.
 
     Equal elements come in the order in which they stand; NaN comes last. Gradients go to the
@@ -94,9 +97,10 @@ def top_k(
     require(type(count) is int, ORDER, f"k must be scalar, got {dtypes.shown(k)}")
     require(count >= 0, ORDER, f"Need k >= 0, got {count}")
     require(
-        count <= x.shape[-1], ORDER,
+        count <= x.shape[-1],
+        ORDER,
         f"input must have at least k columns. Had {x.shape[-1]}, needed {count}",
-    )  # fmt: skip
+    )
     require(output in _INDICES, ORDER, f"index_type must be int16, int32 or int64, got {output!r}")
     indices = _ordered(x, count, True, output.name)
     return TopKV2(_along_last(x, indices), indices)
@@ -120,9 +124,12 @@ def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any,
 
 @spelled
 def sort(
-    values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None,
+    values: Any,
+    axis: Any = -1,
+    direction: str = "ASCENDING",
+    name: str | None = None,
     **wrong: Never,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The elements sorted along an axis. NaN comes last in both directions.
 
     Gradients go back to where the elements came from.
@@ -156,9 +163,13 @@ def sort(
 
 @spelled
 def argsort(
-    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False,
-    name: str | None = None, **wrong: Never,
-) -> Tensor:  # fmt: skip
+    values: Any,
+    axis: Any = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
+    **wrong: Never,
+) -> Tensor:
     """The indices that sort a tensor along an axis. NaN comes last in both directions.
 
     Args:
@@ -192,10 +203,11 @@ def _in_top_k_spec(op: Op, predictions: Spec, targets: Spec, k: int) -> Spec:
     require(predictions.rank == 2, op, "predictions must be 2-dimensional")
     require(targets.rank == 1, op, "targets must be 1-dimensional")
     require(
-        predictions.shape[0] == targets.shape[0], op,
+        predictions.shape[0] == targets.shape[0],
+        op,
         f"First dimension of predictions {predictions.shape[0]} must match length of targets "
         f"{targets.shape[0]}",
-    )  # fmt: skip
+    )
     return intern(tuple(targets.shape), dtypes.bool_)
 
 
@@ -255,9 +267,10 @@ def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec
         raise mismatch(op.name, 1, x.dtype, values.dtype)
     require(x.rank > 0 and values.rank > 0, op, "sorted_sequence and values must have an axis")
     require(
-        math.prod(x.shape[:-1]) == math.prod(values.shape[:-1]), op,
+        math.prod(x.shape[:-1]) == math.prod(values.shape[:-1]),
+        op,
         "Leading dim_size of both tensors must match.",
-    )  # fmt: skip
+    )
     return intern(tuple(values.shape), as_dtype(output))
 
 
@@ -283,9 +296,12 @@ BOUND = defop("LowerBound", ARRAY, 2, _bound_spec, compute=_bound, gradient=STOP
 
 
 def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32,
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Where values would have to stand for a sequence to stay sorted, row by row.
 
     Args:

@@ -24,41 +24,53 @@ Array = np.ndarray[Any, Any]
 
 _counts = unary_op("NonZero", "select(x == 0, 0, 1)", spec=rules.analytic, gradient=STOP)
 xlogy: Recorder = binary_op(
-    "Xlogy", "select(x == 0, x, x * log(y))",
-    lambda g, z, x, y: (
-        multiply_no_nan(xlogy(_counts(x), y), g), multiply_no_nan(xdivy(x, y), g)
-    ), rules.analytic, doc="""
+    "Xlogy",
+    "select(x == 0, x, x * log(y))",
+    lambda g, z, x, y: (multiply_no_nan(xlogy(_counts(x), y), g), multiply_no_nan(xdivy(x, y), g)),
+    rules.analytic,
+    doc="""
     ``x * log(y)``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
     The derivatives follow the same rule.
 
     >>> tf.math.xlogy([0.0, 2.0], [0.0, 3.0]).numpy()
     array([0.       , 2.1972246], dtype=float32)
-""")  # fmt: skip
+""",
+)
 xlog1py: Recorder = binary_op(
-    "Xlog1py", "select(x == 0, x, x * log1p(y))",
+    "Xlog1py",
+    "select(x == 0, x, x * log1p(y))",
     lambda g, z, x, y: (
-        multiply_no_nan(xlog1py(_counts(x), y), g), multiply_no_nan(xdivy(x, y + 1.0), g)
-    ), rules.analytic, doc="""
+        multiply_no_nan(xlog1py(_counts(x), y), g),
+        multiply_no_nan(xdivy(x, y + 1.0), g),
+    ),
+    rules.analytic,
+    doc="""
     ``x * log(1 + y)``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
     The derivatives follow the same rule.
 
     >>> tf.math.xlog1py([0.0, 2.0], [-1.0, 1e-10]).numpy()
     array([0.e+00, 2.e-10], dtype=float32)
-""")  # fmt: skip
+""",
+)
 xdivy: Recorder = binary_op(
-    "Xdivy", "select(x == 0, x, x / y)",
+    "Xdivy",
+    "select(x == 0, x, x / y)",
     lambda g, z, x, y: (
-        multiply_no_nan(xdivy(_counts(x), y), g), multiply_no_nan(negative(xdivy(z, y)), g),
-    ), rules.analytic, doc="""
+        multiply_no_nan(xdivy(_counts(x), y), g),
+        multiply_no_nan(negative(xdivy(z, y)), g),
+    ),
+    rules.analytic,
+    doc="""
     ``x / y``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
     The derivatives follow the same rule.
 
     >>> tf.math.xdivy([0.0, 2.0], [0.0, 4.0]).numpy()
     array([0. , 0.5], dtype=float32)
-""")  # fmt: skip
+""",
+)
 
 
 def _nextafter(x: Array, y: Array) -> Array:
@@ -66,41 +78,55 @@ def _nextafter(x: Array, y: Array) -> Array:
 
 
 nextafter = host_op(
-    "NextAfter", _nextafter, lambda g, z, x, y: (g, 0.0 * g), arguments="x1 x2", doc="""
+    "NextAfter",
+    _nextafter,
+    lambda g, z, x, y: (g, 0.0 * g),
+    arguments="x1 x2",
+    doc="""
     The next number after ``x1`` on the way to ``x2``, elementwise.
 
     Its derivative by ``x1`` is 1, by ``x2`` it is 0.
 
     >>> tf.math.nextafter([1.0], [2.0]).numpy()
     array([1.0000001], dtype=float32)
-""")  # fmt: skip
+""",
+)
 
 # Inverses of the error function and its kin.
 
 erfinv = host_op(
-    "Erfinv", "scipy.special.erfinv",
-    lambda g, y, x: (multiply_no_nan(math.sqrt(math.pi) / 2 * exp(square(y)), g),), doc="""
+    "Erfinv",
+    "scipy.special.erfinv",
+    lambda g, y, x: (multiply_no_nan(math.sqrt(math.pi) / 2 * exp(square(y)), g),),
+    doc="""
     The inverse of `erf`, elementwise: infinite at -1 and 1, NaN beyond.
 
     >>> tf.math.erfinv([0.0, 0.5, 1.0]).numpy()
     array([0.        , 0.47693628,        inf], dtype=float32)
-""")  # fmt: skip
+""",
+)
 erfcinv = host_op(
-    "Erfcinv", "scipy.special.erfcinv",
-    lambda g, y, x: (multiply_no_nan(-math.sqrt(math.pi) / 2 * exp(square(y)), g),), doc="""
+    "Erfcinv",
+    "scipy.special.erfcinv",
+    lambda g, y, x: (multiply_no_nan(-math.sqrt(math.pi) / 2 * exp(square(y)), g),),
+    doc="""
     The inverse of `erfc`, elementwise, with all its digits near 0; infinite at 0 and 2.
 
     >>> tf.math.erfcinv([1.0, 1e-5]).numpy()
     array([0.       , 3.1234133], dtype=float32)
-""")  # fmt: skip
+""",
+)
 ndtri = host_op(
-    "Ndtri", "scipy.special.ndtri",
-    lambda g, y, x: (multiply_no_nan(math.sqrt(2 * math.pi) * exp(0.5 * square(y)), g),), doc="""
+    "Ndtri",
+    "scipy.special.ndtri",
+    lambda g, y, x: (multiply_no_nan(math.sqrt(2 * math.pi) * exp(0.5 * square(y)), g),),
+    doc="""
     The quantile of the standard normal distribution, elementwise; infinite at 0 and 1.
 
     >>> tf.math.ndtri([0.5, 0.975]).numpy()
     array([0.       , 1.9599639], dtype=float32)
-""")  # fmt: skip
+""",
+)
 
 # Integrals.
 
@@ -123,34 +149,52 @@ def _fresnel(which: int) -> Any:
     return compute
 
 
-dawsn = host_op("Dawsn", "scipy.special.dawsn", lambda g, y, x: (g * (1.0 - 2.0 * x * y),), doc="""
+dawsn = host_op(
+    "Dawsn",
+    "scipy.special.dawsn",
+    lambda g, y, x: (g * (1.0 - 2.0 * x * y),),
+    doc="""
     Dawson's integral ``exp(-x * x) * integral of exp(t * t) from 0 to x``, elementwise.
 
     >>> tf.math.special.dawsn([0.0, 1.0]).numpy()
     array([0.        , 0.53807951], dtype=float32)
-""")
-expint = host_op("Expint", _expint, lambda g, y, x: (ratio_or_zero(g * exp(x), x),), doc="""
+""",
+)
+expint = host_op(
+    "Expint",
+    _expint,
+    lambda g, y, x: (ratio_or_zero(g * exp(x), x),),
+    doc="""
     The exponential integral, elementwise: ``exp(t) / t`` from minus infinity to ``x``.
 
     It is for positive numbers; minus infinity at 0, NaN for negative ones, as in TensorFlow.
 
     >>> tf.math.special.expint([1.0, 2.0]).numpy()
     array([1.8951178, 4.9542346], dtype=float32)
-""")
+""",
+)
 fresnel_cos = host_op(
-    "FresnelCos", _fresnel(1), lambda g, y, x: (g * cos(math.pi / 2 * square(x)),), doc="""
+    "FresnelCos",
+    _fresnel(1),
+    lambda g, y, x: (g * cos(math.pi / 2 * square(x)),),
+    doc="""
     Fresnel's cosine integral, elementwise: of ``cos(pi / 2 * t * t)`` from 0 to ``x``.
 
     >>> tf.math.special.fresnel_cos([0.0, 1.0]).numpy()
     array([0.       , 0.7798934], dtype=float32)
-""")  # fmt: skip
+""",
+)
 fresnel_sin = host_op(
-    "FresnelSin", _fresnel(0), lambda g, y, x: (g * sin(math.pi / 2 * square(x)),), doc="""
+    "FresnelSin",
+    _fresnel(0),
+    lambda g, y, x: (g * sin(math.pi / 2 * square(x)),),
+    doc="""
     Fresnel's sine integral, elementwise: of ``sin(pi / 2 * t * t)`` from 0 to ``x``.
 
     >>> tf.math.special.fresnel_sin([0.0, 1.0]).numpy()
     array([0.        , 0.43825915], dtype=float32)
-""")  # fmt: skip
+""",
+)
 
 
 def _log_ratio(out: Array, x: Array, order: int) -> None:
@@ -167,9 +211,15 @@ def _log_ratio(out: Array, x: Array, order: int) -> None:
 
 
 _LOG_RATIO: Op = defop(
-    "LogRatio", ARRAY, 1, rules.floating, compute=_log_ratio, on_host=True, elementwise=True,
+    "LogRatio",
+    ARRAY,
+    1,
+    rules.floating,
+    compute=_log_ratio,
+    on_host=True,
+    elementwise=True,
     vjp=lambda g, y, x, order: (g * record(_LOG_RATIO, (x,), order=order + 1),),
-)  # fmt: skip
+)
 
 
 def _sinc(out: Array, x: Array, order: int) -> None:
@@ -195,9 +245,15 @@ def _sinc(out: Array, x: Array, order: int) -> None:
 
 
 _SINC: Op = defop(
-    "Sinc", ARRAY, 1, rules.floating, compute=_sinc, on_host=True, elementwise=True,
+    "Sinc",
+    ARRAY,
+    1,
+    rules.floating,
+    compute=_sinc,
+    on_host=True,
+    elementwise=True,
     vjp=lambda g, y, x, order: (g * record(_SINC, (x,), order=order + 1),),
-)  # fmt: skip
+)
 
 
 def sinc(x: Any, name: str | None = None) -> Tensor:
@@ -223,8 +279,10 @@ def sinc(x: Any, name: str | None = None) -> Tensor:
 
 
 spence = host_op(
-    "Spence", "scipy.special.spence",
-    lambda g, y, x: (g * record(_LOG_RATIO, (x,), order=0),), doc="""
+    "Spence",
+    "scipy.special.spence",
+    lambda g, y, x: (g * record(_LOG_RATIO, (x,), order=0),),
+    doc="""
     Spence's integral, elementwise: of ``log(t) / (1 - t)`` from 1 to ``x``.
 
     It is the dilogarithm of ``1 - x``. NaN where ``x`` is negative. At 1, where the integrand is a
@@ -232,6 +290,7 @@ spence = host_op(
 
     >>> tf.math.special.spence([0.0, 1.0, 2.0]).numpy()
     array([ 1.6449341,  0.       , -0.8224670], dtype=float32)
-""")  # fmt: skip
+""",
+)
 
 named(globals(), __name__)

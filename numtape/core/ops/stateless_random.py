@@ -35,9 +35,14 @@ _FIRST = """
 @document(_FIRST)
 @document(_COMMON, "<common>")
 def stateless_normal(
-    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
-    name: str | None = None, alg: Any = "auto_select",
-) -> Tensor:  # fmt: skip
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
     """Draws from a normal distribution that a seed determines; the numbers are TensorFlow's.
 
     <arguments>
@@ -60,9 +65,14 @@ def stateless_normal(
 @document(_FIRST)
 @document(_COMMON, "<common>")
 def stateless_truncated_normal(
-    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
-    name: str | None = None, alg: Any = "auto_select",
-) -> Tensor:  # fmt: skip
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
     """Draws from a normal distribution, those beyond two standard deviations drawn again.
 
     <arguments>
@@ -85,9 +95,14 @@ def stateless_truncated_normal(
 @document(_FIRST)
 @document(_COMMON.replace("TypeError", "ValueError"), "<common>")
 def stateless_uniform(
-    shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32,
-    name: str | None = None, alg: Any = "auto_select",
-) -> Tensor:  # fmt: skip
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
     """Draws from ``minval`` up to, not including, ``maxval`` that a seed determines.
 
     They are TensorFlow's numbers. Integers are as likely as each other as far as 2 ** 32 or 2 ** 64
@@ -114,9 +129,13 @@ def stateless_uniform(
 
 
 def stateless_gamma(
-    shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32,
+    shape: Any,
+    seed: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = dtypes.float32,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Draws from gamma distributions that a seed determines; the numbers are TensorFlow's.
 
     Gradients reach ``alpha`` (implicitly: Figurnov, Mohamed and Mnih, "Implicit Reparameterization
@@ -185,9 +204,13 @@ def stateless_poisson(
 
 
 def stateless_binomial(
-    shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = dtypes.int32,
+    shape: Any,
+    seed: Any,
+    counts: Any,
+    probs: Any,
+    output_dtype: Any = dtypes.int32,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Numbers of successes in trials that a seed determines; not those that TensorFlow draws.
 
     Args:

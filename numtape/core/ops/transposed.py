@@ -20,9 +20,16 @@ from .triangles import number_of
 
 
 def _transposed(
-    input: Any, filters: Any, output_shape: Any, rank: int, strides: Any, padding: Any,
-    data_format: Any, dilations: Any, op: str,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    rank: int,
+    strides: Any,
+    padding: Any,
+    data_format: Any,
+    dilations: Any,
+    op: str,
+) -> Tensor:
     w, g = alike((filters, input), op)  # of two arrays the filters' dtype counts
     first = channels_first(data_format, rank, op)
     if g.dtype is not w.dtype:
@@ -47,37 +54,47 @@ def _transposed(
         )
     channels = shape[-1]
     require(
-        few > 0 and channels > 0 and channels % few == 0, op,
+        few > 0 and channels > 0 and channels % few == 0,
+        op,
         f"input depth must be evenly divisible by filter depth: {channels} vs {few}",
-    )  # fmt: skip
+    )
     groups = channels // few
     require(
-        features == g.shape[-1] and features % groups == 0, op,
+        features == g.shape[-1] and features % groups == 0,
+        op,
         f"filter and out_backprop must have the same depth, divisible by the number of groups: "
         f"{features} vs {g.shape[-1]}, {groups} groups",
-    )  # fmt: skip
+    )
     require(
-        shape[0] == g.shape[0], op,
+        shape[0] == g.shape[0],
+        op,
         f"input and out_backprop must have the same batch size: {shape[0]} vs {g.shape[0]}",
-    )  # fmt: skip
+    )
     inner = shape[1:-1]
     found = sliding_windows.geometry(
         inner, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
     require(
-        found.outer == tuple(g.shape[1:-1]), op,
+        found.outer == tuple(g.shape[1:-1]),
+        op,
         f"Size of out_backprop doesn't match computed: actual = {tuple(g.shape[1:-1])}, computed = "
         f"{found.outer}, output_shape: {shape}",
-    )  # fmt: skip
+    )
     if not math.prod(found.outer):
         return back(movement.broadcast_to(as_tensor(0, g._spec), shape), first)
     return back(conv_input(g, swapped(w, groups), found), first)
 
 
 def conv1d_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: str = "NWC", dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """The gradient of `conv1d` by its input: it undoes a convolution's shape, not its values.
 
     Args:
@@ -110,9 +127,15 @@ def conv1d_transpose(
 
 
 def conv2d_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: str = "NHWC", dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """The gradient of `conv2d` by its input: it undoes a convolution's shape, not its values.
 
     Args:
@@ -139,15 +162,28 @@ def conv2d_transpose(
       TensorShape([1, 10, 10, 2])
     """
     return _transposed(
-        input, filters, output_shape, 2, strides, padding, data_format, dilations,
+        input,
+        filters,
+        output_shape,
+        2,
+        strides,
+        padding,
+        data_format,
+        dilations,
         "Conv2DBackpropInput",
-    )  # fmt: skip
+    )
 
 
 def conv3d_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: str = "NDHWC", dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """The gradient of `conv3d` by its input: it undoes a convolution's shape, not its values.
 
     Args:
@@ -173,15 +209,28 @@ def conv3d_transpose(
       array([2., 2., 2., 2., 2., 2., 2., 2.], dtype=float32)
     """
     return _transposed(
-        input, filters, output_shape, 3, strides, padding, data_format, dilations,
+        input,
+        filters,
+        output_shape,
+        3,
+        strides,
+        padding,
+        data_format,
+        dilations,
         "Conv3DBackpropInputV2",
-    )  # fmt: skip
+    )
 
 
 def conv_transpose(
-    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-    data_format: str | None = None, dilations: Any = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """The gradient of `convolution` by its input, over one to three axes.
 
     Args:
@@ -212,9 +261,16 @@ def conv_transpose(
             f"{shown(output_shape)} of length {rank + 2}"
         )
     return _transposed(
-        input, filters, output_shape, rank, strides, padding, data_format, dilations,
+        input,
+        filters,
+        output_shape,
+        rank,
+        strides,
+        padding,
+        data_format,
+        dilations,
         "ConvTranspose",
-    )  # fmt: skip
+    )
 
 
 def atrous_conv2d_transpose(

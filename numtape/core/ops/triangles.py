@@ -36,9 +36,10 @@ def check_square(op: Op | str, x: Spec) -> None:
     name = op if isinstance(op, str) else op.name
     require(x.rank >= 2, name, f"Input tensor 0 must have rank >= 2, got {x.rank}")
     require(
-        x.shape[-1] == x.shape[-2], name,
+        x.shape[-1] == x.shape[-2],
+        name,
         f"Input matrix must be square. Got shape {x.shape.as_list()}",
-    )  # fmt: skip
+    )
 
 
 def _band_spec(op: Op, x: Spec, lower: int, upper: int) -> Spec:
@@ -55,10 +56,15 @@ def _band(out: Array, x: Array, lower: int, upper: int) -> None:
 
 
 BAND: Op = defop(
-    "MatrixBandPart", ARRAY, 1, _band_spec, compute=_band, on_host=True,
+    "MatrixBandPart",
+    ARRAY,
+    1,
+    _band_spec,
+    compute=_band,
+    on_host=True,
     vjp=lambda g, y, x, lower, upper: (record(BAND, (g,), lower=lower, upper=upper),),
     of_complex="analytic",
-)  # fmt: skip
+)
 
 
 def triangle(x: Tensor, lower: bool) -> Tensor:
@@ -91,13 +97,25 @@ def _same(op: Op, x: Spec) -> Spec:
 
 # A symmetric (Hermitian) matrix of a lower triangle; and the adjoint of that.
 FROM_LOWER: Op = defop(
-    "SymmetricFromLower", ARRAY, 1, _same, compute=_from_lower, of_complex="other", on_host=True,
+    "SymmetricFromLower",
+    ARRAY,
+    1,
+    _same,
+    compute=_from_lower,
+    of_complex="other",
+    on_host=True,
     vjp=lambda g, y, x: (record(LOWER_SUMS, (g,)),),
-)  # fmt: skip
+)
 LOWER_SUMS: Op = defop(
-    "LowerOfSymmetric", ARRAY, 1, _same, compute=_lower_sums, of_complex="other", on_host=True,
+    "LowerOfSymmetric",
+    ARRAY,
+    1,
+    _same,
+    compute=_lower_sums,
+    of_complex="other",
+    on_host=True,
     vjp=lambda g, y, x: (record(FROM_LOWER, (g,)),),
-)  # fmt: skip
+)
 
 
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
@@ -126,10 +144,11 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     _band_spec(BAND, x._spec, lower, upper)
     for what, number, size in (("lower", lower, x.shape[-2]), ("upper", upper, x.shape[-1])):
         require(
-            number <= size, BAND,
+            number <= size,
+            BAND,
             f"num_{what} must be negative or less or equal to number of "
             f"{'rows' if what == 'lower' else 'columns'} ({size}) got: {number}",
-        )  # fmt: skip
+        )
     return record(BAND, (x,), lower=max(lower, -1), upper=max(upper, -1))
 
 

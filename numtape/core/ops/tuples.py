@@ -40,8 +40,11 @@ def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
     if not every(
         indices,
         lambda values: (values >= 0) & (values < sizes),
-        lambda rows: comparison.logical_and(rows >= 0, elementwise.cast(rows, dtypes.int64) < sizes)
-        if len(lead) else comparison.equal(rows, rows),
+        lambda rows: (
+            comparison.logical_and(rows >= 0, elementwise.cast(rows, dtypes.int64) < sizes)
+            if len(lead)
+            else comparison.equal(rows, rows)
+        ),
         said,
     ):
         values = indices._array().reshape(-1, len(lead))
@@ -66,9 +69,12 @@ def of_integers(indices: Any, op: str) -> Tensor:
 
 
 def gather_nd(
-    params: Any, indices: Any, batch_dims: Any = 0, name: str | None = None,
+    params: Any,
+    indices: Any,
+    batch_dims: Any = 0,
+    name: str | None = None,
     bad_indices_policy: str = "",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """What lies at tuples of indices: elements, or slices where the tuples are shorter.
 
     Args:
@@ -102,15 +108,17 @@ def gather_nd(
         found = _with_batch(x, found, lead)
     depth = found.shape[-1]
     require(
-        depth <= x.ndim, "GatherNd",
+        depth <= x.ndim,
+        "GatherNd",
         f"index innermost dimension length must be <= params rank; saw: {depth} vs. {x.ndim}",
-    )  # fmt: skip
+    )
     sizes, rest = tuple(x.shape[:depth]), tuple(x.shape[depth:])
     shape = (*found.shape[:-1], *rest)
     require(
-        math.prod(sizes) > 0 or not math.prod(shape), "GatherNd",
+        math.prod(sizes) > 0 or not math.prod(shape),
+        "GatherNd",
         "Requested more than 0 entries, but params is empty.",
-    )  # fmt: skip
+    )
     inside = None
     if ignore:
         found, inside = clipped(found, sizes)

@@ -51,10 +51,13 @@ def _unique(out: Array, x: Array, size: int, part: str, output: str) -> None:
 
 
 UNIQUE = defop(
-    "Unique", ARRAY, 1,
+    "Unique",
+    ARRAY,
+    1,
     lambda op, x, size, part, output: intern((size,), x.dtype if part == "y" else as_dtype(output)),
-    compute=_unique, on_host=True,
-)  # fmt: skip
+    compute=_unique,
+    on_host=True,
+)
 
 
 def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
@@ -62,18 +65,24 @@ def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
     require(found.ndim == 1, UNIQUE, "unique expects a 1D vector.")
     output = as_dtype(out_idx)
     require(
-        output in (dtypes.int32, dtypes.int64), UNIQUE,
+        output in (dtypes.int32, dtypes.int64),
+        UNIQUE,
         f"Value for attr 'out_idx' of {output.name} is not in the list of allowed values: int32, "
         "int64",
-    )  # fmt: skip
+    )
     array = found._array()
     different = heard(lambda: _different(array)) if array.size > LARGE else _different(array)
     size = len(different[0])
     return [
-        record(UNIQUE, (found,), size=found.shape[0] if part == "idx" else size, part=part,
-               output=output.name)
+        record(
+            UNIQUE,
+            (found,),
+            size=found.shape[0] if part == "idx" else size,
+            part=part,
+            output=output.name,
+        )
         for part in parts
-    ]  # fmt: skip
+    ]
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:

@@ -128,33 +128,61 @@ def average_of(x: Tensor, geometry: Geometry) -> Tensor:
 
 
 MAX_POOL = defop(
-    "MaxPool", ARRAY, 1, _pooled, compute=_max, native=_native("largest", False),
+    "MaxPool",
+    ARRAY,
+    1,
+    _pooled,
+    compute=_max,
+    native=_native("largest", False),
     vjp=lambda g, y, x, geometry: (record(MAX_POOL_GRAD, (x, g), geometry=geometry),),
-)  # fmt: skip
+)
 MAX_POOL_GRAD: Op = defop(
-    "MaxPoolGrad", ARRAY, 2, lambda op, x, g, geometry: x, compute=_max_grad,
+    "MaxPoolGrad",
+    ARRAY,
+    2,
+    lambda op, x, g, geometry: x,
+    compute=_max_grad,
     native=_native("largest_spread", True),
     vjp=lambda h, y, x, g, geometry: (
-        elementwise.zeros_of(x), record(MAX_POOL_TAKE, (x, h), geometry=geometry),
+        elementwise.zeros_of(x),
+        record(MAX_POOL_TAKE, (x, h), geometry=geometry),
     ),
-)  # fmt: skip
+)
 MAX_POOL_TAKE: Op = defop(
-    "MaxPoolGradGrad", ARRAY, 2, _pooled, compute=_max_take,
+    "MaxPoolGradGrad",
+    ARRAY,
+    2,
+    _pooled,
+    compute=_max_take,
     native=_native("largest_taken", False),
     vjp=lambda g, y, x, h, geometry: (
-        elementwise.zeros_of(x), record(MAX_POOL_GRAD, (x, g), geometry=geometry),
+        elementwise.zeros_of(x),
+        record(MAX_POOL_GRAD, (x, g), geometry=geometry),
     ),
-)  # fmt: skip
+)
 MAX_POOL_PLACE = defop(
-    "MaxPoolPlace", ARRAY, 1,
+    "MaxPoolPlace",
+    ARRAY,
+    1,
     lambda op, x, geometry, batched: intern(_pooled(op, x, geometry=geometry).shape, int64),
-    compute=_argmax, gradient=2,
-)  # fmt: skip
+    compute=_argmax,
+    gradient=2,
+)
 AVG_POOL = defop(
-    "AvgPool", ARRAY, 1, _averaged, compute=_average, native=_native("mean", False),
+    "AvgPool",
+    ARRAY,
+    1,
+    _averaged,
+    compute=_average,
+    native=_native("mean", False),
     vjp=lambda g, y, x, geometry: (record(AVG_POOL_GRAD, (g,), geometry=geometry),),
-)  # fmt: skip
+)
 AVG_POOL_GRAD: Op = defop(
-    "AvgPoolGrad", ARRAY, 1, _spread, compute=_average_grad, native=_native("mean_spread", True),
+    "AvgPoolGrad",
+    ARRAY,
+    1,
+    _spread,
+    compute=_average_grad,
+    native=_native("mean_spread", True),
     vjp=lambda h, y, g, geometry: (record(AVG_POOL, (h,), geometry=geometry),),
-)  # fmt: skip
+)

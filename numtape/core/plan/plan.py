@@ -20,11 +20,34 @@ from .memo import Remembered, columns_of, operands_of
 
 NO_KERNEL, NO_CALL = 1, 2
 # Fields of the plan's report and of a group: as in kernels/passes/layout.py (a test compares).
-(C_ROW, C_LOW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
- C_PARTIALS, C_BODY, C_WORK) = range(12)
+(
+    C_ROW,
+    C_LOW,
+    C_ROWS,
+    C_GROUPS,
+    C_INSTRUCTIONS,
+    C_ALLOC,
+    C_ALIASES,
+    C_ARENA,
+    C_SCRATCH,
+    C_PARTIALS,
+    C_BODY,
+    C_WORK,
+) = range(12)
 GROUP = 11
-(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_STRIDE,
- G_PARAMETERS, G_BLOCKS) = range(11)
+(
+    G_KIND,
+    G_ROWS,
+    G_ROWS_END,
+    G_CODE,
+    G_CODE_END,
+    G_SIZE,
+    G_WIDTH,
+    G_BODY,
+    G_STRIDE,
+    G_PARAMETERS,
+    G_BLOCKS,
+) = range(11)
 STEP = 5
 SMALL, LANES_GROUP, WHOLE, SHARED = range(4)
 SPREAD, FUSED, PLACES, CALLED, JOINED, COPIED = 2, 3, 4, 5, 6, 7
@@ -61,10 +84,30 @@ class Plan:
     """
 
     __slots__ = (
-        "addresses", "aliases", "arena", "arrays", "better", "body", "buffers", "by_hand",
-        "compared", "done", "found", "keeps", "long", "low", "operand_count", "partials", "rows",
-        "scratch", "tried", "turns", "unsure", "views", "work",
-    )  # fmt: skip
+        "addresses",
+        "aliases",
+        "arena",
+        "arrays",
+        "better",
+        "body",
+        "buffers",
+        "by_hand",
+        "compared",
+        "done",
+        "found",
+        "keeps",
+        "long",
+        "low",
+        "operand_count",
+        "partials",
+        "rows",
+        "scratch",
+        "tried",
+        "turns",
+        "unsure",
+        "views",
+        "work",
+    )
 
     def __init__(self, log: Log, work: Planner) -> None:
         report = work.cursor.tolist()
@@ -86,9 +129,12 @@ class Plan:
         self.aliases = [(row, int(work.canon[row])) for row in aliases]
         groups, program = work.groups[:found], work.program[:instructions]
         self.arrays: dict[str, Array] = {
-            "order": work.order[:rows], "kept": work.kept[:rows], "offset": work.offset[:rows],
-            "groups": groups, "program": program,
-        }  # fmt: skip
+            "order": work.order[:rows],
+            "kept": work.kept[:rows],
+            "offset": work.offset[:rows],
+            "groups": groups,
+            "program": program,
+        }
         self._fill(log)
         self._locate()
 
@@ -133,9 +179,7 @@ class Plan:
             groups[g, G_BLOCKS] = follows  # how many blocks each unit completes
 
     def _locate(self) -> None:
-        self.addresses = [
-            (f"plan.{name}", x, address_of(x)) for name, x in self.arrays.items()
-        ]
+        self.addresses = [(f"plan.{name}", x, address_of(x)) for name, x in self.arrays.items()]
 
     def own(self) -> None:
         """Copy what is the planner's: the plan will be swept again."""
@@ -158,10 +202,16 @@ class Plan:
         """Note what the log looked like; see `recall`."""
         self.own()
         self.compared = packed(
-            "recall", low=self.low, count=count, columns=structure["columns"],
-            flags=structure["flags"], operands=structure["operands"],
-            operand_count=self.operand_count, order=self.arrays["order"], planned=self.rows,
-        )  # fmt: skip
+            "recall",
+            low=self.low,
+            count=count,
+            columns=structure["columns"],
+            flags=structure["flags"],
+            operands=structure["operands"],
+            operand_count=self.operand_count,
+            order=self.arrays["order"],
+            planned=self.rows,
+        )
 
 
 class Planner:
@@ -187,8 +237,17 @@ class Planner:
         # What the plan reports, and what it only needs while it runs.
         self.canon, self.order, self.alloc, self.aliases = np.empty((4, n), np.int32)
         by_row = (
-            "phase", "group", "last", "root", "slot", "until", "call", "stamp", "rows", "escape",
-        )  # fmt: skip
+            "phase",
+            "group",
+            "last",
+            "root",
+            "slot",
+            "until",
+            "call",
+            "stamp",
+            "rows",
+            "escape",
+        )
         scratch = dict(zip(by_row, np.empty((len(by_row), n), np.int32), strict=True))
         scratch["operands"] = np.empty(3 * n, np.int32)
         scratch["many"] = np.empty(log.extra.size, np.int32)
@@ -241,9 +300,7 @@ class Planner:
         call = call_of(code, specs[numbers[0]], operands)
         if call is None or call.unsure:  # it has a group of its own
             return CALLS.add(code.id, numbers, 0, None, 0, 0)
-        return CALLS.add(
-            code.id, numbers, call.kernel, call.parameters, call.address, call.units
-        )
+        return CALLS.add(code.id, numbers, call.kernel, call.parameters, call.address, call.units)
 
     def planned(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> Plan | None:
         """The plan that gives the wanted rows their values; None if they have them."""

@@ -34,11 +34,16 @@ def _functions(of_complex: bool) -> dict[str, Any]:
     found |= {name: getattr(np, name) for name in same}
     found |= {
         # SciPy's erfc is hundreds of units in the last place off in its tail.
-        "erf": special.erf, "erfc": np.vectorize(math.erfc, otypes=["float64"]),
-        "sigmoid": special.expit, "tanh_slope": _tanh_slope, "sigmoid_slope": _sigmoid_slope,
-        "divisor_adjoint": _divisor_adjoint, "int_power": np.power, "floor_divide": np.floor_divide,
+        "erf": special.erf,
+        "erfc": np.vectorize(math.erfc, otypes=["float64"]),
+        "sigmoid": special.expit,
+        "tanh_slope": _tanh_slope,
+        "sigmoid_slope": _sigmoid_slope,
+        "divisor_adjoint": _divisor_adjoint,
+        "int_power": np.power,
+        "floor_divide": np.floor_divide,
         "unit": np.sign,  # of a complex number: on the unit circle, or 0
-    }  # fmt: skip
+    }
     if of_complex:
         found["sigmoid"] = lambda x: 1 / (1 + np.exp(-x))
     return found

@@ -36,9 +36,10 @@ class Program:
         self.place = {row: row for row in wanted}
         self.leaves = log.columns.state.copy()
         self.fed = [
-            row for row in np.flatnonzero(self.leaves).tolist()
+            row
+            for row in np.flatnonzero(self.leaves).tolist()
             if not SPECS.specs[log.spec[row]].single and row not in log.buffers
-        ]  # fmt: skip
+        ]
 
     def another(self, log: Log) -> Program:
         """The same program for a copy of its log."""
@@ -76,9 +77,13 @@ class Executor:
     """Computes with NumPy alone."""
 
     def program(
-        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True,
+        self,
+        log: Log,
+        wanted: list[int],
+        compiled: bool = False,
+        looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
-    ) -> Program:  # fmt: skip
+    ) -> Program:
         """What computes the wanted rows again and again."""
         return Program(log, wanted)
 

@@ -34,13 +34,19 @@ def _number(x: float) -> Any:
 
 # Classes whose objects are compared by what they hold, and what tells two of one class apart.
 BY_VALUE: dict[type, Callable[[Any], Any]] = {
-    int: _itself, bool: _itself, str: _itself, bytes: _itself, type(None): _itself,
-    float: _number, complex: lambda x: struct.pack("dd", x.real, x.imag),
+    int: _itself,
+    bool: _itself,
+    str: _itself,
+    bytes: _itself,
+    type(None): _itself,
+    float: _number,
+    complex: lambda x: struct.pack("dd", x.real, x.imag),
     range: lambda x: (x.start, x.stop, x.step),
     types.MethodType: lambda x: (id(x.__self__), id(x.__func__)),
-    TensorShape: _itself, DType: _itself,
+    TensorShape: _itself,
+    DType: _itself,
     frozenset: lambda x: tuple(map(told_apart, x)),  # in the order in which it is gone through
-}  # fmt: skip
+}
 _NESTS = (list, tuple, dict, set, OrderedDict, defaultdict)
 _LONGEST = 1 << 16  # parts of a tuple: longer ones are compared by identity
 _DEEPEST = 64  # containers in containers: those further in are compared by identity, as objects are
@@ -145,9 +151,17 @@ class Arguments(list[Tensor]):
     """
 
     __slots__ = (
-        "_depth", "_met", "args", "copied", "key", "kwargs", "named", "nests", "objects",
+        "_depth",
+        "_met",
+        "args",
+        "copied",
+        "key",
+        "kwargs",
+        "named",
+        "nests",
+        "objects",
         "values",
-    )  # fmt: skip
+    )
 
     def __init__(
         self, args: Sequence[Any], kwargs: dict[str, Any], kept: Mapping[int, Any]

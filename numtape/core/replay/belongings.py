@@ -34,9 +34,17 @@ MOST = 64  # objects that are kept alive because they do not say when they go
 FAR = 20_000  # objects that a search visits before it gives up
 # What leads to nobody's attributes, or is alive anyway.
 _ENDS = (
-    type, types.ModuleType, types.FrameType, types.CodeType, weakref.ref, DType, Log, Spec, Tensor,
+    type,
+    types.ModuleType,
+    types.FrameType,
+    types.CodeType,
+    weakref.ref,
+    DType,
+    Log,
+    Spec,
+    Tensor,
     Variable,
-)  # fmt: skip
+)
 
 
 class Belongings(Generic[T]):

@@ -118,12 +118,12 @@ def traced(
         found.outputs, found.rebuild = _outputs(trace, result)
         local.log = caller  # before it is asked what is assigned: a signal handler may assign
         new = {
-            key: (variable, variable._value) for key, variable in trace.created.items()
+            key: (variable, variable._value)
+            for key, variable in trace.created.items()
             if variable._value._home is trace
-        }  # fmt: skip
+        }
         found.assigned = [
-            (variable, trace.own(value)._row)
-            for variable, value in (new | trace.assigned).values()
+            (variable, trace.own(value)._row) for variable, value in (new | trace.assigned).values()
         ]
         found.handled = [pair for pair in found.assigned if id(pair[0]) in trace.handled]
         trace.assigned = {}  # what it held is not kept by the program
@@ -143,10 +143,15 @@ def traced(
         forget_losses(trace)
         if trace.handled:
             with contextlib.suppress(Exception):  # what goes on is raised
-                assign_handled(trace, [
-                    (variable, trace.own(value)._row)
-                    for key, (variable, value) in trace.assigned.items() if key in trace.handled
-                ], leaves)  # fmt: skip
+                assign_handled(
+                    trace,
+                    [
+                        (variable, trace.own(value)._row)
+                        for key, (variable, value) in trace.assigned.items()
+                        if key in trace.handled
+                    ],
+                    leaves,
+                )
         trace.end()
         raise
     finally:
@@ -333,9 +338,7 @@ def leaked(trace: Trace) -> list[Tensor]:
     return _found_again(reached)
 
 
-def rehome(
-    tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, Any] | None
-) -> None:
+def rehome(tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, Any] | None) -> None:
     """Give tensors that outlive their trace a place elsewhere."""
     if to is None:
         executor().compute(trace, [tensor._row for tensor in tensors], [], True)

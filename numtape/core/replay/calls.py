@@ -65,9 +65,20 @@ class Calls:
     """
 
     __slots__ = (
-        "budget", "compiled", "count", "dropped", "frozen", "function", "making", "reason", "run",
-        "slow", "tree", "trees", "turn",
-    )  # fmt: skip
+        "budget",
+        "compiled",
+        "count",
+        "dropped",
+        "frozen",
+        "function",
+        "making",
+        "reason",
+        "run",
+        "slow",
+        "tree",
+        "trees",
+        "turn",
+    )
 
     def __init__(
         self, function: Any, run: Run, budget: Budget, compiled: bool, frozen: bool
@@ -87,10 +98,7 @@ class Calls:
         """Call the function with these tensors."""
         start = perf_counter_ns()
         tree = self.tree
-        if (
-            tree is None or self.slow or self.budget.reason or local.log.tapes
-            or not tree.holds()
-        ):  # fmt: skip
+        if tree is None or self.slow or self.budget.reason or local.log.tapes or not tree.holds():
             return self._slowly(leaves, start)
         # What `_call` does where the recording that was right the last time is right again.
         path = tree.root.latest
@@ -144,9 +152,13 @@ class Calls:
         return tree
 
     def _call(
-        self, tree: Tree | None, path: Path | None, leaves: Sequence[Tensor], start: int,
+        self,
+        tree: Tree | None,
+        path: Path | None,
+        leaves: Sequence[Tensor],
+        start: int,
         draws: Draws | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Replay the recording that holds, from ``path`` on; if there is none, record."""
         draws = draws or Draws()
         if tree is not None and len(tree.heads) > 1 and path is None:
@@ -177,9 +189,14 @@ class Calls:
         return plainly(self.run, leaves)
 
     def _replayed(
-        self, tree: Tree, path: Path | None, leaves: Sequence[Tensor], draws: Draws, start: int,
+        self,
+        tree: Tree,
+        path: Path | None,
+        leaves: Sequence[Tensor],
+        draws: Draws,
+        start: int,
         locked: bool,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """What the recording that holds gives, committed; or `_NONE`."""
         log = local.log
         tried: set[int] = set()
@@ -302,9 +319,7 @@ class Calls:
             return None, draws, had
         return (None if isinstance(found, Failed) else found), draws, had
 
-    def _note(
-        self, call: Traced, path: Path | None, found: list[Read], kept: list[Tensor]
-    ) -> None:
+    def _note(self, call: Traced, path: Path | None, found: list[Read], kept: list[Tensor]) -> None:
         """Keep a recording, or note why it is not kept."""
         if kept:
             self._stop(
@@ -378,9 +393,7 @@ class Calls:
         if tree is None:
             return _NONE
         with undone_if_raised() as journal:
-            result = self._replayed(
-                tree, tree.root.latest, leaves, draws, perf_counter_ns(), True
-            )
+            result = self._replayed(tree, tree.root.latest, leaves, draws, perf_counter_ns(), True)
             if result is _NONE:
                 return _NONE
             found, _ = flatten_with(result, True)
@@ -390,9 +403,13 @@ class Calls:
         return result
 
     def _different(
-        self, call: Traced, expected: list[Any], found: list[Any], bits: dict[int, Any],
+        self,
+        call: Traced,
+        expected: list[Any],
+        found: list[Any],
+        bits: dict[int, Any],
         journal: Journal,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """In what a replay differs from a call that was traced; "" if in nothing."""
         if len(found) != len(expected):
             return f"it returned {len(found)} values instead of {len(expected)}"
@@ -404,8 +421,9 @@ class Calls:
                 return f"output {k} was {value!r}"
         assigned = {id(variable): row for variable, row in call.assigned}
         for key, (variable, _) in {
-            **{id(v): (v, None) for v, _ in call.assigned}, **journal,
-        }.items():  # fmt: skip
+            **{id(v): (v, None) for v, _ in call.assigned},
+            **journal,
+        }.items():
             if key not in assigned or key not in journal:
                 return f"it did not assign the same variables: {variable.name}"
             if _bits(variable._value) != bits[assigned[key]]:

@@ -118,4 +118,3 @@ def retract(log: Log, n: int, extra_n: int) -> None:
     if log.workspace is not None:
         log.workspace.forget(log.n)
     log.n, log.extra_n = n, extra_n
-

@@ -78,8 +78,10 @@ class Budget:
             warnings.warn_explicit(
                 f"numtape.function {name!r} runs as plain Python for arguments like these from now "
                 f"on: {reason}.",
-                RuntimeWarning, place.file, place.line,
-            )  # fmt: skip
+                RuntimeWarning,
+                place.file,
+                place.line,
+            )
 
 
 _told_unobserved: list[str] = []  # at most one reason
@@ -93,8 +95,10 @@ def warn_unobserved(reason: str) -> None:
         warnings.warn_explicit(
             f"numtape.function records nothing here, and functions run as plain Python: {reason}. "
             f"`tf.function(freeze=True)` records.",
-            RuntimeWarning, place.file, place.line,
-        )  # fmt: skip
+            RuntimeWarning,
+            place.file,
+            place.line,
+        )
 
 
 def _interesting(read: Read) -> bool:

@@ -91,9 +91,10 @@ class Ready:
         self._checks = [
             (number, fed.get(guard.check.row, -1), guard.check.holds)
             for number, guard in enumerate(recording.guards)
-            if program.deferred and guard.check is not None
+            if program.deferred
+            and guard.check is not None
             and (guard.check.row in fed or not recording.is_leaf(guard.check.row))
-        ]  # fmt: skip
+        ]
         self._right: dict[int, Array] = {}  # the arrays that were right the last time
         self.plain = not (self.arrays or self._passed or self._checks)
         self.programs.append(program)

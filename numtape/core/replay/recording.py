@@ -58,9 +58,12 @@ class Recording:
     """
 
     def __init__(
-        self, trace: Trace, outputs: list[Output], assigned: list[tuple[Variable, int]],
+        self,
+        trace: Trace,
+        outputs: list[Output],
+        assigned: list[tuple[Variable, int]],
         compiled: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.arguments = list(enumerate(trace.arguments))
         self.captures = [
             (row, tensor) for row, tensor in trace._leaf_rows.values() if row < trace.n
@@ -238,9 +241,7 @@ class Recording:
         Returns:
           As `run`: tensors of the log, to be computed when they are looked at.
         """
-        log.reserve(
-            len(self.arguments) + len(self._read_rows) + len(self.draws)
-        )
+        log.reserve(len(self.arguments) + len(self._read_rows) + len(self.draws))
         elements = self.elements(draws) if self.feeds else []
         if elements is None:
             return OTHER
@@ -302,9 +303,14 @@ class Recording:
 
 
 def commit(
-    variables: list[Variable], values: list[Tensor], draws: Draws, count: int, log: Log | None,
-    had: Sequence[tuple[Variable, Tensor]] = (), feeds: Sequence[Feed] = (),
-) -> bool:  # fmt: skip
+    variables: list[Variable],
+    values: list[Tensor],
+    draws: Draws,
+    count: int,
+    log: Log | None,
+    had: Sequence[tuple[Variable, Tensor]] = (),
+    feeds: Sequence[Feed] = (),
+) -> bool:
     """Give variables their values, count ``count`` draws and take elements, in one step.
 
     If there is a log, the values are rows of it.

@@ -45,31 +45,113 @@ if TYPE_CHECKING:
 # What there is once in a process, and of each call; as in kernels/passes/repeated_call.py (a test
 # compares).
 _PROCESS = (
-    "GET_ENTRY", "GET_ATTRIBUTE", "THREAD_DICT", "MAKE", "MAKE_LIST", "AS_TUPLE", "CALL",
-    "CALL_WITH", "CALL_WITH_ALL", "TO_INT", "FROM_INT", "KEEP", "DROP", "CLEAR", "TAKE_ERROR",
-    "SET_ERROR", "ERROR", "FUNCTION", "TENSOR", "ARRAY", "LOG", "NONE", "TRUE", "FALSE",
-    "CELLS", "LOCAL", "LOCAL_KEY", "LOG_NAME", "TRAINING_NAME", "JOURNAL_NAME", "CLOCK",
-    "EMPTY", "TEND", "AT_CALL", "AT_CELL", "AT_HOME", "AT_SPEC", "AT_VALUE", "AT_READ",
-    "AT_TAPES", "AT_ITEM", "AT_BUFFER", "AT_DATA", "AT_NAMES",
-)  # fmt: skip
+    "GET_ENTRY",
+    "GET_ATTRIBUTE",
+    "THREAD_DICT",
+    "MAKE",
+    "MAKE_LIST",
+    "AS_TUPLE",
+    "CALL",
+    "CALL_WITH",
+    "CALL_WITH_ALL",
+    "TO_INT",
+    "FROM_INT",
+    "KEEP",
+    "DROP",
+    "CLEAR",
+    "TAKE_ERROR",
+    "SET_ERROR",
+    "ERROR",
+    "FUNCTION",
+    "TENSOR",
+    "ARRAY",
+    "LOG",
+    "NONE",
+    "TRUE",
+    "FALSE",
+    "CELLS",
+    "LOCAL",
+    "LOCAL_KEY",
+    "LOG_NAME",
+    "TRAINING_NAME",
+    "JOURNAL_NAME",
+    "CLOCK",
+    "EMPTY",
+    "TEND",
+    "AT_CALL",
+    "AT_CELL",
+    "AT_HOME",
+    "AT_SPEC",
+    "AT_VALUE",
+    "AT_READ",
+    "AT_TAPES",
+    "AT_ITEM",
+    "AT_BUFFER",
+    "AT_DATA",
+    "AT_NAMES",
+)
 _CALL = (
-    "ARGUMENTS", "APART", "SPECS", "ROWS", "SIZES", "VARIABLES", "VARIABLE_ROWS",
-    "VARIABLE_SIZES", "NAMES", "NAME_COUNT", "OWN", "OWN_COUNT", "TRAINING", "CELL", "SWEEP",
-    "BLOCK", "BEGIN", "COMPUTED", "END", "LEFT", "GUARDS", "PLACES", "EXPECTED", "BUFFERS",
-    "BUFFER_ROWS", "BUFFER_KINDS", "KIND", "OUTPUTS", "OUT_PLACES", "OUT_BUFFERS", "OUT_SPECS",
-    "CONSTANTS", "REBUILD", "ASSIGNED", "ASSIGNED_VARIABLES", "NEW_PLACES", "NEW_BUFFERS",
-    "NEW_SPECS", "ACQUIRE", "RELEASE", "COUNTS",
-)  # fmt: skip
+    "ARGUMENTS",
+    "APART",
+    "SPECS",
+    "ROWS",
+    "SIZES",
+    "VARIABLES",
+    "VARIABLE_ROWS",
+    "VARIABLE_SIZES",
+    "NAMES",
+    "NAME_COUNT",
+    "OWN",
+    "OWN_COUNT",
+    "TRAINING",
+    "CELL",
+    "SWEEP",
+    "BLOCK",
+    "BEGIN",
+    "COMPUTED",
+    "END",
+    "LEFT",
+    "GUARDS",
+    "PLACES",
+    "EXPECTED",
+    "BUFFERS",
+    "BUFFER_ROWS",
+    "BUFFER_KINDS",
+    "KIND",
+    "OUTPUTS",
+    "OUT_PLACES",
+    "OUT_BUFFERS",
+    "OUT_SPECS",
+    "CONSTANTS",
+    "REBUILD",
+    "ASSIGNED",
+    "ASSIGNED_VARIABLES",
+    "NEW_PLACES",
+    "NEW_BUFFERS",
+    "NEW_SPECS",
+    "ACQUIRE",
+    "RELEASE",
+    "COUNTS",
+)
 _ONE, _CONSTANT, _LIST, _TUPLE, _OTHER = range(5)
 _API = {
-    "GET_ENTRY": "PyDict_GetItemWithError", "GET_ATTRIBUTE": "PyObject_GetAttr",
-    "THREAD_DICT": "PyThreadState_GetDict", "MAKE": "PyType_GenericAlloc",
-    "MAKE_LIST": "PyList_New", "AS_TUPLE": "PyList_AsTuple", "CALL": "PyObject_CallNoArgs",
-    "CALL_WITH": "PyObject_CallOneArg", "CALL_WITH_ALL": "PyObject_Vectorcall",
-    "TO_INT": "PyLong_AsSsize_t", "FROM_INT": "PyLong_FromSsize_t", "KEEP": "Py_IncRef",
-    "DROP": "Py_DecRef", "CLEAR": "PyErr_Clear", "TAKE_ERROR": "PyErr_Fetch",
+    "GET_ENTRY": "PyDict_GetItemWithError",
+    "GET_ATTRIBUTE": "PyObject_GetAttr",
+    "THREAD_DICT": "PyThreadState_GetDict",
+    "MAKE": "PyType_GenericAlloc",
+    "MAKE_LIST": "PyList_New",
+    "AS_TUPLE": "PyList_AsTuple",
+    "CALL": "PyObject_CallNoArgs",
+    "CALL_WITH": "PyObject_CallOneArg",
+    "CALL_WITH_ALL": "PyObject_Vectorcall",
+    "TO_INT": "PyLong_AsSsize_t",
+    "FROM_INT": "PyLong_FromSsize_t",
+    "KEEP": "Py_IncRef",
+    "DROP": "Py_DecRef",
+    "CLEAR": "PyErr_Clear",
+    "TAKE_ERROR": "PyErr_Fetch",
     "SET_ERROR": "PyErr_Restore",
-}  # fmt: skip
+}
 FOREVER = 1 << 62
 # Arguments, variables and results: more of them are left to Python. They take some 0.3 µs each, in
 # which no signal is heard.
@@ -88,24 +170,43 @@ class _Code:
         of = known.offsets
         self._error = np.zeros(3, np.int64)
         # What it refers to stays: finalizers call functions to the very end.
-        self._held = known, {
-            "FUNCTION": function, "TENSOR": Tensor, "ARRAY": np.ndarray, "LOG": Log, "NONE": None,
-            "TRUE": True, "FALSE": False, "CELLS": CELLS, "LOCAL": local,
-            "LOG_NAME": sys.intern("log"), "TRAINING_NAME": sys.intern("training"),
-            "JOURNAL_NAME": sys.intern("journal"), "CLOCK": time.perf_counter_ns,
-            "EMPTY": np.empty, "TEND": POOL.swept,
-        }  # fmt: skip
+        self._held = (
+            known,
+            {
+                "FUNCTION": function,
+                "TENSOR": Tensor,
+                "ARRAY": np.ndarray,
+                "LOG": Log,
+                "NONE": None,
+                "TRUE": True,
+                "FALSE": False,
+                "CELLS": CELLS,
+                "LOCAL": local,
+                "LOG_NAME": sys.intern("log"),
+                "TRAINING_NAME": sys.intern("training"),
+                "JOURNAL_NAME": sys.intern("journal"),
+                "CLOCK": time.perf_counter_ns,
+                "EMPTY": np.empty,
+                "TEND": POOL.swept,
+            },
+        )
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
             **{name: id(thing) for name, thing in self._held[1].items()},
-            "LOCAL_KEY": known.known["key"], "ERROR": address_of(self._error),
-            "AT_CALL": slot(function, "_repeated_call"), "AT_CELL": slot(Tensor, "_cell"),
-            "AT_HOME": of["tensor._home"], "AT_SPEC": of["tensor._spec"],
-            "AT_VALUE": slot(Variable, "_value"), "AT_READ": of["variable._read"],
-            "AT_TAPES": slot(Log, "tapes"), "AT_ITEM": of["tuple.items"],
-            "AT_BUFFER": of["memoryview.buffer"], "AT_DATA": data,
+            "LOCAL_KEY": known.known["key"],
+            "ERROR": address_of(self._error),
+            "AT_CALL": slot(function, "_repeated_call"),
+            "AT_CELL": slot(Tensor, "_cell"),
+            "AT_HOME": of["tensor._home"],
+            "AT_SPEC": of["tensor._spec"],
+            "AT_VALUE": slot(Variable, "_value"),
+            "AT_READ": of["variable._read"],
+            "AT_TAPES": slot(Log, "tapes"),
+            "AT_ITEM": of["tuple.items"],
+            "AT_BUFFER": of["memoryview.buffer"],
+            "AT_DATA": data,
             "AT_NAMES": of.get("thread.names", -1),
-        }  # fmt: skip
+        }
         self._words = np.array([words[name] for name in _PROCESS], np.int64)
         keep(self)  # before anything refers to it
         source = kernel_source("compiler", "jit", "passes.unchanged", "passes.repeated_call")
@@ -149,9 +250,7 @@ def _at(holder: Any, name: str) -> int:
     return _places[mark]
 
 
-def entry(
-    function: Any, calls: Calls, apart: bool, defaults: Any
-) -> tuple[Any, ...] | None:
+def entry(function: Any, calls: Calls, apart: bool, defaults: Any) -> tuple[Any, ...] | None:
     """What machine code needs to call a function as it was called the last time.
 
     Args:
@@ -215,9 +314,15 @@ class RepeatedCall(Kept):
     """
 
     def __init__(
-        self, function: Any, calls: Calls, path: Path, apart: bool, completed: list[Any],
-        program: Any, sweep: Any,
-    ) -> None:  # fmt: skip
+        self,
+        function: Any,
+        calls: Calls,
+        path: Path,
+        apart: bool,
+        completed: list[Any],
+        program: Any,
+        sweep: Any,
+    ) -> None:
         recording, ready, tree = path.recording, path.recording.ready(), calls.tree
         assert tree is not None
         super().__init__(path, calls, program, sweep, ready)
@@ -242,47 +347,63 @@ class RepeatedCall(Kept):
         kinds = [(tuple(spec.shape), spec.dtype.numpy_dtype) for _, spec in sweep.buffers]
         lock = variables._updating
         words = {
-            "ARGUMENTS": len(arguments), "APART": apart, "SPECS": self._ids(arguments),
+            "ARGUMENTS": len(arguments),
+            "APART": apart,
+            "SPECS": self._ids(arguments),
             "ROWS": self._table([row for _, row in recording.arguments]),
             "SIZES": self._table([x.dtype.size if x.single else 0 for x in arguments]),
             "VARIABLES": self._ids(recording._read),
             "VARIABLE_ROWS": self._table(recording._read_rows),
             "VARIABLE_SIZES": self._table([x.dtype.size if x.single else 0 for x in read]),
-            "NAMES": names[0], "NAME_COUNT": names[1],
-            "OWN": address_of(self._own), "OWN_COUNT": int(self._own[0]),
-            "TRAINING": id(function._training), "CELL": program.log.columns.address,
-            "SWEEP": sweep.function, "BLOCK": sweep.block, "BEGIN": sweep.begin,
-            "COMPUTED": sweep.computed, "END": sweep.end, "LEFT": self._limit,
+            "NAMES": names[0],
+            "NAME_COUNT": names[1],
+            "OWN": address_of(self._own),
+            "OWN_COUNT": int(self._own[0]),
+            "TRAINING": id(function._training),
+            "CELL": program.log.columns.address,
+            "SWEEP": sweep.function,
+            "BLOCK": sweep.block,
+            "BEGIN": sweep.begin,
+            "COMPUTED": sweep.computed,
+            "END": sweep.end,
+            "LEFT": self._limit,
             "GUARDS": len(ready.expected),
             "PLACES": self._table(ready.guard_places),
-            "EXPECTED": self._table(ready.expected), "KIND": _kind(path, constants),
-            "BUFFERS": len(numbers), "BUFFER_ROWS": self._table([*numbers]),
+            "EXPECTED": self._table(ready.expected),
+            "KIND": _kind(path, constants),
+            "BUFFERS": len(numbers),
+            "BUFFER_ROWS": self._table([*numbers]),
             "BUFFER_KINDS": self._ids([x for pair in kinds for x in pair]),
-            "OUTPUTS": len(outputs), "OUT_PLACES": self._table([at for at, _, _ in found]),
+            "OUTPUTS": len(outputs),
+            "OUT_PLACES": self._table([at for at, _, _ in found]),
             "OUT_BUFFERS": self._table([k for _, k, _ in found]),
             "OUT_SPECS": self._ids([spec for _, _, spec in found]),
-            "ASSIGNED": len(new), "ASSIGNED_VARIABLES": self._ids(recording._assigned),
+            "ASSIGNED": len(new),
+            "ASSIGNED_VARIABLES": self._ids(recording._assigned),
             "NEW_PLACES": self._table([at for at, _, _ in new]),
             "NEW_BUFFERS": self._table([k for _, k, _ in new]),
             "NEW_SPECS": self._ids([spec for _, _, spec in new]),
-            "ACQUIRE": self._id(lock.acquire), "RELEASE": self._id(lock.release),
-            "CONSTANTS": self._table(constants), "REBUILD": id(path.rebuild),
+            "ACQUIRE": self._id(lock.acquire),
+            "RELEASE": self._id(lock.release),
+            "CONSTANTS": self._table(constants),
+            "REBUILD": id(path.rebuild),
             "COUNTS": address_of(path.counts),
-        }  # fmt: skip
+        }
         self._kept += [self._own, names, path.rebuild, [out.constant for out in outputs]]
         self._words = view(np.array([words[name] for name in _CALL], np.int64))
         self.entry: tuple[Any, ...] = self._words, self._kept
 
-    def _compared(
-        self, calls: Calls, path: Path, plan: Plan | None, completed: list[Any]
-    ) -> Array:
+    def _compared(self, calls: Calls, path: Path, plan: Plan | None, completed: list[Any]) -> Array:
         """A table of what must be as it is now, besides what the program reads."""
         tree = calls.tree
         assert tree is not None
         slots = [
-            (calls, "tree", tree), (calls, "slow", False), (calls.budget, "reason", ""),
-            (tree.root, "latest", path), (tree.guards, "_pass", tree.guards._pass),
-        ]  # fmt: skip
+            (calls, "tree", tree),
+            (calls, "slow", False),
+            (calls.budget, "reason", ""),
+            (tree.root, "latest", path),
+            (tree.guards, "_pass", tree.guards._pass),
+        ]
         if plan is not None:
             slots.append((plan, "better", None))
         words = [(holder, _at(holder, name), value) for holder, name, value in slots]

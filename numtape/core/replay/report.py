@@ -100,8 +100,9 @@ class Paths(list[RecordedPath]):
         for k, path in enumerate(self[:SHOWN]):
             time = f"{path.seconds * 1e6:.1f} µs each" if path.hits else "not replayed yet"
             arguments = ", ".join(map(_spec, path.arguments)) or "no tensors"
-            table.append((f"{k}:", f"{arguments};", f"{path.rows} rows,", f"{path.hits} hits,",
-                          time))  # fmt: skip
+            table.append(
+                (f"{k}:", f"{arguments};", f"{path.rows} rows,", f"{path.hits} hits,", time)
+            )
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for row, path in zip(table, self, strict=False):
             number, arguments, *counts, time = (
@@ -126,9 +127,9 @@ class Paths(list[RecordedPath]):
 def _details(path: RecordedPath) -> list[str]:
     """What a path looked at and read, a line each."""
     seen = [
-        f"   {os.path.basename(guard.file)}:{guard.line}: {guard.source}  saw "
-        f"{_short(guard.value)}" for guard in path.guards
-    ]  # fmt: skip
+        f"   {os.path.basename(guard.file)}:{guard.line}: {guard.source}  saw {_short(guard.value)}"
+        for guard in path.guards
+    ]
     lines = []
     for line, group in itertools.groupby(seen):
         times = len(list(group))
@@ -184,14 +185,15 @@ def _names(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
     """What was read of the program's state; what numtape's objects have of their own is not."""
     guards = list(guards)
     inner = tuple(
-        f"{guard.name.rpartition('.')[0]}." for guard in guards
+        f"{guard.name.rpartition('.')[0]}."
+        for guard in guards
         if guard.kind in (ATTRIBUTE, METHOD, CODE) and _is_ours(guard.holder())
-    )  # fmt: skip
+    )
     return tuple(
-        (guard.name, guard.value()) for guard in guards
-        if guard.kind in (ENTRY, CELL, ATTRIBUTE, METHOD, ITEM)
-        and not guard.name.startswith(inner)
-    )  # fmt: skip
+        (guard.name, guard.value())
+        for guard in guards
+        if guard.kind in (ENTRY, CELL, ATTRIBUTE, METHOD, ITEM) and not guard.name.startswith(inner)
+    )
 
 
 def _is_ours(holder: Any) -> bool:
@@ -206,9 +208,14 @@ def _path(path: Any, names: tuple[tuple[str, Any], ...]) -> RecordedPath:
     hits, nanoseconds = path.hits + int(path.counts[0]), path.nanoseconds + int(path.counts[1])
     return RecordedPath(
         tuple(SPECS.specs[spec[row]] for _, row in recording.arguments),
-        tuple(_seen(recording, guard) for guard in recording.guards), names, tuple(path.effects),
-        hits, recording.rows, nanoseconds * 1e-9 / max(hits, 1), recording.host(),
-    )  # fmt: skip
+        tuple(_seen(recording, guard) for guard in recording.guards),
+        names,
+        tuple(path.effects),
+        hits,
+        recording.rows,
+        nanoseconds * 1e-9 / max(hits, 1),
+        recording.host(),
+    )
 
 
 def _seen(recording: Recording, guard: Guard) -> Seen:

@@ -146,10 +146,30 @@ class Trace(Log):
     """
 
     __slots__ = (
-        "arguments", "assigned", "begins", "begun", "closed", "created", "drawn", "draws", "feeds",
-        "guards", "handled", "handlers", "inputs", "observer", "opaque", "position", "reason",
-        "refused", "state", "taken", "token", "upstream", "values",
-    )  # fmt: skip
+        "arguments",
+        "assigned",
+        "begins",
+        "begun",
+        "closed",
+        "created",
+        "drawn",
+        "draws",
+        "feeds",
+        "guards",
+        "handled",
+        "handlers",
+        "inputs",
+        "observer",
+        "opaque",
+        "position",
+        "reason",
+        "refused",
+        "state",
+        "taken",
+        "token",
+        "upstream",
+        "values",
+    )
 
     tracing = nested = True
 
@@ -209,9 +229,7 @@ class Trace(Log):
         self.observer.form(value, None)
         return self.tensor(row, spec)
 
-    def read(
-        self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None
-    ) -> int:
+    def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
         """Append a read of a variable whose value outside of the call is ``value``."""
         assigned = self.assigned.get(id(variable))
         if assigned is not None:
@@ -227,9 +245,10 @@ class Trace(Log):
         if any(reader.taken != before for reader, _, before in self.taken.values()):
             return True
         return any(
-            variable._value is not value for key, (variable, value) in self.values.items()
+            variable._value is not value
+            for key, (variable, value) in self.values.items()
             if key not in self.created
-        )  # fmt: skip
+        )
 
     def current(self, variable: Variable) -> Tensor:
         """A read, whose look leaves a guard."""
@@ -317,9 +336,12 @@ class Trace(Log):
         self.draws.give_back(self.feeds)
 
     def every(
-        self, x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor],
+        self,
+        x: Tensor,
+        on_array: Callable[[Any], Any],
+        on_tensor: Callable[[Any], Tensor],
         said: str,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Whether a condition holds for all elements. The guard says what the look was for."""
         found = reduce_all(on_tensor(x))
         holds = bool(found)
@@ -490,4 +512,3 @@ def bits_at(log: Log, row: int) -> int | bytes:
         return bits if spec.dtype.size == 8 else bits & ((1 << 8 * spec.dtype.size) - 1)
     found: bytes = log.buffers[row].tobytes()
     return found
-

@@ -17,10 +17,19 @@ _BITS = struct.Struct("=q").pack
 _NUMBERS = {
     name: struct.Struct(f"={letter}").unpack_from
     for name, letter in {
-        "float32": "f", "float64": "d", "int8": "b", "int16": "h", "int32": "i", "int64": "q",
-        "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "bool": "?",
+        "float32": "f",
+        "float64": "d",
+        "int8": "b",
+        "int16": "h",
+        "int32": "i",
+        "int64": "q",
+        "uint8": "B",
+        "uint16": "H",
+        "uint32": "I",
+        "uint64": "Q",
+        "bool": "?",
     }.items()
-}  # fmt: skip
+}
 
 
 class Cells:

@@ -24,8 +24,9 @@ _USUAL = {
     for kind, default, given in (
         (float, dtypes.float32, (dtypes.float32, dtypes.float64)),
         (int, dtypes.int32, (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)),
-    ) for dtype in (None, *given)
-}  # fmt: skip
+    )
+    for dtype in (None, *given)
+}
 
 # What rooms above do with a value: whether it is an array on a GPU, its copy as a tensor, a nest
 # of lists with tensors inside as one tensor, and slices made dense. Set in `core.wiring`.
@@ -157,9 +158,7 @@ def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
         raise TypeError(f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}")
 
 
-def _no_complex(
-    value: Any, dtype: DType, kind: type[TypeError] = TypeError
-) -> TypeError:
+def _no_complex(value: Any, dtype: DType, kind: type[TypeError] = TypeError) -> TypeError:
     return kind(
         f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}: what is not real "
         f"would be left out. `cast` the tensor to complex64 first, or take the real part."

@@ -36,9 +36,16 @@ class DType:
     """
 
     __slots__ = (
-        "as_numpy_dtype", "code", "is_bool", "is_complex", "is_floating", "is_integer", "name",
-        "numpy_dtype", "size",
-    )  # fmt: skip
+        "as_numpy_dtype",
+        "code",
+        "is_bool",
+        "is_complex",
+        "is_floating",
+        "is_integer",
+        "name",
+        "numpy_dtype",
+        "size",
+    )
 
     numpy_dtype: Any
     as_numpy_dtype: Any
@@ -212,9 +219,18 @@ class DType:
 
 
 NAMES = (
-    "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-    "float32", "float64",
-)  # fmt: skip
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float32",
+    "float64",
+)
 WIDE_NAMES = ("float16", "bfloat16", "complex64", "complex128")
 _LATE = ("bfloat16", "string")
 # What compiled kernels are made for. The others come after them: NumPy computes with those, see
@@ -224,17 +240,30 @@ WIDE = tuple(DType(name, code) for code, name in enumerate(WIDE_NAMES, len(DTYPE
 string = DType("string", len(DTYPES) + len(WIDE))
 ALL = (*DTYPES, *WIDE, string)  # by code
 _BY_NAME = {dtype.name: dtype for dtype in ALL}
-_BY_NUMPY: dict[Any, DType] = {
-    dtype.numpy_dtype: dtype for dtype in ALL if dtype.name not in _LATE
-}
+_BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in ALL if dtype.name not in _LATE}
 _BY_NUMPY |= {dtype.as_numpy_dtype: dtype for dtype in _BY_NUMPY.values()}
 _BY_NUMPY |= {float: _BY_NAME["float32"], bool: _BY_NAME["bool"]}
 _BY_NAME |= {"float": _BY_NAME["float32"], "double": _BY_NAME["float64"]}
 _BY_NAME |= {"half": _BY_NAME["float16"]}
 # As in TensorFlow's types.proto.
-_ENUM = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7,
-         "complex64": 8, "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18,
-         "float16": 19, "uint32": 22, "uint64": 23}  # fmt: skip
+_ENUM = {
+    "float32": 1,
+    "float64": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 5,
+    "int8": 6,
+    "string": 7,
+    "complex64": 8,
+    "int64": 9,
+    "bool": 10,
+    "bfloat16": 14,
+    "uint16": 17,
+    "complex128": 18,
+    "float16": 19,
+    "uint32": 22,
+    "uint64": 23,
+}
 
 bool_ = _BY_NAME["bool"]
 int8 = _BY_NAME["int8"]

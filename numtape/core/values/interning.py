@@ -78,9 +78,11 @@ class Table(Generic[Thing]):
     """
 
     def __init__(
-        self, column: str, make: Callable[[int, Any], Thing],
+        self,
+        column: str,
+        make: Callable[[int, Any], Thing],
         describe: Callable[[int, Any, Thing], Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.column = column  # of logs, which has these numbers
         self._make = make
         self._describe = describe  # writes the fields, and gives the fact

@@ -66,8 +66,11 @@ class Lent:
         self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any], read_only: bool = False
     ) -> None:
         self.__array_interface__: dict[str, Any] = {
-            "version": 3, "shape": tuple(shape), "typestr": dtype.str, "data": (address, read_only),
-        }  # fmt: skip
+            "version": 3,
+            "shape": tuple(shape),
+            "typestr": dtype.str,
+            "data": (address, read_only),
+        }
 
     def array(self, dtype: np.dtype[Any]) -> Array:
         """The array."""

@@ -53,9 +53,13 @@ class Operators:
         def __abs__(self) -> Tensor: ...
         def __invert__(self) -> Tensor: ...
         def __dlpack__(
-            self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
-            dl_device: tuple[int, int] | None = None, copy: bool | None = None,
-        ) -> Any: ...  # fmt: skip
+            self,
+            *,
+            stream: int | None = None,
+            max_version: tuple[int, int] | None = None,
+            dl_device: tuple[int, int] | None = None,
+            copy: bool | None = None,
+        ) -> Any: ...
         def __dlpack_device__(self) -> tuple[int, int]: ...
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]: ...

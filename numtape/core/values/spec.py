@@ -337,9 +337,18 @@ class Spec:
     """
 
     __slots__ = (
-        "__weakref__", "dtype", "id", "inexact", "is_float", "rank", "scalar", "shape", "single",
-        "size", "wide",
-    )  # fmt: skip
+        "__weakref__",
+        "dtype",
+        "id",
+        "inexact",
+        "is_float",
+        "rank",
+        "scalar",
+        "shape",
+        "single",
+        "size",
+        "wide",
+    )
 
     def __init__(self, number: int, shape: TensorShape, dtype: DType) -> None:
         self.id = number

@@ -54,9 +54,16 @@ class Tensor(Operators):
     # set, is the value on the GPU, if it was on the host when another library asked for it.
     # _keras_mask, where a layer set it, says which steps count; _keras_logits: see `log.logits`.
     __slots__ = (
-        "__weakref__", "_cell", "_copied", "_home", "_keras_logits", "_keras_mask", "_row",
-        "_sliced", "_spec",
-    )  # fmt: skip
+        "__weakref__",
+        "_cell",
+        "_copied",
+        "_home",
+        "_keras_logits",
+        "_keras_mask",
+        "_row",
+        "_sliced",
+        "_spec",
+    )
 
     __array_priority__ = 100
 
@@ -151,9 +158,7 @@ class Tensor(Operators):
 
     def consumers(self) -> NoReturn:
         """A NotImplementedError: there is no graph."""
-        raise NotImplementedError(
-            "Tensor.consumers is undefined when eager execution is enabled."
-        )
+        raise NotImplementedError("Tensor.consumers is undefined when eager execution is enabled.")
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
         """A NotImplementedError: `numpy` gives the value."""
@@ -353,9 +358,10 @@ for _name in ("op", "graph", "name", "value_index"):
     _said = f"Tensor.{_name} is undefined when eager execution is enabled."
     setattr(Tensor, _name, refusing(_name, _said))
 give_hints(
-    Tensor, "EagerTensor",
+    Tensor,
+    "EagerTensor",
     "y = tf.tensor_scatter_nd_update(x, [[i]], [value]), or use a tf.Variable: v[i].assign(value)",
-)  # fmt: skip
+)
 
 
 def html_of(text: str, lines: int = 20) -> str:

@@ -14,10 +14,18 @@ from .records import CSVLogger, TerminateOnNaN
 from .tensorboard import TensorBoard
 
 __all__ = [
-    "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
-    "LearningRateScheduler", "ModelCheckpoint", "ReduceLROnPlateau", "TensorBoard",
+    "CSVLogger",
+    "Callback",
+    "CallbackList",
+    "EarlyStopping",
+    "History",
+    "LambdaCallback",
+    "LearningRateScheduler",
+    "ModelCheckpoint",
+    "ReduceLROnPlateau",
+    "TensorBoard",
     "TerminateOnNaN",
-]  # fmt: skip
+]
 
 
 def __dir__() -> list[str]:

@@ -251,15 +251,22 @@ class LambdaCallback(Callback):
     """
 
     def __init__(
-        self, on_epoch_begin: Any = None, on_epoch_end: Any = None, on_train_begin: Any = None,
-        on_train_end: Any = None, on_train_batch_begin: Any = None,
-        on_train_batch_end: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        on_epoch_begin: Any = None,
+        on_epoch_end: Any = None,
+        on_train_begin: Any = None,
+        on_train_end: Any = None,
+        on_train_batch_begin: Any = None,
+        on_train_batch_end: Any = None,
+        **kwargs: Any,
+    ) -> None:
         vars(self).update(kwargs)
         given = {
-            "on_epoch_begin": on_epoch_begin, "on_epoch_end": on_epoch_end,
-            "on_train_begin": on_train_begin, "on_train_end": on_train_end,
+            "on_epoch_begin": on_epoch_begin,
+            "on_epoch_end": on_epoch_end,
+            "on_train_begin": on_train_begin,
+            "on_train_end": on_train_end,
             "on_train_batch_begin": on_train_batch_begin,
             "on_train_batch_end": on_train_batch_end,
-        }  # fmt: skip
+        }
         vars(self).update({name: f for name, f in given.items() if f is not None})

@@ -57,9 +57,13 @@ class CallbackList(Callback):
     """
 
     def __init__(
-        self, callbacks: Any = None, add_history: bool = False, add_progbar: bool = False,
-        model: Any = None, **params: Any,
-    ) -> None:  # fmt: skip
+        self,
+        callbacks: Any = None,
+        add_history: bool = False,
+        add_progbar: bool = False,
+        model: Any = None,
+        **params: Any,
+    ) -> None:
         if add_progbar:
             raise NotImplementedError(
                 "A CallbackList has no progress bar: `fit`, `evaluate` and `predict` show one "
@@ -68,8 +72,10 @@ class CallbackList(Callback):
         self.callbacks: list[Any] = flatten(callbacks) if callbacks else []
         for one in self.callbacks:
             if isinstance(one, type):
-                raise TypeError(f"{one.__name__} is a class, and what is wanted a callback: write "
-                                f"{one.__name__}().")  # fmt: skip
+                raise TypeError(
+                    f"{one.__name__} is a class, and what is wanted a callback: write "
+                    f"{one.__name__}()."
+                )
         histories = [one for one in self.callbacks if isinstance(one, History)]
         if not histories and add_history:
             histories = [History()]

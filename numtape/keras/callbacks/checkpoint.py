@@ -45,10 +45,16 @@ class ModelCheckpoint(MonitorCallback):
     """
 
     def __init__(
-        self, filepath: str | os.PathLike[str], monitor: str = "val_loss", verbose: int = 0,
-        save_best_only: bool = False, save_weights_only: bool = False, mode: str = "auto",
-        save_freq: str | int = "epoch", initial_value_threshold: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        filepath: str | os.PathLike[str],
+        monitor: str = "val_loss",
+        verbose: int = 0,
+        save_best_only: bool = False,
+        save_weights_only: bool = False,
+        mode: str = "auto",
+        save_freq: str | int = "epoch",
+        initial_value_threshold: float | None = None,
+    ) -> None:
         super().__init__(monitor, mode, initial_value_threshold)
         if save_freq != "epoch" and not isinstance(save_freq, int):
             raise ValueError(
@@ -112,15 +118,13 @@ class ModelCheckpoint(MonitorCallback):
             return True, self.best
         current = logs.get(self.monitor)
         if current is None:
-            warn(
-                f"Can save best model only with {self.monitor} available."
-            )
+            warn(f"Can save best model only with {self.monitor} available.")
             return True, self.best
         if np.ndim(current):
             warn(
                 "Can save best model only when `monitor` is a scalar value. Received: "
                 f"{current}. Falling back to `save_best_only=False`."
-            )  # fmt: skip
+            )
             return True, self.best
         before = "None" if self.best is None else f"{self.best:.5f}"
         better = self._nt_is_improvement(current, self.best)

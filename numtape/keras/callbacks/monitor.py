@@ -21,13 +21,14 @@ class MonitorCallback(Callback):
     """A callback that knows whether a value is better than the best so far."""
 
     def __init__(
-        self, monitor: str = "val_loss", mode: str = "auto", baseline: float | None = None,
+        self,
+        monitor: str = "val_loss",
+        mode: str = "auto",
+        baseline: float | None = None,
         min_delta: float = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if mode not in ("auto", "min", "max"):
-            warn(
-                f"{type(self).__name__} mode '{mode}' is unknown, fallback to auto mode."
-            )
+            warn(f"{type(self).__name__} mode '{mode}' is unknown, fallback to auto mode.")
             mode = "auto"
         self.monitor = monitor
         self.mode = mode
@@ -107,10 +108,16 @@ class EarlyStopping(MonitorCallback):
     """
 
     def __init__(
-        self, monitor: str = "val_loss", min_delta: float = 0, patience: int = 0,
-        verbose: int = 0, mode: str = "auto", baseline: float | None = None,
-        restore_best_weights: bool = False, start_from_epoch: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        monitor: str = "val_loss",
+        min_delta: float = 0,
+        patience: int = 0,
+        verbose: int = 0,
+        mode: str = "auto",
+        baseline: float | None = None,
+        restore_best_weights: bool = False,
+        start_from_epoch: int = 0,
+    ) -> None:
         super().__init__(monitor, mode, min_delta=min_delta)
         self.patience = patience
         self.verbose = verbose
@@ -156,7 +163,7 @@ class EarlyStopping(MonitorCallback):
             warn(
                 f"Early stopping conditioned on metric `{self.monitor}` which is not available. "
                 f"Available metrics are: {','.join(logs)}"
-            )  # fmt: skip
+            )
         return value
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:

@@ -58,9 +58,7 @@ class LearningRateScheduler(Callback):
             )
         optimizer.learning_rate = found
         if self.verbose > 0:
-            say(
-                f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {found}."
-            )
+            say(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {found}.")
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Add the learning rate to the logs."""
@@ -98,10 +96,17 @@ class ReduceLROnPlateau(MonitorCallback):
     """
 
     def __init__(
-        self, monitor: str = "val_loss", factor: float = 0.1, patience: int = 10,
-        verbose: int = 0, mode: str = "auto", min_delta: float = 1e-4, cooldown: int = 0,
-        min_lr: float = 0.0, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        monitor: str = "val_loss",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: int = 0,
+        mode: str = "auto",
+        min_delta: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(monitor, mode, min_delta=min_delta)
         if factor >= 1.0:
             raise ValueError(
@@ -140,7 +145,7 @@ class ReduceLROnPlateau(MonitorCallback):
             warn(
                 f"Learning rate reduction is conditioned on metric `{self.monitor}` which is not "
                 f"available. Available metrics are: {','.join(logs)}."
-            )  # fmt: skip
+            )
             return
         if self.in_cooldown():
             self.cooldown_counter -= 1

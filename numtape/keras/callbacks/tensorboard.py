@@ -53,15 +53,23 @@ class TensorBoard(Callback):
     """
 
     def __init__(
-        self, log_dir: str | os.PathLike[str] = "logs", histogram_freq: int = 0,
-        write_graph: bool = True, write_images: bool = False,
-        write_steps_per_second: bool = False, update_freq: str | int = "epoch",
-        profile_batch: Any = 0, embeddings_freq: int = 0, embeddings_metadata: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        log_dir: str | os.PathLike[str] = "logs",
+        histogram_freq: int = 0,
+        write_graph: bool = True,
+        write_images: bool = False,
+        write_steps_per_second: bool = False,
+        update_freq: str | int = "epoch",
+        profile_batch: Any = 0,
+        embeddings_freq: int = 0,
+        embeddings_metadata: Any = None,
+    ) -> None:
         for name, value in (
-            ("write_images", write_images), ("profile_batch", profile_batch),
-            ("embeddings_freq", embeddings_freq), ("embeddings_metadata", embeddings_metadata),
-        ):  # fmt: skip
+            ("write_images", write_images),
+            ("profile_batch", profile_batch),
+            ("embeddings_freq", embeddings_freq),
+            ("embeddings_metadata", embeddings_metadata),
+        ):
             if value:
                 raise NotImplementedError(
                     f"numtape's TensorBoard has no {name}={value!r}: it writes losses, metrics and "

@@ -71,9 +71,12 @@ class ReLU(_Elementwise):
     """
 
     def __init__(
-        self, max_value: float | None = None, negative_slope: float = 0.0,
-        threshold: float = 0.0, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        max_value: float | None = None,
+        negative_slope: float = 0.0,
+        threshold: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if max_value is not None:
             _not_negative(max_value, "max_value", "ReLU")
@@ -140,17 +143,24 @@ class PReLU(_Elementwise):
     """
 
     def __init__(
-        self, alpha_initializer: Any = "Zeros", alpha_regularizer: Any = None,
-        alpha_constraint: Any = None, shared_axes: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        alpha_initializer: Any = "Zeros",
+        alpha_regularizer: Any = None,
+        alpha_constraint: Any = None,
+        shared_axes: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if shared_axes is not None:
-            shared_axes = list(shared_axes) if isinstance(shared_axes, list | tuple) else [
-                shared_axes]  # fmt: skip
+            shared_axes = (
+                list(shared_axes) if isinstance(shared_axes, list | tuple) else [shared_axes]
+            )
         self._nt_keep(
-            alpha_initializer=alpha_initializer, alpha_regularizer=alpha_regularizer,
-            alpha_constraint=alpha_constraint, shared_axes=shared_axes,
-        )  # fmt: skip
+            alpha_initializer=alpha_initializer,
+            alpha_regularizer=alpha_regularizer,
+            alpha_constraint=alpha_constraint,
+            shared_axes=shared_axes,
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make ``alpha``, of the shape of an element of the batch."""

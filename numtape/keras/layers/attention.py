@@ -56,9 +56,13 @@ class _Attention(ConfiguredLayer):
         raise NotImplementedError
 
     def call(
-        self, inputs: Any, mask: Any = None, training: bool | None = False,
-        return_attention_scores: bool = False, use_causal_mask: bool = False,
-    ) -> Any:  # fmt: skip
+        self,
+        inputs: Any,
+        mask: Any = None,
+        training: bool | None = False,
+        return_attention_scores: bool = False,
+        use_causal_mask: bool = False,
+    ) -> Any:
         """Give the mean of the values for each query, and the weights if they are asked for."""
         self._nt_check(inputs, mask)
         query, value = inputs[:2]
@@ -120,9 +124,13 @@ class Attention(_Attention):
     """
 
     def __init__(
-        self, use_scale: bool = False, score_mode: str = "dot", dropout: float = 0.0,
-        seed: int | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        use_scale: bool = False,
+        score_mode: str = "dot",
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if score_mode not in ("dot", "concat"):
             raise ValueError(

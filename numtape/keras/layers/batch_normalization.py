@@ -42,24 +42,41 @@ class BatchNormalization(Normalizing):
     """
 
     def __init__(
-        self, axis: int = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True,
-        scale: bool = True, beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros", moving_variance_initializer: Any = "ones",
-        beta_regularizer: Any = None, gamma_regularizer: Any = None, beta_constraint: Any = None,
-        gamma_constraint: Any = None, synchronized: bool = False, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        axis: int = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        moving_mean_initializer: Any = "zeros",
+        moving_variance_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        synchronized: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if synchronized:
             raise ValueError("`synchronized=True` is not there: moments are of one process.")
         self._nt_keep(momentum=float(momentum), synchronized=synchronized)
         self._nt_keep_affine(
-            axis, epsilon, center, scale, beta_initializer=beta_initializer,
+            axis,
+            epsilon,
+            center,
+            scale,
+            beta_initializer=beta_initializer,
             gamma_initializer=gamma_initializer,
             moving_mean_initializer=moving_mean_initializer,
             moving_variance_initializer=moving_variance_initializer,
-            beta_regularizer=beta_regularizer, gamma_regularizer=gamma_regularizer,
-            beta_constraint=beta_constraint, gamma_constraint=gamma_constraint,
-        )  # fmt: skip
+            beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint,
+            gamma_constraint=gamma_constraint,
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make ``gamma``, ``beta``, ``moving_mean`` and ``moving_variance``."""

@@ -35,9 +35,7 @@ def _pairs(value: Any, rank: int, name: str) -> _Pairs:
             f"tuples of 2 ints. Received: {name}={shown(value)}."
         )
     if len(value) != rank:
-        raise ValueError(
-            f"`{name}` should have {rank} elements. Received: {name}={shown(value)}."
-        )
+        raise ValueError(f"`{name}` should have {rank} elements. Received: {name}={shown(value)}.")
     places = ("1st", "2nd", "3rd")
     found = (integers(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False))
     return tuple((before, behind) for before, behind in found)
@@ -144,9 +142,11 @@ class Cropping3D(_Cropping):
     rank = 3
 
     def __init__(
-        self, cropping: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None,
+        self,
+        cropping: Any = ((1, 1), (1, 1), (1, 1)),
+        data_format: str | None = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(**kwargs)
         self._nt_keep_pairs("cropping", cropping, data_format)
 
@@ -219,9 +219,11 @@ class ZeroPadding3D(_ZeroPadding):
     rank = 3
 
     def __init__(
-        self, padding: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None,
+        self,
+        padding: Any = ((1, 1), (1, 1), (1, 1)),
+        data_format: str | None = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(**kwargs)
         self._nt_keep_pairs("padding", padding, data_format)
 
@@ -252,8 +254,9 @@ class _UpSampling(ConfiguredLayer):
                 before, size, behind = parts_of(tuple(inputs.shape), axis)
                 apart = movement.reshape(inputs, (before, size, 1, behind))
                 wide = movement.broadcast_to(apart, (before, size, times, behind))
-                inputs = movement.reshape(wide, (
-                    *inputs.shape[:axis], size * times, *inputs.shape[axis + 1 :]))  # fmt: skip
+                inputs = movement.reshape(
+                    wide, (*inputs.shape[:axis], size * times, *inputs.shape[axis + 1 :])
+                )
         return inputs
 
     def _nt_resized(self, inputs: Tensor, whole: Shape) -> Tensor:
@@ -298,14 +301,17 @@ class UpSampling1D(_UpSampling):
 
 
 _TIMES = "How often each element is there: an int, or one for each axis in space."
-_SIZES = "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs " \
-         "have other axes."  # fmt: skip
+_SIZES = (
+    "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs "
+    "have other axes."
+)
 
 
 @documented(
-    _SIZES, size=_TIMES,
+    _SIZES,
+    size=_TIMES,
     interpolation='"nearest", which repeats pixels, or "bilinear", means of the four nearest ones.',
-)  # fmt: skip
+)
 class UpSampling2D(_UpSampling):
     """Each pixel several times: pictures of shape (batch, height, width, channels).
 
@@ -316,9 +322,12 @@ class UpSampling2D(_UpSampling):
     rank = 2
 
     def __init__(
-        self, size: Any = (2, 2), data_format: str | None = None, interpolation: str = "nearest",
+        self,
+        size: Any = (2, 2),
+        data_format: str | None = None,
+        interpolation: str = "nearest",
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(**kwargs)
         known = ("bilinear", "nearest")
         if interpolation not in known:
@@ -327,9 +336,10 @@ class UpSampling2D(_UpSampling):
                 f"{shown(interpolation)}"
             )
         self._nt_keep(
-            size=integers(size, 2, "size"), data_format=formatted(data_format),
+            size=integers(size, 2, "size"),
+            data_format=formatted(data_format),
             interpolation=interpolation,
-        )  # fmt: skip
+        )
         self.input_spec = InputSpec(ndim=4)
 
 

@@ -18,9 +18,11 @@ Shape = tuple[int | None, ...]
 
 # What an argument is, by the last word of its name.
 _KINDS: dict[str, ModuleType] = {
-    "activation": activations, "constraint": constraints, "initializer": initializers,
+    "activation": activations,
+    "constraint": constraints,
+    "initializer": initializers,
     "regularizer": regularizers,
-}  # fmt: skip
+}
 
 _INITIALIZER = "Where the {} begins: an initializer or its name, or a function (shape, dtype)."
 _REGULARIZER = "A regularizer or its name: what the {} adds to the loss; None for nothing."
@@ -40,24 +42,24 @@ ARGUMENTS = {
     "data_format": '"channels_last", which is what None means, or "channels_first".',
     "depth_multiplier": "How many features each channel has.",
     "dilation_rate": "How far apart the elements are that the kernel meets: an int, or one for "
-                     "each axis in space.",
+    "each axis in space.",
     "epsilon": "What keeps the quotient finite.",
     "filters": "How many features the output has.",
     "groups": "In how many groups the channels are: each feature sees one of them.",
     "kernel_size": "The size of the kernel: an int, or one for each axis in space.",
     "noise_shape": "The shape of what is drawn, which broadcasts to the inputs'; None in it is "
-                   "their size.",
+    "their size.",
     "output_padding": "How many elements are added at the end of each axis in space; None for what "
-                      "undoes the convolution's shape.",
+    "undoes the convolution's shape.",
     "padding": '"valid", only where the window has all it needs, or "same": as many results as '
-               "there are strides in the input.",
+    "there are strides in the input.",
     "pool_size": "The size of the window: an int, or one for each axis in space.",
     "rate": "The part of the elements that are dropped, from 0 to 1.",
     "scale": "Whether there is a gamma.",
     "seed": "A seed of its own, beside the global one.",
     "strides": "How far the window goes each time: an int, or one for each axis in space.",
     "use_bias": "Whether there is a bias.",
-}  # fmt: skip
+}
 
 
 def documented(raises: str = "", **own: str) -> Callable[[Described], Described]:
@@ -67,8 +69,11 @@ def documented(raises: str = "", **own: str) -> Callable[[Described], Described]
       raises: The errors of a wrong argument.
       **own: What arguments mean that only this layer has, or that mean something else here.
     """
-    lines = [line for error in raises.splitlines() for line in textwrap.wrap(
-        error, 92, initial_indent="", subsequent_indent="    ")]  # fmt: skip
+    lines = [
+        line
+        for error in raises.splitlines()
+        for line in textwrap.wrap(error, 92, initial_indent="", subsequent_indent="    ")
+    ]
     return described({**ARGUMENTS, **own}, "", "\n  ".join(lines))
 
 
@@ -115,10 +120,13 @@ class ConfiguredLayer(Layer):
         """A weight with the initializer, regularizer and constraint that arguments gave it."""
         kind = kind or name
         weight: LayerVariable = self.add_weight(
-            shape=tuple(shape), initializer=getattr(self, f"{kind}_initializer"), name=name,
-            trainable=trainable, regularizer=getattr(self, f"{kind}_regularizer", None),
+            shape=tuple(shape),
+            initializer=getattr(self, f"{kind}_initializer"),
+            name=name,
+            trainable=trainable,
+            regularizer=getattr(self, f"{kind}_regularizer", None),
             constraint=getattr(self, f"{kind}_constraint", None),
-        )  # fmt: skip
+        )
         return weight
 
 
@@ -135,8 +143,7 @@ def integers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ..
       ValueError: If they are not so many, no ints, or too small.
     """
     said = (
-        f"The `{name}` argument must be a tuple of {count} integers. Received "
-        f"{name}={shown(value)}"
+        f"The `{name}` argument must be a tuple of {count} integers. Received {name}={shown(value)}"
     )
     try:
         found = (value,) * count if isinstance(value, int) else tuple(value)
@@ -176,9 +183,7 @@ def padded(value: Any, *more: str) -> str:
     """
     known = ("valid", "same", *more)
     if not isinstance(value, str) or value.lower() not in known:
-        raise ValueError(
-            f"The `padding` argument must be one of {known}. Received: {shown(value)}"
-        )
+        raise ValueError(f"The `padding` argument must be one of {known}. Received: {shown(value)}")
     return value.lower()
 
 

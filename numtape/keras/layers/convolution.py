@@ -49,9 +49,12 @@ def both_used(strides: tuple[int, ...], rates: tuple[int, ...]) -> None:
 
 
 def slid(
-    space: Shape, kernel: tuple[int, ...], strides: tuple[int, ...], rates: tuple[int, ...],
+    space: Shape,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    rates: tuple[int, ...],
     padding: str,
-) -> Shape:  # fmt: skip
+) -> Shape:
     """How many places a window has that slides over axes of given sizes."""
     found: list[int | None] = []
     for size, width, stride, rate in zip(space, kernel, strides, rates, strict=True):
@@ -106,9 +109,13 @@ class Sliding(ConfiguredLayer):
             x = pad(x, list(joined((0, 0), [(before, 0)], (0, 0), self.data_format)))
             padding = "valid"
         found: Tensor = _CONVOLUTIONS[self.rank](
-            self._nt_floats(x), kernel, self._nt_for_all_axes(strides), padding.upper(),
-            FORMATS[self.data_format][self.rank], self._nt_for_all_axes(self.dilation_rate),
-        )  # fmt: skip
+            self._nt_floats(x),
+            kernel,
+            self._nt_for_all_axes(strides),
+            padding.upper(),
+            FORMATS[self.data_format][self.rank],
+            self._nt_for_all_axes(self.dilation_rate),
+        )
         return found
 
     def _nt_for_all_axes(self, steps: tuple[int, ...]) -> list[Any]:
@@ -164,14 +171,25 @@ class Convolution(Sliding):
     """A convolution over `rank` axes in space, as `Conv1D`, `Conv2D` and `Conv3D` are."""
 
     def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-        data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
-        activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None, bias_regularizer: Any = None,
-        activity_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        groups: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self._nt_keep(filters=positive(filters, "filters"), groups=positive(groups, "groups"))
         if filters % groups:
@@ -185,11 +203,16 @@ class Convolution(Sliding):
         )
         both_used(self.strides, self.dilation_rate)
         self._nt_keep(
-            activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint,
-        )  # fmt: skip
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make ``kernel``, of shape (sizes in space, channels, features), and ``bias``."""

@@ -34,23 +34,37 @@ class Dense(ConfiguredLayer):
     """
 
     def __init__(
-        self, units: int, activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None, bias_regularizer: Any = None,
-        activity_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         if isinstance(units, bool) or not isinstance(units, int) or not 0 < units <= MAX_DIM:
-            raise ValueError(f"Received an invalid value for `units`, expected a positive "
-                             f"integer. Received: units={shown(units)}")  # fmt: skip
+            raise ValueError(
+                f"Received an invalid value for `units`, expected a positive "
+                f"integer. Received: units={shown(units)}"
+            )
         self._nt_keep(
-            units=units, activation=activation, use_bias=use_bias,
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            units=units,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
             bias_constraint=bias_constraint,
-        )  # fmt: skip
+        )
         self.supports_masking = True
         self.input_spec = InputSpec(min_ndim=2)
         self.bias: LayerVariable | None = None

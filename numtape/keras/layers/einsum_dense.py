@@ -94,20 +94,18 @@ def _shapes(equation: str, bias_axes: str | None, inputs: Shape, given: Shape) -
         bias = tuple(sizes_out[c] if c in bias_axes else 1 for c in y[first:])
         bias = (*bias, *(1 for _ in tail)) if behind else bias
     made = tuple(k for k, letter in enumerate(w) if letter in y)
-    return _Shapes(
-        kernel, bias, output, tuple(k for k in range(len(w)) if k not in made), made
-    )
+    return _Shapes(kernel, bias, output, tuple(k for k in range(len(w)) if k not in made), made)
 
 
 @documented(
     "ValueError: If ``output_shape`` has no ints; when the weights are made, if the equation is "
     "not of such a form, or does not fit the inputs.",
     equation='Letters for the axes of inputs, kernel and output, such as ``"abc,cd->abd"``; an '
-             "ellipsis may stand before or behind those of inputs and output.",
+    "ellipsis may stand before or behind those of inputs and output.",
     output_shape="The output's shape without the batch and what the ellipsis stands for: an int "
-                 "or several; None is the size in the inputs.",
+    "or several; None is the size in the inputs.",
     bias_axes="The letters of the output that the bias has; None for no bias.",
-)  # fmt: skip
+)
 class EinsumDense(ConfiguredLayer):
     """``activation(einsum(equation, inputs, kernel) + bias)``.
 
@@ -119,12 +117,19 @@ class EinsumDense(ConfiguredLayer):
     """
 
     def __init__(
-        self, equation: str, output_shape: Any, activation: Any = None,
-        bias_axes: str | None = None, kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
-        bias_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
+        self,
+        equation: str,
+        output_shape: Any,
+        activation: Any = None,
+        bias_axes: str | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(**kwargs)
         given = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
         if any(n is not None and not isinstance(n, int) for n in given):
@@ -132,11 +137,17 @@ class EinsumDense(ConfiguredLayer):
                 f"`output_shape` must be an int or a tuple of ints, got {shown(output_shape)}"
             )
         self._nt_keep(
-            equation=equation, output_shape=given, activation=activation, bias_axes=bias_axes,
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint,
-        )  # fmt: skip
+            equation=equation,
+            output_shape=given,
+            activation=activation,
+            bias_axes=bias_axes,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
         self.bias: LayerVariable | None = None
 
     def _nt_shapes(self, input_shape: Any) -> _Shapes:
@@ -150,9 +161,12 @@ class EinsumDense(ConfiguredLayer):
             axes = {"input_axes": shapes.inputs, "output_axes": shapes.outputs}
             drawn = type(drawn).from_config({**drawn.get_config(), "seed": drawn.seed, **axes})
         self.kernel = self.add_weight(
-            shape=shapes.kernel, initializer=drawn, name="kernel",
-            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
-        )  # fmt: skip
+            shape=shapes.kernel,
+            initializer=drawn,
+            name="kernel",
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
         self.bias = None if shapes.bias is None else self._nt_weight("bias", shapes.bias)
         self.input_spec = InputSpec(ndim=len(tuple(input_shape)))
 

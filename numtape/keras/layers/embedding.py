@@ -29,18 +29,25 @@ class Embedding(ConfiguredLayer):
     """
 
     def __init__(
-        self, input_dim: int, output_dim: int, embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None, embeddings_constraint: Any = None,
-        mask_zero: bool = False, weights: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        weights: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self._nt_keep(
             input_dim=positive(input_dim, "input_dim"),
             output_dim=positive(output_dim, "output_dim"),
             embeddings_initializer=embeddings_initializer,
             embeddings_regularizer=embeddings_regularizer,
-            embeddings_constraint=embeddings_constraint, mask_zero=mask_zero,
-        )  # fmt: skip
+            embeddings_constraint=embeddings_constraint,
+            mask_zero=mask_zero,
+        )
         self.supports_masking = mask_zero
         self.autocast = False
         if weights is not None:

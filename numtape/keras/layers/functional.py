@@ -21,10 +21,10 @@ from .configured import ConfiguredLayer, Shape, documented
     "TypeError: If ``function`` is none.",
     function="A function of the inputs; if it takes ``mask`` or ``training``, it gets them.",
     output_shape="The shape of the output without the batch, or a function of the inputs' shape; "
-                 "None: it is found by a call.",
+    "None: it is found by a call.",
     mask="The mask of the output, or a function (inputs, mask) that gives it.",
     arguments="Keyword arguments of the function, as a dict.",
-)  # fmt: skip
+)
 class Lambda(ConfiguredLayer):
     """A function as a layer. Its variables are not the layer's: write a `Layer` that has some.
 
@@ -33,16 +33,22 @@ class Lambda(ConfiguredLayer):
     """
 
     def __init__(
-        self, function: Callable[..., Any], output_shape: Any = None, mask: Any = None,
-        arguments: dict[str, Any] | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        function: Callable[..., Any],
+        output_shape: Any = None,
+        mask: Any = None,
+        arguments: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if not callable(function):
             raise TypeError(f"`function` must be a function, received {shown(function)}")
         self._nt_keep(
-            function=function, output_shape=output_shape, mask=mask,
+            function=function,
+            output_shape=output_shape,
+            mask=mask,
             arguments=dict(arguments or {}),
-        )  # fmt: skip
+        )
         self.supports_masking = mask is not None
         taken = inspect.signature(function).parameters
         self._nt_passed = tuple(name for name in ("mask", "training") if name in taken)

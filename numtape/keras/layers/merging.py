@@ -24,9 +24,11 @@ def shapes_of(input_shape: Any, kind: str, count: str = "a list of inputs") -> l
     Raises:
       ValueError: If it is the shape of one.
     """
-    if not isinstance(input_shape, list | tuple) or not all(
-        isinstance(shape, Sequence) for shape in input_shape
-    ) or not input_shape:  # fmt: skip
+    if (
+        not isinstance(input_shape, list | tuple)
+        or not all(isinstance(shape, Sequence) for shape in input_shape)
+        or not input_shape
+    ):
         raise ValueError(
             f"A {kind} layer should be called on {count}. Received: input_shape="
             f"{shown(input_shape)} (not a list of shapes)"
@@ -78,11 +80,14 @@ class Merge(ConfiguredLayer):
                 f"{inputs} (not a list of tensors)"
             )
         rank = max(x.ndim for x in inputs)
-        return self._nt_merged([
-            x if x.ndim == rank
-            else movement.reshape(x, (x.shape[0], *[1] * (rank - x.ndim), *x.shape[1:]))
-            for x in inputs
-        ])  # fmt: skip
+        return self._nt_merged(
+            [
+                x
+                if x.ndim == rank
+                else movement.reshape(x, (x.shape[0], *[1] * (rank - x.ndim), *x.shape[1:]))
+                for x in inputs
+            ]
+        )
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape that all inputs broadcast to."""
@@ -192,10 +197,12 @@ class Multiply(_Folded):
 
     def _nt_merged(self, inputs: list[Any]) -> Any:
         masks = [_spread(x) for x in inputs]
-        found = super()._nt_merged([
-            x if mask is None else where(mask, x, ones_like(x))
-            for x, mask in zip(inputs, masks, strict=True)
-        ])  # fmt: skip
+        found = super()._nt_merged(
+            [
+                x if mask is None else where(mask, x, ones_like(x))
+                for x, mask in zip(inputs, masks, strict=True)
+            ]
+        )
         if any(mask is None for mask in masks):
             return found
         there = functools.reduce(comparison.logical_or, masks)
@@ -283,12 +290,13 @@ class Concatenate(Merge):
                 f"Axis {shown(self.axis)} is out of bounds for inputs of shape {shapes[0]}."
             )
         same = all(
-            len(shape) == rank and all(
+            len(shape) == rank
+            and all(
                 k == self.axis % rank or None in (m, n) or m == n
                 for k, (m, n) in enumerate(zip(shape, shapes[0], strict=True))
             )
             for shape in shapes
-        )  # fmt: skip
+        )
         if not same:
             raise ValueError(
                 "A `Concatenate` layer requires inputs with matching shapes except for the "

@@ -60,10 +60,10 @@ def _projection(free: int, bound: int, made: int) -> tuple[str, str]:
     dropout="The part of the weights that are dropped in training.",
     output_shape="The shape of an output, an int or several; None for the size of the query.",
     attention_axes="The axes over which there is attention; None for all but the first and the "
-                   "last.",
+    "last.",
     sliding_window="How far a value may be from the query, and one more; None for no limit.",
     use_gate="Whether each head's output is multiplied by a gate made of the query.",
-)  # fmt: skip
+)
 class MultiHeadAttention(ConfiguredLayer):
     """Attention of several heads, whose outputs one more projection puts together.
 
@@ -80,14 +80,26 @@ class MultiHeadAttention(ConfiguredLayer):
     """
 
     def __init__(
-        self, num_heads: int, key_dim: int, value_dim: int | None = None, dropout: float = 0.0,
-        use_bias: bool = True, output_shape: Any = None, attention_axes: Any = None,
-        sliding_window: int | None = None, kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
-        bias_regularizer: Any = None, activity_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None, use_gate: bool = False,
-        seed: int | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        output_shape: Any = None,
+        attention_axes: Any = None,
+        sliding_window: int | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        use_gate: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         if isinstance(output_shape, int):
             output_shape = (output_shape,)
@@ -99,18 +111,26 @@ class MultiHeadAttention(ConfiguredLayer):
                 f"attention_axes={shown(attention_axes)}"
             )
         self._nt_keep(
-            num_heads=_size(num_heads, "num_heads"), key_dim=_size(key_dim, "key_dim"),
+            num_heads=_size(num_heads, "num_heads"),
+            key_dim=_size(key_dim, "key_dim"),
             value_dim=key_dim if value_dim is None else _size(value_dim, "value_dim"),
-            dropout=dropout, use_bias=use_bias,
+            dropout=dropout,
+            use_bias=use_bias,
             output_shape=None if output_shape is None else tuple(output_shape),
             attention_axes=None if attention_axes is None else tuple(attention_axes),
-            sliding_window=None if sliding_window is None else _size(
-                sliding_window, "sliding_window"),
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint, use_gate=use_gate, seed=seed,
-        )  # fmt: skip
+            sliding_window=None
+            if sliding_window is None
+            else _size(sliding_window, "sliding_window"),
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            use_gate=use_gate,
+            seed=seed,
+        )
         self.supports_masking = True
 
     def _nt_dense(
@@ -120,12 +140,19 @@ class MultiHeadAttention(ConfiguredLayer):
         free = len(shape) - bound
         equation, letters = _projection(free, bound, len(made))
         layer = EinsumDense(
-            equation, (*[None] * (free - 1), *made), activation,
-            letters if self.use_bias else None, _another(self.kernel_initializer),
+            equation,
+            (*[None] * (free - 1), *made),
+            activation,
+            letters if self.use_bias else None,
+            _another(self.kernel_initializer),
             _another(self.bias_initializer),
-            self.kernel_regularizer, self.bias_regularizer, self.kernel_constraint,
-            self.bias_constraint, name=name, dtype=self.dtype,
-        )  # fmt: skip
+            self.kernel_regularizer,
+            self.bias_regularizer,
+            self.kernel_constraint,
+            self.bias_constraint,
+            name=name,
+            dtype=self.dtype,
+        )
         layer.supports_masking = True  # what masks say is in the weights
         layer.build(shape)
         return layer
@@ -149,8 +176,9 @@ class MultiHeadAttention(ConfiguredLayer):
         self.key_dense = self._nt_dense("key", key, (heads, self.key_dim))
         self.gate_dense = (
             self._nt_dense("gate", query, (heads, self.value_dim), 1, "sigmoid")
-            if self.use_gate else None
-        )  # fmt: skip
+            if self.use_gate
+            else None
+        )
         self.value_dense = self._nt_dense("value", value, (heads, self.value_dim))
         self.dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
         made = self.output_shape or (query[-1],)
@@ -207,11 +235,18 @@ class MultiHeadAttention(ConfiguredLayer):
         return found
 
     def call(
-        self, query: Tensor, value: Tensor, key: Tensor | None = None, query_mask: Any = None,
-        value_mask: Any = None, key_mask: Any = None, attention_mask: Any = None,
-        return_attention_scores: bool = False, training: bool | None = None,
+        self,
+        query: Tensor,
+        value: Tensor,
+        key: Tensor | None = None,
+        query_mask: Any = None,
+        value_mask: Any = None,
+        key_mask: Any = None,
+        attention_mask: Any = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
         use_causal_mask: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Give the output for each query, and the weights of the values if they are asked for."""
         masks = query_mask, value_mask, key_mask
         there = self._nt_mask(query, value, masks, attention_mask, use_causal_mask)

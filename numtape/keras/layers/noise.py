@@ -107,9 +107,14 @@ class _Spatial(Dropout):
     data_format = "channels_last"
 
     def __init__(
-        self, rate: float, data_format: Any, seed: int | None, name: str | None, dtype: Any,
+        self,
+        rate: float,
+        data_format: Any,
+        seed: int | None,
+        name: str | None,
+        dtype: Any,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(rate, None, seed, name=name, dtype=dtype, **kwargs)
         self._nt_kept = ("rate", "seed")
         self.data_format = formatted(data_format)
@@ -142,9 +147,13 @@ class SpatialDropout1D(_Spatial):
     rank = 1
 
     def __init__(
-        self, rate: float, seed: int | None = None, name: str | None = None, dtype: Any = None,
+        self,
+        rate: float,
+        seed: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(rate, None, seed, name, dtype, **kwargs)
 
 
@@ -160,9 +169,14 @@ class SpatialDropout2D(_Spatial):
     rank = 2
 
     def __init__(
-        self, rate: float, data_format: str | None = None, seed: int | None = None,
-        name: str | None = None, dtype: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        rate: float,
+        data_format: str | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(rate, data_format, seed, name, dtype, **kwargs)
         self._nt_keep(data_format=self.data_format)
 
@@ -179,9 +193,14 @@ class SpatialDropout3D(_Spatial):
     rank = 3
 
     def __init__(
-        self, rate: float, data_format: str | None = None, seed: int | None = None,
-        name: str | None = None, dtype: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        rate: float,
+        data_format: str | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(rate, data_format, seed, name, dtype, **kwargs)
         self._nt_keep(data_format=self.data_format)
 

@@ -55,9 +55,7 @@ class Normalizing(ConfiguredLayer):
     def _nt_keep_affine(
         self, axis: Any, epsilon: float, center: bool, scale: bool, **initializers: Any
     ) -> None:
-        self._nt_keep(
-            axis=axis, epsilon=float(epsilon), center=center, scale=scale, **initializers
-        )
+        self._nt_keep(axis=axis, epsilon=float(epsilon), center=center, scale=scale, **initializers)
         self.supports_masking = True
         self.gamma: LayerVariable | None = None
         self.beta: LayerVariable | None = None
@@ -88,20 +86,34 @@ class LayerNormalization(Normalizing):
     """
 
     def __init__(
-        self, axis: Any = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
-        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None, gamma_regularizer: Any = None, beta_constraint: Any = None,
-        gamma_constraint: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        axis: Any = -1,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         axes = listed(axis)
         axes = sorted(axes) if isinstance(axes, list) else axes
         self._nt_keep_affine(
-            axes, epsilon, center, scale, beta_initializer=beta_initializer,
-            gamma_initializer=gamma_initializer, beta_regularizer=beta_regularizer,
-            gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
+            axes,
+            epsilon,
+            center,
+            scale,
+            beta_initializer=beta_initializer,
+            gamma_initializer=gamma_initializer,
+            beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint,
             gamma_constraint=gamma_constraint,
-        )  # fmt: skip
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make ``gamma`` and ``beta``, of the sizes of the axes that are normalized."""
@@ -160,19 +172,34 @@ class GroupNormalization(Normalizing):
     """
 
     def __init__(
-        self, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True,
-        scale: bool = True, beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None, gamma_regularizer: Any = None, beta_constraint: Any = None,
-        gamma_constraint: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        groups: int = 32,
+        axis: int = -1,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self._nt_keep(groups=groups)
         self._nt_keep_affine(
-            axis, epsilon, center, scale, beta_initializer=beta_initializer,
-            gamma_initializer=gamma_initializer, beta_regularizer=beta_regularizer,
-            gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
+            axis,
+            epsilon,
+            center,
+            scale,
+            beta_initializer=beta_initializer,
+            gamma_initializer=gamma_initializer,
+            beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint,
             gamma_constraint=gamma_constraint,
-        )  # fmt: skip
+        )
 
     groups: int
 

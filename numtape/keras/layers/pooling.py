@@ -37,25 +37,35 @@ class Pooling(ConfiguredLayer):
     _nt_pool: ClassVar[Any]
 
     def __init__(
-        self, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
-        data_format: str | None = None, name: str | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        pool_size: Any = 2,
+        strides: Any = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(name=name, **kwargs)
         size = integers(pool_size, self.rank, "pool_size")
         steps = size if strides is None else integers(strides, self.rank, "strides")
         self._nt_keep(
-            pool_size=size, strides=steps, padding=padded(padding),
+            pool_size=size,
+            strides=steps,
+            padding=padded(padding),
             data_format=formatted(data_format),
-        )  # fmt: skip
+        )
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give one element for each window and channel."""
         self.compute_output_shape(inputs.shape)
         found: Tensor = self._nt_pool(
-            inputs, list(self.pool_size), list(self.strides), self.padding.upper(),
+            inputs,
+            list(self.pool_size),
+            list(self.strides),
+            self.padding.upper(),
             FORMATS[self.data_format][self.rank],
-        )  # fmt: skip
+        )
         return found
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -112,9 +122,14 @@ class _Average(Pooling):
     """Pooling by means, whose window has no size by default."""
 
     def __init__(
-        self, pool_size: Any, strides: Any = None, padding: str = "valid",
-        data_format: str | None = None, name: str | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        pool_size: Any,
+        strides: Any = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
 
     def call(self, inputs: Tensor) -> Tensor:

@@ -51,9 +51,12 @@ def _chosen(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
 
 
 def passed(
-    step: Step, inputs: Sequence[Any], states: list[Any], masks: Sequence[Tensor] | None,
+    step: Step,
+    inputs: Sequence[Any],
+    states: list[Any],
+    masks: Sequence[Tensor] | None,
     zero_output: bool,
-) -> tuple[list[Tensor], list[Any]]:  # fmt: skip
+) -> tuple[list[Tensor], list[Any]]:
     """The outputs of all steps, and the states after the last.
 
     Where a step is masked, the states stay as they are, and so does the output; before the first

@@ -22,8 +22,8 @@ from .stacked_cells import StackedRNNCells, called, first_state, output_size_of,
 # What all recurrent layers take.
 ARGUMENTS = {
     "cell": "A layer with a `state_size`, whose call takes inputs of shape (batch, features) and a "
-            "list of states, and gives an output and new states; or a list of them, on top of "
-            "each other.",
+    "list of states, and gives an output and new states; or a list of them, on top of "
+    "each other.",
     "return_sequences": "Whether the outputs of all times are given, or the last one's.",
     "return_state": "Whether the last states are given as well.",
     "go_backwards": "Whether time goes backwards; outputs are in that order.",
@@ -31,14 +31,19 @@ ARGUMENTS = {
     "unroll": "Accepted for Keras's sake: steps are recorded one by one.",
     "use_cudnn": "Accepted for Keras's sake.",
     "zero_output_for_mask": "Whether outputs of masked times are 0, or the last before them.",
-}  # fmt: skip
+}
 _recurrent = documented("ValueError: If ``cell`` is none.", **ARGUMENTS)
 
 
 def _over(
-    cell: Any, inputs: list[Tensor], whole: Tensor | None, states: Any, masks: Any, training: Any,
+    cell: Any,
+    inputs: list[Tensor],
+    whole: Tensor | None,
+    states: Any,
+    masks: Any,
+    training: Any,
     zero_output: bool,
-) -> tuple[list[Tensor], Any]:  # fmt: skip
+) -> tuple[list[Tensor], Any]:
     """The outputs of a cell at all times, and its last states.
 
     Of cells on top of each other, the first goes through all times, then the next: what a masked
@@ -57,8 +62,9 @@ def _over(
         last = []
         for one, state in zip(cell.cells, states, strict=True):
             listed = is_nested(state)
-            inputs, new = _over(one, inputs, whole, list(state) if listed else [state], masks,
-                                training, zero_output)  # fmt: skip
+            inputs, new = _over(
+                one, inputs, whole, list(state) if listed else [state], masks, training, zero_output
+            )
             last.append(new if listed else new[0])
             whole = None
         return inputs, last
@@ -93,26 +99,37 @@ class RNN(ConfiguredLayer):
     zero_output_for_mask: bool
 
     def __init__(
-        self, cell: Any, return_sequences: bool = False, return_state: bool = False,
-        go_backwards: bool = False, stateful: bool = False, unroll: bool = False,
-        zero_output_for_mask: bool = False, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        cell: Any,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        zero_output_for_mask: bool = False,
+        **kwargs: Any,
+    ) -> None:
         if isinstance(cell, list | tuple):
             cell = StackedRNNCells(cell)
         sized(cell, "Argument `cell`", "cell")
         super().__init__(**kwargs)
         self.cell = cell
         self._nt_keep(
-            return_sequences=return_sequences, return_state=return_state,
-            go_backwards=go_backwards, stateful=stateful, unroll=unroll,
+            return_sequences=return_sequences,
+            return_state=return_state,
+            go_backwards=go_backwards,
+            stateful=stateful,
+            unroll=unroll,
             zero_output_for_mask=zero_output_for_mask,
-        )  # fmt: skip
+        )
         self.supports_masking = True
         self.states: list[Any] | None = None
         size = cell.state_size
         if not isinstance(size, int | list | tuple):
-            raise ValueError("state_size must be an integer, or a list/tuple of integers (one for "
-                             "each state tensor).")  # fmt: skip
+            raise ValueError(
+                "state_size must be an integer, or a list/tuple of integers (one for "
+                "each state tensor)."
+            )
         self.state_size = [size] if isinstance(size, int) else list(size)
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
@@ -188,9 +205,14 @@ class RNN(ConfiguredLayer):
             whole = whole[::-1]
             masks = None if masks is None else masks[::-1]
         outputs, states = _over(
-            self.cell, [] if fused else unstacked(whole), whole, states, masks, training,
+            self.cell,
+            [] if fused else unstacked(whole),
+            whole,
+            states,
+            masks,
+            training,
             self.zero_output_for_mask,
-        )  # fmt: skip
+        )
         if self.stateful:
             assign_all(flatten(self.states), flatten(states))
         found = stack(outputs, 1) if self.return_sequences else outputs[-1]
@@ -260,8 +282,10 @@ class RNN(ConfiguredLayer):
         found = (batch, length, size) if self.return_sequences else (batch, size)
         if not self.return_state:
             return found
-        return found, *([(batch, n) for n in state] if isinstance(state, list | tuple)
-                        else (batch, state) for state in self.state_size)  # fmt: skip
+        return found, *(
+            [(batch, n) for n in state] if isinstance(state, list | tuple) else (batch, state)
+            for state in self.state_size
+        )
 
     def get_config(self) -> dict[str, Any]:
         """Give the arguments that make a layer like this one."""

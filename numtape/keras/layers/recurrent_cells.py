@@ -28,18 +28,18 @@ ARGUMENTS = {
     "activation": "A function or the name of one; None for none.",
     "recurrent_activation": "The same of the gates.",
     "recurrent_initializer": "Where the recurrent kernel begins: an initializer, a function "
-                             "(shape, dtype) -> tensor, or a name.",
+    "(shape, dtype) -> tensor, or a name.",
     "recurrent_regularizer": "A regularizer or its name: what the recurrent kernel adds to the "
-                             "loss; None for nothing.",
+    "loss; None for nothing.",
     "recurrent_constraint": "A constraint or its name: what the recurrent kernel becomes after "
-                            "each step; None for itself.",
+    "each step; None for itself.",
     "unit_forget_bias": "Whether the bias of the forget gate begins with ones.",
     "dropout": "The part of the inputs that are dropped in training: the same at all times.",
     "recurrent_dropout": "The part of the states that are dropped, likewise.",
     "reset_after": "Whether the reset gate works after the product with the recurrent kernel, "
-                   "which then has a bias of its own, or before.",
+    "which then has a bias of its own, or before.",
     "seed": "A seed of what is dropped, beside the global one.",
-}  # fmt: skip
+}
 _cell = documented(
     "ValueError: If ``units`` is no positive int, or a name is unknown.", **ARGUMENTS
 )
@@ -186,22 +186,39 @@ class SimpleRNNCell(Cell):
     """
 
     def __init__(
-        self, units: int, activation: Any = "tanh", use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        kernel_constraint: Any = None, recurrent_constraint: Any = None,
-        bias_constraint: Any = None, dropout: float = 0.0, recurrent_dropout: float = 0.0,
-        seed: int | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        units: int,
+        activation: Any = "tanh",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
         self._nt_keep(
-            activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer, kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint, bias_constraint=bias_constraint, seed=seed,
-        )  # fmt: skip
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+            seed=seed,
+        )
 
     def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
@@ -229,24 +246,43 @@ class LSTMCell(Cell):
     unit_forget_bias: bool
 
     def __init__(
-        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
-        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal", bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True, kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        kernel_constraint: Any = None, recurrent_constraint: Any = None,
-        bias_constraint: Any = None, dropout: float = 0.0, recurrent_dropout: float = 0.0,
-        seed: int | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
         self._nt_keep(
-            activation=activation, recurrent_activation=recurrent_activation, use_bias=use_bias,
-            kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer, unit_forget_bias=unit_forget_bias,
-            kernel_regularizer=kernel_regularizer, recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer, kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint, bias_constraint=bias_constraint, seed=seed,
-        )  # fmt: skip
+            activation=activation,
+            recurrent_activation=recurrent_activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            unit_forget_bias=unit_forget_bias,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+            seed=seed,
+        )
         self.state_size = [units, units]
 
     def _nt_biased(self) -> LayerVariable:
@@ -257,9 +293,12 @@ class LSTMCell(Cell):
             return concat([make((n * units,), dtype) for make, n in parts], 0)
 
         return self.add_weight(
-            (4 * units,), initializer if self.unit_forget_bias else given, name="bias",
-            regularizer=self.bias_regularizer, constraint=self.bias_constraint,
-        )  # fmt: skip
+            (4 * units,),
+            initializer if self.unit_forget_bias else given,
+            name="bias",
+            regularizer=self.bias_regularizer,
+            constraint=self.bias_constraint,
+        )
 
     def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
         gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()
@@ -289,24 +328,43 @@ class GRUCell(Cell):
     reset_after: bool
 
     def __init__(
-        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
-        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal", bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None, kernel_constraint: Any = None,
-        recurrent_constraint: Any = None, bias_constraint: Any = None, dropout: float = 0.0,
-        recurrent_dropout: float = 0.0, reset_after: bool = True, seed: int | None = None,
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        reset_after: bool = True,
+        seed: int | None = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
         self._nt_keep(
-            activation=activation, recurrent_activation=recurrent_activation, use_bias=use_bias,
-            kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer, bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint, recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint, reset_after=reset_after, seed=seed,
-        )  # fmt: skip
+            activation=activation,
+            recurrent_activation=recurrent_activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+            reset_after=reset_after,
+            seed=seed,
+        )
 
     def _nt_biased(self) -> LayerVariable:
         columns = 3 * self.units

@@ -18,8 +18,9 @@ from .recurrent_cells import Cell, GRUCell, LSTMCell, SimpleRNNCell
 _layer = documented(
     "ValueError: If ``units`` is no positive int, or a name is unknown; at a call, if the inputs "
     "do not have three axes.",
-    **ARGUMENTS, **CELL_ARGUMENTS,
-)  # fmt: skip
+    **ARGUMENTS,
+    **CELL_ARGUMENTS,
+)
 _OF_LAYERS = ("name", "dtype", "trainable", "kwargs", "self")
 
 
@@ -44,10 +45,20 @@ class _Named(RNN):
             )
         own = {name: given[name] for name in _arguments(self._nt_cell)}
         own.update({n: kwargs.pop(n) for n in ("implementation",) if n in kwargs})
-        cell = self._nt_cell(**own, name=CELL_NAMES[self._nt_cell], dtype=kwargs.get("dtype"),
-                          trainable=kwargs.get("trainable", True))  # fmt: skip
-        how = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll",
-               "activity_regularizer")  # fmt: skip
+        cell = self._nt_cell(
+            **own,
+            name=CELL_NAMES[self._nt_cell],
+            dtype=kwargs.get("dtype"),
+            trainable=kwargs.get("trainable", True),
+        )
+        how = (
+            "return_sequences",
+            "return_state",
+            "go_backwards",
+            "stateful",
+            "unroll",
+            "activity_regularizer",
+        )
         RNN.__init__(self, cell, **{name: given[name] for name in how}, **kwargs)
         self.input_spec = InputSpec(ndim=3)
 
@@ -83,8 +94,10 @@ class _Named(RNN):
 
 
 CELL_NAMES: dict[type[Layer], str] = {
-    SimpleRNNCell: "simple_rnn_cell", LSTMCell: "lstm_cell", GRUCell: "gru_cell",
-}  # fmt: skip
+    SimpleRNNCell: "simple_rnn_cell",
+    LSTMCell: "lstm_cell",
+    GRUCell: "gru_cell",
+}
 
 
 @_layer
@@ -102,16 +115,30 @@ class SimpleRNN(_Named):
     _nt_cell = SimpleRNNCell
 
     def __init__(
-        self, units: int, activation: Any = "tanh", use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        activity_regularizer: Any = None, kernel_constraint: Any = None,
-        recurrent_constraint: Any = None, bias_constraint: Any = None, dropout: float = 0.0,
-        recurrent_dropout: float = 0.0, return_sequences: bool = False,
-        return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
-        unroll: bool = False, seed: int | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        units: int,
+        activation: Any = "tanh",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         self._nt_make(locals())
 
 
@@ -134,17 +161,33 @@ class LSTM(_Named):
     _nt_cell = LSTMCell
 
     def __init__(
-        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
-        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal", bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True, kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        activity_regularizer: Any = None, kernel_constraint: Any = None,
-        recurrent_constraint: Any = None, bias_constraint: Any = None, dropout: float = 0.0,
-        recurrent_dropout: float = 0.0, seed: int | None = None, return_sequences: bool = False,
-        return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
-        unroll: bool = False, use_cudnn: Any = "auto", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        use_cudnn: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
         self._nt_make(locals())
 
 
@@ -167,15 +210,31 @@ class GRU(_Named):
     _nt_cell = GRUCell
 
     def __init__(
-        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
-        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal", bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None, activity_regularizer: Any = None,
-        kernel_constraint: Any = None, recurrent_constraint: Any = None,
-        bias_constraint: Any = None, dropout: float = 0.0, recurrent_dropout: float = 0.0,
-        seed: int | None = None, return_sequences: bool = False, return_state: bool = False,
-        go_backwards: bool = False, stateful: bool = False, unroll: bool = False,
-        reset_after: bool = True, use_cudnn: Any = "auto", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        reset_after: bool = True,
+        use_cudnn: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
         self._nt_make(locals())

@@ -36,9 +36,13 @@ class Normalization(ConfiguredLayer):
     """
 
     def __init__(
-        self, axis: Any = -1, mean: Any = None, variance: Any = None, invert: bool = False,
+        self,
+        axis: Any = -1,
+        mean: Any = None,
+        variance: Any = None,
+        invert: bool = False,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(**kwargs)
         axes = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
         self._nt_keep(axis=axes, invert=invert)

@@ -14,24 +14,38 @@ class Depthwise(Sliding):
     """A convolution of each channel by itself, over `rank` axes in space."""
 
     def __init__(
-        self, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-        depth_multiplier: int = 1, data_format: str | None = None, dilation_rate: Any = 1,
-        activation: Any = None, use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None, bias_regularizer: Any = None,
-        activity_regularizer: Any = None, depthwise_constraint: Any = None,
-        bias_constraint: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        depth_multiplier: int = 1,
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self._nt_keep(depth_multiplier=positive(depth_multiplier, "depth_multiplier"))
         self._nt_keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
         self._nt_keep(
-            activation=activation, use_bias=use_bias,
-            depthwise_initializer=depthwise_initializer, bias_initializer=bias_initializer,
-            depthwise_regularizer=depthwise_regularizer, bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer, depthwise_constraint=depthwise_constraint,
+            activation=activation,
+            use_bias=use_bias,
+            depthwise_initializer=depthwise_initializer,
+            bias_initializer=bias_initializer,
+            depthwise_regularizer=depthwise_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            depthwise_constraint=depthwise_constraint,
             bias_constraint=bias_constraint,
-        )  # fmt: skip
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make ``kernel``, of shape (sizes in space, channels, features of each), and ``bias``."""
@@ -78,16 +92,28 @@ class Separable(Sliding):
     """A convolution of each channel by itself, and then one of a single place that mixes them."""
 
     def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-        data_format: str | None = None, dilation_rate: Any = 1, depth_multiplier: int = 1,
-        activation: Any = None, use_bias: bool = True,
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
         depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None, pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None, activity_regularizer: Any = None,
-        depthwise_constraint: Any = None, pointwise_constraint: Any = None,
-        bias_constraint: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        pointwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self._nt_keep(
             filters=positive(filters, "filters"),
@@ -95,15 +121,19 @@ class Separable(Sliding):
         )
         self._nt_keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
         self._nt_keep(
-            activation=activation, use_bias=use_bias,
+            activation=activation,
+            use_bias=use_bias,
             depthwise_initializer=depthwise_initializer,
-            pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
+            pointwise_initializer=pointwise_initializer,
+            bias_initializer=bias_initializer,
             depthwise_regularizer=depthwise_regularizer,
-            pointwise_regularizer=pointwise_regularizer, bias_regularizer=bias_regularizer,
+            pointwise_regularizer=pointwise_regularizer,
+            bias_regularizer=bias_regularizer,
             activity_regularizer=activity_regularizer,
             depthwise_constraint=depthwise_constraint,
-            pointwise_constraint=pointwise_constraint, bias_constraint=bias_constraint,
-        )  # fmt: skip
+            pointwise_constraint=pointwise_constraint,
+            bias_constraint=bias_constraint,
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``."""

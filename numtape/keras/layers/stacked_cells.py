@@ -32,8 +32,10 @@ def first_state(cell: Any, batch_size: int, dtype: Any) -> Any:
     return map_structure(lambda n: zeros((batch_size, n), dtype), sizes)
 
 
-@documented("ValueError: If one of them is no cell.",
-            cells="A list of cells; the outputs of each are the inputs of the next.")  # fmt: skip
+@documented(
+    "ValueError: If one of them is no cell.",
+    cells="A list of cells; the outputs of each are the inputs of the next.",
+)
 class StackedRNNCells(Layer):
     """Cells on top of each other, as one cell.
 

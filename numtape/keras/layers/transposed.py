@@ -18,14 +18,25 @@ class Transposed(Sliding):
     """A transposed convolution over `rank` axes in space."""
 
     def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-        output_padding: Any = None, data_format: str | None = None, dilation_rate: Any = 1,
-        activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None, bias_regularizer: Any = None,
-        activity_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        output_padding: Any = None,
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self._nt_keep(filters=positive(filters, "filters"))
         self._nt_keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
@@ -42,12 +53,17 @@ class Transposed(Sliding):
                         f"strides={self.strides}"
                     )
         self._nt_keep(
-            output_padding=more, activation=activation, use_bias=use_bias,
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            output_padding=more,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
             bias_constraint=bias_constraint,
-        )  # fmt: skip
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make ``kernel``, of shape (sizes in space, features, channels), and ``bias``."""
@@ -76,10 +92,14 @@ class Transposed(Sliding):
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
         found = conv_transpose(
-            self._nt_floats(inputs), original(self.kernel), self.compute_output_shape(inputs.shape),
-            list(self.strides), self.padding.upper(), FORMATS[self.data_format][self.rank],
+            self._nt_floats(inputs),
+            original(self.kernel),
+            self.compute_output_shape(inputs.shape),
+            list(self.strides),
+            self.padding.upper(),
+            FORMATS[self.data_format][self.rank],
             list(self.dilation_rate),
-        )  # fmt: skip
+        )
         return self._nt_finished(found)
 
 
@@ -117,17 +137,42 @@ class Conv3DTranspose(Transposed):
     rank = 3
 
     def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
-        data_format: str | None = None, output_padding: Any = None, dilation_rate: Any = 1,
-        activation: Any = None, use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None, bias_regularizer: Any = None,
-        activity_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        output_padding: Any = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
         # Keras has the padding of the output and the format in another order here.
         super().__init__(
-            filters, kernel_size, strides, padding, output_padding, data_format, dilation_rate,
-            activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer,
-            bias_regularizer, activity_regularizer, kernel_constraint, bias_constraint, **kwargs,
-        )  # fmt: skip
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            output_padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            kernel_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            bias_regularizer,
+            activity_regularizer,
+            kernel_constraint,
+            bias_constraint,
+            **kwargs,
+        )

@@ -147,10 +147,10 @@ _MODES = ("sum", "mul", "ave", "concat", None)
     "ValueError: If an argument is none of those, or the two layers differ in more than direction.",
     layer="A recurrent layer, which goes forward: a layer with the same arguments is made.",
     merge_mode='How the outputs of both become one: ``"concat"``, ``"sum"``, ``"mul"``, '
-               '``"ave"`` (their mean), or None for a tuple of both.',
+    '``"ave"`` (their mean), or None for a tuple of both.',
     weights="Initial weights: those of the forward layer, then those of the backward one.",
     backward_layer="The layer that goes backward; None for one like ``layer``.",
-)  # fmt: skip
+)
 class Bidirectional(Layer):
     """Two recurrent layers, one of which goes backward in time.
 
@@ -162,9 +162,13 @@ class Bidirectional(Layer):
     """
 
     def __init__(
-        self, layer: Any, merge_mode: str | None = "concat", weights: Any = None,
-        backward_layer: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        layer: Any,
+        merge_mode: str | None = "concat",
+        weights: Any = None,
+        backward_layer: Any = None,
+        **kwargs: Any,
+    ) -> None:
         if not isinstance(layer, Layer):
             raise ValueError(
                 f"Please initialize `Bidirectional` layer with a `keras.layers.Layer` instance. "
@@ -331,10 +335,11 @@ class Bidirectional(Layer):
     def get_config(self) -> dict[str, Any]:
         """Give the arguments that make a layer like this one."""
         return {
-            **super().get_config(), "merge_mode": self.merge_mode,
+            **super().get_config(),
+            "merge_mode": self.merge_mode,
             "layer": serialize(self.forward_layer),
             "backward_layer": serialize(self.backward_layer),
-        }  # fmt: skip
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -347,8 +352,10 @@ class Bidirectional(Layer):
         Returns:
           A layer.
         """
-        made = {name: deserialize(config.get(name), custom_objects)
-                for name in ("layer", "backward_layer")}  # fmt: skip
+        made = {
+            name: deserialize(config.get(name), custom_objects)
+            for name in ("layer", "backward_layer")
+        }
         return cls(**{**config, **made})
 
 

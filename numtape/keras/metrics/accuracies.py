@@ -20,9 +20,10 @@ from .metric import MEANINGS, metric_class
 from .reductions import FunctionMetric
 
 _function = described(
-    MEANINGS, "A float32 tensor: 1 for each example that is right, 0 for others.",
+    MEANINGS,
+    "A float32 tensor: 1 for each example that is right, 0 for others.",
     "InvalidArgumentError: If shapes do not go together.",
-)  # fmt: skip
+)
 
 
 def accuracy(y_true: Any, y_pred: Any) -> Tensor:
@@ -179,9 +180,7 @@ class SparseCategoricalAccuracy(FunctionMetric):
 
     _direction = "up"
 
-    def __init__(
-        self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None
-    ) -> None:
+    def __init__(self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(sparse_categorical_accuracy, name, dtype)
 
 
@@ -214,9 +213,12 @@ class SparseTopKCategoricalAccuracy(FunctionMetric):
     _direction = "up"
 
     def __init__(
-        self, k: int = 5, name: str | None = "sparse_top_k_categorical_accuracy",
-        dtype: Any = None, from_sorted_ids: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        k: int = 5,
+        name: str | None = "sparse_top_k_categorical_accuracy",
+        dtype: Any = None,
+        from_sorted_ids: bool = False,
+    ) -> None:
         super().__init__(
             sparse_top_k_categorical_accuracy, name, dtype, k=k, from_sorted_ids=from_sorted_ids
         )

@@ -30,25 +30,27 @@ CLASSES: list[type] = [
     *(overlap.OneHotIoU, overlap.OneHotMeanIoU),
 ]
 _ALIASES = {
-    "bce": errors.BinaryCrossentropy, "mse": errors.MeanSquaredError,
-    "mae": errors.MeanAbsoluteError, "mape": errors.MeanAbsolutePercentageError,
+    "bce": errors.BinaryCrossentropy,
+    "mse": errors.MeanSquaredError,
+    "mae": errors.MeanAbsoluteError,
+    "mape": errors.MeanAbsolutePercentageError,
     "msle": errors.MeanSquaredLogarithmicError,
-}  # fmt: skip
+}
 _KIND = Kind(
     "metric", CLASSES, {**_ALIASES, **{name.upper(): one for name, one in _ALIASES.items()}}
 )
 
 _named = described(
     {
-        "identifier": "A name such as ``\"mse\"`` or ``\"AUC\"``; a dict of a class and "
-                      "arguments; a function, a class or a metric; or None.",
+        "identifier": 'A name such as ``"mse"`` or ``"AUC"``; a dict of a class and '
+        "arguments; a function, a class or a metric; or None.",
         "metric": "A metric or a function.",
         "config": "What `serialize` gave.",
         "custom_objects": "Further classes and functions, by name.",
     },
     "A metric or a function; a dict if a metric is described; None for None.",
     "ValueError: If there is none of this name, or it cannot be described.",
-)  # fmt: skip
+)
 
 
 @_named

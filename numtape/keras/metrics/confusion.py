@@ -60,9 +60,13 @@ class Counter:
     """
 
     def __init__(
-        self, thresholds: Sequence[float], top_k: int | None = None, class_id: int | None = None,
-        multi_label: bool = False, label_weights: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        thresholds: Sequence[float],
+        top_k: int | None = None,
+        class_id: int | None = None,
+        multi_label: bool = False,
+        label_weights: Any = None,
+    ) -> None:
         self.thresholds = np.array(thresholds, np.float32)
         self.even = evenly(thresholds)
         self.top_k = top_k
@@ -229,9 +233,13 @@ class _Share(Metric):
     _nt_other: tuple[str, str]
 
     def __init__(
-        self, thresholds: Any = None, top_k: int | None = None, class_id: int | None = None,
-        name: str | None = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        thresholds: Any = None,
+        top_k: int | None = None,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(dtype, name)
         self.init_thresholds = thresholds
         self.top_k = top_k
@@ -270,9 +278,11 @@ class _Share(Metric):
           A dict of arguments.
         """
         return {
-            **super().get_config(), "thresholds": self.init_thresholds, "top_k": self.top_k,
+            **super().get_config(),
+            "thresholds": self.init_thresholds,
+            "top_k": self.top_k,
             "class_id": self.class_id,
-        }  # fmt: skip
+        }
 
 
 @metric_class

@@ -40,8 +40,11 @@ class _Counts(Metric):
     @property
     def _nt_counts(self) -> list[Any]:
         return [
-            self.true_positives, self.false_positives, self.true_negatives, self.false_negatives,
-        ]  # fmt: skip
+            self.true_positives,
+            self.false_positives,
+            self.true_negatives,
+            self.false_negatives,
+        ]
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Count the predictions of a batch.
@@ -58,9 +61,13 @@ class _Best(_Counts):
     """The best of one rate where another is as large as is asked for."""
 
     def __init__(
-        self, value: float, num_thresholds: int = 200, class_id: int | None = None,
-        name: str | None = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        value: float,
+        num_thresholds: int = 200,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
         what = self._nt_asked()
         if not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
             raise ValueError(
@@ -120,9 +127,11 @@ class _Best(_Counts):
           A dict of arguments.
         """
         return {
-            **super().get_config(), "num_thresholds": self.num_thresholds,
-            self._nt_asked(): self.value, "class_id": self.class_id,
-        }  # fmt: skip
+            **super().get_config(),
+            "num_thresholds": self.num_thresholds,
+            self._nt_asked(): self.value,
+            "class_id": self.class_id,
+        }
 
 
 @metric_class
@@ -135,9 +144,13 @@ class SensitivityAtSpecificity(_Best):
     """
 
     def __init__(
-        self, specificity: float, num_thresholds: int = 200, class_id: int | None = None,
-        name: str | None = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        specificity: float,
+        num_thresholds: int = 200,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(specificity, num_thresholds, class_id, name, dtype)
 
     def _nt_asked(self) -> str:
@@ -157,9 +170,13 @@ class SpecificityAtSensitivity(_Best):
     """
 
     def __init__(
-        self, sensitivity: float, num_thresholds: int = 200, class_id: int | None = None,
-        name: str | None = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        sensitivity: float,
+        num_thresholds: int = 200,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
 
     def _nt_asked(self) -> str:
@@ -179,9 +196,13 @@ class PrecisionAtRecall(_Best):
     """
 
     def __init__(
-        self, recall: float, num_thresholds: int = 200, class_id: int | None = None,
-        name: str | None = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        recall: float,
+        num_thresholds: int = 200,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(recall, num_thresholds, class_id, name, dtype)
 
     def _nt_asked(self) -> str:
@@ -201,9 +222,13 @@ class RecallAtPrecision(_Best):
     """
 
     def __init__(
-        self, precision: float, num_thresholds: int = 200, class_id: int | None = None,
-        name: str | None = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        precision: float,
+        num_thresholds: int = 200,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(precision, num_thresholds, class_id, name, dtype)
 
     def _nt_asked(self) -> str:
@@ -227,11 +252,18 @@ class AUC(_Counts):
     """
 
     def __init__(
-        self, num_thresholds: int = 200, curve: str = "ROC",
-        summation_method: str = "interpolation", name: str | None = None, dtype: Any = None,
-        thresholds: Any = None, multi_label: bool = False, num_labels: int | None = None,
-        label_weights: Any = None, from_logits: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        num_thresholds: int = 200,
+        curve: str = "ROC",
+        summation_method: str = "interpolation",
+        name: str | None = None,
+        dtype: Any = None,
+        thresholds: Any = None,
+        multi_label: bool = False,
+        num_labels: int | None = None,
+        label_weights: Any = None,
+        from_logits: bool = False,
+    ) -> None:
         self.curve = str(curve).upper()
         if self.curve not in ("PR", "ROC", "PRGAIN"):
             raise ValueError(
@@ -266,9 +298,10 @@ class AUC(_Counts):
         # All predictions are above the first threshold, and none above the last.
         self.thresholds = [-EPSILON, *inner, 1.0 + EPSILON]
         self._nt_counter = Counter(
-            self.thresholds, multi_label=multi_label,
+            self.thresholds,
+            multi_label=multi_label,
             label_weights=None if multi_label else self.label_weights,
-        )  # fmt: skip
+        )
         self._nt_built = not multi_label or bool(num_labels)
         if self._nt_built:
             self._nt_make((self.num_thresholds, *([num_labels] if num_labels else [])))
@@ -293,8 +326,9 @@ class AUC(_Counts):
                 )
             self._nt_make((self.num_thresholds, y_pred.shape[1]))
             self._nt_built = True
-        super().update_state(y_true, sigmoid(y_pred) if self._nt_from_logits else y_pred,
-                             sample_weight)  # fmt: skip
+        super().update_state(
+            y_true, sigmoid(y_pred) if self._nt_from_logits else y_pred, sample_weight
+        )
 
     def result(self) -> Tensor:
         """The area so far.
@@ -341,12 +375,8 @@ class AUC(_Counts):
         before, after = positives[:-1], positives[1:]
         slope = divide_no_nan(found, maximum(before - after, 0.0))
         offset = tp[1:] - slope * after
-        ratio = select(
-            before * after > 0.0, divide_no_nan(before, maximum(after, 0.0)), 1.0
-        )
-        return divide_no_nan(
-            slope * (found + offset * log(ratio)), maximum(tp[1:] + fn[1:], 0.0)
-        )
+        ratio = select(before * after > 0.0, divide_no_nan(before, maximum(after, 0.0)), 1.0)
+        return divide_no_nan(slope * (found + offset * log(ratio)), maximum(tp[1:] + fn[1:], 0.0))
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -356,10 +386,13 @@ class AUC(_Counts):
         """
         weights = self.label_weights
         config = {
-            **super().get_config(), "num_thresholds": self.num_thresholds, "curve": self.curve,
-            "summation_method": self.summation_method, "multi_label": self.multi_label,
+            **super().get_config(),
+            "num_thresholds": self.num_thresholds,
+            "curve": self.curve,
+            "summation_method": self.summation_method,
+            "multi_label": self.multi_label,
             "num_labels": self.num_labels,
             "label_weights": None if weights is None else weights.tolist(),
             "from_logits": self._nt_from_logits,
-        }  # fmt: skip
+        }
         return {**config, "thresholds": self.thresholds[1:-1]} if self._nt_given else config

@@ -203,13 +203,19 @@ class BinaryCrossentropy(FunctionMetric):
     """
 
     def __init__(
-        self, name: str | None = "binary_crossentropy", dtype: Any = None,
-        from_logits: bool = False, label_smoothing: float = 0,
-    ) -> None:  # fmt: skip
+        self,
+        name: str | None = "binary_crossentropy",
+        dtype: Any = None,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+    ) -> None:
         super().__init__(
-            crossentropies.binary_crossentropy, name, dtype, from_logits=from_logits,
+            crossentropies.binary_crossentropy,
+            name,
+            dtype,
+            from_logits=from_logits,
             label_smoothing=label_smoothing,
-        )  # fmt: skip
+        )
 
 
 @metric_class
@@ -221,13 +227,21 @@ class CategoricalCrossentropy(FunctionMetric):
     """
 
     def __init__(
-        self, name: str | None = "categorical_crossentropy", dtype: Any = None,
-        from_logits: bool = False, label_smoothing: float = 0, axis: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        name: str | None = "categorical_crossentropy",
+        dtype: Any = None,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+        axis: int = -1,
+    ) -> None:
         super().__init__(
-            crossentropies.categorical_crossentropy, name, dtype, from_logits=from_logits,
-            label_smoothing=label_smoothing, axis=axis,
-        )  # fmt: skip
+            crossentropies.categorical_crossentropy,
+            name,
+            dtype,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+            axis=axis,
+        )
 
 
 @metric_class
@@ -239,10 +253,18 @@ class SparseCategoricalCrossentropy(FunctionMetric):
     """
 
     def __init__(
-        self, name: str | None = "sparse_categorical_crossentropy", dtype: Any = None,
-        from_logits: bool = False, ignore_class: int | None = None, axis: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        name: str | None = "sparse_categorical_crossentropy",
+        dtype: Any = None,
+        from_logits: bool = False,
+        ignore_class: int | None = None,
+        axis: int = -1,
+    ) -> None:
         super().__init__(
-            crossentropies.sparse_categorical_crossentropy, name, dtype, from_logits=from_logits,
-            ignore_class=ignore_class, axis=axis,
-        )  # fmt: skip
+            crossentropies.sparse_categorical_crossentropy,
+            name,
+            dtype,
+            from_logits=from_logits,
+            ignore_class=ignore_class,
+            axis=axis,
+        )

@@ -22,13 +22,13 @@ MEANINGS = {
     "y_true": "What is wanted.",
     "y_pred": "What was predicted.",
     "fn": "A function of what is wanted and what was predicted, which gives a number for each "
-          "example or element.",
+    "example or element.",
     "kwargs": "Further arguments of the function.",
     "name": "Its name; default: the class's in snake case.",
     "dtype": "The dtype it computes in: float32 without.",
     "threshold": "Predictions above it count as 1. None: the largest of each example does.",
     "thresholds": "A number from 0 to 1, or several: predictions above it are positive. None is "
-                  "0.5.",
+    "0.5.",
     "k": "How many of the largest predictions are looked at.",
     "from_sorted_ids": "Whether predictions are numbers of classes, the likeliest first.",
     "top_k": "Only that many of the largest predictions of an example count as positive.",
@@ -42,25 +42,25 @@ MEANINGS = {
     "recall": "The least share of positive examples that are to be found, from 0 to 1.",
     "precision": "The least share of what is found that is to be positive, from 0 to 1.",
     "num_thresholds": "How many thresholds from 0 to 1 there are.",
-    "curve": "``\"ROC\"`` (found positives over false ones), ``\"PR\"`` (precision over recall) or "
-             "``\"PRGAIN\"`` (gains of both).",
-    "summation_method": "``\"interpolation\"``, ``\"minoring\"`` or ``\"majoring\"``: what stands "
-                        "between two thresholds.",
+    "curve": '``"ROC"`` (found positives over false ones), ``"PR"`` (precision over recall) or '
+    '``"PRGAIN"`` (gains of both).',
+    "summation_method": '``"interpolation"``, ``"minoring"`` or ``"majoring"``: what stands '
+    "between two thresholds.",
     "multi_label": "Whether each column is a label of its own, whose areas are averaged.",
     "num_labels": "How many of them; without, the first update says so.",
     "label_weights": "What each label counts.",
-    "average": "None for a score of each class; ``\"micro\"`` (over all), ``\"macro\"`` (the "
-               "mean of classes) or ``\"weighted\"`` (that, weighed by how often they are).",
+    "average": 'None for a score of each class; ``"micro"`` (over all), ``"macro"`` (the '
+    'mean of classes) or ``"weighted"`` (that, weighed by how often they are).',
     "beta": "How much more recall counts than precision.",
-    "class_aggregation": "None for a score of each output, ``\"uniform_average\"`` or "
-                         "``\"variance_weighted_average\"``.",
+    "class_aggregation": 'None for a score of each output, ``"uniform_average"`` or '
+    '``"variance_weighted_average"``.',
     "num_regressors": "How many inputs there are, for the adjusted score; 0 for the plain one.",
     "num_classes": "How many classes there are.",
     "target_class_ids": "The numbers of the classes that count.",
     "sparse_y_true": "Whether labels are numbers of classes, not scores of all of them.",
     "sparse_y_pred": "Whether predictions are numbers of classes, not scores of all of them.",
     "axis": "The axis of what is compared: that of classes, or of a vector.",
-}  # fmt: skip
+}
 
 
 @described(MEANINGS, "", "TypeError: If there is no such dtype.")
@@ -101,9 +101,13 @@ class Metric:
         return self._nt_dtype.name
 
     def add_variable(
-        self, shape: Any, initializer: Any, dtype: Any = None, aggregation: str = "sum",
+        self,
+        shape: Any,
+        initializer: Any,
+        dtype: Any = None,
+        aggregation: str = "sum",
         name: str | None = None,
-    ) -> LayerVariable:  # fmt: skip
+    ) -> LayerVariable:
         """A new variable of the metric's state.
 
         Args:

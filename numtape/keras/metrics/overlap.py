@@ -39,10 +39,16 @@ class IoU(Metric):
     _direction = "up"
 
     def __init__(
-        self, num_classes: int, target_class_ids: Sequence[int], name: str | None = None,
-        dtype: Any = None, ignore_class: int | None = None, sparse_y_true: bool = True,
-        sparse_y_pred: bool = True, axis: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        num_classes: int,
+        target_class_ids: Sequence[int],
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_true: bool = True,
+        sparse_y_pred: bool = True,
+        axis: int = -1,
+    ) -> None:
         super().__init__(dtype or "int64", name)
         num_classes = whole("num_classes", num_classes)
         given = items(target_class_ids, "target_class_ids")
@@ -90,7 +96,7 @@ class IoU(Metric):
             warn(
                 "You are passing weight as `float`, but dtype is `int`. This may result in an "
                 "incorrect weight due to type casting. Consider using integer weights."
-            )  # fmt: skip
+            )
         weight = cast(weight, self._nt_dtype)
         weight = reshape(weight, (-1,)) if weight.ndim > 1 else weight
         weight = broadcast_to(weight, y_true.shape)
@@ -101,9 +107,10 @@ class IoU(Metric):
         if self.ignore_class is not None:
             known = logical_and(known, not_equal(y_true, self.ignore_class))
         y_true, y_pred, weight = (select(known, x, 0) for x in (y_true, y_pred, weight))
-        add_all([self.total_cm], [
-            confusion_matrix(y_true, y_pred, self.num_classes, weight, self._nt_dtype)
-        ])  # fmt: skip
+        add_all(
+            [self.total_cm],
+            [confusion_matrix(y_true, y_pred, self.num_classes, weight, self._nt_dtype)],
+        )
 
     def result(self) -> Tensor:
         """The mean so far.
@@ -128,11 +135,14 @@ class IoU(Metric):
           A dict of arguments.
         """
         return {
-            **super().get_config(), "num_classes": self.num_classes,
-            "target_class_ids": self.target_class_ids, "ignore_class": self.ignore_class,
-            "sparse_y_true": self.sparse_y_true, "sparse_y_pred": self.sparse_y_pred,
+            **super().get_config(),
+            "num_classes": self.num_classes,
+            "target_class_ids": self.target_class_ids,
+            "ignore_class": self.ignore_class,
+            "sparse_y_true": self.sparse_y_true,
+            "sparse_y_pred": self.sparse_y_pred,
             "axis": self.axis,
-        }  # fmt: skip
+        }
 
     def _nt_without(self, *names: str) -> dict[str, Any]:
         config = IoU.get_config(self)
@@ -149,9 +159,12 @@ class BinaryIoU(IoU):
     """
 
     def __init__(
-        self, target_class_ids: Sequence[int] = (0, 1), threshold: float = 0.5,
-        name: str | None = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        target_class_ids: Sequence[int] = (0, 1),
+        threshold: float = 0.5,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(2, target_class_ids, name, dtype)
         self.threshold = threshold
 
@@ -187,14 +200,25 @@ class MeanIoU(IoU):
     """
 
     def __init__(
-        self, num_classes: int, name: str | None = None, dtype: Any = None,
-        ignore_class: int | None = None, sparse_y_true: bool = True, sparse_y_pred: bool = True,
+        self,
+        num_classes: int,
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_true: bool = True,
+        sparse_y_pred: bool = True,
         axis: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            num_classes, range(whole("num_classes", num_classes)), name, dtype, ignore_class,
-            sparse_y_true, sparse_y_pred, axis,
-        )  # fmt: skip
+            num_classes,
+            range(whole("num_classes", num_classes)),
+            name,
+            dtype,
+            ignore_class,
+            sparse_y_true,
+            sparse_y_pred,
+            axis,
+        )
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -215,10 +239,15 @@ class OneHotIoU(IoU):
     """
 
     def __init__(
-        self, num_classes: int, target_class_ids: Sequence[int], name: str | None = None,
-        dtype: Any = None, ignore_class: int | None = None, sparse_y_pred: bool = False,
+        self,
+        num_classes: int,
+        target_class_ids: Sequence[int],
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_pred: bool = False,
         axis: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
             num_classes, target_class_ids, name, dtype, ignore_class, False, sparse_y_pred, axis
         )
@@ -242,9 +271,14 @@ class OneHotMeanIoU(MeanIoU):
     """
 
     def __init__(
-        self, num_classes: int, name: str | None = None, dtype: Any = None,
-        ignore_class: int | None = None, sparse_y_pred: bool = False, axis: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        num_classes: int,
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_pred: bool = False,
+        axis: int = -1,
+    ) -> None:
         super().__init__(num_classes, name, dtype, ignore_class, False, sparse_y_pred, axis)
 
     def get_config(self) -> dict[str, Any]:

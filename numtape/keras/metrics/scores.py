@@ -44,9 +44,13 @@ class FBetaScore(Metric):
     _direction = "up"
 
     def __init__(
-        self, average: str | None = None, beta: float = 1.0, threshold: float | None = None,
-        name: str | None = "fbeta_score", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        average: str | None = None,
+        beta: float = 1.0,
+        threshold: float | None = None,
+        name: str | None = "fbeta_score",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(dtype, name)
         if average not in (None, "micro", "macro", "weighted"):
             raise ValueError(
@@ -71,8 +75,11 @@ class FBetaScore(Metric):
     def _nt_build(self, classes: int) -> None:
         shape = () if self.average == "micro" else (classes,)
         for name in (
-            "true_positives", "false_positives", "false_negatives", "intermediate_weights",
-        ):  # fmt: skip
+            "true_positives",
+            "false_positives",
+            "false_negatives",
+            "intermediate_weights",
+        ):
             setattr(self, name, self.add_variable(shape, "zeros", self._nt_dtype, name=name))
         self._nt_built = True
 
@@ -102,9 +109,10 @@ class FBetaScore(Metric):
             weight = expand_dims(cast(as_tensor(sample_weight), self._nt_dtype), 1)
         axis = None if self.average == "micro" else 0
         parts = (found * y_true, found * (1.0 - y_true), (1.0 - found) * y_true, y_true)
-        add_all(self._nt_variables, [
-            reduce_sum(part if weight is None else part * weight, axis) for part in parts
-        ])  # fmt: skip
+        add_all(
+            self._nt_variables,
+            [reduce_sum(part if weight is None else part * weight, axis) for part in parts],
+        )
 
     def result(self) -> Tensor:
         """The score so far.
@@ -132,9 +140,11 @@ class FBetaScore(Metric):
           A dict of arguments.
         """
         return {
-            **super().get_config(), "average": self.average, "beta": self.beta,
+            **super().get_config(),
+            "average": self.average,
+            "beta": self.beta,
             "threshold": self.threshold,
-        }  # fmt: skip
+        }
 
 
 @metric_class
@@ -149,9 +159,12 @@ class F1Score(FBetaScore):
     """
 
     def __init__(
-        self, average: str | None = None, threshold: float | None = None,
-        name: str | None = "f1_score", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        average: str | None = None,
+        threshold: float | None = None,
+        name: str | None = "f1_score",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(average, 1.0, threshold, name, dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -177,9 +190,12 @@ class R2Score(Metric):
     _direction = "up"
 
     def __init__(
-        self, class_aggregation: str | None = "uniform_average", num_regressors: int = 0,
-        name: str | None = "r2_score", dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        class_aggregation: str | None = "uniform_average",
+        num_regressors: int = 0,
+        name: str | None = "r2_score",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(dtype, name)
         known = (None, "uniform_average", "variance_weighted_average")
         if class_aggregation not in known:
@@ -224,10 +240,13 @@ class R2Score(Metric):
             self._nt_build(y_pred.shape[-1])
         weighed = y_true * weight
         sums = (y_true * weighed, weighed, (y_true - y_pred) ** 2 * weight, weight)
-        add_all(self._nt_variables, [
-            as_tensor(float(y_true._spec.size)),
-            *(cast(reduce_sum(part, 0), "float32") for part in sums),
-        ])  # fmt: skip
+        add_all(
+            self._nt_variables,
+            [
+                as_tensor(float(y_true._spec.size)),
+                *(cast(reduce_sum(part, 0), "float32") for part in sums),
+            ],
+        )
 
     def result(self) -> Tensor:
         """The score so far.
@@ -255,9 +274,10 @@ class R2Score(Metric):
         free = float(samples) - 1.0 - self.num_regressors
         if free <= 0.0:
             problem = (
-                "Division by zero in Adjusted R2 score." if free == 0.0 else
-                "More independent predictors than datapoints in adjusted R2 score."
-            )  # fmt: skip
+                "Division by zero in Adjusted R2 score."
+                if free == 0.0
+                else "More independent predictors than datapoints in adjusted R2 score."
+            )
             warn(f"{problem} Falling back to standard R2 score.")
             return score
         found: Tensor = 1.0 - (1.0 - score) * (samples - 1.0) / free
@@ -270,6 +290,7 @@ class R2Score(Metric):
           A dict of arguments.
         """
         return {
-            **super().get_config(), "class_aggregation": self.class_aggregation,
+            **super().get_config(),
+            "class_aggregation": self.class_aggregation,
             "num_regressors": self.num_regressors,
-        }  # fmt: skip
+        }

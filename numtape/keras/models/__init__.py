@@ -10,9 +10,14 @@ from .model import Functional, Model
 from .sequential import Sequential
 
 __all__ = [
-    "Functional", "Model", "Sequential", "clone_model", "load_model", "model_from_json",
+    "Functional",
+    "Model",
+    "Sequential",
+    "clone_model",
+    "load_model",
+    "model_from_json",
     "save_model",
-]  # fmt: skip
+]
 
 # Set in `keras.saving`, which needs the classes here.
 clone_model: _Any

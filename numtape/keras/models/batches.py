@@ -71,12 +71,14 @@ def arrays_of(data: Any) -> Any:
     """Arrays in the places of data, in dicts, tuples and lists of arrays."""
     if isinstance(data, list) and not any(hasattr(x, "shape") or isinstance(x, dict) for x in data):
         data = np.asarray(data)  # numbers
-    return None if data is None else map_structure(
-        lambda x: None if x is None else array_of(x), data)  # fmt: skip
+    return (
+        None if data is None else map_structure(lambda x: None if x is None else array_of(x), data)
+    )
 
 
 def batch_of(data: Any) -> Any:
     """A batch's data as tensors."""
+
     def converted(x: Any) -> Any:
         return x if x is None or type(x) is Tensor else to_tensor(array_of(x), None)
 
@@ -154,17 +156,24 @@ class Arrays(Batches):
     """
 
     def __init__(
-        self, x: Any, y: Any, weight: Any, batch_size: int | None, shuffle: bool,
-        class_weight: dict[int, float] | None, steps: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        x: Any,
+        y: Any,
+        weight: Any,
+        batch_size: int | None,
+        shuffle: bool,
+        class_weight: dict[int, float] | None,
+        steps: int | None,
+    ) -> None:
         self._data = tuple(map(arrays_of, (x, y, weight)))
         check_sizes(self._data)
         if class_weight is not None:
             if weight is not None:
                 raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
             if len(flatten(y)) != 1 or y is None:
-                raise ValueError("`class_weight` is only supported for Models with a single "
-                                 "output.")  # fmt: skip
+                raise ValueError(
+                    "`class_weight` is only supported for Models with a single output."
+                )
             by_class = weights_of_classes(flatten(self._data[1])[0], class_weight)
             self._data = (*self._data[:2], by_class)
         self.examples = len(flatten(self._data[0])[0])
@@ -184,8 +193,9 @@ class Arrays(Batches):
         leaves = flatten(data)
         single = len(leaves) == 3 and all(a is b for a, b in zip(leaves, data, strict=True))
         for start in range(0, self.examples, self._size):
-            part = [a if a is None else to_tensor(a[start : start + self._size], None)
-                    for a in leaves]  # fmt: skip
+            part = [
+                a if a is None else to_tensor(a[start : start + self._size], None) for a in leaves
+            ]
             if single:
                 yield part[0], part[1], part[2]
             else:
@@ -203,8 +213,11 @@ class Stream(Batches):
         self._source, self._wanted = source, steps
         self._class_weight, self._shuffle = class_weight, shuffle
         self.steps = steps
-        self._sequence = hasattr(source, "__getitem__") and hasattr(source, "__len__") and (
-            not isinstance(source, Dataset))  # fmt: skip
+        self._sequence = (
+            hasattr(source, "__getitem__")
+            and hasattr(source, "__len__")
+            and (not isinstance(source, Dataset))
+        )
         if steps is None:
             try:
                 self.steps = len(source)
@@ -223,8 +236,7 @@ class Stream(Batches):
         x, y, weight = map(batch_of, unpack(element))
         if self._class_weight is not None:
             if weight is not None:
-                raise ValueError("You cannot `class_weight` and `sample_weight` at the same "
-                                 "time.")  # fmt: skip
+                raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
             weight = to_tensor(weights_of_classes(y, self._class_weight), None)
         return x, y, weight
 
@@ -237,9 +249,14 @@ class Stream(Batches):
 
 
 def batches(
-    x: Any, y: Any, weight: Any, batch_size: int | None, steps: int | None, shuffle: bool,
+    x: Any,
+    y: Any,
+    weight: Any,
+    batch_size: int | None,
+    steps: int | None,
+    shuffle: bool,
     class_weight: dict[int, float] | None = None,
-) -> Batches:  # fmt: skip
+) -> Batches:
     """The batches of what `fit`, `evaluate` or `predict` is given."""
     if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
         raise ValueError(f"batch_size={batch_size!r} is no positive int.")
@@ -258,8 +275,10 @@ def batches(
     if not hasattr(x, "__iter__") and not hasattr(x, "__getitem__"):
         raise ValueError(f"Unrecognized data type: x={x} (of type {type(x)})")
     if batch_size is not None and isinstance(x, Dataset):
-        raise ValueError("The `batch_size` argument must not be specified when using dataset as "
-                         "an input type: use `dataset.batch`.")  # fmt: skip
+        raise ValueError(
+            "The `batch_size` argument must not be specified when using dataset as "
+            "an input type: use `dataset.batch`."
+        )
     return Stream(x, steps, class_weight, shuffle)
 
 
@@ -267,8 +286,9 @@ def check_sizes(data: Batch) -> None:
     """Raise a ValueError if arrays are not of the same number of examples."""
     sizes = {len(a) if a.ndim else -1 for a in flatten(data) if a is not None}
     if -1 in sizes:
-        raise ValueError("Data are arrays whose first axis is that of the examples; one is a "
-                         "scalar.")  # fmt: skip
+        raise ValueError(
+            "Data are arrays whose first axis is that of the examples; one is a scalar."
+        )
     if len(sizes) > 1:
         text = ", ".join(
             f"'{name}' sizes: {', '.join(str(len(a)) for a in flatten(part) if a is not None)}"

@@ -32,9 +32,15 @@ def _loss_of(identifier: Any, y_true: Any, y_pred: Any) -> Any:
     if isinstance(identifier, Loss):
         return identifier
     if str(identifier).lower() in ("crossentropy", "ce"):
-        function = _by_shape(y_true, y_pred, (
-            losses.binary_crossentropy, losses.sparse_categorical_crossentropy,
-            losses.categorical_crossentropy))  # fmt: skip
+        function = _by_shape(
+            y_true,
+            y_pred,
+            (
+                losses.binary_crossentropy,
+                losses.sparse_categorical_crossentropy,
+                losses.categorical_crossentropy,
+            ),
+        )
     else:
         function = losses.get(identifier)
     if isinstance(function, Loss):
@@ -48,9 +54,15 @@ def metric_of(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
     if identifier is None:
         raise ValueError("Expected metric, received `None`")
     if str(identifier).lower() in ("accuracy", "acc"):
-        found: Any = _by_shape(y_true, y_pred, (
-            metrics.BinaryAccuracy, metrics.SparseCategoricalAccuracy, metrics.CategoricalAccuracy
-        ))(name=str(identifier))  # fmt: skip
+        found: Any = _by_shape(
+            y_true,
+            y_pred,
+            (
+                metrics.BinaryAccuracy,
+                metrics.SparseCategoricalAccuracy,
+                metrics.CategoricalAccuracy,
+            ),
+        )(name=str(identifier))
     else:
         found = metrics.get(identifier)
     if not isinstance(found, Metric):
@@ -198,7 +210,8 @@ class CompiledLoss:
         if sample_weight is not None:
             one = len(flatten(sample_weight)) == 1 and not isinstance(sample_weight, dict)
             example_weights = (
-                flatten(sample_weight) * outputs.count if one
+                flatten(sample_weight) * outputs.count
+                if one
                 else outputs.targets(sample_weight, "sample_weight")
             )
         total: Any = None
@@ -276,8 +289,11 @@ class CompiledMetrics:
         weights: list[Any] = [None] * outputs.count
         if sample_weight is not None:
             given = flatten(sample_weight)
-            weights = given * outputs.count if len(given) == 1 else outputs.targets(
-                sample_weight, "sample_weight")  # fmt: skip
+            weights = (
+                given * outputs.count
+                if len(given) == 1
+                else outputs.targets(sample_weight, "sample_weight")
+            )
         for k, its in self._groups[0]:
             for m in its:
                 m.update_state(truth[k], predicted[k])
@@ -315,5 +331,3 @@ def _free(name: str, taken: dict[str, Any]) -> str:
         found = f"{name}_{number}"
         number += 1
     return found
-
-

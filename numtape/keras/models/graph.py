@@ -126,10 +126,11 @@ class Graph:
         """Whether each operation's output goes to the next one alone."""
         calls = [node for node in self.nodes if node.inputs]
         return (
-            len(self.inputs) == 1 and len({id(n.operation) for n in calls}) == len(calls)
+            len(self.inputs) == 1
+            and len({id(n.operation) for n in calls}) == len(calls)
             and all(len(node.inputs) == 1 for node in calls)
             and all(self.source(b.inputs[0]) is a for a, b in itertools.pairwise(calls))
-        )  # fmt: skip
+        )
 
     def names(self) -> list[str]:
         """The names of the outputs: of the operations that gave them."""
@@ -170,7 +171,8 @@ class Graph:
             raise ValueError(
                 f"Invalid input shape for input with name '{symbol.name}'. Expected shape "
                 f"{wanted}, but input has incompatible shape {shape}"
-                + ": the axis of examples is missing, x[None] has it" * missing
+                + ": the axis of examples is missing, x[None] has it"
+                * missing
             )
         set_mask(x, mask)
         return x
@@ -250,14 +252,14 @@ def _leaves_of(structure: Any, inputs: Any, path: str = "") -> list[Any]:
         _check_keys(sorted(structure), inputs, path)
         pairs = [(key, structure[key], inputs[key]) for key in sorted(structure)]
     elif (
-        isinstance(structure, list | tuple) and isinstance(inputs, list | tuple)
+        isinstance(structure, list | tuple)
+        and isinstance(inputs, list | tuple)
         and len(structure) == len(inputs)
-    ):  # fmt: skip
+    ):
         pairs = [(k, part, inputs[k]) for k, part in enumerate(structure)]
     else:
         return flatten(inputs)
-    return [leaf for key, part, value in pairs
-            for leaf in _leaves_of(part, value, f"{path}{key}.")]  # fmt: skip
+    return [leaf for key, part, value in pairs for leaf in _leaves_of(part, value, f"{path}{key}.")]
 
 
 def chain(layers: list[Any]) -> Graph:
@@ -267,5 +269,3 @@ def chain(layers: list[Any]) -> Graph:
     for layer in layers[1:]:
         x = layer(x)
     return Graph(first.output, x, rank_only=True)
-
-

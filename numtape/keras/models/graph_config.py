@@ -35,20 +35,32 @@ def to_config(graph: Graph) -> dict[str, Any]:
             places.setdefault(id(x), (node.operation.name, len(its), k))
         its.append(node)
     for operation in graph.operations:
-        described = _operation(operation) if isinstance(operation, Operation) else serialize(
-            operation)  # fmt: skip
-        made.append({
-            **described, "name": operation.name,
-            "inbound_nodes": [
-                {"args": _encoded(list(node.args), places), "kwargs": _encoded(node.kwargs, places)}
-                for node in calls[id(operation)] if node.inputs
-            ],
-        })  # fmt: skip
+        described = (
+            _operation(operation) if isinstance(operation, Operation) else serialize(operation)
+        )
+        made.append(
+            {
+                **described,
+                "name": operation.name,
+                "inbound_nodes": [
+                    {
+                        "args": _encoded(list(node.args), places),
+                        "kwargs": _encoded(node.kwargs, places),
+                    }
+                    for node in calls[id(operation)]
+                    if node.inputs
+                ],
+            }
+        )
+
     def place(x: KerasTensor) -> _Place:
         return _Place(places[id(x)])
 
-    return {"layers": made, "input_layers": map_structure(place, graph.structure),
-            "output_layers": map_structure(place, graph.results)}  # fmt: skip
+    return {
+        "layers": made,
+        "input_layers": map_structure(place, graph.structure),
+        "output_layers": map_structure(place, graph.results),
+    }
 
 
 class _Place(list[Any]):
@@ -58,8 +70,12 @@ class _Place(list[Any]):
 def _operation(operation: Operation) -> dict[str, Any]:
     if OPERATIONS.get(operation.kind) is not operation.function:
         raise NotImplementedError(f"The operation {operation.name!r} has no configuration.")
-    return {"module": _OPS, "class_name": operation.kind,
-            "config": {"name": operation.name}, "registered_name": operation.kind}  # fmt: skip
+    return {
+        "module": _OPS,
+        "class_name": operation.kind,
+        "config": {"name": operation.name},
+        "registered_name": operation.kind,
+    }
 
 
 def _encoded(value: Any, places: Places) -> Any:
@@ -78,8 +94,10 @@ def _encoded(value: Any, places: Places) -> Any:
         return {"class_name": "__ellipsis__", "config": {}}
     if isinstance(value, np.ndarray | np.generic | Tensor):
         array = np.asarray(value)
-        return {"class_name": "__numpy__",
-                "config": {"value": array.tolist(), "dtype": str(array.dtype)}}  # fmt: skip
+        return {
+            "class_name": "__numpy__",
+            "config": {"value": array.tolist(), "dtype": str(array.dtype)},
+        }
     if value is None or isinstance(value, str | int | float):
         return value
     raise NotImplementedError(

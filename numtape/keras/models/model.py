@@ -250,10 +250,14 @@ class Model(Saved, Trainer, Layer):
         return None if self._nt_graph is None else self._nt_graph.names()
 
     def summary(
-        self, line_length: int | None = None, positions: list[float] | None = None,
-        print_fn: Callable[[str], Any] | None = None, expand_nested: bool = False,
-        show_trainable: bool = False, layer_range: list[str] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        line_length: int | None = None,
+        positions: list[float] | None = None,
+        print_fn: Callable[[str], Any] | None = None,
+        expand_nested: bool = False,
+        show_trainable: bool = False,
+        layer_range: list[str] | None = None,
+    ) -> None:
         """Print a table of the layers, with shapes of outputs and numbers of parameters.
 
         Args:
@@ -275,7 +279,6 @@ class Model(Saved, Trainer, Layer):
           True
         """
         summary(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
-
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -350,8 +353,9 @@ class Functional(Model):
             return super().from_config(config)
         with readable():
             inputs, outputs = graph_of(config, custom_objects)
-        return cls(inputs, outputs, name=config.get("name"),
-                   trainable=config.get("trainable", True))  # fmt: skip
+        return cls(
+            inputs, outputs, name=config.get("name"), trainable=config.get("trainable", True)
+        )
 
 
 Model._nt_functional = Functional

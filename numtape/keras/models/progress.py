@@ -107,8 +107,9 @@ class Progress:
             bar, unseen = self._bar(step)
             self._write(f"{bar} {text}", unseen, "\n")
         else:
-            sys.stdout.write(f"{step}/{self.target} - {took} - {duration(self._each(step))}"
-                             f"{shown(values)}\n")  # fmt: skip
+            sys.stdout.write(
+                f"{step}/{self.target} - {took} - {duration(self._each(step))}{shown(values)}\n"
+            )
             sys.stdout.flush()
 
     def broken(self) -> None:

@@ -121,5 +121,3 @@ class Saved:
           config: A dict.
         """
         self._nt_saving.compile_from(self, config)
-
-

@@ -39,9 +39,7 @@ class Sequential(Model):
       (TensorShape([2, 1]), 19)
     """
 
-    def __init__(
-        self, layers: Any = None, trainable: bool = True, name: str | None = None
-    ) -> None:
+    def __init__(self, layers: Any = None, trainable: bool = True, name: str | None = None) -> None:
         super().__init__(trainable=trainable, name=name)
         self._nt_stack: list[Layer] = []
         if layers is not None:
@@ -206,8 +204,11 @@ class Sequential(Model):
           >>> [layer["class_name"] for layer in model.get_config()["layers"]]
           ['InputLayer', 'Dense']
         """
-        return {"name": self.name, "trainable": self.trainable,
-                "layers": [serialize(layer) for layer in self._nt_stack]}  # fmt: skip
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "layers": [serialize(layer) for layer in self._nt_stack],
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:

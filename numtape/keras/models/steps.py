@@ -30,11 +30,24 @@ _RECORDED = 8  # steps that are recorded together, at most: a longer recording t
 class Steps(LayerState):
     """The part of `Model` that knows what a step is. Override its steps to train otherwise."""
 
-    _nt_training_state = frozenset({
-        "optimizer", "loss", "history", "stop_training", "stop_evaluating", "stop_predicting",
-        "_nt_compiled", "_nt_compile_loss", "_nt_compile_metrics", "_nt_loss_tracker",
-        "_nt_functions", "_nt_compile_arguments", "_nt_graph", "_nt_built_for",
-    })  # fmt: skip
+    _nt_training_state = frozenset(
+        {
+            "optimizer",
+            "loss",
+            "history",
+            "stop_training",
+            "stop_evaluating",
+            "stop_predicting",
+            "_nt_compiled",
+            "_nt_compile_loss",
+            "_nt_compile_metrics",
+            "_nt_loss_tracker",
+            "_nt_functions",
+            "_nt_compile_arguments",
+            "_nt_graph",
+            "_nt_built_for",
+        }
+    )
 
     optimizer: Any
     output_names: Any
@@ -57,10 +70,17 @@ class Steps(LayerState):
         self._nt_functions = {}
 
     def compile(
-        self, optimizer: Any = "rmsprop", loss: Any = None, loss_weights: Any = None,
-        metrics: Any = None, weighted_metrics: Any = None, run_eagerly: bool = False,
-        steps_per_execution: int = 1, jit_compile: Any = "auto", auto_scale_loss: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        loss_weights: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        run_eagerly: bool = False,
+        steps_per_execution: int = 1,
+        jit_compile: Any = "auto",
+        auto_scale_loss: bool = True,
+    ) -> None:
         """Say how the model is trained.
 
         Args:
@@ -98,10 +118,15 @@ class Steps(LayerState):
         if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
             raise ValueError(f"steps_per_execution={steps_per_execution!r} is no positive int.")
         self._nt_compile_arguments = {
-            "optimizer": optimizer, "loss": loss, "loss_weights": loss_weights,
-            "metrics": metrics, "weighted_metrics": weighted_metrics, "run_eagerly": run_eagerly,
-            "steps_per_execution": steps_per_execution, "jit_compile": jit_compile,
-        }  # fmt: skip
+            "optimizer": optimizer,
+            "loss": loss,
+            "loss_weights": loss_weights,
+            "metrics": metrics,
+            "weighted_metrics": weighted_metrics,
+            "run_eagerly": run_eagerly,
+            "steps_per_execution": steps_per_execution,
+            "jit_compile": jit_compile,
+        }
         self.optimizer, self.loss = made, loss
         self._nt_compile_loss, self._nt_compile_metrics = compiled_loss, compiled_metrics
         self._nt_loss_tracker = Mean("loss")
@@ -143,9 +168,13 @@ class Steps(LayerState):
     # --- Steps -------------------------------------------------------------------------------
 
     def compute_loss(
-        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None,
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
         training: bool = True,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """The loss of a batch: what `compile` was given, and `losses`.
 
         Args:
@@ -327,7 +356,7 @@ class Steps(LayerState):
     def _nt_made_step(self, kind: str, batch: Batch, there: list[bool], count: int) -> Step:
         method = getattr(self, f"{kind}_step")
         numbers = iter(range(len(there)))
-        places = map_structure(lambda x: (next(numbers) if x is not None else None), batch)
+        places = map_structure(lambda x: next(numbers) if x is not None else None, batch)
         order = [k for k in flatten(places) if k is not None]
         simple = places in ((0, None, None), (0, 1, None), (0, 1, 2))
 

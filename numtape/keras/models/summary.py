@@ -18,10 +18,14 @@ _ALIGNED = {"Param #": str.rjust, "Trainable": str.center}
 
 
 def summary(
-    model: Any, line_length: int | None, positions: list[float] | None,
-    print_fn: Callable[[str], Any] | None, expand_nested: bool, show_trainable: bool,
+    model: Any,
+    line_length: int | None,
+    positions: list[float] | None,
+    print_fn: Callable[[str], Any] | None,
+    expand_nested: bool,
+    show_trainable: bool,
     layer_range: list[str] | None,
-) -> None:  # fmt: skip
+) -> None:
     """Print a model's summary; see `Model.summary`."""
     graph = model._nt_graph
     is_chain = graph is None or graph.is_chain
@@ -96,8 +100,9 @@ def _in_range(layers: list[Any], names: list[str] | None) -> list[Any]:
     first = [k for k, layer in enumerate(layers) if re.match(names[0], layer.name)]
     last = [k for k, layer in enumerate(layers) if re.match(names[1], layer.name)]
     if not first or not last:
-        raise ValueError(f"Passed layer_names do not match the layer names in the model. "
-                         f"Received: {names}")  # fmt: skip
+        raise ValueError(
+            f"Passed layer_names do not match the layer names in the model. Received: {names}"
+        )
     ends = sorted((min(first), max(last)))
     return layers[ends[0] : ends[1] + 1]
 
@@ -133,8 +138,9 @@ def _connections(operation: Any, graph: Any) -> str:
         for x in node.inputs:
             before = graph.source(x)
             place = before.operation._nt_inbound_nodes.index(before)
-            output = next(k for k, other in enumerate(before.outputs)
-                          if other is x or x in graph.inputs)  # fmt: skip
+            output = next(
+                k for k, other in enumerate(before.outputs) if other is x or x in graph.inputs
+            )
             found.append(f"{before.operation.name}[{place}][{output}]")
     return ", ".join(found) or "-"
 
@@ -180,8 +186,9 @@ def _totals(model: Any) -> list[str]:
     for name, variables in groups.items():
         specs = {id(original(v)): v._spec for v in variables}.values()
         counts[name] = (
-            sum(spec.size for spec in specs), sum(spec.size * spec.dtype.size for spec in specs)
-        )  # fmt: skip
+            sum(spec.size for spec in specs),
+            sum(spec.size * spec.dtype.size for spec in specs),
+        )
     total = sum(n for n, _ in counts.values()), sum(size for _, size in counts.values())
     return [
         f" {name} params: {n:,} ({_memory(size)})"

@@ -28,14 +28,24 @@ class Trainer(Steps):
     history: Any
 
     def fit(
-        self, x: Any = None, y: Any = None, batch_size: int | None = None, epochs: int = 1,
-        verbose: Any = "auto", callbacks: Any = None, validation_split: float = 0.0,
-        validation_data: Any = None, shuffle: bool = True,
-        class_weight: dict[int, float] | None = None, sample_weight: Any = None,
-        initial_epoch: int = 0, steps_per_epoch: int | None = None,
-        validation_steps: int | None = None, validation_batch_size: int | None = None,
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: dict[int, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
         validation_freq: Any = 1,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Train the model.
 
         Args:
@@ -85,11 +95,17 @@ class Trainer(Steps):
         data = batches(x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight)
         held: Batches | None = None
         if validation_data is not None:
-            vx, vy, weight = (validation_data, None, None) if not isinstance(
-                validation_data, tuple | list) else unpack(validation_data)  # fmt: skip
-            if vy is None and y is not None and _is_arrays(vx) and (
-                self._nt_compile_loss is not None and type(self).test_step is Steps.test_step
-            ):  # fmt: skip
+            vx, vy, weight = (
+                (validation_data, None, None)
+                if not isinstance(validation_data, tuple | list)
+                else unpack(validation_data)
+            )
+            if (
+                vy is None
+                and y is not None
+                and _is_arrays(vx)
+                and (self._nt_compile_loss is not None and type(self).test_step is Steps.test_step)
+            ):
                 raise ValueError("`validation_data` has no targets: give a pair (x, y).")
             size = validation_batch_size or (batch_size if _is_arrays(vx) else None)
             held = batches(vx, vy, weight, size, validation_steps, False)
@@ -110,19 +126,35 @@ class Trainer(Steps):
         return self.history
 
     def _nt_told(
-        self, callbacks: Any, verbose: int, steps: int | None, epochs: int = 1,
+        self,
+        callbacks: Any,
+        verbose: int,
+        steps: int | None,
+        epochs: int = 1,
         add_history: bool = False,
-    ) -> CallbackList:  # fmt: skip
+    ) -> CallbackList:
         """The callbacks, who are told of what follows."""
         if isinstance(callbacks, CallbackList):
             return callbacks
-        return CallbackList(callbacks, add_history=add_history, model=self, verbose=verbose,
-                            epochs=epochs, steps=steps)  # fmt: skip
+        return CallbackList(
+            callbacks,
+            add_history=add_history,
+            model=self,
+            verbose=verbose,
+            epochs=epochs,
+            steps=steps,
+        )
 
     def _nt_epoch(
-        self, epoch: int, epochs: int, data: Batches, held: Batches | None,
-        told: CallbackList, verbose: int, validation_freq: Any,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        epoch: int,
+        epochs: int,
+        data: Batches,
+        held: Batches | None,
+        told: CallbackList,
+        verbose: int,
+        validation_freq: Any,
+    ) -> dict[str, Any]:
         self.reset_metrics()
         told.on_epoch_begin(epoch)
         if verbose:
@@ -142,8 +174,12 @@ class Trainer(Steps):
         return logs
 
     def _nt_steps(
-        self, kind: str, data: Batches, told: CallbackList, progress: Progress | None,
-    ) -> tuple[Any, int]:  # fmt: skip
+        self,
+        kind: str,
+        data: Batches,
+        told: CallbackList,
+        progress: Progress | None,
+    ) -> tuple[Any, int]:
         """Take the steps of an epoch; returns what the last one gave, and their number."""
         result: Any = None
         count, size = 0, self.steps_per_execution
@@ -172,16 +208,20 @@ class Trainer(Steps):
     def _nt_result(self, logs: Any) -> dict[str, Any]:
         """The metrics' values, if these are what a step gives; else what it gives."""
         if not isinstance(logs, dict):
-            raise ValueError(
-                f"A step has to return a dict of values by their names, not {logs!r}."
-            )
+            raise ValueError(f"A step has to return a dict of values by their names, not {logs!r}.")
         return logs
 
     def evaluate(
-        self, x: Any = None, y: Any = None, batch_size: int | None = None, verbose: Any = "auto",
-        sample_weight: Any = None, steps: int | None = None, callbacks: Any = None,
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Any = None,
         return_dict: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """The loss and the metrics of data.
 
         Args:
@@ -243,9 +283,13 @@ class Trainer(Steps):
         return found[0] if len(found) == 1 else found
 
     def predict(
-        self, x: Any, batch_size: int | None = None, verbose: Any = "auto",
-        steps: int | None = None, callbacks: Any = None,
-    ) -> Any:  # fmt: skip
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
         """What the model gives for data.
 
         Args:
@@ -295,9 +339,13 @@ class Trainer(Steps):
     # --- One batch ---------------------------------------------------------------------------
 
     def train_on_batch(
-        self, x: Any, y: Any = None, sample_weight: Any = None,
-        class_weight: dict[int, float] | None = None, return_dict: bool = False,
-    ) -> Any:  # fmt: skip
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: dict[int, float] | None = None,
+        return_dict: bool = False,
+    ) -> Any:
         """One step of training.
 
         Args:

@@ -23,9 +23,23 @@ from .rmsprop import RMSprop
 from .sgd import SGD
 
 __all__ = [
-    "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam",
-    "Optimizer", "RMSprop", "deserialize", "get", "schedules", "serialize",
-]  # fmt: skip
+    "SGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Ftrl",
+    "Lion",
+    "Nadam",
+    "Optimizer",
+    "RMSprop",
+    "deserialize",
+    "get",
+    "schedules",
+    "serialize",
+]
 
 
 def __dir__() -> list[str]:
@@ -36,8 +50,18 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 _CLASSES: list[type] = [
-    SGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Ftrl, Lion, Nadam, RMSprop,
-]  # fmt: skip
+    SGD,
+    Adadelta,
+    Adafactor,
+    Adagrad,
+    Adam,
+    AdamW,
+    Adamax,
+    Ftrl,
+    Lion,
+    Nadam,
+    RMSprop,
+]
 _KIND = _Kind("optimizer", _CLASSES, {kind.__name__.lower(): kind for kind in _CLASSES})
 
 
@@ -63,9 +87,7 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
     return _KIND.described(optimizer)
 
 
-def deserialize(
-    config: dict[str, Any], custom_objects: dict[str, Any] | None = None
-) -> Optimizer:
+def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Optimizer:
     """The optimizer that a dict stands for.
 
     Args:
@@ -115,8 +137,10 @@ def get(identifier: Any) -> Any:
         return deserialize({"class_name": identifier, "config": {}})
     if isinstance(identifier, type) and issubclass(identifier, Optimizer):
         name = identifier.__name__
-        raise ValueError(f"Could not interpret optimizer identifier: {name} is a class, and what "
-                         f"is wanted an optimizer: write {name}().")  # fmt: skip
+        raise ValueError(
+            f"Could not interpret optimizer identifier: {name} is a class, and what "
+            f"is wanted an optimizer: write {name}()."
+        )
     raise ValueError(
         f"Could not interpret optimizer identifier: {_shown(identifier)}."
         f"{_nearest(identifier, _KIND.known)} Names are "

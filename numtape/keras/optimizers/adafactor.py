@@ -33,24 +33,43 @@ class Adafactor(Optimizer):
     """
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta_2_decay: float = -0.8, epsilon_1: float = 1e-30,
-        epsilon_2: float = 1e-3, clip_threshold: float = 1.0, relative_step: bool = True,
+        self,
+        learning_rate: Any = 0.001,
+        beta_2_decay: float = -0.8,
+        epsilon_1: float = 1e-30,
+        epsilon_2: float = 1e-3,
+        clip_threshold: float = 1.0,
+        relative_step: bool = True,
         weight_decay: float | None = None,
         clipnorm: float | None = None,
-        clipvalue: float | None = None, global_clipnorm: float | None = None,
-        use_ema: bool = False, ema_momentum: float = 0.99,
-        ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
-        gradient_accumulation_steps: int | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
         real(
-            beta_2_decay=beta_2_decay, epsilon_1=epsilon_1, epsilon_2=epsilon_2,
+            beta_2_decay=beta_2_decay,
+            epsilon_1=epsilon_1,
+            epsilon_2=epsilon_2,
             clip_threshold=clip_threshold,
-        )  # fmt: skip
+        )
         super().__init__(
-            learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema,
-            ema_momentum, ema_overwrite_frequency, loss_scale_factor, gradient_accumulation_steps,
+            learning_rate,
+            weight_decay,
+            clipnorm,
+            clipvalue,
+            global_clipnorm,
+            use_ema,
+            ema_momentum,
+            ema_overwrite_frequency,
+            loss_scale_factor,
+            gradient_accumulation_steps,
             name,
-        )  # fmt: skip
+        )
         self.beta_2_decay = beta_2_decay
         self.epsilon_1 = epsilon_1
         self.epsilon_2 = epsilon_2

@@ -13,22 +13,22 @@ _Kind = TypeVar("_Kind", bound=type)
 
 BASE = {
     "weight_decay": "How much of its variables each step takes away, times the step size; None: "
-                    "nothing.",
+    "nothing.",
     "clipnorm": "The largest Euclidean norm of a gradient: a longer one is made that long.",
     "clipvalue": "The largest absolute value of an element of a gradient.",
     "global_clipnorm": "The largest Euclidean norm of all gradients together.",
     "use_ema": "Whether running means of the variables are kept; see `finalize_variable_values`.",
     "ema_momentum": "How much of a running mean stays in a step, from 0 to 1.",
     "ema_overwrite_frequency": "After how many steps the variables become their running means; "
-                               "None: not by themselves.",
+    "None: not by themselves.",
     "loss_scale_factor": "What `scale_loss` multiplies by; gradients are divided by it.",
     "gradient_accumulation_steps": "A step is made of the mean gradient of so many calls; None: of "
-                                   "one.",
+    "one.",
     "name": "A name; default: the class's in snake case, numbered.",
-}  # fmt: skip
+}
 ARGUMENTS = {
     "learning_rate": "The step size: a float, a schedule, or a function of no arguments, which is "
-                     "called at each step.",
+    "called at each step.",
     **BASE,
     "momentum": "How much of the last step is added to the next, from 0 to 1.",
     "nesterov": "Whether to look ahead.",
@@ -49,7 +49,7 @@ ARGUMENTS = {
     "epsilon_2": "The smallest size of a variable that steps are a part of.",
     "clip_threshold": "The largest root of a mean square of an update.",
     "relative_step": "Whether a constant step size becomes at most 1 / sqrt(step).",
-}  # fmt: skip
+}
 _described = described(ARGUMENTS, "", "ValueError: If an argument is out of its range.")
 
 

@@ -28,14 +28,21 @@ class Lion(Optimizer):
     """
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.99,
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.99,
         weight_decay: float | None = None,
         clipnorm: float | None = None,
-        clipvalue: float | None = None, global_clipnorm: float | None = None,
-        use_ema: bool = False, ema_momentum: float = 0.99,
-        ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
-        gradient_accumulation_steps: int | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
         real(beta_1=beta_1, beta_2=beta_2)
         if not 0 < beta_1 <= 1:
             raise ValueError(
@@ -43,10 +50,18 @@ class Lion(Optimizer):
                 f"degenerates to SignSGD. Received: beta_1={beta_1}."
             )
         super().__init__(
-            learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema,
-            ema_momentum, ema_overwrite_frequency, loss_scale_factor, gradient_accumulation_steps,
+            learning_rate,
+            weight_decay,
+            clipnorm,
+            clipvalue,
+            global_clipnorm,
+            use_ema,
+            ema_momentum,
+            ema_overwrite_frequency,
+            loss_scale_factor,
+            gradient_accumulation_steps,
             name,
-        )  # fmt: skip
+        )
         self.beta_1 = beta_1
         self.beta_2 = beta_2
 

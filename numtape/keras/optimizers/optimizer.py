@@ -27,8 +27,11 @@ class _Lr(Elsewhere):
     """What Keras calls ``learning_rate`` now: to set it would have no effect."""
 
     def __get__(self, thing: Any, kind: type) -> Any:
-        return vars(thing)["lr"] if thing is not None and "lr" in vars(thing) else (
-            super().__get__(thing, kind))  # fmt: skip
+        return (
+            vars(thing)["lr"]
+            if thing is not None and "lr" in vars(thing)
+            else (super().__get__(thing, kind))
+        )
 
     def __set__(self, thing: Any, value: Any) -> None:
         if type(thing).__module__.startswith("numtape."):
@@ -52,22 +55,33 @@ class Optimizer(Stepping):
     """
 
     def __init__(
-        self, learning_rate: Any, weight_decay: float | None = None, clipnorm: float | None = None,
-        clipvalue: float | None = None, global_clipnorm: float | None = None,
-        use_ema: bool = False, ema_momentum: float = 0.99,
-        ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
-        gradient_accumulation_steps: int | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
         limits = {
-            "weight_decay": weight_decay, "clipnorm": clipnorm, "clipvalue": clipvalue,
-            "global_clipnorm": global_clipnorm, "loss_scale_factor": loss_scale_factor,
-        }  # fmt: skip
+            "weight_decay": weight_decay,
+            "clipnorm": clipnorm,
+            "clipvalue": clipvalue,
+            "global_clipnorm": global_clipnorm,
+            "loss_scale_factor": loss_scale_factor,
+        }
         real(**{key: value for key, value in limits.items() if value is not None})
         real(ema_momentum=ema_momentum)
         if gradient_accumulation_steps is not None and (
-            not isinstance(gradient_accumulation_steps, int) or gradient_accumulation_steps == 1
+            not isinstance(gradient_accumulation_steps, int)
+            or gradient_accumulation_steps == 1
             or gradient_accumulation_steps < 0
-        ):  # fmt: skip
+        ):
             raise ValueError(
                 f"`gradient_accumulation_steps` must be an integer >= 2. Received: "
                 f"gradient_accumulation_steps={shown(gradient_accumulation_steps)}"
@@ -76,9 +90,11 @@ class Optimizer(Stepping):
             raise ValueError(
                 f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={ema_momentum}"
             )
-        if use_ema and ema_overwrite_frequency and (
-            not isinstance(ema_overwrite_frequency, int) or ema_overwrite_frequency < 1
-        ):  # fmt: skip
+        if (
+            use_ema
+            and ema_overwrite_frequency
+            and (not isinstance(ema_overwrite_frequency, int) or ema_overwrite_frequency < 1)
+        ):
             raise ValueError(
                 f"`ema_overwrite_frequency` must be an integer >= 1 or None. Received: "
                 f"ema_overwrite_frequency={shown(ema_overwrite_frequency)}"
@@ -176,8 +192,10 @@ class Optimizer(Stepping):
                 )
         trained = trained_variables(given)
         if len(grads) != len(trained):
-            raise ValueError("The list of gradients does not match the list of variables: "
-                             f"{len(grads)} and {len(trained)}.")  # fmt: skip
+            raise ValueError(
+                "The list of gradients does not match the list of variables: "
+                f"{len(grads)} and {len(trained)}."
+            )
         pairs, missing = list(zip(grads, trained, strict=True)), []
         if type(None) in kinds:
             left_out = [v for g, v in zip(grads, given, strict=True) if g is None]

@@ -136,7 +136,7 @@ class Saved:
                 f"Skipping variable loading for optimizer '{self.name}', because it has "
                 f"{len(self._nt_variables)} variables whereas the saved optimizer has {len(store)} "
                 f"variables."
-            )  # fmt: skip
+            )
             return
         self._nt_set_values([store[str(k)] for k in range(len(store))])
 

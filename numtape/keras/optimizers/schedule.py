@@ -39,8 +39,7 @@ class LearningRateSchedule:
           NotImplementedError: If it is not overridden.
         """
         raise NotImplementedError(
-            f"Learning rate schedule '{type(self).__name__}' must override "
-            f"`__call__(self, step)`."
+            f"Learning rate schedule '{type(self).__name__}' must override `__call__(self, step)`."
         )
 
     def get_config(self) -> dict[str, Any]:

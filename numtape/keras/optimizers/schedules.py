@@ -19,10 +19,16 @@ from ..named import Kind
 from .schedule import LearningRateSchedule, positive, rate_of, schedule_class
 
 __all__ = [
-    "CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay",
-    "LearningRateSchedule", "PiecewiseConstantDecay", "PolynomialDecay", "deserialize",
+    "CosineDecay",
+    "CosineDecayRestarts",
+    "ExponentialDecay",
+    "InverseTimeDecay",
+    "LearningRateSchedule",
+    "PiecewiseConstantDecay",
+    "PolynomialDecay",
+    "deserialize",
     "serialize",
-]  # fmt: skip
+]
 
 
 def __dir__() -> list[str]:
@@ -42,9 +48,13 @@ class ExponentialDecay(LearningRateSchedule):
     """
 
     def __init__(
-        self, initial_learning_rate: Any, decay_steps: Any, decay_rate: Any,
-        staircase: bool = False, name: str | None = "ExponentialDecay",
-    ) -> None:  # fmt: skip
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str | None = "ExponentialDecay",
+    ) -> None:
         positive(decay_steps=decay_steps)
         self.initial_learning_rate = initial_learning_rate
         self.decay_steps = decay_steps
@@ -63,9 +73,12 @@ class ExponentialDecay(LearningRateSchedule):
     def get_config(self) -> dict[str, Any]:
         """What it was made with: a dict of arguments."""
         return {
-            "initial_learning_rate": self.initial_learning_rate, "decay_steps": self.decay_steps,
-            "decay_rate": self.decay_rate, "staircase": self.staircase, "name": self.name,
-        }  # fmt: skip
+            "initial_learning_rate": self.initial_learning_rate,
+            "decay_steps": self.decay_steps,
+            "decay_rate": self.decay_rate,
+            "staircase": self.staircase,
+            "name": self.name,
+        }
 
 
 @schedule_class
@@ -78,9 +91,11 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     """
 
     def __init__(
-        self, boundaries: Sequence[Any], values: Sequence[Any],
+        self,
+        boundaries: Sequence[Any],
+        values: Sequence[Any],
         name: str | None = "PiecewiseConstant",
-    ) -> None:  # fmt: skip
+    ) -> None:
         if len(boundaries) != len(values) - 1:
             raise ValueError(
                 "The length of boundaries should be 1 less than the length of values. Received: "
@@ -113,9 +128,14 @@ class PolynomialDecay(LearningRateSchedule):
     """
 
     def __init__(
-        self, initial_learning_rate: Any, decay_steps: Any, end_learning_rate: Any = 0.0001,
-        power: Any = 1.0, cycle: bool = False, name: str | None = "PolynomialDecay",
-    ) -> None:  # fmt: skip
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        end_learning_rate: Any = 0.0001,
+        power: Any = 1.0,
+        cycle: bool = False,
+        name: str | None = "PolynomialDecay",
+    ) -> None:
         positive(decay_steps=decay_steps)
         self.initial_learning_rate = initial_learning_rate
         self.decay_steps = decay_steps
@@ -138,10 +158,13 @@ class PolynomialDecay(LearningRateSchedule):
     def get_config(self) -> dict[str, Any]:
         """What it was made with: a dict of arguments."""
         return {
-            "initial_learning_rate": self.initial_learning_rate, "decay_steps": self.decay_steps,
-            "end_learning_rate": self.end_learning_rate, "power": self.power, "cycle": self.cycle,
+            "initial_learning_rate": self.initial_learning_rate,
+            "decay_steps": self.decay_steps,
+            "end_learning_rate": self.end_learning_rate,
+            "power": self.power,
+            "cycle": self.cycle,
             "name": self.name,
-        }  # fmt: skip
+        }
 
 
 @schedule_class
@@ -153,9 +176,13 @@ class InverseTimeDecay(LearningRateSchedule):
     """
 
     def __init__(
-        self, initial_learning_rate: Any, decay_steps: Any, decay_rate: Any,
-        staircase: bool = False, name: str | None = "InverseTimeDecay",
-    ) -> None:  # fmt: skip
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str | None = "InverseTimeDecay",
+    ) -> None:
         positive(decay_steps=decay_steps)
         self.initial_learning_rate = initial_learning_rate
         self.decay_steps = decay_steps
@@ -174,9 +201,12 @@ class InverseTimeDecay(LearningRateSchedule):
     def get_config(self) -> dict[str, Any]:
         """What it was made with: a dict of arguments."""
         return {
-            "initial_learning_rate": self.initial_learning_rate, "decay_steps": self.decay_steps,
-            "decay_rate": self.decay_rate, "staircase": self.staircase, "name": self.name,
-        }  # fmt: skip
+            "initial_learning_rate": self.initial_learning_rate,
+            "decay_steps": self.decay_steps,
+            "decay_rate": self.decay_rate,
+            "staircase": self.staircase,
+            "name": self.name,
+        }
 
 
 @schedule_class
@@ -195,9 +225,14 @@ class CosineDecay(LearningRateSchedule):
     """
 
     def __init__(
-        self, initial_learning_rate: Any, decay_steps: Any, alpha: Any = 0.0,
-        name: str | None = "CosineDecay", warmup_target: Any = None, warmup_steps: Any = 0,
-    ) -> None:  # fmt: skip
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        alpha: Any = 0.0,
+        name: str | None = "CosineDecay",
+        warmup_target: Any = None,
+        warmup_steps: Any = 0,
+    ) -> None:
         positive(decay_steps=decay_steps)
         self.initial_learning_rate = initial_learning_rate
         self.decay_steps = decay_steps
@@ -222,10 +257,13 @@ class CosineDecay(LearningRateSchedule):
     def get_config(self) -> dict[str, Any]:
         """What it was made with: a dict of arguments."""
         return {
-            "initial_learning_rate": self.initial_learning_rate, "decay_steps": self.decay_steps,
-            "alpha": self.alpha, "name": self.name, "warmup_target": self.warmup_target,
+            "initial_learning_rate": self.initial_learning_rate,
+            "decay_steps": self.decay_steps,
+            "alpha": self.alpha,
+            "name": self.name,
+            "warmup_target": self.warmup_target,
             "warmup_steps": self.warmup_steps,
-        }  # fmt: skip
+        }
 
 
 @schedule_class
@@ -242,9 +280,14 @@ class CosineDecayRestarts(LearningRateSchedule):
     """
 
     def __init__(
-        self, initial_learning_rate: Any, first_decay_steps: Any, t_mul: Any = 2.0,
-        m_mul: Any = 1.0, alpha: Any = 0.0, name: str | None = "SGDRDecay",
-    ) -> None:  # fmt: skip
+        self,
+        initial_learning_rate: Any,
+        first_decay_steps: Any,
+        t_mul: Any = 2.0,
+        m_mul: Any = 1.0,
+        alpha: Any = 0.0,
+        name: str | None = "SGDRDecay",
+    ) -> None:
         positive(first_decay_steps=first_decay_steps)
         self.initial_learning_rate = initial_learning_rate
         self.first_decay_steps = first_decay_steps
@@ -273,17 +316,26 @@ class CosineDecayRestarts(LearningRateSchedule):
         """What it was made with: a dict of arguments."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
-            "first_decay_steps": self.first_decay_steps, "t_mul": self._nt_t_mul,
-            "m_mul": self._nt_m_mul, "alpha": self.alpha, "name": self.name,
-        }  # fmt: skip
+            "first_decay_steps": self.first_decay_steps,
+            "t_mul": self._nt_t_mul,
+            "m_mul": self._nt_m_mul,
+            "alpha": self.alpha,
+            "name": self.name,
+        }
 
 
 _KIND = Kind(
     "learning rate schedule",
-    [CosineDecay, CosineDecayRestarts, ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay,
-     PolynomialDecay],
+    [
+        CosineDecay,
+        CosineDecayRestarts,
+        ExponentialDecay,
+        InverseTimeDecay,
+        PiecewiseConstantDecay,
+        PolynomialDecay,
+    ],
     module="keras.optimizers.schedules",
-)  # fmt: skip
+)
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:

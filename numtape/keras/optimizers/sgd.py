@@ -32,20 +32,36 @@ class SGD(Optimizer):
     """
 
     def __init__(
-        self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False,
-        weight_decay: float | None = None, clipnorm: float | None = None,
-        clipvalue: float | None = None, global_clipnorm: float | None = None,
-        use_ema: bool = False, ema_momentum: float = 0.99,
-        ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
-        gradient_accumulation_steps: int | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
         if not isinstance(momentum, float) or not 0 <= momentum <= 1:
             raise ValueError(f"`momentum` must be a float between [0, 1]. Got {shown(momentum)}.")
         super().__init__(
-            learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema,
-            ema_momentum, ema_overwrite_frequency, loss_scale_factor, gradient_accumulation_steps,
+            learning_rate,
+            weight_decay,
+            clipnorm,
+            clipvalue,
+            global_clipnorm,
+            use_ema,
+            ema_momentum,
+            ema_overwrite_frequency,
+            loss_scale_factor,
+            gradient_accumulation_steps,
             name,
-        )  # fmt: skip
+        )
         self.momentum = momentum
         self.nesterov = nesterov
 
@@ -53,8 +69,14 @@ class SGD(Optimizer):
         return [[("momentum", 0.0)]] if self.momentum else []
 
     def _nt_takes_slices(self, variable: Variable) -> bool:
-        changed = (self._nt_accumulators, self.momentum, self.clipnorm, self.clipvalue,
-                   self.global_clipnorm, self.loss_scale_factor)  # fmt: skip
+        changed = (
+            self._nt_accumulators,
+            self.momentum,
+            self.clipnorm,
+            self.clipvalue,
+            self.global_clipnorm,
+            self.loss_scale_factor,
+        )
         return not any(changed)
 
     def _nt_update(

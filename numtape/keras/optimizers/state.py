@@ -222,9 +222,14 @@ class State(Saved):
         return []
 
     def add_variable(
-        self, shape: Any, initializer: Any = "zeros", dtype: Any = None,
-        aggregation: str = "none", layout: Any = None, name: str | None = None,
-    ) -> Variable:  # fmt: skip
+        self,
+        shape: Any,
+        initializer: Any = "zeros",
+        dtype: Any = None,
+        aggregation: str = "none",
+        layout: Any = None,
+        name: str | None = None,
+    ) -> Variable:
         """A variable of the optimizer, for one of your own.
 
         Args:
@@ -285,8 +290,11 @@ class State(Saved):
           (['Variable_m', 'Variable_s'], TensorShape([2]))
         """
         names = [name] if isinstance(name, str) else list(name)
-        starts = list(initializer) if isinstance(initializer, list | tuple) else (
-            [initializer] * len(names))  # fmt: skip
+        starts = (
+            list(initializer)
+            if isinstance(initializer, list | tuple)
+            else ([initializer] * len(names))
+        )
         if len(names) != len(starts):
             raise ValueError(
                 f"The number of provided names must match the number of provided initializers. "

@@ -150,9 +150,12 @@ class Stepping(State):
         return gradients
 
     def _nt_change(
-        self, gradients: Sequence[Any], variables: Sequence[Variable], shared: dict[DType, Any],
+        self,
+        gradients: Sequence[Any],
+        variables: Sequence[Variable],
+        shared: dict[DType, Any],
         changes: Changes,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The steps of variables; what those of a dtype have in common is in ``shared``."""
         new = changes.new
         for gradient, variable in zip(gradients, variables, strict=True):

@@ -24,10 +24,19 @@ from .objects import deserialize_keras_object, serialize_keras_object
 CustomObjectScope = custom_object_scope
 
 __all__ = [
-    "CustomObjectScope", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
-    "get_registered_name", "get_registered_object", "load_model", "load_weights",
-    "register_keras_serializable", "save_model", "save_weights", "serialize_keras_object",
-]  # fmt: skip
+    "CustomObjectScope",
+    "custom_object_scope",
+    "deserialize_keras_object",
+    "get_custom_objects",
+    "get_registered_name",
+    "get_registered_object",
+    "load_model",
+    "load_weights",
+    "register_keras_serializable",
+    "save_model",
+    "save_weights",
+    "serialize_keras_object",
+]
 
 
 def __dir__() -> list[str]:

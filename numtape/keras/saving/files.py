@@ -86,9 +86,7 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
         [_root(model)], None if skip_mismatch else whole, skipped if skip_mismatch else None
     )
     if skipped:
-        warn(
-            f"A total of {len(skipped)} variables could not be loaded. Example: {skipped[0]}"
-        )
+        warn(f"A total of {len(skipped)} variables could not be loaded. Example: {skipped[0]}")
 
 
 def save_weights(
@@ -192,9 +190,10 @@ def save_model(
         raise ValueError("zipped=False: a model is written into one file.")
     path = _checked_path(filepath, (".keras",), overwrite)
     config = {
-        "numtape": _VERSION, "model": serialize_keras_object(model),
+        "numtape": _VERSION,
+        "model": serialize_keras_object(model),
         "compile_config": compile_config(model),
-    }  # fmt: skip
+    }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         for name, content in ((_CONFIG, json.dumps(config).encode()), (_WEIGHTS, _packed(model))):
@@ -216,8 +215,15 @@ def _members(content: bytes, where: str) -> dict[str, bytes]:
                 if any(x.compress_type != zipfile.ZIP_STORED for x in archive.infolist()):
                     raise ValueError("it is compressed")
                 return {name: archive.read(name) for name in names}
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError, RuntimeError,
-            OverflowError) as error:
+    except (
+        zipfile.BadZipFile,
+        ValueError,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        RuntimeError,
+        OverflowError,
+    ) as error:
         raise DataLossError(
             f"{where} cannot be read: it is cut or changed, or no model that numtape wrote "
             f"({error})."
@@ -232,9 +238,11 @@ def _members(content: bytes, where: str) -> dict[str, bytes]:
 
 
 def load_model(
-    filepath: Path, custom_objects: dict[str, Any] | None = None, compile: bool = True,
+    filepath: Path,
+    custom_objects: dict[str, Any] | None = None,
+    compile: bool = True,
     safe_mode: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """The model in a file that `Model.save` wrote.
 
     Args:

@@ -21,12 +21,18 @@ from ..registry import (
 
 # Where classes are looked for that are not one's own: these modules, and no others.
 _MODULES: dict[str, Any] = {
-    "keras.layers": layers, "keras": models, "keras.models": models, FUNCTIONAL: models,
+    "keras.layers": layers,
+    "keras": models,
+    "keras.models": models,
+    FUNCTIONAL: models,
     "keras.losses": losses,
-    "keras.metrics": metrics, "keras.optimizers": optimizers,
-    "keras.optimizers.schedules": optimizers.schedules, "keras.initializers": initializers,
-    "keras.regularizers": regularizers, "keras.constraints": constraints,
-}  # fmt: skip
+    "keras.metrics": metrics,
+    "keras.optimizers": optimizers,
+    "keras.optimizers.schedules": optimizers.schedules,
+    "keras.initializers": initializers,
+    "keras.regularizers": regularizers,
+    "keras.constraints": constraints,
+}
 
 
 def _module_of(kind: type) -> str | None:
@@ -69,16 +75,22 @@ def serialize_keras_object(obj: Any) -> Any:
         return {key: serialize_keras_object(x) for key, x in obj.items()}
     if isinstance(obj, np.ndarray | Tensor):
         array = np.asarray(obj)
-        return {"class_name": "__numpy__",
-                "config": {"value": array.tolist(), "dtype": str(array.dtype)}}  # fmt: skip
+        return {
+            "class_name": "__numpy__",
+            "config": {"value": array.tolist(), "dtype": str(array.dtype)},
+        }
     if inspect.isroutine(obj) or inspect.isclass(obj):
         if obj.__name__ == "<lambda>":
             raise NotImplementedError(
                 f"{obj!r} has no name, so a file cannot hold it: define a function, decorated "
                 f"with keras.saving.register_keras_serializable()."
             )
-        return {"module": "builtins", "class_name": "function", "config": obj.__name__,
-                "registered_name": get_registered_name(obj)}  # fmt: skip
+        return {
+            "module": "builtins",
+            "class_name": "function",
+            "config": obj.__name__,
+            "registered_name": get_registered_name(obj),
+        }
     if not hasattr(obj, "get_config"):
         raise NotImplementedError(
             f"{obj!r} has no configuration: its class needs a `get_config` method."
@@ -87,10 +99,11 @@ def serialize_keras_object(obj: Any) -> Any:
     module = _module_of(kind)
     config = obj.get_config()
     found = {
-        "module": module or kind.__module__, "class_name": kind.__name__,
+        "module": module or kind.__module__,
+        "class_name": kind.__name__,
         "config": serialize_keras_object(_as_lists(config) if module else config),
         "registered_name": None if module else get_registered_name(kind),
-    }  # fmt: skip
+    }
     if isinstance(obj, models.Model) and obj._nt_built_for is not None:
         found["build_config"] = serialize_keras_object(_as_tuples(obj._nt_built_for))
     return found

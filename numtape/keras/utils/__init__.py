@@ -27,11 +27,23 @@ Sequence = PyDataset
 CustomObjectScope = custom_object_scope
 
 __all__ = [
-    "CustomObjectScope", "PyDataset", "Sequence", "clear_session", "custom_object_scope",
-    "get_custom_objects", "get_registered_name", "get_registered_object", "normalize",
-    "pack_x_y_sample_weight", "pad_sequences", "register_keras_serializable", "set_random_seed",
-    "timeseries_dataset_from_array", "to_categorical", "unpack_x_y_sample_weight",
-]  # fmt: skip
+    "CustomObjectScope",
+    "PyDataset",
+    "Sequence",
+    "clear_session",
+    "custom_object_scope",
+    "get_custom_objects",
+    "get_registered_name",
+    "get_registered_object",
+    "normalize",
+    "pack_x_y_sample_weight",
+    "pad_sequences",
+    "register_keras_serializable",
+    "set_random_seed",
+    "timeseries_dataset_from_array",
+    "to_categorical",
+    "unpack_x_y_sample_weight",
+]
 
 
 def __dir__() -> list[str]:

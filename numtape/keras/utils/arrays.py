@@ -101,9 +101,13 @@ def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
 
 
 def pad_sequences(
-    sequences: _Sequence[Any], maxlen: int | None = None, dtype: Any = "int32",
-    padding: str = "pre", truncating: str = "pre", value: Any = 0.0,
-) -> np.ndarray[Any, Any]:  # fmt: skip
+    sequences: _Sequence[Any],
+    maxlen: int | None = None,
+    dtype: Any = "int32",
+    padding: str = "pre",
+    truncating: str = "pre",
+    value: Any = 0.0,
+) -> np.ndarray[Any, Any]:
     """Sequences of several lengths as an array: the shorter are filled up, the longer cut.
 
     Args:
@@ -162,8 +166,7 @@ def pad_sequences(
                 f"Shape of sample {part.shape[1:]} of sequence at position {k} is different from "
                 f"expected shape {inner}"
             )
-        found[k, (slice(length - len(part), None) if padding == "pre" else
-                  slice(len(part)))] = part  # fmt: skip
+        found[k, (slice(length - len(part), None) if padding == "pre" else slice(len(part)))] = part
     return found
 
 

@@ -72,11 +72,18 @@ class PyDataset:
 
 
 def timeseries_dataset_from_array(
-    data: Any, targets: Any, sequence_length: int, sequence_stride: int = 1,
-    sampling_rate: int = 1, batch_size: int | None = 128, shuffle: bool = False,
-    seed: int | None = None, start_index: int | None = None, end_index: int | None = None,
+    data: Any,
+    targets: Any,
+    sequence_length: int,
+    sequence_stride: int = 1,
+    sampling_rate: int = 1,
+    batch_size: int | None = 128,
+    shuffle: bool = False,
+    seed: int | None = None,
+    start_index: int | None = None,
+    end_index: int | None = None,
     format: str = "tf",
-) -> Dataset:  # fmt: skip
+) -> Dataset:
     """Windows of a series, and what is wanted for each.
 
     Args:

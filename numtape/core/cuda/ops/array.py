@@ -25,9 +25,13 @@ from . import axes, conv, gather, moves, scatter
 
 
 def whole(
-    op: Op, attributes: dict[str, Any], out: Spec, operands: list[Spec], places: list[int],
+    op: Op,
+    attributes: dict[str, Any],
+    out: Spec,
+    operands: list[Spec],
+    places: list[int],
     room: Room,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """What computes a row that is no elementwise one."""
     if not out.size:
         return []
@@ -83,9 +87,15 @@ def _matmul(row: Row) -> list[Any]:
     n, length = out.shape[-1], a.shape[-2 if ta else -1]
     x_size, y_size = (math.prod(x.shape[-2:]) for x in operands)
     values = (
-        out.size, n, length, math.prod(out.shape[-2:]),
-        x_size * (a.size != x_size), *_apart(a, ta), y_size * (b.size != y_size), *_apart(b, tb),
-    )  # fmt: skip
+        out.size,
+        n,
+        length,
+        math.prod(out.shape[-2:]),
+        x_size * (a.size != x_size),
+        *_apart(a, ta),
+        y_size * (b.size != y_size),
+        *_apart(b, tb),
+    )
     return [*found, _array("product", [out, a, b], out.size, values, places)]
 
 
@@ -118,6 +128,11 @@ def _contrast(row: Row) -> list[Launch]:
 
 # By the names of ops: those that need more than one launch, or parameters that no record has.
 MAKERS: dict[str, Callable[[Row], list[Any]]] = {
-    **axes.MAKERS, **conv.MAKERS, **gather.MAKERS, **moves.MAKERS, **scatter.MAKERS,
-    "MatMul": _matmul, "AdjustContrastv2": _contrast,
-}  # fmt: skip
+    **axes.MAKERS,
+    **conv.MAKERS,
+    **gather.MAKERS,
+    **moves.MAKERS,
+    **scatter.MAKERS,
+    "MatMul": _matmul,
+    "AdjustContrastv2": _contrast,
+}

@@ -109,9 +109,14 @@ def _size(dtype: str) -> int:
 
 
 def _reduced(
-    name: str, dtype: str, given: str, shape: tuple[int, ...], axes: tuple[int, ...],
-    places: tuple[int, int], room: Room,
-) -> list[Launch]:  # fmt: skip
+    name: str,
+    dtype: str,
+    given: str,
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    places: tuple[int, int],
+    room: Room,
+) -> list[Launch]:
     """A reduction over axes: neighbours at once, the last ones first."""
     found: list[Launch] = []
     out, x = places
@@ -180,9 +185,13 @@ def _stretches(sizes: Sizes) -> int:
 
 
 def _look(
-    arguments: tuple[str, ...], sizes: Sizes, middle: tuple[int, ...],
-    stretches: int, dtypes: tuple[str, ...], places: tuple[int, ...],
-) -> Launch:  # fmt: skip
+    arguments: tuple[str, ...],
+    sizes: Sizes,
+    middle: tuple[int, ...],
+    stretches: int,
+    dtypes: tuple[str, ...],
+    places: tuple[int, ...],
+) -> Launch:
     """A launch of one of the two kernels that look for the place."""
     outer, n, inner = sizes
     if _by_rows(sizes):
@@ -207,8 +216,16 @@ def _extreme(row: Row) -> list[Launch]:
         last = stretches == 1
         there = out if last else row.room(8 * outer * stretches * inner)
         kind = row.out.dtype.name if last else "int64"
-        found.append(_look((name, dtype), sizes, (many, stretches), stretches,
-                           (dtype, "int64", kind), (x, among, there)))  # fmt: skip
+        found.append(
+            _look(
+                (name, dtype),
+                sizes,
+                (many, stretches),
+                stretches,
+                (dtype, "int64", kind),
+                (x, among, there),
+            )
+        )
         if last:
             return found
         many, among = stretches, there
@@ -259,6 +276,9 @@ def scanned(
 
 
 MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
-    **dict.fromkeys(("Sum", "Max", "Min", "All", "Any"), _reduction), "Mean": _mean,
-    "ArgMax": _extreme, "ArgMin": _extreme, "Cumsum": _cumsum,
-}  # fmt: skip
+    **dict.fromkeys(("Sum", "Max", "Min", "All", "Any"), _reduction),
+    "Mean": _mean,
+    "ArgMax": _extreme,
+    "ArgMin": _extreme,
+    "Cumsum": _cumsum,
+}

@@ -47,9 +47,13 @@ def _pool(name: str) -> Callable[[Row], list[Launch]]:
 
 
 MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
-    "Conv": _conv("forward", 0, 2), "ConvBackpropInput": _conv("by_input", 2, 0),
-    "ConvBackpropFilter": _conv("by_filter", 0, 1), "MaxPool": _pool("largest"),
-    "MaxPoolGrad": _pool("largest_spread"), "MaxPoolGradGrad": _pool("largest_taken"),
-    "MaxPoolPlace": _pool("largest_place"), "AvgPool": _pool("mean"),
+    "Conv": _conv("forward", 0, 2),
+    "ConvBackpropInput": _conv("by_input", 2, 0),
+    "ConvBackpropFilter": _conv("by_filter", 0, 1),
+    "MaxPool": _pool("largest"),
+    "MaxPoolGrad": _pool("largest_spread"),
+    "MaxPoolGradGrad": _pool("largest_taken"),
+    "MaxPoolPlace": _pool("largest_place"),
+    "AvgPool": _pool("mean"),
     "AvgPoolGrad": _pool("mean_spread"),
-}  # fmt: skip
+}

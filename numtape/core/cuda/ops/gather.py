@@ -43,5 +43,7 @@ def _place(row: Row) -> list[Launch]:
 
 
 MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
-    "GatherV2": _gather, "Pick": _pick, "Place": _place,
-}  # fmt: skip
+    "GatherV2": _gather,
+    "Pick": _pick,
+    "Place": _place,
+}

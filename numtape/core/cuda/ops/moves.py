@@ -122,10 +122,12 @@ def _pack(row: Row) -> list[Launch]:
     strides, axis = strides_of(row.out.shape), row.attributes["axis"]
     others = tuple(strides[:axis] + strides[axis + 1 :])
     return [
-        copied(Move(tuple(x.shape), others, k * strides[axis], True), row.out,
-               (row.places[0], place))
-        for k, (x, place) in enumerate(zip(row.operands, row.places[1:], strict=True)) if x.size
-    ]  # fmt: skip
+        copied(
+            Move(tuple(x.shape), others, k * strides[axis], True), row.out, (row.places[0], place)
+        )
+        for k, (x, place) in enumerate(zip(row.operands, row.places[1:], strict=True))
+        if x.size
+    ]
 
 
 def merged(shape: Sequence[int], strides: Sequence[int]) -> Axes:
@@ -150,9 +152,7 @@ def _widened(shape: Sequence[int], strides: Sequence[int], ratio: int) -> Axes:
 SMALL = 4096  # bytes of a matrix up to which caches turn it
 
 
-def _tile(
-    shape: tuple[int, ...], strides: tuple[int, ...], item: int
-) -> tuple[int, Tile] | None:
+def _tile(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> tuple[int, Tile] | None:
     """The axis whose elements are neighbours, and what to transpose at once, if that is worth it.
 
     A tile is a square, but for an axis that is shorter than its side: that is taken whole.
@@ -248,8 +248,15 @@ def _fold(row: Row) -> list[Launch]:
 
 
 MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
-    "Transpose": _transpose, "StridedSlice": _slice, "StridedSliceGrad": _slice_grad,
-    "SmallSlice": _small_slice, "SmallSliceGrad": _small_slice_grad,
-    "Pad": _pad, "PadV2": _pad, "ConcatV2": _concat, "Pack": _pack,
-    "MirrorPadGrad": _fold, "MirrorPadGradGrad": _unfold,
-}  # fmt: skip
+    "Transpose": _transpose,
+    "StridedSlice": _slice,
+    "StridedSliceGrad": _slice_grad,
+    "SmallSlice": _small_slice,
+    "SmallSliceGrad": _small_slice_grad,
+    "Pad": _pad,
+    "PadV2": _pad,
+    "ConcatV2": _concat,
+    "Pack": _pack,
+    "MirrorPadGrad": _fold,
+    "MirrorPadGradGrad": _unfold,
+}

@@ -81,9 +81,13 @@ def _shape(row: Row, vectors: bool = True) -> _Shape:
 
 
 def _launch(
-    name: str, arguments: tuple[str, ...], units: int, values: tuple[int, ...],
-    dtypes: tuple[str, ...], places: tuple[int, ...],
-) -> Launch:  # fmt: skip
+    name: str,
+    arguments: tuple[str, ...],
+    units: int,
+    values: tuple[int, ...],
+    dtypes: tuple[str, ...],
+    places: tuple[int, ...],
+) -> Launch:
     """A launch with so many blocks."""
     made = loaded("scatter", name, arguments, parameters(values, *dtypes))
     return Launch(made, unlimited(units), threads(), values, places)
@@ -112,19 +116,39 @@ def _sorted(row: Row) -> list[Launch]:
     levels = row.room(step * sum(many[1:]) * int(lanes) * row.out.dtype.size)
     for k, pieces in enumerate(many[1:]):
         values = (
-            shape.slices(pieces), pieces, inner, *shape.divisors(pieces), 1 << bits * (k + 1),
-            many[k], k, step * sum(many[1:k]), step * sum(many[1 : k + 1]), size,
-        )  # fmt: skip
+            shape.slices(pieces),
+            pieces,
+            inner,
+            *shape.divisors(pieces),
+            1 << bits * (k + 1),
+            many[k],
+            k,
+            step * sum(many[1:k]),
+            step * sum(many[1 : k + 1]),
+            size,
+        )
         found.append(
-            _launch("partials", (dtype, lanes, large), _over(values[0]), values,
-                    (kind, kind, dtype, dtype), (keys, positions, levels if k else x, levels))
-        )  # fmt: skip
+            _launch(
+                "partials",
+                (dtype, lanes, large),
+                _over(values[0]),
+                values,
+                (kind, kind, dtype, dtype),
+                (keys, positions, levels if k else x, levels),
+            )
+        )
     n = shape.slices(size)
     values = n, size, count, inner, *shape.divisors(size), len(many) - 1, outer
     found.append(
-        _launch("sums", (dtype, lanes, large), _over(n), values, (kind, kind, *[dtype] * 3),
-                (positions, borders, levels, x, out))
-    )  # fmt: skip
+        _launch(
+            "sums",
+            (dtype, lanes, large),
+            _over(n),
+            values,
+            (kind, kind, *[dtype] * 3),
+            (positions, borders, levels, x, out),
+        )
+    )
     return found
 
 
@@ -154,9 +178,15 @@ def order(row: Row, size: int, count: int) -> tuple[list[Launch], int, int, str]
         sizes = 1, threads() * chunks, 1
         found += scanned("sum", number, sizes, (1, 0), (begins, counts), row.room)
         found.append(
-            _launch("order", (kind,), chunks, values, (index, kind, number, kind, kind),
-                    (keys, positions, begins, *there))
-        )  # fmt: skip
+            _launch(
+                "order",
+                (kind,),
+                chunks,
+                values,
+                (index, kind, number, kind, kind),
+                (keys, positions, begins, *there),
+            )
+        )
         (keys, positions), index = there, kind
         here, there = there, here
     return found, keys, positions, kind

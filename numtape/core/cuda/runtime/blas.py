@@ -77,7 +77,17 @@ class Blas:
             return ctypes.c_void_p(address), ld, ctypes.c_longlong(step // size)
 
         self._do(
-            name, self._handle, _OPERATIONS[transa], _OPERATIONS[transb], m, n, k,
-            ctypes.byref(kind(1)), *matrices(y, lda, step_y), *matrices(x, ldb, step_x),
-            ctypes.byref(kind(0)), *matrices(out, ldc, step_out), count,
-        )  # fmt: skip
+            name,
+            self._handle,
+            _OPERATIONS[transa],
+            _OPERATIONS[transb],
+            m,
+            n,
+            k,
+            ctypes.byref(kind(1)),
+            *matrices(y, lda, step_y),
+            *matrices(x, ldb, step_x),
+            ctypes.byref(kind(0)),
+            *matrices(out, ldc, step_out),
+            count,
+        )

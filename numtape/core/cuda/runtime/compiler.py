@@ -120,16 +120,21 @@ def ptx(
         from numba import cuda, types
 
         signature = tuple(
-            types.CPointer(getattr(types, dtype[1:])) if dtype[0] == "*"
-            else getattr(types, dtype) for dtype in dtypes
-        )  # fmt: skip
+            types.CPointer(getattr(types, dtype[1:])) if dtype[0] == "*" else getattr(types, dtype)
+            for dtype in dtypes
+        )
         with _aimed(capability), _unfused():
             found, _ = cuda.compile(
-                function, signature, device=False, abi="numba", abi_info={"abi_name": symbol},
-                cc=capability, output="ptx",
+                function,
+                signature,
+                device=False,
+                abi="numba",
+                abi_info={"abi_name": symbol},
+                cc=capability,
+                output="ptx",
                 # Threads of a block, and how many blocks shall run at once, where a kernel says so.
                 launch_bounds=getattr(function, "bounds", None),
-            )  # fmt: skip
+            )
     return found.decode() if isinstance(found, bytes) else str(found)
 
 

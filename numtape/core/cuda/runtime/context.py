@@ -50,9 +50,7 @@ class Entered:
             self._device._do("cuCtxPopCurrent")
 
 
-def entering(
-    method: Callable[Concatenate[Driver, P], R]
-) -> Callable[Concatenate[Driver, P], R]:
+def entering(method: Callable[Concatenate[Driver, P], R]) -> Callable[Concatenate[Driver, P], R]:
     """A method that needs the GPU's context."""
 
     @wraps(method)

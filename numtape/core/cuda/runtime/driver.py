@@ -108,10 +108,11 @@ class Driver:
         self._pool = self._do("cuDeviceGetDefaultMemPool", self._number)
         # Freed memory stays with the process: asking the system again takes longer than a sweep.
         self._do(
-            "cuMemPoolSetAttribute", self._pool,
+            "cuMemPoolSetAttribute",
+            self._pool,
             cuda.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
             cuda.cuuint64_t(2**64 - 1),
-        )  # fmt: skip
+        )
         self._ring, self._staging = (kind(self._do, self.stream) for kind in (Ring, Staging))
         self._kept: deque[tuple[Any, Any]] = deque()  # events, and what is let go of after them
         self._blas: Any = None
@@ -191,10 +192,11 @@ class Driver:
     def forget_peak(self) -> None:
         """Count the most that is in use from now on."""
         self._do(
-            "cuMemPoolSetAttribute", self._pool,
+            "cuMemPoolSetAttribute",
+            self._pool,
             self._driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_USED_MEM_HIGH,
             self._driver.cuuint64_t(0),
-        )  # fmt: skip
+        )
 
     @entering
     def upload(self, array: Array, address: int) -> None:
@@ -302,9 +304,19 @@ class Driver:
         begin = ctypes.addressof(values)
         places = (ctypes.c_void_p * count)(*range(begin, begin + 8 * count, 8))
         self._do(
-            "cuLaunchKernel", kernel.function, blocks, 1, 1, threads, 1, 1, 0, stream,
-            ctypes.addressof(places), 0,
-        )  # fmt: skip
+            "cuLaunchKernel",
+            kernel.function,
+            blocks,
+            1,
+            1,
+            threads,
+            1,
+            1,
+            0,
+            stream,
+            ctypes.addressof(places),
+            0,
+        )
         self.launches += 1
 
     @entering

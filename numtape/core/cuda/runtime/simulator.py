@@ -165,8 +165,11 @@ class Simulator:
         """Run a kernel."""
         function, dtypes = kernel
         values = [
-            self._view(arg, dtype[1:]) if dtype[0] == "*"
-            else float(np.int64(arg).view(np.float64)) if dtype == "float64" else arg
+            self._view(arg, dtype[1:])
+            if dtype[0] == "*"
+            else float(np.int64(arg).view(np.float64))
+            if dtype == "float64"
+            else arg
             for arg, dtype in zip(args, dtypes, strict=True)
         ]
         run = importlib.import_module("numtape.kernels.cuda.simulated").launch

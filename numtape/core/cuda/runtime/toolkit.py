@@ -26,8 +26,10 @@ LIBDEVICE = Path("nvvm", "libdevice", "libdevice.10.bc")
 # Where a toolkit has its libraries, and where the wheels' layout does.
 _FOLDERS = ("nvvm/lib64", "nvvm/lib", "lib64", "lib")
 _WHEELS = {
-    "libnvvm": "nvidia-nvvm", "libnvJitLink": "nvidia-nvjitlink", "libnvrtc": "nvidia-cuda-nvrtc",
-}  # fmt: skip
+    "libnvvm": "nvidia-nvvm",
+    "libnvJitLink": "nvidia-nvjitlink",
+    "libnvrtc": "nvidia-cuda-nvrtc",
+}
 _PACKAGES = "pip install 'numtape[cuda]'"
 
 
@@ -143,6 +145,7 @@ def paths() -> dict[str, str]:
     nvvm = library("libnvvm")
     top = nvvm.root or next((p for p in nvvm.path.parents if (p / LIBDEVICE).is_file()), None)
     return {
-        "libnvvm": str(nvvm.path), "libdevice": str(top / LIBDEVICE) if top else "",
+        "libnvvm": str(nvvm.path),
+        "libdevice": str(top / LIBDEVICE) if top else "",
         "libnvJitLink": str(library("libnvJitLink").path),
-    }  # fmt: skip
+    }

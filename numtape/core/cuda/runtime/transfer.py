@@ -67,9 +67,7 @@ class _Locked:
             begin = int(self._do("cuMemHostAlloc", count * size, 0))
         except (DeviceError, ResourceExhaustedError):  # the system has none to spare
             return []
-        return [
-            (begin + k * size, self._do("cuEventCreate", DISABLE_TIMING)) for k in range(count)
-        ]
+        return [(begin + k * size, self._do("cuEventCreate", DISABLE_TIMING)) for k in range(count)]
 
 
 class Ring(_Locked):

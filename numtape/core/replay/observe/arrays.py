@@ -40,17 +40,20 @@ def of_numpy(
         outputs = args[function.nin :]
     for x in outputs if is_a(outputs, tuple) else (outputs,):
         observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
-    if args and (named.get("overwrite_input") or named.get("copy") is False or (
-        id(function) in OVERWRITING and len(args) > OVERWRITING[id(function)]
-    )):  # fmt: skip
+    if args and (
+        named.get("overwrite_input")
+        or named.get("copy") is False
+        or (id(function) in OVERWRITING and len(args) > OVERWRITING[id(function)])
+    ):
         observer.mutates(args[0], f"writes to {observer.name_of(args[0])}", frame)
     observer.asks(reads.float_errors, (), "how NumPy treats errors", None, frame)
     dtypes(follower, frame, everything)
     arrays = examine_all(follower, frame, (function, *everything), name_of(function))
     foreign = any(
         made_by_python(type(x)) or callable(x)
-        for x in (*everything, *inside(everything)) if x is not None
-    )  # fmt: skip
+        for x in (*everything, *inside(everything))
+        if x is not None
+    )
     if any(x.dtype.hasobject for x in (*arrays.values(), *everything) if is_a(x, np.ndarray)):
         observer.refuse("it computes with an array of objects", frame)
     for x in everything if is_a(function, np.ufunc) else ():

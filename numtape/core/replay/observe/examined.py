@@ -26,13 +26,23 @@ from .whose import ITERATORS, VIEWS, dict_of, in_class, is_constant, memory_of, 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, OrderedDict, *VIEWS)
 INDEXED = (list, tuple, dict, deque, str, bytes, bytearray, range, types.MappingProxyType, Array)
 FUNCTIONS = (
-    types.FunctionType, types.MethodType, type, types.ModuleType, staticmethod, classmethod,
-    property, types.CellType, abc.ABCMeta,
-)  # fmt: skip
+    types.FunctionType,
+    types.MethodType,
+    type,
+    types.ModuleType,
+    staticmethod,
+    classmethod,
+    property,
+    types.CellType,
+    abc.ABCMeta,
+)
 OF_C = (
-    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
-    types.MethodWrapperType, types.ClassMethodDescriptorType,
-)  # fmt: skip
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+    types.ClassMethodDescriptorType,
+)
 _NOT_PYTHON = (*OF_C, type(MISSING), type(None))
 LOCKS = (type(_thread.allocate_lock()), _thread.RLock)
 DISPATCHED = type(np.mean)  # functions of NumPy that look at the types of their arguments
@@ -192,8 +202,16 @@ def inside(values: Iterable[Any]) -> Iterable[Any]:
 
 
 # Of the standard library, classes whose methods reach state by methods of classes made of them.
-_MIXED_IN = {"abc", "typing", "collections.abc", "_collections_abc", "enum", "dataclasses",
-             "contextlib", "builtins"}  # fmt: skip
+_MIXED_IN = {
+    "abc",
+    "typing",
+    "collections.abc",
+    "_collections_abc",
+    "enum",
+    "dataclasses",
+    "contextlib",
+    "builtins",
+}
 
 
 def _followed(kind: type) -> bool:
@@ -238,9 +256,7 @@ def examine_all(
     return found
 
 
-def given(
-    follower: Follower, arrays: dict[int, Any], new: bool = True, parts: bool = True
-) -> None:
+def given(follower: Follower, arrays: dict[int, Any], new: bool = True, parts: bool = True) -> None:
     """Wait for the result of a function that was given arrays from outside.
 
     Args:

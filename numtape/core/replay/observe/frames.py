@@ -107,9 +107,11 @@ def _as_known() -> bool:
         function = function_of(frame)
         del frame  # it refers to itself, and to all frames above
         return (
-            found == [id(one), id(two)] and function is probe and inner is first
+            found == [id(one), id(two)]
+            and function is probe
+            and inner is first
             and type(cell) is types.CellType
-        )  # fmt: skip
+        )
 
     class Body:
         names_found = scope_of(sys._getframe()) is locals()
@@ -141,9 +143,22 @@ class Follower:
     """
 
     __slots__ = (
-        "array", "asked", "beneath", "calls", "code", "entered", "keywords", "making", "observer",
-        "opcodes", "other", "pending", "stack", "step", "steps",
-    )  # fmt: skip
+        "array",
+        "asked",
+        "beneath",
+        "calls",
+        "code",
+        "entered",
+        "keywords",
+        "making",
+        "observer",
+        "opcodes",
+        "other",
+        "pending",
+        "stack",
+        "step",
+        "steps",
+    )
 
     def __init__(
         self, observer: Observer, code: types.CodeType, steps: dict[int, Step], array: int
@@ -228,4 +243,3 @@ class Follower:
         elif event == "exception" and pending is not None:
             self.pending = None
             pending(self, frame, None)
-

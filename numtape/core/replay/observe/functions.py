@@ -65,9 +65,13 @@ _LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log",
 
 
 def call(
-    follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    follower: Follower,
+    frame: Any,
+    function: Any,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
     dropped: bool,
-) -> None:  # fmt: skip
+) -> None:
     """A function is about to be called. ``dropped``: nobody looks at what it gives."""
     observer, kind = follower.observer, type(function)
     if id(function) in PURE_NUMPY:
@@ -135,17 +139,23 @@ def _of_kernel(
 
 
 def _of_python(
-    follower: Follower, frame: Any, function: types.FunctionType, args: tuple[Any, ...],
-    named: dict[str, Any], dropped: bool,
-) -> None:  # fmt: skip
+    follower: Follower,
+    frame: Any,
+    function: types.FunctionType,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+    dropped: bool,
+) -> None:
     code = function.__code__
     if trusted(code):
         if function is Tensor.ref:
             identity(follower, frame, args)
         give(follower, frame, function.__qualname__, args, named)
         return
-    if dropped and function.__name__ in _LOGGING and function.__globals__ in (
-        vars(logging), vars(warnings)
+    if (
+        dropped
+        and function.__name__ in _LOGGING
+        and function.__globals__ in (vars(logging), vars(warnings))
     ):
         args = (*args, *named.values())
         follower.observer.prints(follower, args, f"calls {function.__qualname__}", frame)
@@ -159,9 +169,13 @@ def _of_python(
 
 
 def _class(
-    follower: Follower, frame: Any, kind: type, args: tuple[Any, ...], named: dict[str, Any],
+    follower: Follower,
+    frame: Any,
+    kind: type,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
     dropped: bool,
-) -> None:  # fmt: skip
+) -> None:
     observer = follower.observer
     everything = (*args, *named.values())
     if has_finalizer(kind):
@@ -266,9 +280,13 @@ def _getter(follower: Follower, frame: Any, function: Any, args: tuple[Any, ...]
 
 
 def _of_c(
-    follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    follower: Follower,
+    frame: Any,
+    function: Any,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
     dropped: bool,
-) -> None:  # fmt: skip
+) -> None:
     observer = follower.observer
     special = SPECIAL.get(function) if _of_module(function) else None
     if special is not None:
@@ -301,15 +319,17 @@ def _of_c(
 
 
 def _of_module(function: Any) -> bool:
-    return is_a(function, types.BuiltinFunctionType) and is_a(
-        function.__self__, types.ModuleType
-    )
+    return is_a(function, types.BuiltinFunctionType) and is_a(function.__self__, types.ModuleType)
 
 
 def _of_class_of_c(
-    follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    follower: Follower,
+    frame: Any,
+    function: Any,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
     dropped: bool,
-) -> None:  # fmt: skip
+) -> None:
     """A method of a class: it makes something."""
     if function.__name__ in HARMLESS:
         return

@@ -28,30 +28,59 @@ from .reads import MISSING, Read, same
 from .touched import marked
 
 # Kinds of tests and columns of a row; as in kernels/passes/unchanged.py (a test compares).
-(_WORD, _ENTRY, _ATTRIBUTE, _METHOD, _ITEM, _TRUTH, _LENGTH, _ITEMS, _KEYS, _ENTRIES, _ANSWER,
- _CONTAINS, _HALF) = range(13)
+(
+    _WORD,
+    _ENTRY,
+    _ATTRIBUTE,
+    _METHOD,
+    _ITEM,
+    _TRUTH,
+    _LENGTH,
+    _ITEMS,
+    _KEYS,
+    _ENTRIES,
+    _ANSWER,
+    _CONTAINS,
+    _HALF,
+) = range(13)
 _HEAD, _COLUMNS = 6, 5
 _TYPE, _CELL = WORD, 2 * WORD  # where an object has its type, and a cell its contents
 
 _TESTS = {
-    reads.ENTRY: _ENTRY, reads.CELL: _WORD, reads.KIND: _WORD, reads.ATTRIBUTE: _ATTRIBUTE,
-    reads.METHOD: _METHOD, reads.ITEM: _ITEM, reads.TRUTH: _TRUTH, reads.LENGTH: _LENGTH,
-    reads.CONTAINS: _CONTAINS, reads.CLASS: _HALF,
-    reads.ITEMS: _ITEMS, reads.KEYS: _KEYS, reads.ENTRIES: _ENTRIES, reads.ANSWER: _ANSWER,
-}  # fmt: skip
+    reads.ENTRY: _ENTRY,
+    reads.CELL: _WORD,
+    reads.KIND: _WORD,
+    reads.ATTRIBUTE: _ATTRIBUTE,
+    reads.METHOD: _METHOD,
+    reads.ITEM: _ITEM,
+    reads.TRUTH: _TRUTH,
+    reads.LENGTH: _LENGTH,
+    reads.CONTAINS: _CONTAINS,
+    reads.CLASS: _HALF,
+    reads.ITEMS: _ITEMS,
+    reads.KEYS: _KEYS,
+    reads.ENTRIES: _ENTRIES,
+    reads.ANSWER: _ANSWER,
+}
 
 _API = (
-    "PyDict_GetItem", "PyObject_GetAttr", "PyObject_GetItem", "PyObject_IsTrue", "PyObject_Size",
-    "Py_DecRef", "PyErr_Clear", "PyDict_Next", "PyDict_Size", "PySequence_Contains",
-)  # fmt: skip
+    "PyDict_GetItem",
+    "PyObject_GetAttr",
+    "PyObject_GetItem",
+    "PyObject_IsTrue",
+    "PyObject_Size",
+    "Py_DecRef",
+    "PyErr_Clear",
+    "PyDict_Next",
+    "PyDict_Size",
+    "PySequence_Contains",
+)
 
 
 @cache
 def _api() -> Array:
     """The addresses of what the pass calls, and of types that it knows."""
-    found = [
-        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _API
-    ]
+    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _API]
     return np.array([*found, id(float), id(types.MethodType)], np.int64)
 
 
@@ -143,9 +172,10 @@ def _table(rows: Sequence[tuple[int, ...]], gone: list[Any]) -> Array:
 
 
 def table_of(
-    words: list[tuple[Any, int, Any]], entries: list[tuple[dict[str, Any], str, Any]],
+    words: list[tuple[Any, int, Any]],
+    entries: list[tuple[dict[str, Any], str, Any]],
     gone: list[Any],
-) -> Array:  # fmt: skip
+) -> Array:
     """A table for objects and names that the caller keeps.
 
     Args:
@@ -172,8 +202,15 @@ class Guards:
     """
 
     __slots__ = (
-        "_kept", "_marks", "_of_row", "_pass", "_references", "_rows", "gone", "guards",
-    )  # fmt: skip
+        "_kept",
+        "_marks",
+        "_of_row",
+        "_pass",
+        "_references",
+        "_rows",
+        "gone",
+        "guards",
+    )
 
     def __init__(self, found: Iterable[Read] = ()) -> None:
         self.guards: list[Guard] = []
@@ -201,9 +238,13 @@ class Guards:
             # What answers is made for the read, and kept by it.
             kept = read.kind == reads.ANSWER
             guard = Guard(
-                read.kind, _Kept(read.holder) if kept else self._reference(read.holder), read.key,
-                self._reference(read.value), read.name, read.place,
-            )  # fmt: skip
+                read.kind,
+                _Kept(read.holder) if kept else self._reference(read.holder),
+                read.key,
+                self._reference(read.value),
+                read.name,
+                read.place,
+            )
             self._enter(guard, self._tests(read), mark)
         if self._rows:
             self._tabulate()
@@ -298,8 +339,12 @@ class Guards:
             return False
         if guard.kind == reads.CLASS:  # something else of it was changed
             table[_HEAD + _COLUMNS * row + 3] = _version(read.holder)
-        if _is_number(found) and guard.kind in (reads.ENTRY, reads.CELL, reads.ATTRIBUTE,
-                                                reads.ITEM):  # fmt: skip
+        if _is_number(found) and guard.kind in (
+            reads.ENTRY,
+            reads.CELL,
+            reads.ATTRIBUTE,
+            reads.ITEM,
+        ):
             # The next time this one is expected, and kept alive until then.
             guards, number = self.guards, self._of_row[row]
             kept, address = guard._replace(value=_Kept(found)), id(found)

@@ -152,10 +152,14 @@ def _identical(follower: Follower, frame: types.FrameType, step: Step) -> None:
     one, other = follower.peek(step, 1), follower.peek(step, 0)
     kind = type(one)
     examined.identical(follower, frame, (one, other))
-    if kind is type(other) and not follower.observer.is_own(one) and (
-        kind in (int, float, str, complex, bytes, slice, range, types.MethodType)
-        or is_a(one, tuple | np.generic)
-    ):  # fmt: skip
+    if (
+        kind is type(other)
+        and not follower.observer.is_own(one)
+        and (
+            kind in (int, float, str, complex, bytes, slice, range, types.MethodType)
+            or is_a(one, tuple | np.generic)
+        )
+    ):
         follower.observer.refuse("it compares numbers, strings or tuples by `is`", frame)
 
 
@@ -179,8 +183,11 @@ def _truth(follower: Follower, frame: types.FrameType, step: Step) -> None:
 
 
 def _formatted(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    depth = 1 if step.name == "FORMAT_WITH_SPEC" or (
-        step.name == "FORMAT_VALUE" and (step.arg or 0) & 4) else 0
+    depth = (
+        1
+        if step.name == "FORMAT_WITH_SPEC" or (step.name == "FORMAT_VALUE" and (step.arg or 0) & 4)
+        else 0
+    )
     examined.observed(follower, frame, follower.peek(step, depth), "the text")
     examined.shown(follower, frame, follower.peek(step, depth))
 
@@ -357,7 +364,7 @@ _HANDLERS: dict[Handler, str] = HANDLERS | {
     _entered: "BEFORE_WITH",
     _stored_item: "STORE_SUBSCR",
     _stored_slice: "STORE_SLICE",
-}  # fmt: skip
+}
 
 # Local variables, the stack, jumps, exceptions: nothing of anybody else's.
 _HARMLESS = """

@@ -43,7 +43,9 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
 
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         by_python = followed or (
-            follower.entered and made_by_python(kind) and not is_a(lookup, examined.OF_C)
+            follower.entered
+            and made_by_python(kind)
+            and not is_a(lookup, examined.OF_C)
             and lookup is not MISSING
         )
         fresh = after is not None and follower.fresh(after)

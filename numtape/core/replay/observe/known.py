@@ -68,30 +68,42 @@ _LINALG = """
 
 # Functions, by identity.
 PURE = {
-    id(f): f for f in (
-        *_functions(builtins, "abs divmod round pow callable chr ord bin hex oct ascii format hash "
-                              "max min repr sorted sum any all"),
-        *_all_of(math), *_all_of(cmath), *_functions(_operator, _ARITHMETIC),
-        *_functions(functools, "reduce cmp_to_key"), *_functions(re, "escape"),
+    id(f): f
+    for f in (
+        *_functions(
+            builtins,
+            "abs divmod round pow callable chr ord bin hex oct ascii format hash "
+            "max min repr sorted sum any all",
+        ),
+        *_all_of(math),
+        *_all_of(cmath),
+        *_functions(_operator, _ARITHMETIC),
+        *_functions(functools, "reduce cmp_to_key"),
+        *_functions(re, "escape"),
         *_all_of(sys.modules["_abc"]),
     )
-}  # fmt: skip
+}
 
 # Of NumPy, some of which run Python of its own; likewise.
 PURE_NUMPY = {
-    id(f): f for f in (*_functions(np, _NUMPY), *_functions(np.linalg, _LINALG))
+    id(f): f
+    for f in (*_functions(np, _NUMPY), *_functions(np.linalg, _LINALG))
     if not isinstance(f, type)
-}  # fmt: skip
+}
 
 # Of these, by identity, those that may give an array that they got and have not written to it.
 AS_IT_IS = {
-    id(f) for f in _functions(np, """
+    id(f)
+    for f in _functions(
+        np,
+        """
         array asarray ascontiguousarray asfortranarray astype atleast_1d atleast_2d atleast_3d
         block broadcast_arrays broadcast_to copy diagonal einsum expand_dims flip fliplr flipud
         hsplit imag moveaxis ravel real reshape rollaxis rot90 squeeze split array_split swapaxes
         transpose vsplit dsplit require
-    """)
-}  # fmt: skip
+    """,
+    )
+}
 
 # Those that may write to what they got first, by identity: with how many arguments not yet.
 OVERWRITING = {
@@ -101,47 +113,105 @@ OVERWRITING = {
 
 # Classes whose objects hold references to what they get, but look into it one item deep at most.
 SHALLOW = (
-    list, tuple, set, frozenset, dict, zip, enumerate, reversed, map, filter, slice,
-    collections.deque, collections.OrderedDict, collections.defaultdict, types.SimpleNamespace,
-    types.MappingProxyType, operator.attrgetter, operator.itemgetter, functools.partial, property,
-    staticmethod, classmethod,
+    list,
+    tuple,
+    set,
+    frozenset,
+    dict,
+    zip,
+    enumerate,
+    reversed,
+    map,
+    filter,
+    slice,
+    collections.deque,
+    collections.OrderedDict,
+    collections.defaultdict,
+    types.SimpleNamespace,
+    types.MappingProxyType,
+    operator.attrgetter,
+    operator.itemgetter,
+    functools.partial,
+    property,
+    staticmethod,
+    classmethod,
     *(x for x in vars(itertools).values() if isinstance(x, type)),
-)  # fmt: skip
+)
 
 # Of these, those that call a function while somebody goes through them.
 LAZY = (
-    map, filter, itertools.starmap, itertools.accumulate, itertools.takewhile, itertools.dropwhile,
-    itertools.filterfalse, itertools.groupby,
-)  # fmt: skip
+    map,
+    filter,
+    itertools.starmap,
+    itertools.accumulate,
+    itertools.takewhile,
+    itertools.dropwhile,
+    itertools.filterfalse,
+    itertools.groupby,
+)
 
 # Classes whose objects are values.
 VALUES = (
-    datetime.date, datetime.time, datetime.timedelta, datetime.datetime, datetime.timezone,
-    fractions.Fraction, re.Pattern, re.Match, types.GenericAlias, types.UnionType,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    datetime.datetime,
+    datetime.timezone,
+    fractions.Fraction,
+    re.Pattern,
+    re.Match,
+    types.GenericAlias,
+    types.UnionType,
     weakref.ReferenceType,
-)  # fmt: skip
+)
 DEEP = (
-    bool, int, float, complex, str, bytes, range, object, type(None), weakref.ref, decimal.Decimal,
-    datetime.date, datetime.time, datetime.timedelta, datetime.timezone, types.MethodType,
-    types.FunctionType, types.CellType, types.ModuleType, types.GenericAlias, np.dtype, np.finfo,
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    range,
+    object,
+    type(None),
+    weakref.ref,
+    decimal.Decimal,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    datetime.timezone,
+    types.MethodType,
+    types.FunctionType,
+    types.CellType,
+    types.ModuleType,
+    types.GenericAlias,
+    np.dtype,
+    np.finfo,
     np.iinfo,
-)  # fmt: skip
+)
 
 # Methods that change nothing, by class; what they give is new, or a part of what they are of.
 METHODS: dict[type, set[str]] = {
-    list: set("index count copy __len__ __contains__ __iter__ __reversed__ __add__ __mul__ __eq__ "
-              "__ne__ __repr__".split()),
+    list: set(
+        "index count copy __len__ __contains__ __iter__ __reversed__ __add__ __mul__ __eq__ "
+        "__ne__ __repr__".split()
+    ),
     collections.deque: set("index count copy __len__ __contains__ __iter__ __reversed__".split()),
-    set: set("copy difference intersection isdisjoint issubset issuperset symmetric_difference "
-             "union __len__ __contains__ __iter__ __and__ __or__ __sub__ __xor__ __eq__".split()),
-    dict: set("copy __len__ __contains__ __iter__ __reversed__ __or__ __eq__ __ne__ "
-              "__repr__".split()),
-    np.ndarray: set("all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal "
-                    "dot flatten item max mean min nonzero prod ravel repeat reshape round "
-                    "searchsorted squeeze std sum swapaxes take tobytes tolist trace transpose var "
-                    "view __len__ __array__ __float__ __int__ __index__ __bool__ __eq__ "
-                    "__contains__ __iter__ __add__ __mul__ __sub__ __truediv__".split()),
-}  # fmt: skip
+    set: set(
+        "copy difference intersection isdisjoint issubset issuperset symmetric_difference "
+        "union __len__ __contains__ __iter__ __and__ __or__ __sub__ __xor__ __eq__".split()
+    ),
+    dict: set(
+        "copy __len__ __contains__ __iter__ __reversed__ __or__ __eq__ __ne__ __repr__".split()
+    ),
+    np.ndarray: set(
+        "all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal "
+        "dot flatten item max mean min nonzero prod ravel repeat reshape round "
+        "searchsorted squeeze std sum swapaxes take tobytes tolist trace transpose var "
+        "view __len__ __array__ __float__ __int__ __index__ __bool__ __eq__ "
+        "__contains__ __iter__ __add__ __mul__ __sub__ __truediv__".split()
+    ),
+}
 
 # Of an array's, those that may give the array itself and have not written to it.
 AS_THEY_ARE = set("astype __array__ reshape ravel squeeze swapaxes transpose view".split())
@@ -158,11 +228,16 @@ ONCE = set("remove pop popitem popleft __delitem__".split())
 
 # Functions that only do something besides, by identity; and methods of files.
 EFFECTS = {
-    id(f) for f in (
-        time.sleep, gc.collect, sys.settrace, sys.setprofile, signal.raise_signal,
+    id(f)
+    for f in (
+        time.sleep,
+        gc.collect,
+        sys.settrace,
+        sys.setprofile,
+        signal.raise_signal,
         *_functions(sys, "setswitchinterval setrecursionlimit"),
     )
-}  # fmt: skip
+}
 WRITING = set("write writelines flush".split())
 
 # Methods of dates that ask for the time zone or the language.
@@ -184,8 +259,10 @@ def made_by_python(kind: type) -> bool:
     if not kind.__flags__ & 1 << 9 or kind.__flags__ & 1 << 8:
         return False
     of_c = (
-        types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType
-    )  # fmt: skip
+        types.MethodDescriptorType,
+        types.WrapperDescriptorType,
+        types.ClassMethodDescriptorType,
+    )
     for value in vars(kind).values():
         if isinstance(value, of_c) and value.__objclass__ is kind:
             return False

@@ -51,9 +51,13 @@ from .whose import ITERATORS, PACKAGE, VIEWS, in_class, is_constant, ours
 
 
 def unknown(
-    follower: Follower, frame: Any, function: Any, args: Iterable[Any], named: dict[str, Any],
+    follower: Follower,
+    frame: Any,
+    function: Any,
+    args: Iterable[Any],
+    named: dict[str, Any],
     dropped: bool,
-) -> None:  # fmt: skip
+) -> None:
     """A function of C that is not known: what it does besides is done now, if that is all."""
     observer = follower.observer
     if follower.code.co_filename.startswith(PACKAGE):
@@ -62,9 +66,7 @@ def unknown(
     owner = getattr(function, "__self__", None)
     if not is_a(owner, types.ModuleType | type(None)):
         everything = (owner, *everything)
-    effect = id(function) in EFFECTS or (
-        is_a(owner, io.IOBase) and function.__name__ in WRITING
-    )
+    effect = id(function) in EFFECTS or (is_a(owner, io.IOBase) and function.__name__ in WRITING)
     if not dropped or not effect:  # whether it raises can be seen as well
         observer.refuse(f"it calls {name_of(function)}, which may give something else", frame)
         return
@@ -74,9 +76,15 @@ def unknown(
 
 
 def method(
-    follower: Follower, frame: Any, function: Any, receiver: Any, name: str, args: tuple[Any, ...],
-    named: dict[str, Any], dropped: bool,
-) -> None:  # fmt: skip
+    follower: Follower,
+    frame: Any,
+    function: Any,
+    receiver: Any,
+    name: str,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+    dropped: bool,
+) -> None:
     """A method of C of ``receiver``."""
     observer = follower.observer
     everything = (*args, *named.values())
@@ -88,8 +96,20 @@ def method(
         given_to = {str(k): x for k, x in enumerate(everything)}
         of_numpy(follower, frame, np.add, (), given_to | named)
         return
-    value_like = (str, bytes, int, float, complex, tuple, frozenset, range, slice, np.generic,
-                  np.dtype, *VALUES)  # fmt: skip
+    value_like = (
+        str,
+        bytes,
+        int,
+        float,
+        complex,
+        tuple,
+        frozenset,
+        range,
+        slice,
+        np.generic,
+        np.dtype,
+        *VALUES,
+    )
     if is_a(receiver, value_like) and not is_a(receiver, weakref.ReferenceType):
         if is_a(receiver, np.void) or (name in SETTINGS and is_a(receiver, datetime.date)):
             unknown(follower, frame, function, (receiver, *args), named, dropped)
@@ -131,7 +151,10 @@ def method(
         return
     if is_a(receiver, contextvars.ContextVar) and name == "get":
         observer.asks(
-            contextvars.ContextVar.get, (receiver, MISSING), f"{receiver.name}.get()", receiver,
+            contextvars.ContextVar.get,
+            (receiver, MISSING),
+            f"{receiver.name}.get()",
+            receiver,
             frame,
         )
         return
@@ -139,9 +162,14 @@ def method(
 
 
 def _container(
-    follower: Follower, frame: Any, receiver: Any, kind: type, name: str, args: tuple[Any, ...],
+    follower: Follower,
+    frame: Any,
+    receiver: Any,
+    kind: type,
+    name: str,
+    args: tuple[Any, ...],
     dropped: bool,
-) -> None:  # fmt: skip
+) -> None:
     """A method of a container or array."""
     observer = follower.observer
     label = observer.name_of(receiver)

@@ -27,9 +27,7 @@ def _global(follower: Follower, frame: types.FrameType, step: Step) -> None:
     follower.observer.read(reads.ENTRY, scope, name, value, name, frame)
     if value is MISSING:
         builtin = frame.f_builtins
-        follower.observer.read(
-            reads.ENTRY, builtin, name, builtin.get(name, MISSING), name, frame
-        )
+        follower.observer.read(reads.ENTRY, builtin, name, builtin.get(name, MISSING), name, frame)
 
 
 def _name(follower: Follower, frame: types.FrameType, step: Step) -> None:

@@ -107,9 +107,18 @@ class Notes:
     def forget(self) -> None:
         """Let go of what the call made."""
         held: tuple[dict[Any, Any], ...] = (
-            self.found, self.made, self.written, self.mutated, self.views, self.sources,
-            self.generators, self.names, self.replaced, self.hidden, self.of_temporary,
-        )  # fmt: skip
+            self.found,
+            self.made,
+            self.written,
+            self.mutated,
+            self.views,
+            self.sources,
+            self.generators,
+            self.names,
+            self.replaced,
+            self.hidden,
+            self.of_temporary,
+        )
         for one in held:
             one.clear()
         self.altered.clear()
@@ -516,9 +525,13 @@ class Notes:
         self.names.setdefault(id(value), label)
 
     def asks(
-        self, function: Callable[..., Any], args: tuple[Any, ...], label: str, of: Any,
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        label: str,
+        of: Any,
         frame: types.FrameType,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """What a function of C says, to be asked again; it changes with the object ``of``."""
         if self.altered:
             self._as_it_was(of, frame)
@@ -574,9 +587,7 @@ class Notes:
 
     # Writing.
 
-    def wrote(
-        self, holder: Any, key: Any, value: Any, what: str, frame: types.FrameType
-    ) -> None:
+    def wrote(self, holder: Any, key: Any, value: Any, what: str, frame: types.FrameType) -> None:
         """A name, attribute or item gets a value, the same whenever this is done again."""
         self.class_of(holder, frame)
         self._not_by_proxy(holder, what, frame)

@@ -38,8 +38,10 @@ from .whose import (
 )
 
 # Instructions that give what special methods return as it is; ask for its truth; go through it.
-_AS_IT_IS = set("LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR BINARY_OP BINARY_SUBSCR BINARY_SLICE "
-                "COMPARE_OP FOR_ITER SEND BEFORE_WITH".split())  # fmt: skip
+_AS_IT_IS = set(
+    "LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR BINARY_OP BINARY_SUBSCR BINARY_SLICE "
+    "COMPARE_OP FOR_ITER SEND BEFORE_WITH".split()
+)
 _TRUTHS = set("CONTAINS_OP MATCH_CLASS".split())
 _ITERATED = set("UNPACK_SEQUENCE UNPACK_EX LIST_EXTEND SET_UPDATE DICT_UPDATE".split())
 _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))

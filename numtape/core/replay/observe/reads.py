@@ -115,19 +115,32 @@ def class_of(kind: type) -> tuple[Any, ...]:
     """
     kinds = type.__dict__["__mro__"].__get__(kind)
     return kinds, *(
-        (name, value) for one in kinds if one.__flags__ & 1 << 9
+        (name, value)
+        for one in kinds
+        if one.__flags__ & 1 << 9
         for name, value in list(type.__dict__["__dict__"].__get__(one).items())
-        if (name.startswith("__") or kind in OWN
-            or hasattr(type(value), "__set__") or hasattr(type(value), "__delete__"))
+        if (
+            name.startswith("__")
+            or kind in OWN
+            or hasattr(type(value), "__set__")
+            or hasattr(type(value), "__delete__")
+        )
         and name not in _UNINTERESTING
-    )  # fmt: skip
+    )
 
 
 OWN = (Tensor, Variable, Tape)  # numtape's classes that a program may patch
 
 
-_UNINTERESTING = {"__doc__", "__annotations__", "__static_attributes__", "__firstlineno__",
-                  "__dict__", "__weakref__", "__annotate__"}  # fmt: skip
+_UNINTERESTING = {
+    "__doc__",
+    "__annotations__",
+    "__static_attributes__",
+    "__firstlineno__",
+    "__dict__",
+    "__weakref__",
+    "__annotate__",
+}
 
 NOW: dict[int, Callable[[Any, Any], Any]] = {
     ENTRY: lambda holder, key: dict.get(holder, key, MISSING),
@@ -146,6 +159,7 @@ NOW: dict[int, Callable[[Any, Any], Any]] = {
     ENTRIES: _entries,
     ANSWER: lambda holder, key: holder(),
 }
+
 
 def is_a(value: Any, kinds: Any) -> bool:
     """`isinstance` that asks the object's class, and not the object, which may answer itself."""
@@ -273,10 +287,11 @@ def _held_by_others(found: list[Read], besides: list[Read]) -> list[Read]:
             if read.kind in (ITEMS, KEYS, ENTRIES):
                 held.update(map(id, read.value))
         kept = [
-            read for read in found
+            read
+            for read in found
             if read.kind == ANSWER
             or sys.getrefcount(read.holder) > held[id(read.holder)] + _BESIDES
-        ]  # fmt: skip
+        ]
         if len(kept) == len(found):
             return kept
         found[:] = kept

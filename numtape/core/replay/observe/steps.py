@@ -11,9 +11,15 @@ from typing import Any, NamedTuple
 from .lately import lately
 
 _ENDS = {
-    "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
-    "JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT",
-}  # fmt: skip
+    "RETURN_VALUE",
+    "RETURN_CONST",
+    "RAISE_VARARGS",
+    "RERAISE",
+    "JUMP_FORWARD",
+    "JUMP_BACKWARD",
+    "JUMP_BACKWARD_NO_INTERRUPT",
+    "INTERPRETER_EXIT",
+}
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 
 
@@ -69,14 +75,21 @@ def steps_of(code: types.CodeType) -> dict[int, Step]:
     dropped = [x.opname == "POP_TOP" for x in found[1:]] + [False]
     return {
         shown.get(x.offset, x.offset): Step(x.opname, x.arg, x.argval, depths[x.offset], drop)
-        for x, drop in zip(found, dropped, strict=True) if x.offset in depths
-    }  # fmt: skip
+        for x, drop in zip(found, dropped, strict=True)
+        if x.offset in depths
+    }
 
 
 _LOADS = {
-    "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF",
-    "LOAD_CLASSDEREF", "IMPORT_FROM",
-}  # fmt: skip
+    "LOAD_ATTR",
+    "LOAD_METHOD",
+    "LOAD_SUPER_ATTR",
+    "LOAD_GLOBAL",
+    "LOAD_NAME",
+    "LOAD_DEREF",
+    "LOAD_CLASSDEREF",
+    "IMPORT_FROM",
+}
 
 
 def names_in(steps: dict[int, Step]) -> set[str]:
@@ -115,9 +128,17 @@ class Handler(NamedTuple):
 
 # What handlers do that the compiler adds to generators and comprehensions.
 _CLEANUP = {
-    "PUSH_EXC_INFO", "COPY", "SWAP", "POP_TOP", "POP_EXCEPT", "STORE_FAST", "RERAISE",
-    "STORE_FAST_MAYBE_NULL", "CALL_INTRINSIC_1", "CACHE",
-}  # fmt: skip
+    "PUSH_EXC_INFO",
+    "COPY",
+    "SWAP",
+    "POP_TOP",
+    "POP_EXCEPT",
+    "STORE_FAST",
+    "RERAISE",
+    "STORE_FAST_MAYBE_NULL",
+    "CALL_INTRINSIC_1",
+    "CACHE",
+}
 
 
 def has_handler(frame: types.FrameType) -> bool:

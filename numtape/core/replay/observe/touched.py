@@ -46,9 +46,11 @@ def marked(key: Any) -> Any:
 
 
 def conflict(
-    found: Iterable[Read], inputs: Iterable[tuple[int, Any]],
-    mutated: dict[int, tuple[str, Any]], hidden: dict[tuple[Any, ...], Any],
-) -> str:  # fmt: skip
+    found: Iterable[Read],
+    inputs: Iterable[tuple[int, Any]],
+    mutated: dict[int, tuple[str, Any]],
+    hidden: dict[tuple[Any, ...], Any],
+) -> str:
     """Why a call that read and changed the same cannot be replayed, or "".
 
     Args:
@@ -140,9 +142,10 @@ class Touched:
         """Note a read of an attribute, which its classes may have."""
         kinds = type(holder).__mro__ + (holder.__mro__ if reads.is_a(holder, type) else ())
         both = [
-            self._note(names_of(kind), key, False) for kind in kinds
+            self._note(names_of(kind), key, False)
+            for kind in kinds
             if kind.__flags__ & HEAP and not ours(kind)
-        ]  # fmt: skip
+        ]
         return any(both)
 
     def _note(self, holder: Any, key: Any, sets: bool) -> bool:

@@ -32,9 +32,7 @@ _LIKE_A_PROGRAM = tuple(
     PACKAGE + name for name in ("keras" + os.sep, "module.py", "demo.py", "__main__.py")
 )
 # Libraries that numtape calls for itself. What is found by name can be anybody's: these are files.
-_STANDARD = tuple(
-    os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib")
-)
+_STANDARD = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib"))
 _INSTALLED = os.path.join(Path(np.__file__).parents[1], "")
 _CALLED = tuple(
     _INSTALLED + name + os.sep
@@ -43,11 +41,27 @@ _CALLED = tuple(
 _SITES = ("site-packages" + os.sep, "dist-packages" + os.sep)
 
 ITERATORS: tuple[type, ...] = (
-    zip, map, filter, enumerate, reversed, type(iter([])), type(iter(())), type(iter({})),
-    type(iter({}.values())), type(iter({}.items())), type(iter(set())), type(iter("")),
-    type(iter("é")), type(iter(b"")), type(iter(range(0))), type(iter(range(1 << 70))),
-    type(reversed([])), type(reversed({})), type(iter(deque())), type(iter(OrderedDict())),
-)  # fmt: skip
+    zip,
+    map,
+    filter,
+    enumerate,
+    reversed,
+    type(iter([])),
+    type(iter(())),
+    type(iter({})),
+    type(iter({}.values())),
+    type(iter({}.items())),
+    type(iter(set())),
+    type(iter("")),
+    type(iter("é")),
+    type(iter(b"")),
+    type(iter(range(0))),
+    type(iter(range(1 << 70))),
+    type(reversed([])),
+    type(reversed({})),
+    type(iter(deque())),
+    type(iter(OrderedDict())),
+)
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 HEAP = 1 << 9  # the flag of classes that are made by Python
 
@@ -83,9 +97,10 @@ def of_others(frame: types.FrameType) -> bool:
         return True
     top = name.partition(".")[0]
     return any(site in file for site in _SITES) and not any(
-        _knows_numtape(module) for key, module in list(sys.modules.items())
+        _knows_numtape(module)
+        for key, module in list(sys.modules.items())
         if key == top or key.startswith(top + ".")
-    )  # fmt: skip
+    )
 
 
 def _knows_numtape(module: Any) -> bool:
@@ -105,21 +120,26 @@ def ours(kind: type) -> bool:
     """Whether a class is numtape's own, and what its objects hold changes by its ops alone."""
     module = getattr(kind, "__module__", "")
     return (
-        isinstance(module, str) and module.startswith("numtape.")
+        isinstance(module, str)
+        and module.startswith("numtape.")
         and not module.startswith(("numtape.keras", "numtape.module", "numtape.demo"))
         and bool(getattr(sys.modules.get(module), "__file__", "") or "")
-    )  # fmt: skip
+    )
 
 
 def is_constant(value: Any) -> bool:
     """Whether a value has no state of Python's: it can only be itself."""
     kind = type(value)
     return (
-        kind in PLAIN or kind is float or kind is complex or kind is Tensor
+        kind in PLAIN
+        or kind is float
+        or kind is complex
+        or kind is Tensor
         or is_a(value, np.dtype | types.CodeType)
         or (is_a(value, np.generic) and not is_a(value, np.void) and not kind.__flags__ & HEAP)
-        or kind is slice or ours(kind)
-    )  # fmt: skip
+        or kind is slice
+        or ours(kind)
+    )
 
 
 def dict_of(value: Any) -> Any:
@@ -152,8 +172,11 @@ def in_class(kind: type, name: str) -> Any:
 
 
 BOUND = (
-    types.BuiltinMethodType, types.MethodWrapperType, types.MethodType, functools.partial,
-)  # fmt: skip
+    types.BuiltinMethodType,
+    types.MethodWrapperType,
+    types.MethodType,
+    functools.partial,
+)
 
 
 class _Structure(ctypes.Structure):
@@ -162,9 +185,13 @@ class _Structure(ctypes.Structure):
 
 _FIELDS = type(_Structure.field), type(vars(namedtuple("_Named", "field"))["field"])
 _DESCRIPTORS = (
-    *_FIELDS, staticmethod, classmethod, types.MemberDescriptorType, types.GetSetDescriptorType,
+    *_FIELDS,
+    staticmethod,
+    classmethod,
+    types.MemberDescriptorType,
+    types.GetSetDescriptorType,
     functools.cached_property,
-)  # fmt: skip
+)
 
 
 _NUMBERS = (int, float, complex, bool, str)
