@@ -78,6 +78,22 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """At most eight processes for `-n auto`: each compiles and caches kernels, and needs 1 GB."""
+    return min(len(os.sched_getaffinity(0)), 8) if hasattr(os, "sched_getaffinity") else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Idle processes take tests from busy ones: tests take from milliseconds to a minute."""
+    if config.getoption("dist") == "load":
+        from xdist.scheduler import WorkStealingScheduling
+
+        return WorkStealingScheduling(config, log)
+    return None
+
+
 def pytest_configure(config):
     checks.SEED = config.getoption("--seed")  # before any module of tests is imported
     if "NUMTAPE_CACHE_DIR" not in os.environ and not cache.writable():  # in a home, or without one

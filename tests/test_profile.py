@@ -521,12 +521,10 @@ def test_a_line_is_shown_once_and_no_file_of_numtape(tf):
     x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
     with tf.experimental.profile() as profile:
         v = tf.Variable(tf.ones((9, 9)))
-        for _ in range(3):
-            v.assign_sub(0.1 * v @ v)
-            v.numpy()
+        [(v.assign_sub(0.1 * v @ v), v.numpy()) for _ in range(3)]
         model.fit(x, y, verbose=0)
     text = str(profile)
-    assert text.count("for _ in range(3): v.assign_sub") == 1
+    assert text.count("for _ in range(3)]") == 1
     assert text.count("model.fit(x, y, verbose=0)") == 1
     named = set(re.findall(r"\w+\.py:", text))
     assert named == {"test_profile.py:"}
@@ -537,5 +535,5 @@ def test_a_line_is_shown_once_and_no_file_of_numtape(tf):
 
 
 def profile_line(text):
-    (number,) = re.findall(r"test_profile\.py:(\d+)  for _ in range\(3\)", text)
+    (number,) = re.findall(r"test_profile\.py:(\d+)  .*for _ in range\(3\)", text)
     return f"{__file__}:{number}"
