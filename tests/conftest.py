@@ -13,8 +13,9 @@ from pathlib import Path
 
 import checks
 import pytest
-from counting import fresh_log
+from bad_arguments import limited  # noqa: F401
 from devices import CHOSEN, DEVICES, EXECUTORS
+from log_queries import fresh_log
 
 from numtape import tracebacks
 from numtape.core.compile import cache
@@ -26,13 +27,13 @@ LIBRARIES = ("numtape", "tensorflow")
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 # Each of their tests asks TensorFlow: without it there is nothing to collect.
-collect_ignore_glob = [] if importlib.util.find_spec("tensorflow") else ["test_parity*.py"]
+collect_ignore = [] if importlib.util.find_spec("tensorflow") else ["parity"]
 
 
 def pytest_terminal_summary(terminalreporter, config):
     """Say what was left out, and the seed: `-q` hides the header that pytest has for this."""
-    for name in collect_ignore_glob:
-        terminalreporter.write_line(f"not installed, so left out: {name}")
+    for name in collect_ignore:
+        terminalreporter.write_line(f"TensorFlow is not installed: left out tests/{name}")
     terminalreporter.write_line(f"seed: {checks.SEED} (--seed {checks.SEED})")
 
 
@@ -111,11 +112,11 @@ def pytest_configure(config):
 
 # What the rows of subjects are tried with besides values and derivatives.
 THOROUGH_FILES = {
-    "test_bad_input",
+    "test_bad_arguments",
     "test_batching",
-    "test_forward",
+    "test_forward_mode",
     "test_tracebacks",
-    "test_vectorized",
+    "test_vectorized_map",
 }
 THOROUGH_TESTS = {
     "test_value_of_a_strided_array",

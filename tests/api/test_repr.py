@@ -1,0 +1,205 @@
+"""What objects show of themselves: reprs, notebooks, modules, recorded paths."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import types
+import weakref
+
+import pytest
+from api_modules import api_modules
+from processes import environment
+
+pytestmark = pytest.mark.numtape_only(reason="TensorFlow shows other things")
+
+
+@pytest.mark.parametrize("name", [name for name, _ in api_modules()])
+def test_modules_list_public_names(name):
+    module = dict(api_modules())[name]
+    assert set(dir(module)) <= {*module.__all__, "__version__"}
+
+
+def test_tapes_say_what_they_hold(tf):
+    v = tf.Variable(1.0)
+    tape = tf.GradientTape()
+    assert repr(tape) == "<a GradientTape: never entered>"
+    with tape:
+        y = v * v
+        assert repr(tape) == "<a GradientTape: recording, 1 variable watched>"
+    assert repr(tape) == "<a GradientTape: recorded, 1 variable watched>"
+    assert tape.gradient(y, v).numpy() == 2.0
+    assert repr(tape) == "<a GradientTape: asked already, 1 variable watched>"
+    assert repr(tf.GradientTape(persistent=True)) == "<a persistent GradientTape: never entered>"
+
+
+def test_generators_say_where_they_are(tf):
+    generator = tf.random.Generator.from_seed(3)
+    assert repr(generator) == "<Generator alg='philox', state=[3, 0, 0]>"
+    generator.normal([2])
+    assert repr(generator) == f"<Generator alg='philox', state={generator.state.numpy().tolist()}>"
+    assert generator.state.numpy().tolist() != [3, 0, 0]
+
+
+def test_modules_of_variables_say_what_they_hold(tf):
+    class Line(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.slope, self.shift = tf.Variable(1.0), tf.Variable(0.0)
+
+    assert repr(Line()) == "<Line name=line, 2 variables>"
+    assert repr(tf.Module()) == "<Module name=module, 0 variables>"
+    assert "dense" in repr(tf.keras.layers.Dense(2))
+    assert "adam" in repr(tf.keras.optimizers.Adam())
+
+
+def test_notebooks_show_a_short_value(tf):
+    x = tf.constant([[1.0, 2.0]])
+    assert x._repr_html_() == (
+        "<pre>&lt;tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 2.]], "
+        "dtype=float32)&gt;</pre>"
+    )
+    v = tf.Variable(x, name="a<b")
+    assert v._repr_html_().startswith("<pre>&lt;tf.Variable 'a&lt;b:0' shape=(1, 2)")
+    long = tf.zeros((300, 2))._repr_html_()
+    assert long.count("\n") == 20 and re.search(r"\.\.\. \(\d+ lines\) \.\.\.", long)
+    assert v.assign(x)._repr_html_().startswith("<pre>")
+
+
+def test_weak_references_to_variables(tf):
+    v = tf.Variable(1.0)
+    reference = weakref.ref(v)
+    assert reference() is v
+    del v
+    assert reference() is None
+
+
+@pytest.mark.records
+def test_paths_show_the_programs_names(tf):
+    w, scale = tf.Variable(2.0), 3
+    state = types.SimpleNamespace(rate=0.5)
+    optimizer = tf.keras.optimizers.Adam(0.1)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = scale * state.rate * (w * x) ** 2
+        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+        return loss
+
+    for _ in range(3):
+        step(tf.constant(1.0))
+    (path,) = step.paths()
+    assert path.hits >= 1
+    names = [name for name, _ in path.names]
+    assert {"scale", "state.rate"} <= {*names}
+    assert [name for name in names if name.startswith("optimizer.")] == []
+    line = next(line for line in repr(step.paths()).split("\n") if line.startswith("   with "))
+    assert sorted(line.removeprefix("   with ").split(", ")) == ["scale = 3", "state.rate = 0.5"]
+
+
+USE = """
+import numtape as tf
+x = tf.constant([1.0])
+v = tf.Variable(1.0)
+reveal_type(x.numpy())
+reveal_type(x == x)
+reveal_type(v == 1)
+with tf.GradientTape() as tape:
+    y = tf.sin(x) + tf.add(x, y=v)
+reveal_type(tape.gradient(y, x))
+reveal_type(tape.gradient(y, [v, v]))
+
+@tf.function
+def f(a: tf.Tensor, n: int) -> tf.Tensor:
+    return a * n
+
+@tf.function(jit_compile=True)
+def g(a: tf.Tensor) -> tf.Tensor:
+    return tf.abs(x=a)
+
+reveal_type(f(x, 2))
+reveal_type(g(x))
+f(x)  # call-arg
+tf.nosuch  # attr-defined
+tf.nn.nosuch  # attr-defined
+tf.keras.layers.nosuch  # attr-defined
+tf.sin(1, 2, 3)  # call-overload
+tf.sin()  # call-overload
+tf.add()  # call-overload
+tf.add(1)  # call-overload
+tf.add(1, 2, "name", 4)  # call-overload
+tf.reduce_sum(x, nosuch=1)  # arg-type
+tf.reduce_sum(x, 1, True, None, 5)  # call-arg
+tf.nn.relu(features=x)
+tf.atan2(y=x, x=x)
+x[0] = 1.0  # index
+tf.function(f, nosuch=1)  # call-overload
+x.sum()  # attr-defined
+"""
+TYPES = [
+    "numpy.ndarray[Any, Any] | Any",
+    "Tensor",
+    "Tensor",
+    "Tensor | Any",
+    "list[Tensor | Any]",
+    "Tensor",
+    "Tensor",
+]
+
+
+@pytest.mark.slow
+def test_type_checkers_know(tmp_path):
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "use.py").write_text(USE)
+    shown, _, _ = api.run(
+        [
+            str(tmp_path / "use.py"),
+            "--strict",
+            "--no-error-summary",
+            "--no-color-output",
+            "--cache-dir",
+            str(tmp_path / "cache"),
+        ]
+    )
+    revealed = re.findall(r'Revealed type is "(.*)"', shown)
+    assert [
+        re.sub(r"numtape\.[\w.]*\.", "", one).replace("builtins.", "") for one in revealed
+    ] == TYPES, shown
+    found = re.findall(r"use.py:(\d+): error: .*\[([\w-]+)\]", shown)
+    wanted = [(str(k), line.partition("  # ")[2]) for k, line in wrong()]
+    assert list(dict.fromkeys(found)) == wanted, shown
+
+
+def wrong():
+    """The lines of the program that a type checker has to refuse, with their numbers."""
+    return [(k, line) for k, line in enumerate(USE.split("\n"), 1) if "  # " in line]
+
+
+@pytest.mark.slow
+def test_pyright_knows(tmp_path):
+    pyright = shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not installed")
+    (tmp_path / "use.py").write_text(USE)
+    done = subprocess.run(
+        [pyright, "--outputjson", "--pythonpath", sys.executable, "use.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    said = json.loads(done.stdout)["generalDiagnostics"]
+    types = re.findall(
+        r'is "(.*)"\n',
+        "".join(
+            one["message"].partition(" of ")[2] + "\n"
+            for one in said
+            if one["severity"] == "information"
+        ),
+    )
+    assert [one.replace("ndarray", "numpy.ndarray") for one in types] == TYPES
+    lines = [one["range"]["start"]["line"] + 1 for one in said if one["severity"] == "error"]
+    assert sorted(set(lines)) == [k for k, _ in wrong()], said

@@ -1,0 +1,455 @@
+"""Gradients that machine code records, against those of Python and closed forms."""
+
+import gc
+import importlib
+import math
+import sys
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+from log_queries import fresh_log
+
+import numtape as tf
+from numtape.core import settings
+from numtape.core.cpu import repeated_looks
+from numtape.core.derive import repeated_gradients
+from numtape.core.derive.tape import Tape
+from numtape.core.log.log import Log, local
+from numtape.core.native import layout
+from numtape.core.values.interning import generation
+
+pytestmark = [
+    pytest.mark.numtape_only("how gradients are recorded"),
+    pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
+    pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
+]
+MANY = 5 * repeated_gradients.TURNS
+
+
+@pytest.fixture(autouse=True)
+def usual():
+    """A thread as at first: tests that were interrupted may have left another behind."""
+    assert repeated_gradients.said() == "machine code"
+    local.log, local.rule, local.looking = Log(), None, ()
+
+
+def by_machine(log=None):
+    """How many gradients of a log machine code has recorded."""
+    hits, held = repeated_gradients._GRADIENT.index("HITS"), (log or local.log).repeated_gradients
+    return sum(made.words[hits] for _, made in held)
+
+
+def by_python(monkeypatch):
+    monkeypatch.setattr(repeated_gradients, "repeated_gradient", lambda tape, target, sources: None)
+
+
+def network(k, w, b, u):
+    """Variables, of which one is in two places, and a constant that is watched."""
+    x = tf.constant(np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3) * (k % 5))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        hidden = tf.tanh(x @ w + b)
+        loss = tf.reduce_mean((hidden @ u + b[0]) ** 2)
+    gradients = tape.gradient(loss, [w, x, b, u])
+    for v, g in zip((w, u), (gradients[0], gradients[3]), strict=True):
+        v.assign_sub(0.1 * g)
+    return [loss, *gradients]
+
+
+def spread(k, w, b, u):
+    """A target of several elements, in a list of one source, and pieces of variadic rows."""
+    with tf.GradientTape() as tape:
+        y = tf.concat([w * float(k), tf.exp(w), tf.stack([b, b, b])], 0)
+    return [y, *tape.gradient(y, [w])]
+
+
+def second(k, w, b, u):
+    """A gradient of a gradient, of which the inner tape ends while the outer one records."""
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(w**3)
+        g = tape.gradient(y, w)
+        z = tf.reduce_sum(g * g)
+    return [g, outer.gradient(z, w)]
+
+
+def intermediate(k, w, b, u):
+    """Sources that are rows of the log, one of them twice."""
+    with tf.GradientTape() as tape:
+        h = tf.sin(w) * float(k)
+        y = tf.reduce_sum(h * h)
+    return tape.gradient(y, [h, w, h])
+
+
+@pytest.mark.parametrize("step", [network, spread, second, intermediate])
+def test_machine_code_finds_what_python_does(step, monkeypatch):
+    def course():
+        draw = np.random.default_rng(0)
+        shapes = (3, 5), (5,), (5, 1)
+        variables = [tf.Variable(draw.standard_normal(s).astype(np.float32)) for s in shapes]
+        with fresh_log() as log:
+            found = [[g.numpy().tobytes() for g in step(k, *variables)] for k in range(MANY)]
+            return found + [v.numpy().tobytes() for v in variables], by_machine(log)
+
+    found, count = course()
+    assert count > (2 if step is second else 1) * (MANY - 3 * repeated_gradients.TURNS)
+    with monkeypatch.context() as patch:
+        by_python(patch)
+        expected, count = course()
+    assert not count
+    assert found == expected
+
+
+def sine(x, k):
+    with tf.GradientTape() as tape:
+        y = tf.sin(x * 2.0)
+    return float(tape.gradient(y, x))
+
+
+def sine_exactly(value):
+    return 2.0 * math.cos(2.0 * value)
+
+
+def test_a_gradient_leaves_what_python_does(monkeypatch):
+    """Rows, containers and the tape, without a look at what was recorded."""
+    x, w = tf.Variable(0.5), tf.Variable([1.0, 2.0])
+
+    with fresh_log() as log:
+        for _ in range(MANY):
+            with tf.GradientTape() as tape:
+                y = tf.reduce_sum(w * w) * x
+            g = tape.gradient(y, [x, w])
+            assert float(g[0]) == 5.0 and g[1].numpy().tolist() == [1.0, 2.0]
+        before = by_machine(log)
+        assert before
+        # The rows of a tape that is asked first, in the log where entries were made.
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(w * w) * x
+        inner, n = tape._tape, log.n
+        found = tape.gradient(y, [x, w])
+        assert by_machine(log) == before + 1
+        machine = told(log, inner, found, n)
+        log.look(found[0])
+        with monkeypatch.context() as patch:
+            by_python(patch)
+            with tf.GradientTape() as tape:
+                y = tf.reduce_sum(w * w) * x
+            inner, n = tape._tape, log.n
+            found = tape.gradient(y, [x, w])
+            assert told(log, inner, found, n) == machine
+        assert [v.name for v in tape.watched_variables()] == ["Variable:0", "Variable:0"]
+
+
+def told(log, inner, found, n):
+    columns = log.columns
+    return (
+        n,
+        log.n,
+        log.extra_n,
+        log.busy,
+        log.eager,
+        log._const_rows,
+        len(log.kept),
+        columns.state[: log.n + 50].tolist(),
+        [getattr(columns, name)[: log.n].tolist() for name in ("code", "a", "b", "c", "spec")],
+        [(t._row, t._spec, t._home is log) for t in found],
+        inner.seen,
+        inner.ranges,
+        inner.events,
+        inner.spent,
+        inner.log,
+        log.kept[-2] is found[0],
+        log.kept[-1] is found[1],
+    )
+
+
+def persistent(x, k):
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.sin(x * 2.0)
+    assert float(tape.gradient(y, x)) == float(tape.gradient(y, x))
+    return float(tape.gradient(y, x))
+
+
+def other_rows(x, k):
+    with tf.GradientTape() as tape:
+        y = tf.sin(2.0 * x)
+    return float(tape.gradient(y, x))
+
+
+def seeded(x, k):
+    with tf.GradientTape() as tape:
+        y = tf.sin(x * 2.0)
+    return float(tape.gradient(y, x, output_gradients=tf.constant(3.0))) / 3.0
+
+
+def inside(x, k):
+    with tf.GradientTape() as tape:
+        y = tf.sin(x * 2.0)
+        g = tape.gradient(y, x)
+    return float(g)
+
+
+def two_targets(x, k):
+    with tf.GradientTape() as tape:
+        y = tf.sin(x * 2.0)
+    return float(tape.gradient([y, y], x)) / 2.0
+
+
+def variable_a_target(x, k):
+    with tf.GradientTape() as tape:
+        tf.sin(x * 2.0)
+    assert float(tape.gradient(x, x)) == 1.0
+    return sine(x, k)
+
+
+def of_another_variable(x, k):
+    other = tf.Variable(0.0)
+    with tf.GradientTape() as tape:
+        y = tf.sin(x * 2.0)
+    assert tape.gradient(y, other) is None
+    with tf.GradientTape() as tape:
+        y = tf.sin(x * 2.0)
+    assert float(tape.gradient(y, other, unconnected_gradients="zero")) == 0.0
+    return sine(x, k)
+
+
+def watched_by_hand(x, k):
+    with tf.GradientTape(watch_accessed_variables=k % 2 == 0) as tape:
+        tape.watch(x)
+        y = tf.sin(x * 2.0)
+    return float(tape.gradient(y, x))
+
+
+def not_watched(x, k):
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        y = tf.sin(x * 2.0)
+    assert tape.gradient(y, x) is None
+    return sine(x, k)
+
+
+def not_trainable(x, k):
+    other = tf.Variable(float(x), trainable=False)
+    with tf.GradientTape() as tape:
+        y = tf.sin(other * 2.0)
+    assert tape.gradient(y, other) is None
+    return sine(x, k)
+
+
+def in_a_dictionary(x, k):
+    with tf.GradientTape() as tape:
+        y = tf.sin(x * 2.0)
+    return float(tape.gradient(y, {"x": x})["x"])
+
+
+def a_second_stretch(x, k):
+    with tf.GradientTape() as tape:
+        y = x * 2.0
+        with tape.stop_recording():
+            tf.exp(y)
+        y = tf.sin(y)
+    return float(tape.gradient(y, x))
+
+
+def numbers_are_freed(x, k):
+    generation.number += 1
+    return sine(x, k)
+
+
+def in_a_function(x, k, f=tf.function(lambda x: sine_in(x))):  # noqa: B008
+    return float(f(x))
+
+
+def sine_in(x):
+    with tf.GradientTape() as tape:
+        y = tf.sin(x * 2.0)
+    return tape.gradient(y, x)
+
+
+def in_another_thread(x, k):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(sine(x, k)))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def asked_in_another_thread(x, k):
+    with tf.GradientTape() as tape:
+        y = tf.sin(x * 2.0)
+    errors = []
+
+    def ask():
+        try:
+            tape.gradient(y, x)
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert "belongs to the thread" in errors[0]
+    return float(tape.gradient(y, x))
+
+
+@pytest.mark.parametrize("usually", [True, False])
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        persistent,
+        other_rows,
+        seeded,
+        inside,
+        two_targets,
+        variable_a_target,
+        of_another_variable,
+        watched_by_hand,
+        not_watched,
+        not_trainable,
+        in_a_dictionary,
+        a_second_stretch,
+        numbers_are_freed,
+        in_a_function,
+        in_another_thread,
+        asked_in_another_thread,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_what_is_not_as_before_is_right(unusual, usually):
+    """All of them at once, and among gradients that are as before."""
+    x, most = tf.Variable(0.0), 0
+    with fresh_log() as log:
+        for k in range(MANY):
+            x.assign(0.01 * k)
+            if usually:
+                assert sine(x, k) == pytest.approx(sine_exactly(0.01 * k), rel=1e-6)
+            assert unusual(x, k) == pytest.approx(sine_exactly(0.01 * k), rel=1e-6)
+            most = max(most, by_machine(log))
+        assert most or not usually or unusual is numbers_are_freed
+
+
+def test_what_is_trainable_meanwhile_is_asked_for():
+    """Another variable at the same place of the same rows, which is not followed."""
+    with fresh_log() as log:
+        for k in range(MANY):
+            assert sine(tf.Variable(0.1 * k), k) == pytest.approx(sine_exactly(0.1 * k), rel=1e-5)
+        assert by_machine(log)
+        x = tf.Variable(0.5, trainable=False)
+        with tf.GradientTape() as tape:
+            y = tf.sin(x * 2.0)
+        assert tape.gradient(y, x) is None
+
+
+def test_gradients_in_turn():
+    x = tf.Variable(0.5)
+    with fresh_log() as log:
+        for k in range(MANY):
+            assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
+            with tf.GradientTape() as tape:
+                y = tf.exp(x) * x
+            assert float(tape.gradient(y, x)) == pytest.approx(1.5 * math.exp(0.5), rel=1e-6)
+        assert by_machine(log) > 2 * (MANY - 3 * repeated_gradients.TURNS)
+        assert len(log.repeated_gradients) == 2
+
+
+def test_a_finalizer_among_results_changes_nothing():
+    """Collections while results are made, which record, look and rewind."""
+    x, hurt = tf.Variable(0.5), []
+
+    class Ends:
+        def __init__(self):
+            self.me = self
+
+        def __del__(self):
+            hurt.append(float(tf.exp(x) + 1.0))
+
+    before = gc.get_threshold()
+    with fresh_log():
+        try:
+            for k in range(10 * MANY):
+                Ends()
+                gc.set_threshold(1 + k % 7)
+                assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
+        finally:
+            gc.set_threshold(*before)
+            gc.collect()
+    assert len(hurt) > MANY
+    assert set(hurt) == {hurt[0]}
+
+
+@pytest.mark.parametrize("module", [repeated_gradients, repeated_looks])
+def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module, monkeypatch):
+    """A finalizer that records many operands gives the log another array of them."""
+    x, words = tf.Variable(0.5), repeated_gradients._GRADIENT
+    held = "repeated_gradients"
+    if module is repeated_looks:
+        words, held = repeated_looks._LOOK, "repeated_looks"
+    with fresh_log() as log:
+        slot, moved = module.slot, []
+
+        def moves(*given):
+            moved.append(log.extra)
+            log.reserve_operands(2 * log.extra.size)
+            return slot(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "slot", moves)
+            for k in range(MANY):
+                assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
+                if moved:
+                    break
+        assert moved and moved[0] is not log.extra
+        for numbers, made in getattr(log, held):
+            kept = {id(thing) for thing in made._kept}
+            assert numbers[words.index("EXTRA")] in kept
+            addresses = {thing.ctypes.data for thing in made._kept if isinstance(thing, np.ndarray)}
+            assert numbers[words.index("OPERANDS_HERE")] in addresses
+        for k in range(MANY):
+            assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
+
+
+def test_nothing_is_left_behind():
+    w, x = tf.Variable([[0.5]]), tf.Variable(0.5)
+
+    def steps(count):
+        for k in range(count):
+            sine(x, k)
+            with tf.GradientTape() as tape:
+                y = tf.reduce_sum(w @ w)
+            tape.gradient(y, [w])[0].numpy()
+
+    def counts():
+        # Of None, booleans and small ints others have some, too.
+        things = [Log, Tape, tf.Tensor, tf.Variable, local.log, x, w, x._spec, w._spec]
+        held = [thing for _, made in local.log.repeated_gradients for thing in made._kept]
+        return [sys.getrefcount(thing) for thing in things] + [
+            sys.getrefcount(thing) for thing in held if not isinstance(thing, int | bool)
+        ]
+
+    with fresh_log() as log:
+        steps(MANY)
+        gc.collect()
+        before, hits = counts(), by_machine(log)
+        steps(20 * MANY)
+        gc.collect()
+        after = counts()
+        assert by_machine(log) == hits + 40 * MANY
+        assert all(abs(a - b) < MANY for a, b in zip(after, before, strict=True))
+        tracemalloc.start()
+        try:
+            steps(MANY)
+            first = tracemalloc.get_traced_memory()[0]
+            steps(20 * MANY)
+            assert tracemalloc.get_traced_memory()[0] < first + 4096
+        finally:
+            tracemalloc.stop()
+
+
+def test_constants_are_those_of_the_pass():
+    kernel = importlib.import_module("numtape.kernels.passes.repeated_gradient")
+    looked = importlib.import_module("numtape.kernels.passes.repeated_look")
+    found = [getattr(kernel, name) for name in repeated_gradients._PROCESS]
+    assert found == list(range(looked.AT_BUFFERS + 1, looked.AT_BUFFERS + 1 + len(found)))
+    names = repeated_gradients._GRADIENT
+    assert [getattr(kernel, name) for name in names] == list(range(len(names)))

@@ -1,0 +1,296 @@
+"""Random numbers: NumPy's uniform ones, normal ones by their distribution, the same everywhere."""
+
+import ctypes
+import importlib
+import itertools
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+from parallel_threads import run_in_threads
+from philox_values import KNOWN
+
+from numtape.core import settings
+from numtape.core.compile import cache
+from numtape.core.cpu import draws
+from numtape.core.ops.random import STATE
+
+pytestmark = [
+    pytest.mark.numtape_only("TensorFlow draws other numbers"),
+    pytest.mark.usefixtures("isolated"),
+]
+
+DTYPES = ["float32", "float64"]
+both = pytest.mark.parametrize("dtype", DTYPES)
+# No, one, some, many elements; not multiples of what is drawn at once.
+SHAPES = [
+    (),
+    (0,),
+    (1,),
+    (3,),
+    (4,),
+    (5, 1),
+    (8,),
+    (9,),
+    (2, 0, 3),
+    (7, 9),
+    (257,),
+    (513,),
+    (1000, 3),
+    (50001,),
+]
+LARGE = 10**6
+
+
+@pytest.fixture
+def cpu(tf):
+    with tf.config.override("cpu"):
+        yield
+
+
+def source(seed, number=0, own=0):
+    """NumPy's generator of a draw: of the global seed, the op's own, the number of the draw."""
+    return np.random.Philox(np.random.SeedSequence([seed, own, number]))
+
+
+def normal(tf, shape, dtype, seed=1):
+    tf.random.set_seed(seed)
+    return tf.random.normal(shape, dtype=dtype).numpy()
+
+
+# --- Uniform numbers -----------------------------------------------------------------------------
+
+
+@both
+def test_uniform_numbers_are_numpys(tf, dtype, device):
+    tf.random.set_seed(7)
+    for number, shape in enumerate(SHAPES):
+        found = np.asarray(tf.random.uniform(shape, dtype=dtype))
+        expected = np.random.Generator(source(7, number)).random(shape, dtype)
+        assert (found.shape, found.dtype) == (shape, dtype)
+        assert found.tobytes() == np.asarray(expected).tobytes(), shape
+
+
+def test_seeds_of_ops(tf):
+    tf.random.set_seed(2**40)
+    for number, own in enumerate([0, 3, 2**50]):
+        found = tf.random.uniform((5,), seed=own, dtype=tf.float64)
+        expected = np.random.Generator(source(2**40, number, own + 1)).random(5)
+        np.testing.assert_array_equal(found, expected)
+
+
+# --- Philox --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """Compiles functions of addresses and integers as kernels are, to be called from Python."""
+    monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(tmp_path))
+    return as_kernel
+
+
+def as_kernel(symbol, function, count):
+    """Its address is called with C alone."""
+    build = importlib.import_module("numtape.core.compile.unit")
+    jitted = importlib.import_module("numtape.kernels.jit").jit(function)
+    built = build.compile_unit(symbol, [build.Function(symbol, jitted, [""] * count)])
+    address = cache.load(symbol, symbol, lambda: built)[symbol]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(address)
+
+
+def test_known_answers(compiled):
+    philox = importlib.import_module("numtape.kernels.cpu.random").philox
+    words_at = importlib.import_module("numtape.kernels.jit").POINTERS["uint64"]
+
+    def call(at, key, out):
+        a, (first, second) = words_at(at), (words_at(key)[0], words_at(key)[1])
+        for k in range(4):
+            words_at(out)[k] = philox(a[0], a[1], a[2], a[3], first, second)[k]
+
+    found = compiled("test_philox", call, 3)
+    for counter, key, words in KNOWN:
+        given, keys, out = np.array(counter, "u8"), np.array(key, "u8"), np.empty(4, "u8")
+        found(given.ctypes.data, keys.ctypes.data, out.ctypes.data)
+        assert tuple(out.tolist()) == words
+
+
+# --- Normal numbers ------------------------------------------------------------------------------
+
+
+@mpmath.workprec(200)
+def exact(first, second, kind):
+    """Box and Muller's two numbers of two integers; see kernels/cpu/random.py."""
+    bits = 8 * np.dtype(kind).itemsize
+    u = kind(first) * kind(2.0**-bits) + kind(2.0 ** (-bits - 1))  # rounded, as it is there
+    radius = mpmath.sqrt(-2 * mpmath.log(float(u)))
+    signed = (second & ~3) - (2**bits if second >> bits - 1 else 0)
+    turn = mpmath.pi / 2 * signed / 2**bits
+    cosine, sine = mpmath.cos(turn), mpmath.sin(turn)
+    if second & 1:
+        cosine, sine = sine, cosine
+    sign = -1 if second & 2 else 1
+    return sign * radius * cosine, sign * radius * sine
+
+
+@mpmath.workprec(200)
+def units(found, expected):
+    """How far numbers are from exact ones, in units in the last place."""
+    spacing = np.spacing(np.abs(np.array(expected, found.dtype)))
+    return [
+        float(abs(mpmath.mpf(float(x)) - y) / float(ulp))
+        for x, y, ulp in zip(found, expected, spacing, strict=True)
+    ]
+
+
+@both
+def test_normal_numbers_are_box_and_mullers(tf, dtype, device):
+    found = normal(tf, (2001,), dtype)
+    size = found.dtype.itemsize
+    integers = source(1).random_raw(2004 * size // 8).view(f"u{size}").tolist()
+    pairs = zip(integers[::2], integers[1::2], strict=True)
+    expected = [x for a, b in pairs for x in exact(a, b, found.dtype.type)][:2001]
+    assert max(units(found, expected)) < 5
+
+
+@both
+def test_no_integers_give_what_is_not_finite(dtype, compiled):
+    """The largest radius and the smallest, and angles in all eighths."""
+    bits = 8 * np.dtype(dtype).itemsize
+    ends = [0, 1, 2, 3, 4, 2**bits - 1, 2**bits - 4]
+    ends += [x + k for k in range(-4, 4) for x in (2 ** (bits - 1), 2 ** (bits - 2))]
+    integers = np.array([(a, b) for a in ends for b in ends], f"u{bits // 8}")
+    found = integers.copy()
+    numbers = importlib.import_module("numtape.kernels.cpu.random").normal(dtype)
+    compiled(f"test_normal_{dtype}", numbers, 2)(found.ctypes.data, found.size)
+    pairs = found.view(dtype)
+    expected = [exact(int(a), int(b), pairs.dtype.type) for a, b in integers]
+    assert np.isfinite(pairs).all()
+    assert max(units(pairs.ravel(), [x for pair in expected for x in pair])) < 4
+    largest = np.hypot(*pairs.T).max()
+    np.testing.assert_allclose(largest, np.sqrt(2 * np.log(2) * (bits + 1)), rtol=1e-6)
+
+
+@both
+def test_distribution(tf, dtype):
+    z = normal(tf, (LARGE,), dtype).astype(np.float64)
+    assert scipy.stats.kstest(z, "norm").pvalue > 0.01
+    assert scipy.stats.kstest(z[::2], "norm").pvalue > 0.01
+    # Means of powers, in standard deviations of theirs.
+    for power in range(1, 9):
+        mean = scipy.stats.norm.moment(power)
+        deviation = np.sqrt((scipy.stats.norm.moment(2 * power) - mean**2) / LARGE)
+        assert abs((z**power).mean() - mean) < 4 * deviation, power
+    for limit in (3, 4, 4.5):
+        expected = 2 * scipy.stats.norm.sf(limit) * LARGE
+        assert abs((np.abs(z) > limit).sum() - expected) < 4 * np.sqrt(expected), limit
+
+
+@both
+def test_pairs_are_independent(tf, dtype):
+    z = normal(tf, (LARGE,), dtype).astype(np.float64)
+    for lag in (1, 2, 3, 4, 8):
+        for power in (1, 2):
+            x, y = z[:-lag] ** power, z[lag:] ** power
+            assert abs(np.corrcoef(x, y)[0, 1]) < 4 / np.sqrt(LARGE), (lag, power)
+    within = z.reshape(-1, 2)
+    for x, y in ((within[:, 0], within[:, 1]), (within[:, 0] ** 2, within[:, 1] ** 2)):
+        assert abs(np.corrcoef(x, y)[0, 1]) < 4 / np.sqrt(LARGE / 2)
+    turns = (np.arctan2(within[:, 1], within[:, 0]) / (2 * np.pi)) % 1
+    assert scipy.stats.kstest(turns, "uniform").pvalue > 0.01
+    assert scipy.stats.kstest(np.exp(-0.5 * (within**2).sum(1)), "uniform").pvalue > 0.01
+
+
+def test_draws_are_independent(tf):
+    """One after the other, and of seeds that are close."""
+    tf.random.set_seed(1)
+    found = [tf.random.normal((LARGE,)).numpy() for _ in range(2)]
+    found += [normal(tf, (LARGE,), "float32", seed) for seed in (2, 3)]
+    correlations = np.corrcoef(found)[np.triu_indices(4, 1)]
+    assert np.abs(correlations).max() < 4 / np.sqrt(LARGE)
+
+
+# --- The same however it is drawn ----------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("name", ["uniform", "normal"])
+def test_same_numbers_on_any_number_of_threads(tf, cpu, name, dtype, monkeypatch):
+    shared, share = [], draws.share
+
+    def counted(calls, *rest):
+        shared.append(len(calls))
+        share(calls, *rest)
+
+    monkeypatch.setattr(draws, "share", counted)
+    found = set()
+    for threads in (1, 2, 3, 5):
+        monkeypatch.setattr(settings, "_threads", threads)
+        tf.random.set_seed(4)
+        found.add(getattr(tf.random, name)((300_001,), dtype=dtype).numpy().tobytes())
+    assert shared == [2, 3, 5]
+    assert len(found) == 1
+
+
+@both
+@pytest.mark.parametrize("name", ["uniform", "normal"])
+def test_same_numbers_in_any_parts(tf, cpu, name, dtype):
+    """A kernel's units may be drawn in any order."""
+    _, kernel = draws._kernel(name, dtype)
+    out = np.full(20_003, np.nan, dtype)
+    count = -(-out.nbytes // draws.UNIT)
+    key = source(4).state["state"]["key"]
+    parameters = np.array([*key, out.size], np.uint64)
+    borders = [0, *sorted(np.random.default_rng(0).choice(count, 7, replace=False)), count]
+    parts = list(itertools.pairwise(borders))
+    for begin, end in parts[::2] + parts[1::2]:
+        kernel(out.ctypes.data, 0, 0, 0, parameters.ctypes.data, int(begin), int(end))
+    tf.random.set_seed(4)
+    whole = getattr(tf.random, name)(out.shape, dtype=dtype).numpy()
+    assert out.tobytes() == whole.tobytes()
+
+
+@both
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 255, 256, 257, 511, 513, 5000])
+def test_a_shorter_draw_is_the_start_of_a_longer_one(tf, cpu, size, dtype):
+    longer = normal(tf, (5001,), dtype)
+    assert normal(tf, (size,), dtype).tobytes() == longer[:size].tobytes()
+
+
+def test_threads_that_draw_much_at_once(tf, cpu, monkeypatch):
+    """Each with threads of its own; who draws which is not promised."""
+    monkeypatch.setattr(settings, "_threads", 2)
+
+    def draws_of(k):
+        return [tf.random.normal((100_000,)).numpy().tobytes() for _ in range(5)]
+
+    def drawn(run):
+        tf.random.set_seed(9)
+        found = {array for arrays in run(4, draws_of) for array in arrays}
+        assert (STATE.draws, len(found)) == (20, 20)
+        return found
+
+    assert drawn(run_in_threads) == drawn(lambda count, work: map(work, range(count)))
+
+
+# --- What is asked for ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "truncated_normal"])
+@pytest.mark.parametrize("dtype", ["complex64", "bool"])
+def test_dtypes_that_are_not_drawn(tf, name, dtype):
+    with pytest.raises(TypeError, match=f"of a floating dtype, not dtype={dtype}"):
+        getattr(tf.random, name)((2,), dtype=dtype)
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "truncated_normal"])
+def test_negative_sizes(tf, name):
+    with pytest.raises(ValueError, match=r"\(2, -1\).*negative"):
+        getattr(tf.random, name)((2, -1))
+
+
+def test_host_and_kernels_agree_on_sizes():
+    from numtape.core.cuda.launches import BLOCK
+
+    kernels = importlib.import_module("numtape.kernels.cpu.random")
+    assert (kernels.UNIT * kernels.BYTES, kernels.BYTES) == (draws.UNIT, BLOCK)

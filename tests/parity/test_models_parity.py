@@ -1,0 +1,57 @@
+"""Random models, trained for five steps by numtape and by the Keras that is installed.
+
+Weights and data are the same. Every run has a seed of its own, which a failure prints;
+`--parity-seed` repeats it, and `--parity-seconds` says how long programs are made.
+"""
+
+import time
+
+import numpy as np
+import pytest
+from random_models import Model
+from tensorflow_reference import fresh, installed
+
+import numtape
+
+pytestmark = [
+    pytest.mark.numtape_only(reason="asks both"),
+    pytest.mark.cpu_only(reason="one device is enough"),
+    pytest.mark.filterwarnings("ignore"),
+]
+NEAR = 1e-5
+
+
+def flat(found):
+    """The numbers of a result, one array each."""
+    if isinstance(found, list | tuple):
+        return [number for part in found for number in flat(part)]
+    return [np.asarray(found, "float64")]
+
+
+def difference(seed, tensorflow):
+    """What differs between the libraries' results for one model, or None."""
+    model = Model(seed, numtape.keras)
+    with np.errstate(all="ignore"):
+        mine, theirs = model.results(numtape), model.results(tensorflow)
+    assert mine.keys() == theirs.keys(), model
+    nudged = None
+    for name, wanted in theirs.items():
+        for k, (one, other) in enumerate(zip(flat(mine[name]), flat(wanted), strict=True)):
+            size = max(1.0, np.abs(other[np.isfinite(other)]).max(initial=0.0))
+            if one.shape == other.shape and np.allclose(one, other, NEAR, NEAR * size, True):
+                continue
+            # How much more than that would rounding do? What the weights' last places do.
+            nudged = nudged or [model.results(tensorflow, part) for part in (3e-7, -3e-7)]
+            more = max(np.abs(flat(found[name])[k] - other).max() for found in nudged)
+            if one.shape != other.shape or not np.allclose(one, other, NEAR, 10 * more, True):
+                return f"{model}\n{name}, {k}, by {more}:\n{one}\nKeras's:\n{other}"
+    return None
+
+
+def test_models(request):
+    tensorflow, seed = installed(), fresh(request.config)
+    end = time.monotonic() + request.config.getoption("--parity-seconds")
+    while time.monotonic() < end:
+        wrong = difference(seed, tensorflow)
+        assert wrong is None, f"--parity-seed {seed}\n{wrong}"
+        seed += 1

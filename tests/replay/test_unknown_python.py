@@ -1,0 +1,197 @@
+"""Functions as plain Python: where the interpreter is not known, and where a recording is refused.
+
+A function that is not recorded gets the caller's own objects, and does everything once.
+"""
+
+import itertools
+import random
+import subprocess
+import sys
+import time
+import types
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+from processes import ROOT, SUPPORT, environment
+
+import numtape as tf
+
+pytestmark = pytest.mark.numtape_only("how functions run that numtape does not record")
+
+# What each says of functions holds in a Python whose internals are not known, too.
+FILES = (
+    "test_state_cases.py",
+    "test_function.py",
+    "test_function_arguments.py",
+    "test_function_gradients.py",
+)
+
+
+@pytest.mark.records
+def test_functions_where_the_interpreter_is_not_known():
+    child = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "unknown_python",
+            "-p",
+            "no:cacheprovider",
+            *(str(Path(__file__).parent / name) for name in FILES),
+        ],
+        env=environment(PYTHONPATH=f"{ROOT}:{SUPPORT}"),
+        cwd=ROOT,
+        timeout=300,
+        capture_output=True,
+        text=True,
+    )
+    assert child.returncode == 0, child.stdout[-5000:] + child.stderr[-2000:]
+    assert " passed" in child.stdout
+
+
+class Ends:
+    """Its end can be seen."""
+
+    def __init__(self, said):
+        self.said = said
+
+    def __del__(self):
+        self.said.append("end")
+
+
+class Plain:
+    """Its objects have nothing."""
+
+
+def reasons(said):
+    """What a recording is refused for."""
+    outside, state, table = iter(range(100)), types.SimpleNamespace(), {k: k for k in range(100)}
+
+    def count():
+        yield from range(100)
+
+    generator, numbers = count(), itertools.count()
+    return {
+        "time": time.time,
+        "random": random.random,
+        "random of NumPy": np.random.rand,
+        "iterator": lambda: said.append(next(outside)),
+        "generator": lambda: said.append(next(generator)),
+        "counter of C": lambda: said.append(next(numbers)),
+        "zip": lambda: said.extend(zip(outside, range(1), strict=False)),
+        "deleted item": lambda: table.__delitem__(len(table) - 1),
+        "deleted entry": lambda: drop(table),
+        "popped": lambda: said.append(table.popitem()),
+        "finalizer": lambda: Ends(said),
+        "weak reference": lambda: weakref.ref(Plain()),
+        "trace function": lambda: sys.settrace(None),
+        "function of Python": lambda: tf.py_function(lambda: 1.0, [], tf.float32),
+        "class attribute of C": lambda: state.__class__.__dict__,
+        "sorted by C": lambda: sorted([2.0, 1.0], key=lambda x: time.time() * 0.0 + x),
+    }
+
+
+def drop(table):
+    del table[len(table) - 1]
+
+
+def questions():
+    """What tells the caller's objects from others."""
+    held = []
+
+    def keep(x, items, x0, items0):
+        held.append(items)
+        held[-1].append(x)
+        return len(held)
+
+    return {
+        "is": lambda x, items, x0, items0: x is x0,
+        "list is": lambda x, items, x0, items0: items is items0,
+        "id": lambda x, items, x0, items0: id(x) == id(x0),
+        "any": lambda x, items, x0, items0: any(x is y for y in [x0]),
+        "another name": lambda x, items, x0, items0: items0.append(x) or len(items),
+        "read by another name": lambda x, items, x0, items0: items.append(x) or len(items0),
+        "set": lambda x, items, x0, items0: items.__setitem__(0, x) or float(items0[0]),
+        "slices": lambda x, items, x0, items0: change(items) or sum(map(float, items0)),
+        "kept": keep,
+    }
+
+
+def change(items):
+    items[1:] = [3.0, 4.0]
+    items += [5.0]
+    del items[0]
+
+
+def outcome(decorate, reason, question, before):
+    """What three calls return, what they leave, and what they did."""
+    said = []
+    refused, asked = reasons(said)[reason], questions()[question]
+    x0, items0 = tf.constant(1.5), [tf.constant(2.0)]
+
+    def function(x, items):
+        if before:
+            refused()
+            found = asked(x, items, x0, items0)
+        else:
+            found = asked(x, items, x0, items0)
+            refused()
+        return x * 0.0 + float(found)
+
+    called = decorate(function)
+    found = [(float(called(x0, items0)), len(items0)) for _ in range(3)]
+    return found, said
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("question", questions())
+@pytest.mark.parametrize("reason", reasons([]))
+def test_calls_that_are_refused_get_the_callers_objects(reason, question, before):
+    case = reason, question, before
+    assert outcome(tf.function, *case) == outcome(lambda f: f, *case)
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+def test_what_can_be_done_once_is_done_once_where_a_call_begins_again():
+    import threading
+
+    lock, said = threading.Lock(), []
+
+    @tf.function
+    def locked(x):
+        lock.acquire()
+        said.append(time.time() > 0.0)
+        lock.release()
+        return x
+
+    @tf.function
+    def counted(x):
+        said.append("counted")
+        return x * (time.time() > 0.0)
+
+    assert float(locked(tf.constant(1.0))) == 1.0
+    assert not lock.locked()
+    assert said == [True]
+    assert float(counted(tf.constant(1.0))) == 1.0
+    assert said == [True, "counted"]
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+def test_draws_and_assigns_of_a_call_that_begins_again_are_done_once():
+    v = tf.Variable(0.0)
+
+    def step(x):
+        v.assign_add(x)
+        return tf.random.normal(()) + 0.0 * float(time.time() > 0.0)
+
+    found = []
+    for decorate in (tf.function, lambda f: f):
+        tf.random.set_seed(7)
+        v.assign(0.0)
+        call = decorate(step)
+        found.append(([float(call(tf.constant(1.0))) for _ in range(3)], float(v)))
+    assert found[0] == found[1]

@@ -1,0 +1,362 @@
+"""The passes: numbers they share with numtape.core, and the same results undecorated as jitted."""
+
+import ctypes
+import importlib
+import inspect
+import sys
+import threading
+import time
+import types
+import warnings
+
+import numpy as np
+import pytest
+from log_queries import fresh_log
+from numtape.kernels.functions import value
+from processes import run
+
+import numtape
+from numtape import gradient_tape
+from numtape.core import settings
+from numtape.core.compile import lane_kernels, passes, unit
+from numtape.core.cpu import sweeper as cpu
+from numtape.core.derive import adjoints, lookup, reach, templates, transpose, workspace
+from numtape.core.log import log, op
+from numtape.core.ops import reduction
+from numtape.core.plan import plan as plans
+from numtape.core.replay import graft
+from numtape.core.values import dtypes
+
+pytestmark = [
+    pytest.mark.numtape_only("numtape's kernels"),
+    pytest.mark.cpu_only("the CPU's kernels"),
+]
+MASK = (1 << 64) - 1
+
+
+class Integers:
+    """NumPy for undecorated kernels: conversions wrap around, as in compiled code."""
+
+    @staticmethod
+    def uint64(value):
+        return np.uint64(int(value) & MASK)
+
+    @staticmethod
+    def int64(value):
+        return np.uint64(int(value) & MASK).astype(np.int64)
+
+
+class Strict:
+    """A flat array that knows its ends, on both sides."""
+
+    def __init__(self, array):
+        self.array = array.reshape(-1)
+
+    def __getitem__(self, k):
+        assert 0 <= k < self.array.size
+        return int(self.array[k])
+
+    def __setitem__(self, k, value):
+        assert 0 <= k < self.array.size
+        self.array[k] = value
+
+
+def pointer(kind):
+    return lambda address: ctypes.cast(int(address), ctypes.POINTER(kind))
+
+
+def call(function, *arguments):
+    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(arguments))(int(function))
+    kernel(*map(int, arguments))
+
+
+undivided = threading.Lock()
+
+
+def seen(address):
+    return pointer(ctypes.c_int64)(address)[0]
+
+
+def exchange(address, value, add=0):
+    word = pointer(ctypes.c_int64)(address)
+    with undivided:
+        before = word[0]
+        word[0] = int(value) + add * before
+    return before
+
+
+def fetch_add(address, amount):
+    return exchange(address, amount, 1)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The kernel modules once more, by name, with a `jit` that does nothing."""
+    names = {"bool": "uint8"} | {
+        n: n for n in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+    }
+    stub = types.ModuleType("plain.jit")
+    stub.jit = stub.inline = lambda function: function
+    stub.POINTERS = {name: pointer(getattr(ctypes, f"c_{kind}")) for name, kind in names.items()}
+    stub.call_kernel = stub.call_array = stub.call_loop = call
+    stub.fetch_add, stub.exchange, stub.seen = fetch_add, exchange, seen
+    stub.pause = stub.call0 = lambda *_: time.sleep(0)
+    top = numtape.kernels_folder()
+    for package in ("plain", "plain.log", "plain.cpu"):
+        found = sys.modules[package] = types.ModuleType(package)
+        found.__path__ = [str(top.joinpath(*package.split(".")[1:]))]
+    sys.modules["plain.jit"] = stub
+    modules = {
+        name: importlib.import_module(f"plain.{name}")
+        for name in (
+            "passes.records",
+            "passes.rows",
+            "passes.layout",
+            "passes.follow",
+            "passes.transpose",
+            "passes.plan",
+            "passes.recall",
+            "passes.graft",
+            "cpu.sweep",
+            "cpu.team",
+            "cpu.groups",
+        )
+    }
+    for name in [name for name in sys.modules if name.startswith("plain")]:
+        module = sys.modules.pop(name)
+        if getattr(module, "np", None) is np:
+            module.np = Integers
+    return modules
+
+
+def shared(mine, theirs, names):
+    for name in names:
+        assert getattr(mine, name) == getattr(theirs, name), name
+
+
+def test_rows_are_numbered_alike(plain):
+    rows = plain["passes.rows"]
+    shared(op, rows, ("LEAF", "READ", "ELEMENTWISE", "ARRAY", "VIEW", "REDUCTION", "VARIADIC"))
+    shared(op, rows, ("RULE", "STOP", "MISSING", "CUT"))
+    shared(log, rows, ("VALUE",))
+    shared(transpose, rows, ("NEEDED", "AT_FIRST_READ"))
+    shared(reach, rows, ("FOLLOWED", "RECORDED"))
+    shared(gradient_tape, rows, ("SEEN_WATCHED",))
+
+
+def test_plans_are_numbered_alike(plain):
+    layout = plain["passes.layout"]
+    names = [n for n in vars(layout) if isinstance(getattr(plans, n, None), int)]
+    assert {"NO_KERNEL", "GROUP", "STEP", "SHARED", "KEPT", "G_KIND", "C_GROUPS"} <= set(names)
+    shared(plans, layout, names)
+
+
+def test_panels_are_as_wide():
+    """The sizes of work that ops state and that kernels divide into units."""
+    reduce = importlib.import_module("numtape.kernels.cpu.reduce")
+    shared(reduction, reduce, ("PANEL",))
+
+
+def test_transposition_is_numbered_alike(plain):
+    names = ("DONE", "NO_TEMPLATE", "FULL", "NOTHING", "G", "Y", "INPUT")
+    shared(transpose, plain["passes.transpose"], names)
+    shared(templates, plain["passes.transpose"], ("ENTRY",))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hash_is_the_kernels(plain, seed):
+    random = np.random.default_rng(seed)
+    keys = random.integers(-1, (5, 1 << 31)[seed % 2], (300, 6))
+    with np.errstate(over="ignore"):
+        for key in [[-1] * 6, [0] * 6, *keys.tolist()]:
+            assert lookup.hash_key(*key) == int(plain["passes.transpose"].hash_key(*key))
+
+
+def test_every_pass_argument_has_a_kind(plain):
+    """One that was read wrongly from the text would be a wild address."""
+    records = plain["passes.records"]
+    kinds = {name: {*fields.values()} for name, fields in passes._records().items()}
+    assert all(found <= {*passes._KINDS} for found in kinds.values())
+    for name, fields in passes._records().items():
+        assert getattr(records, name)._fields == tuple(fields)
+    assert {*kinds} == {name for name, x in vars(records).items() if hasattr(x, "_fields")}
+    for symbol, module in passes._PASSES.items():
+        parameters = passes._parameters(symbol)
+        assert [*parameters] == [*inspect.signature(getattr(plain[module], symbol)).parameters]
+        assert {*parameters.values()} <= {*passes._KINDS, *kinds}
+        slots, block = passes._slots(symbol), passes.Block(symbol)
+        assert list(slots.values()) == list(range(len(slots)))
+        assert len(block.set) >= len(slots)
+
+
+def programs(tf):
+    """Small programs that visit all kinds of rows and groups."""
+    x = tf.Variable([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    w, s = tf.Variable([[0.5], [1.0], [-1.0]]), tf.Variable(2.0)
+
+    def gradient(function, *variables):
+        with tf.GradientTape() as tape:
+            y = function(*variables)
+        return [y, *tape.gradient(y, variables)]
+
+    yield gradient(lambda s: tf.sin(s) * s + s**3.0, s)
+    yield gradient(lambda x, s: tf.reduce_sum(x * s + [1.0, 2.0, 3.0] - x / (x + 1.0)), x, s)
+    yield gradient(lambda x, w: tf.reduce_mean(tf.tanh(x @ w) ** 2), x, w)
+    yield gradient(lambda x: tf.reduce_sum(tf.nn.softmax(x) * tf.reshape(x, [2, 3])), x)
+    yield gradient(lambda x: tf.reduce_sum(tf.concat([x, x * x], 1)[:, 1:5]), x)
+    yield gradient(lambda x: tf.reduce_sum(tf.where(x > 2.0, x * x, tf.stop_gradient(x))), x)
+    yield gradient(lambda x: tf.reduce_sum(tf.zeros((0, 3)) * x[:1]), x)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = s * s * tf.exp(s)
+        g = inner.gradient(y, s)
+    yield [g, outer.gradient(g, s)]
+    s.assign_add(1.0)
+    x.assign(x * s)
+    yield [s, x, tf.cast(x > 3.0, tf.int32) + 1, tf.transpose(x), tf.add([1.0, 2.0], s)]
+    many = tf.range(300.0) / 300.0
+    for _ in range(5):  # a plan is remembered when it comes again
+        yield [tf.reduce_sum(tf.sin(many) * s), tf.reduce_max(many + s), tf.exp(many)]
+    table = tf.reshape(many, (15, 20))  # rows of more than a few elements are groups of their own
+    yield gradient(lambda s: tf.reduce_sum(tf.nn.softmax(table * s) * table, 0), s)
+    yield gradient(lambda x: tf.tile(x, (1, 8))[:, 3:] * tf.ones((2, 21)), x)
+
+    @tf.function
+    def recorded(y):
+        s.assign_add(1.0)
+        return tf.reduce_sum(tf.concat([x * y, x], 0)) * s
+
+    yield gradient(recorded, x)
+    yield gradient(recorded, x)
+
+
+def results(tf):
+    """The bytes of everything they give, and the rows of the log after each."""
+    found = []
+    with fresh_log() as here:
+        for values in programs(tf):
+            n = here.n
+            columns = [getattr(here.columns, name)[:n] for name in ("code", "a", "spec")]
+            leaf = np.isin(columns[0], [log.LEAF_CODE, log.READ_CODE])
+            columns[1] = np.where(leaf, 0, columns[1])  # a leaf reads nothing
+            found.append(
+                (
+                    [column.tobytes() for column in columns],
+                    [None if v is None else np.asarray(v).tobytes() for v in values],
+                )
+            )
+    return found
+
+
+def at_once(calls, keeps, running, stops):
+    """As `workers.share`, with threads that are there at once."""
+    others = [threading.Thread(target=call) for call in calls[1:]]
+    for thread in others:
+        thread.start()
+    calls[0]()
+    for stop in stops:
+        stop()
+    for thread in others:
+        thread.join()
+
+
+@pytest.mark.records
+@pytest.mark.cpu_only("they are the CPU executor's")
+def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
+    """And stay inside every array: jitted code does not check."""
+    monkeypatch.setattr(settings, "_threads", 2)
+    monkeypatch.setattr(cpu, "LARGE", 10)  # threads share even small groups
+    monkeypatch.setattr(cpu, "WATCHED", 1000)  # and compute others alone
+    monkeypatch.setattr(cpu, "share", at_once)
+    jitted = results(tf)
+    records = plain["passes.records"]
+    functions = {s: getattr(plain[module], s) for s, module in passes._PASSES.items()}
+    called = []
+
+    def call(block):
+        (symbol,) = (s for s in passes._PASSES if passes._slots(s) is block.slots)
+        called.append(symbol)
+
+        def value(name, kind):
+            if kind == "int":
+                return int(block.set[block.slots[name]])
+            array = (block._arrays | block._given)[name]
+            assert array.dtype == passes._KINDS[kind], name
+            return Strict(array)
+
+        arguments = {}
+        for name, kind in passes._parameters(symbol).items():
+            fields = passes._records().get(kind)
+            arguments[name] = (
+                value(name, kind)
+                if fields is None
+                else getattr(records, kind)(
+                    *(value(f"{name}.{field}", of) for field, of in fields.items())
+                )
+            )
+        with np.errstate(over="ignore"):
+            return int(functions[symbol](**arguments))
+
+    monkeypatch.setattr(passes, "_calling", lambda block, function: lambda: call(block))
+    monkeypatch.setattr(workspace, "of_thread", threading.local())
+    monkeypatch.setattr(graft, "_local", threading.local())
+    memory = adjoints.memory()
+    adjoints.give_back(memory)
+    for name in ("block", "columns"):  # what was made before calls what is jitted
+        monkeypatch.setattr(memory, name, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        assert results(tf) == jitted
+    assert set(called) == set(functions)
+
+
+SMALL = """
+import numpy as np, numtape as tf
+x, w = tf.Variable([[1.0, 2.0], [3.0, 4.0]]), tf.Variable([1.0, -1.0])
+for _ in range(3):
+    with tf.GradientTape() as tape:
+        y = tf.tanh(x @ tf.reshape(w, [2, 1])) + x * [1.0, 2.0]
+        z = tf.reduce_sum(y * y) + tf.reduce_max(tf.concat([w, w * 2.0], 0))
+    print([g.numpy().tobytes().hex() for g in tape.gradient(z, [x, w])])
+    print((w + 1.0).numpy(), float(z), tf.where(w > 0.0, w, -w).numpy())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc fills memory for us")
+def test_nothing_is_read_that_was_not_written():
+    assert len({run(SMALL, MALLOC_PERTURB_=byte) for byte in (None, 1, 255)}) == 1
+
+
+def test_the_targets_of_kernels_and_of_loops_share_what_is_built_in():
+    """Numba's own target looks at the same pointers in between: neither gets the other's code."""
+    from numba import njit
+    from numba import types as numba_types
+    from numtape.kernels.jit import POINTERS, jit
+
+    scope = {"at": POINTERS["int16"]}
+    for k, compiler in enumerate((jit, njit, jit, njit)):
+        exec(f"def function(address): return at(address)[0] + {k}", scope)
+        compiler(scope["function"]).compile((numba_types.int64,))
+
+
+@pytest.mark.parametrize(("body", "wide"), [("exp(x)", True), ("x + x", False)])
+def test_width_of_vectors(monkeypatch, body, wide):
+    """What a function says to LLVM is said of the entry as well, which it becomes a part of."""
+    made = []
+
+    class Function(unit.ir.Function):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    float32 = dtypes.float32
+    source = lane_kernels.lane_source(body, "width", (float32,), float32)
+    ours = types.SimpleNamespace(**{**vars(unit.ir), "Function": Function})
+    monkeypatch.setattr(unit, "ir", ours)
+    lane_kernels._compile("width", source)
+    assert [value.WIDTH in entry.attributes for entry in made] == [wide]
+    assert [entry.attributes.alignstack == 64 for entry in made] == [wide]
+    fused = importlib.import_module("numtape.kernels.cpu.fused")
+    module = unit.ir.Module("written")
+    fused.write_kernel(module, "width", fused.Step(body, (0,), ("float32",), "float32"))
+    assert str(module).count(value.WIDTH) == 2 * wide

@@ -1,0 +1,18 @@
+"""Comparisons of derivatives, and the smallest operands of a row of the op table."""
+
+import numpy as np
+from op_draws import draw, variants
+
+SMALL = 40  # elements of all operands and of the result, at most
+
+
+def smallest(case):
+    """A small variant with more than one element: its operands and options."""
+    if case.elementwise:
+        shapes = ((3, 1), (1, 2), (2,))[: len(case.ranges)]
+        if case.widest:
+            shapes = (np.broadcast_shapes(*shapes), *shapes[1:])
+        return draw(case, shapes, "float64"), case.options[0]
+    found = [(draw(case, shapes, "float64"), options) for shapes, options in variants(case)]
+    found = [pair for pair in found if 1 < sum(x.size for x in pair[0]) <= SMALL]
+    return max(found, key=lambda pair: sum(x.size for x in pair[0]), default=None)
