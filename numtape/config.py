@@ -97,7 +97,7 @@ def functions_run_eagerly() -> bool:
       >>> tf.config.functions_run_eagerly()
       False
     """
-    found: bool = local.log.depends(getattr, settings, "run_eagerly")
+    found: bool = local.log.call_guarded(getattr, settings, "run_eagerly")
     return found
 
 
@@ -128,7 +128,7 @@ def get_soft_device_placement() -> bool:
       >>> tf.config.get_soft_device_placement()
       True
     """
-    found: bool = local.log.depends(globals().get, "_soft")
+    found: bool = local.log.call_guarded(globals().get, "_soft")
     return found
 
 

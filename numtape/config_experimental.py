@@ -71,7 +71,7 @@ def tensor_float_32_execution_enabled() -> bool:
       >>> tf.config.experimental.tensor_float_32_execution_enabled()
       False
     """
-    found: bool = local.log.depends(getattr, settings, "tensor_float_32")
+    found: bool = local.log.call_guarded(getattr, settings, "tensor_float_32")
     return found
 
 
@@ -104,7 +104,7 @@ def nondeterministic_scatter_enabled() -> bool:
       >>> tf.config.experimental.nondeterministic_scatter_enabled()
       False
     """
-    found: bool = local.log.depends(getattr, settings, "nondeterministic_scatter")
+    found: bool = local.log.call_guarded(getattr, settings, "nondeterministic_scatter")
     return found
 
 

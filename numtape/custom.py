@@ -13,7 +13,7 @@ from .core.derive.custom import recorded
 from .core.derive.tape import Tape
 from .core.log.log import Log, local
 from .core.log.tensors import as_tensor
-from .core.log.variable import Variable, by_creation, original
+from .core.log.variable import Variable, creation_order, original
 from .core.ops.movement import identity
 from .core.values.tensor import Tensor
 from .gradient_tape import GradientTape, UnconnectedGradients
@@ -98,7 +98,7 @@ def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     leaves = (*flat, *nest.flatten(kwargs))  # a layer's weight is another name of a variable
     given = {id(original(x) if isinstance(x, Variable) else x) for x in leaves}
     read += apart
-    variables = [v for v in sorted(_once(read), key=by_creation) if id(v) not in given]
+    variables = [v for v in sorted(_once(read), key=creation_order) if id(v) not in given]
     if variables and not _takes_variables(grad_fn):
         raise TypeError(
             f"@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function "
@@ -107,7 +107,7 @@ def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     results = [identity(x) for x in nest.flatten(result)]
     inputs = [as_tensor(x) for x in (*flat, *variables)]
     log = local.log
-    if log.may_be_asked():
+    if log.may_need_gradients():
         grad = functools.partial(_gradients, grad_fn, len(flat), variables, inputs)
         results = recorded(results, inputs, grad)
     return nest.pack_sequence_as(result, results)
@@ -188,13 +188,13 @@ def recompute_grad(f: Callable[..., Any]) -> Any:
 
 def _recomputed(f: Callable[..., Any]) -> Callable[..., Any]:
     def inner(*args: Any, **kwargs: Any) -> Any:
-        with _apart(local.log.recorded()) as apart:
+        with _apart(local.log.is_recorded()) as apart:
             result = f(*args, **kwargs)
         noted = [] if apart is None else list(apart.noted.values())
 
         def grad(*upstream: Any, variables: Any = None) -> Any:
             known = list(variables or [])
-            with _apart(not local.log.recorded()):
+            with _apart(not local.log.is_recorded()):
                 with GradientTape() as tape:
                     copies = nest.map_structure(identity, args)
                     tape.watch([x for x in nest.flatten(copies) if x.dtype.is_floating])
@@ -261,7 +261,7 @@ def _apart(wanted: bool) -> Iterator[_Apart | None]:
         local.log.collect()  # what it gives has its values from here on
     finally:
         last, local.log = local.log, outer
-        last.forget_reads()
+        last.invalidate_reads()
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Any:

@@ -239,7 +239,7 @@ def is_traceback_filtering_enabled() -> bool:
       >>> tf.debugging.is_traceback_filtering_enabled()
       True
     """
-    found: bool = local.log.depends(tracebacks.enabled)
+    found: bool = local.log.call_guarded(tracebacks.enabled)
     return found
 
 

@@ -360,7 +360,7 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
-        name, before = self._name, local.log.depends(getattr, local, "scope")
+        name, before = self._name, local.log.call_guarded(getattr, local, "scope")
         self._before.append(before)
         local.scope = name if not name or name.endswith("/") else f"{before}{name}/"
         return local.scope

@@ -310,7 +310,7 @@ class Function:
         args, kwargs = self._parameters.complete(args, kwargs)
         for x in (*args[given:], *(x for name, x in kwargs.items() if name not in names)):
             if isinstance(x, np.ndarray):  # of which it gets a copy
-                local.log.inherits(x)
+                local.log.on_default_copied(x)
         leaves = Arguments(args, kwargs, self._parameters.kept)
         with undone_if_raised():
             put, named, copies = self._put(leaves.values, leaves.named, leaves, leaves)
@@ -369,9 +369,9 @@ class Function:
         kwargs = {name: copies.put(x) for name, x in named.items()}
         log = local.log
         for container in copies.own():
-            log.makes(container)
+            log.on_container_created(container)
         for number, container in copies.made.items():
-            log.copies(container, leaves.nests[number])
+            log.on_container_copied(container, leaves.nests[number])
         return args, kwargs, copies
 
     def _give_back(self, copies: Copies | None, tensors: Sequence[Tensor], leaves: Any) -> None:

@@ -20,9 +20,9 @@ from .core.derive.sparse import SUMS, slices_of
 from .core.derive.tape import Tape
 from .core.derive.transpose import transposed
 from .core.log.log import LEAF_CODE, Log, local
-from .core.log.look import thin
+from .core.log.look import drop_unreachable
 from .core.log.op import CODES
-from .core.log.variable import Variable, by_creation, original
+from .core.log.variable import Variable, creation_order, original
 from .core.ops.creation import zeros, zeros_like
 from .core.ops.movement import broadcast_to, identity, permuted, shaped
 from .core.values.convert import NUMPY
@@ -134,7 +134,7 @@ class GradientTape(Explained):
         if tape is not None and tape.ranges and tape.ranges[-1] < 0:
             tape.stop()
             if kind is not None and issubclass(kind, MemoryError) and tape.log is not None:
-                thin(tape.log)
+                drop_unreachable(tape.log)
 
     def _start(self) -> None:
         tape = self._tape
@@ -180,7 +180,7 @@ class GradientTape(Explained):
         if tape is None or tape.spent:
             raise ValueError("Tape is not recording: watch belongs inside its `with` block.")
         # As in TensorFlow, a tape that has ended hears nothing, unless another one records.
-        heard = tape.recording or local.log.recorded()
+        heard = tape.recording or local.log.is_recorded()
         for leaf in leaves:
             if not leaf._spec.inexact:
                 _warn_here(
@@ -263,7 +263,7 @@ class GradientTape(Explained):
         if self._tape is not None:
             self._tape.inside("asks for the variables of a tape")
         self._note_variables()
-        return tuple(sorted(self._watched.values(), key=by_creation))
+        return tuple(sorted(self._watched.values(), key=creation_order))
 
     def _note_variables(self) -> None:
         """Remember the variables read so far: the log will forget them."""
@@ -303,7 +303,7 @@ class GradientTape(Explained):
         busy, log.busy = log.busy, True
         try:
             log.reserve(4)
-            row = -1 if isinstance(target, Variable) else log.enter(target, None, "why")[0]
+            row = -1 if isinstance(target, Variable) else log.row_of(target, None, "why")[0]
             return explain(log, tape, row, _seed(log, target, None), target, source)
         finally:
             log.busy = busy
@@ -446,7 +446,7 @@ class GradientTape(Explained):
             rows: list[tuple[int, int]] = []
             for k, target in enumerate(targets):
                 # A variable depends on itself alone: it is no row to go back from.
-                row = log.enter(target, None, "gradient")[0] if type(target) is Tensor else -1
+                row = log.row_of(target, None, "gradient")[0] if type(target) is Tensor else -1
                 rows.append((row, _seed(log, target, seeds[k] if k < len(seeds) else None)))
             found = transposed(log, tape, [pair for pair in rows if pair[0] >= 0], sources)
             results: list[Any] = []
@@ -640,7 +640,7 @@ def _home(tape: Tape) -> Log:
         raise RuntimeError("A GradientTape belongs to the thread that recorded it.")
     if log is not local.log:
         tape.inside("asks a tape for gradients")
-        if local.log.recorded():
+        if local.log.is_recorded():
             raise RuntimeError(
                 "This tape holds an older part of the log than a tape that is recording now: "
                 "ask for its gradient before entering that tape, or inside the same one."
@@ -661,12 +661,12 @@ def _seed(log: Log, target: Any, seed: Any) -> int:
         return broadcast_to(one, tuple(spec.shape))._row
     # Python's numbers take the target's dtype.
     like = None if isinstance(seed, NUMPY) else spec
-    given = log.tensor(*log.enter(seed, like, "gradient"))
+    given = log.tensor(*log.row_of(seed, like, "gradient"))
     if given.dtype is not spec.dtype:
         raise mismatch("gradient", 0, spec.dtype, given.dtype)
     if given._spec is not spec:
         given = broadcast_to(given, tuple(spec.shape))
-    return log.enter(given, spec, "gradient")[0]
+    return log.row_of(given, spec, "gradient")[0]
 
 
 def _unconnected(value: Any) -> bool:

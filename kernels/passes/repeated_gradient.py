@@ -24,7 +24,7 @@ from .repeated_look import (
     AT_EXTRA_N,
     AT_HOME,
     AT_ITEM,
-    AT_KEPT,
+    AT_TENSORS,
     AT_LEAF_ROWS,
     AT_LIMIT,
     AT_N,
@@ -74,7 +74,7 @@ from .unchanged import LIST_ITEMS, SIZE, TYPE, _at
     AT_THREAD,
     AT_TRAINABLE,
     AT_VARIABLE_SPEC,
-    AT_REPEATED_GRADIENTS,
+    AT_GRADIENT_FAST_PATHS,
 ) = range(78, 95)
 # What there is of each gradient.
 (
@@ -244,7 +244,7 @@ def _log_as_before(process: int, address: int, log: int) -> bool:
         return False
     if _at(log + p[AT_BUSY])[0] != p[FALSE] or _at(_at(log + p[AT_CALLS])[0] + SIZE)[0] != 0:
         return False
-    if _at(_at(log + p[AT_KEPT])[0] + TYPE)[0] != p[LIST]:
+    if _at(_at(log + p[AT_TENSORS])[0] + TYPE)[0] != p[LIST]:
         return False
     if call1(p[TO_INT], _at(log + p[AT_N])[0]) != e[ROWS]:
         return False
@@ -322,7 +322,7 @@ def _entered(process: int, address: int, log: int, found: int) -> bool:
     """Enter results and seed in the log's containers; False, and nothing, without memory."""
     p, e = _at(process), _at(address)
     items, sources = _at(_at(found + LIST_ITEMS)[0]), _at(e[SOURCES])
-    eager, kept = _at(log + p[AT_EAGER])[0], _at(log + p[AT_KEPT])[0]
+    eager, kept = _at(log + p[AT_EAGER])[0], _at(log + p[AT_TENSORS])[0]
     before = _at(kept + SIZE)[0]
     good = True
     for k in range(e[SOURCE_COUNT]):
@@ -452,7 +452,7 @@ def repeated_gradient(process: int, given: int, count: int, names: int) -> int:
         log = _at(tape + p[AT_TAPE_LOG])[0]
         if _at(log + TYPE)[0] == p[LOG]:
             call1(p[KEEP], log)
-            held = _at(log + p[AT_REPEATED_GRADIENTS])[0]
+            held = _at(log + p[AT_GRADIENT_FAST_PATHS])[0]
             call1(p[KEEP], held)  # others may put another one in its place meanwhile
             found = DECLINED
             for k in range(_at(held + SIZE)[0]):

@@ -71,7 +71,7 @@ from .unchanged import LIST_ITEMS, SIZE, TYPE, _at
     AT_DATA,
     AT_TAPE_LOG,
     AT_SPENT,
-    AT_REPEATED_LOOKS,
+    AT_EVALUATE_FAST_PATHS,
     AT_BUSY,
     AT_BYTES,
     AT_BYTES_LIMIT,
@@ -81,14 +81,14 @@ from .unchanged import LIST_ITEMS, SIZE, TYPE, _at
     AT_EAGER,
     AT_EXTRA,
     AT_EXTRA_N,
-    AT_KEPT,
+    AT_TENSORS,
     AT_LAZY,
-    AT_LEFT,
+    AT_PENDING_CLEANUP,
     AT_LIMIT,
     AT_N,
-    AT_PATIENCE,
+    AT_LAZY_RESCAN_AT,
     AT_SCANNED,
-    AT_SETTLE,
+    AT_FULL_RESCAN_AT,
     AT_LOCK,
     AT_WORKSPACE,
     AT_CONST_ROWS,
@@ -229,10 +229,10 @@ def _usual(process: int, address: int, log: int) -> bool:
         return False
     if _at(log + p[AT_SCANNED])[0] != p[ZERO] or _at(_at(log + p[AT_LAZY])[0] + SIZE)[0] != 0:
         return False
-    if _at(_at(log + p[AT_KEPT])[0] + TYPE)[0] != p[LIST]:
+    if _at(_at(log + p[AT_TENSORS])[0] + TYPE)[0] != p[LIST]:
         return False
     # A dictionary has its size where a list does.
-    calls, left = _at(log + p[AT_CALLS])[0], _at(log + p[AT_LEFT])[0]
+    calls, left = _at(log + p[AT_CALLS])[0], _at(log + p[AT_PENDING_CLEANUP])[0]
     if _at(calls + SIZE)[0] != 0 or _at(left + SIZE)[0] != 0:
         return False
     if call1(p[TO_INT], _at(log + p[AT_N])[0]) < e[LOW] + e[COUNT]:
@@ -292,7 +292,7 @@ def _marked(process: int, address: int, log: int, tensor: int) -> bool:
         value = _at(_at(scratch + 16)[0] + p[AT_VALUE])[0]
         if _at(value + p[AT_HOME])[0] == log and not _mark(process, address, value, 0):
             return False
-    eager, kept = _at(log + p[AT_EAGER])[0], _at(log + p[AT_KEPT])[0]
+    eager, kept = _at(log + p[AT_EAGER])[0], _at(log + p[AT_TENSORS])[0]
     tensors = _at(_at(kept + LIST_ITEMS)[0])
     for k in range(_at(kept + SIZE)[0]):
         if _alive(process, tensors[k], log) and not _mark(process, address, tensors[k], eager):
@@ -371,7 +371,7 @@ def _handed(process: int, address: int, log: int, room: int) -> int:
     """Give tensors that others have their values."""
     p, e = _at(process), _at(address)
     arrays, index = _at(_at(room + LIST_ITEMS)[0] + 8 * OWN), _i64(e[INDEX])
-    kept = _at(log + p[AT_KEPT])[0]
+    kept = _at(log + p[AT_TENSORS])[0]
     tensors = _at(_at(kept + LIST_ITEMS)[0])
     for k in range(_at(kept + SIZE)[0]):
         if _alive(process, tensors[k], log):
@@ -393,14 +393,14 @@ def _rewound(process: int, address: int, log: int, room: int) -> int:
         if _at(read)[0] != p[NONE] and _at(_at(read)[0] + p[AT_ITEM])[0] == log:
             _put(process, read, p[NONE])
     for k in range(CONTAINERS + 1):
-        place = log + (p[AT_VARIABLES + k] if k < CONTAINERS else p[AT_KEPT])
+        place = log + (p[AT_VARIABLES + k] if k < CONTAINERS else p[AT_TENSORS])
         items[k], _at(place)[0] = _at(place)[0], items[k]
     call1(p[CLEAR_DICT], _at(log + p[AT_CONST_ROWS])[0])
     call1(p[CLEAR_SET], _at(log + p[AT_EAGER])[0])
     _put(process, log + p[AT_N], p[ZERO])
     _put(process, log + p[AT_EXTRA_N], p[ZERO])
-    _put(process, log + p[AT_SETTLE], p[ZERO])
-    _put(process, log + p[AT_PATIENCE], p[ZERO])
+    _put(process, log + p[AT_FULL_RESCAN_AT], p[ZERO])
+    _put(process, log + p[AT_LAZY_RESCAN_AT], p[ZERO])
     _put(process, log + p[AT_BYTES], p[ZERO])
     _put(process, log + p[AT_LIMIT], p[LIMIT])
     _put(process, log + p[AT_BYTES_LIMIT], p[BYTES_LIMIT])
@@ -480,7 +480,7 @@ def repeated_look(process: int, given: int, count: int, names: int) -> int:
     p, arguments = _at(process), _at(given)
     log, tensor = arguments[0], arguments[1]
     if _at(log + TYPE)[0] == p[LOG] and _at(tensor + p[AT_HOME])[0] == log:
-        again = _at(log + p[AT_REPEATED_LOOKS])[0]
+        again = _at(log + p[AT_EVALUATE_FAST_PATHS])[0]
         for k in range(_at(again + SIZE)[0]):
             held = _at(again + p[AT_ITEM])[k]
             call1(p[KEEP], again)  # others may put another one in its place meanwhile
@@ -489,7 +489,7 @@ def repeated_look(process: int, given: int, count: int, names: int) -> int:
             call1(p[DROP], again)
             if value != DECLINED:
                 return value
-            if _at(log + p[AT_REPEATED_LOOKS])[0] != again or _at(tensor + p[AT_HOME])[0] != log:
+            if _at(log + p[AT_EVALUATE_FAST_PATHS])[0] != again or _at(tensor + p[AT_HOME])[0] != log:
                 break
     call1(p[KEEP], p[NONE])
     return p[NONE]

@@ -18,9 +18,9 @@ from .log import look
 from .log.log import Log
 from .log.record import (
     Recorder,
-    of_inexact,
-    reflected,
-    reflected_of_inexact,
+    record_if_inexact,
+    make_reflected,
+    record_reflected_if_inexact,
     spec_of,
 )
 from .log.variable import Variable, _ops
@@ -86,21 +86,21 @@ _xor = _logic(comparison.logical_xor, comparison.bitwise_xor)
 
 OPERATORS: dict[str, Any] = {
     "__add__": ew.add,
-    "__radd__": reflected(ew.add),
+    "__radd__": make_reflected(ew.add),
     "__sub__": ew.subtract,
-    "__rsub__": reflected(ew.subtract),
+    "__rsub__": make_reflected(ew.subtract),
     "__mul__": ew.multiply,
-    "__rmul__": reflected(ew.multiply),
-    "__truediv__": of_inexact(ew.real_divide, arithmetic.divide),
-    "__rtruediv__": reflected_of_inexact(ew.real_divide, _swapped(arithmetic.divide)),
+    "__rmul__": make_reflected(ew.multiply),
+    "__truediv__": record_if_inexact(ew.real_divide, arithmetic.divide),
+    "__rtruediv__": record_reflected_if_inexact(ew.real_divide, _swapped(arithmetic.divide)),
     "__floordiv__": arithmetic.floordiv,
     "__rfloordiv__": _swapped(arithmetic.floordiv),
     "__mod__": arithmetic.floormod,
     "__rmod__": _swapped(arithmetic.floormod),
-    "__pow__": of_inexact(ew.pow_float, _pow),
-    "__rpow__": reflected_of_inexact(ew.pow_float, _swapped(arithmetic.pow_)),
+    "__pow__": record_if_inexact(ew.pow_float, _pow),
+    "__rpow__": record_reflected_if_inexact(ew.pow_float, _swapped(arithmetic.pow_)),
     "__matmul__": _product,
-    "__rmatmul__": reflected(_product),
+    "__rmatmul__": make_reflected(_product),
     "__neg__": ew.negative,
     "__abs__": ew.abs_,
     "__lt__": comparison.less,

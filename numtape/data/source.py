@@ -37,10 +37,10 @@ class Apart(Log):
         self.noted = True
         return super().read(variable, value, codes)
 
-    def current(self, variable: Any) -> Tensor:
+    def current_value(self, variable: Any) -> Tensor:
         """The tensor to look at for a variable's value; note that there was one."""
         self.noted = True
-        return super().current(variable)
+        return super().current_value(variable)
 
 
 class _Threads(threading.local):
@@ -62,7 +62,7 @@ def apart() -> Iterator[None]:
         yield
     finally:
         last, local.log = local.log, before
-        last.forget_reads()
+        last.invalidate_reads()
 
 
 class Entry(NamedTuple):

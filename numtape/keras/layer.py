@@ -8,7 +8,7 @@ from ..absent_methods import tell
 from ..core.log import ambient
 from ..core.log.ambient import mask_of, set_mask
 from ..core.log.log import local
-from ..core.log.parameters import Signature, signature_of
+from ..core.log.parameters import MethodSignature, signature_of
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
 from ..core.ops.arithmetic import divide_no_nan
@@ -31,7 +31,7 @@ from .symbolic import KerasTensor, Node, inferred, is_symbolic, pass_masks, symb
 _TRAINING = frozenset({"training"})
 
 
-def _training(signature: Signature, told: Any, kwargs: dict[str, Any]) -> Any:
+def _training(signature: MethodSignature, told: Any, kwargs: dict[str, Any]) -> Any:
     """Whether a call trains, which goes to ``call`` if it has a parameter for it."""
     training = local.training if told is None else told
     if training is None:
@@ -40,7 +40,7 @@ def _training(signature: Signature, told: Any, kwargs: dict[str, Any]) -> Any:
         training is not None or "training" not in signature.defaults
     ):
         kwargs["training"] = False if training is None else training
-    elif told is not None and signature.open:
+    elif told is not None and signature.takes_any_keyword:
         kwargs["training"] = training
     return training
 
@@ -289,7 +289,7 @@ class Layer(LayerLosses):
         signature, mask = signature_of(type(self).call), getattr(x, "_keras_mask", None)
         training = _training(signature, told, kwargs)
         assert_input_compatibility(self._nt_input_spec, x, self._nt_name)
-        if signature.of_mask:
+        if signature.takes_mask:
             kwargs["mask"] = mask
         return self._nt_run(training, False, (x,), kwargs, x, mask)
 
@@ -306,7 +306,7 @@ class Layer(LayerLosses):
         if not local.layers:
             self._nt_clear_losses()
         try:
-            return ambient.within(
+            return ambient.call_within(
                 self, training, self._nt_computed, symbolic, args, kwargs, first, mask
             )
         except OpError as error:

@@ -23,13 +23,13 @@ class LayerPath:
     def _nt_place(self) -> None:
         """Note the path, if that was not done before."""
         if self._nt_path is None:
-            outer = ambient.around(self)
+            outer = ambient.enclosing_layer(self)
             self._nt_path = self._nt_name if outer is None else f"{outer.path}/{self._nt_name}"
 
     def _nt_inside(self, make: Callable[..., Any], *arguments: Any, **kwargs: Any) -> Any:
         """What a function makes: layers that are built meanwhile are built in this one."""
         self._nt_place()
-        return ambient.within(self, ambient.training(), partial(make, *arguments, **kwargs))
+        return ambient.call_within(self, ambient.current_training(), partial(make, *arguments, **kwargs))
 
 
 def noted(build: Callable[..., Any]) -> Callable[..., Any]:

@@ -204,8 +204,8 @@ class LayerState(LayerPath, LayerConfig, Module):
         if not self._nt_held:
             return [*self._nt_trained, *self._nt_fixed]
         found: dict[int, tuple[Variable, bool]] = {}
-        found.update((id(v._of), (v, True)) for v in self._nt_trained)
-        found.update((id(v._of), (v, False)) for v in self._nt_fixed)
+        found.update((id(v._original), (v, True)) for v in self._nt_trained)
+        found.update((id(v._original), (v, False)) for v in self._nt_fixed)
         leaf: Any
         for leaf in self._nt_leaves():
             if isinstance(leaf, Variable):

@@ -35,7 +35,7 @@ class LayerVariable(Alias):
     def trainable(self, value: bool) -> None:
         self._trained = bool(value)
         if value:  # tapes have to watch it
-            self._of._trainable = True
+            self._original._trainable = True
 
     @property
     def value(self) -> Tensor:  # type: ignore[override]
@@ -51,7 +51,7 @@ class LayerVariable(Alias):
     @property
     def path(self) -> str:
         """The path of the layer, or the name of the optimizer, and the variable's name."""
-        return self._of._name
+        return self._original._name
 
     def __repr__(self) -> str:
         return (
@@ -60,9 +60,9 @@ class LayerVariable(Alias):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._of, self.regularizer, self._trained)
+        return type(self), (self._original, self.regularizer, self._trained)
 
     def __deepcopy__(self, memo: Any) -> Variable:
         return type(self)(
-            copy.deepcopy(self._of, memo), copy.deepcopy(self.regularizer, memo), self._trained
+            copy.deepcopy(self._original, memo), copy.deepcopy(self.regularizer, memo), self._trained
         )

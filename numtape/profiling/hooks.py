@@ -63,7 +63,7 @@ class Hooks:
         for owner, name, how in TIMED:
             self._put(owner, name, self._timed(getattr(owner, name), how))
         self._put(Sweeper, "run", self._sweep(Sweeper.run))
-        for name in ("look", "computed"):
+        for name in ("evaluate", "evaluate_on_device"):
             self._put(Log, name, self._look(getattr(Log, name)))
         self._put(calls.Calls, "__call__", self._call(calls.Calls.__call__))
         self._put(GradientTape, "__init__", self._tape(GradientTape.__init__))

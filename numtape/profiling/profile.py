@@ -94,7 +94,7 @@ class Profile(Facts):
 
     def _shares(self, log: Log, plan: Any, line: str) -> list[list[tuple[Key, float, int, int]]]:
         """By group: keys, and what of its time is theirs, how many rows, bytes."""
-        lines = getattr(log.kept, "lines", {})
+        lines = getattr(log.tensors, "lines", {})
         known = self._plans.get(id(plan))
         if known is not None and known[0] is plan and known[1] is lines:
             return known[2]  # type: ignore[no-any-return]

@@ -116,7 +116,7 @@ class Checkpoint:
           ['v/.ATTRIBUTES/VARIABLE_VALUE']
         """
         graph = Graph(self)
-        arrays = {key: v._seen()._array() for key, v in graph.variables.items()}
+        arrays = {key: v._current_tensor()._array() for key, v in graph.variables.items()}
         path = os.fspath(file_prefix)
         write(path + SUFFIX, pack(arrays, {"checkpoint": graph.nodes}))
         return path

@@ -98,7 +98,7 @@ class CheckpointManager:
     @property
     def checkpoints(self) -> list[str]:
         """The names of the checkpoints that are kept for now, the latest last."""
-        return list(local.log.depends(self._names))
+        return list(local.log.call_guarded(self._names))
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self._times)
@@ -106,7 +106,7 @@ class CheckpointManager:
     @property
     def latest_checkpoint(self) -> str | None:
         """The name of the latest one; None if there is none."""
-        found: str | None = local.log.depends(getattr, self, "_latest")
+        found: str | None = local.log.call_guarded(getattr, self, "_latest")
         return found
 
     def save(

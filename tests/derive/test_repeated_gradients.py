@@ -32,12 +32,12 @@ MANY = 5 * repeated_gradients.TURNS
 def usual():
     """A thread as at first: tests that were interrupted may have left another behind."""
     assert repeated_gradients.said() == "machine code"
-    local.log, local.rule, local.looking = Log(), None, ()
+    local.log, local.rule, local.evaluating = Log(), None, ()
 
 
 def by_machine(log=None):
     """How many gradients of a log machine code has recorded."""
-    hits, held = repeated_gradients._GRADIENT.index("HITS"), (log or local.log).repeated_gradients
+    hits, held = repeated_gradients._GRADIENT.index("HITS"), (log or local.log).gradient_fast_paths
     return sum(made.words[hits] for _, made in held)
 
 
@@ -151,7 +151,7 @@ def told(log, inner, found, n):
         log.busy,
         log.eager,
         log._const_rows,
-        len(log.kept),
+        len(log.tensors),
         columns.state[: log.n + 50].tolist(),
         [getattr(columns, name)[: log.n].tolist() for name in ("code", "a", "b", "c", "spec")],
         [(t._row, t._spec, t._home is log) for t in found],
@@ -160,8 +160,8 @@ def told(log, inner, found, n):
         inner.events,
         inner.spent,
         inner.log,
-        log.kept[-2] is found[0],
-        log.kept[-1] is found[1],
+        log.tensors[-2] is found[0],
+        log.tensors[-1] is found[1],
     )
 
 
@@ -350,7 +350,7 @@ def test_gradients_in_turn():
                 y = tf.exp(x) * x
             assert float(tape.gradient(y, x)) == pytest.approx(1.5 * math.exp(0.5), rel=1e-6)
         assert by_machine(log) > 2 * (MANY - 3 * repeated_gradients.TURNS)
-        assert len(log.repeated_gradients) == 2
+        assert len(log.gradient_fast_paths) == 2
 
 
 def test_a_finalizer_among_results_changes_nothing():
@@ -382,7 +382,7 @@ def test_a_finalizer_among_results_changes_nothing():
 def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module, monkeypatch):
     """A finalizer that records many operands gives the log another array of them."""
     x, words = tf.Variable(0.5), repeated_gradients._GRADIENT
-    held = "repeated_gradients"
+    held = "gradient_fast_paths"
     if module is repeated_looks:
         words, held = repeated_looks._LOOK, "repeated_looks"
     with fresh_log() as log:
@@ -422,7 +422,7 @@ def test_nothing_is_left_behind():
     def counts():
         # Of None, booleans and small ints others have some, too.
         things = [Log, Tape, tf.Tensor, tf.Variable, local.log, x, w, x._spec, w._spec]
-        held = [thing for _, made in local.log.repeated_gradients for thing in made._kept]
+        held = [thing for _, made in local.log.gradient_fast_paths for thing in made._kept]
         return [sys.getrefcount(thing) for thing in things] + [
             sys.getrefcount(thing) for thing in held if not isinstance(thing, int | bool)
         ]

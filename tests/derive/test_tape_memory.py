@@ -169,7 +169,7 @@ def test_a_tape_in_a_loop_leaves_nothing_behind(tf, log):
             g = inner.gradient(y, x)
         assert float(outer.gradient(g, x)) == 12.0
     assert log.n == 0
-    assert not local.log.recorded()
+    assert not local.log.is_recorded()
     assert len(log.tapes) <= 2
 
 
@@ -192,7 +192,7 @@ def test_an_exception_inside_a_tape_ends_its_recording(tf, log):
             y = tf.reduce_sum(x * x)
             float(y)
             raise ZeroDivisionError
-    assert not local.log.recorded()
+    assert not local.log.is_recorded()
     float(tf.constant(1.0) + 1.0)
     assert log.n == 0
 

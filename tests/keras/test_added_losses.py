@@ -221,4 +221,4 @@ def test_nothing_grows(tf):
     assert len(layer.losses) == 1
     gc.collect()
     kept = 4 if unsupported() else 1  # no call of the model is replayed there
-    assert sum(len(losses._of) for losses, _ in local.losses) == kept
+    assert sum(len(losses._entries) for losses, _ in local.losses) == kept

@@ -419,13 +419,13 @@ def test_others_that_update_are_waited_for():
     for _ in range(4):
         step(X)
     assert carried_out(step) == 2 and float(v) == 3.5
-    with variables._updating:  # one's own thread may
+    with variables._update_lock:  # one's own thread may
         step(X)
     assert carried_out(step) == 3
     done = threading.Event()
 
     def hold():
-        with variables._updating:
+        with variables._update_lock:
             held.set()
             assert not done.wait(0.05)
 
@@ -462,7 +462,7 @@ def test_counts_of_references_stay():
     inputs = tf.ones((4, 3)), tf.ones((4, 1))
     other = tf.function(lambda x: {"a": x * v} if x > 0 else None)
     things = [X, Y, v, v._value, X._spec, None, "text", function, other, list, tf.Tensor]
-    things += [train, *own, *inputs, variables._updating]
+    things += [train, *own, *inputs, variables._update_lock]
     for _ in range(50):
         function(X, Y), other(X), train(*inputs)
 

@@ -15,7 +15,7 @@ from numtape.core.cpu.buffers import POOL
 from numtape.core.cuda.runtime import held
 from numtape.core.derive import tape as tapes
 from numtape.core.log.log import Log
-from numtape.core.log.threads import Local
+from numtape.core.log.threads import ThreadState
 from numtape.core.values import memory
 from numtape.core.values.memory import LEAST
 from numtape.core.values.spec import intern
@@ -221,7 +221,7 @@ def test_a_finalizer_while_a_thread_gets_its_log(tf, monkeypatch):
             y = v * v
         found.append(float(tape.gradient(y, v)))
 
-    monkeypatch.setattr(Local, "new", staticmethod(new))
+    monkeypatch.setattr(ThreadState, "new", staticmethod(new))
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(60)

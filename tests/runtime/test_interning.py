@@ -286,7 +286,7 @@ def test_a_spec_that_died_comes_back_with_its_number(tf):
         y = tf.reduce_sum(tf.reshape(x, [43, 3]))
         row = [r for r in range(log.n) if SPECS.size[log.spec[r]] == 129][-1]
         number = log.spec[row]
-        log.kept[:] = [y]  # a row that no tensor stands for
+        log.tensors[:] = [y]  # a row that no tensor stands for
         interning.let_go()
         gc.collect()
         assert SPECS._objects[number]() is None

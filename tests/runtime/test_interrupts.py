@@ -99,7 +99,7 @@ while hits < wanted and int(optimizer.iterations) < len(expected) - 10:
 for _ in range(5):
     step(weights, optimizer)
 same = state(weights, optimizer) == expected[int(optimizer.iterations) - 1]
-print(json.dumps([hits, wrong, same, local.log.recorded(), local.log.n,
+print(json.dumps([hits, wrong, same, local.log.is_recorded(), local.log.n,
                   local.log.columns.capacity]))
 """
 )
@@ -196,7 +196,7 @@ def one(at):
     except Exception as error:
         problems.append(f"fails afterwards: {error!r:.80}")
     del loss
-    if local.log.recorded():
+    if local.log.is_recorded():
         problems.append("a tape records on")
     float(tf.constant(1.0) + 1.0)
     if local.log.symbolic:
@@ -463,7 +463,7 @@ def test_error_leaves_tape_and_variables_as_before(tf, log, name):
         y = y * v
     assert v.numpy().tolist() == [3.0, 4.0]
     assert tape.gradient(y, v).numpy().tolist() == [27.0, 48.0]
-    assert not local.log.recorded()
+    assert not local.log.is_recorded()
     del y
     float(tf.constant(1.0) + 1.0)
     assert log.n == 0

@@ -150,7 +150,7 @@ for op in (tf.exp, tf.cos, tf.tanh):  # asked when what they compute comes again
     program(op)
 assert said() == {"machine code"}, said()
 hits = repeated_looks._LOOK.index("HITS")
-assert sum(made.words[hits] for _, made in local.log.repeated_looks) > 20
+assert sum(made.words[hits] for _, made in local.log.evaluate_fast_paths) > 20
 """
 
 

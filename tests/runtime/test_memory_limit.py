@@ -169,7 +169,7 @@ while not enough():
             del error
             failed[name] = failed.get(name, 0) + 1
             log = local.log
-            idle = not (log.recorded() or log.symbolic or log.busy or log.tracing)
+            idle = not (log.is_recorded() or log.symbolic or log.busy or log.tracing)
             assert idle and local.journal is None, (name, seed)
             if not returned:
                 same(STATE.draws, draws, (name, "random numbers"))

@@ -32,7 +32,7 @@ assert install.said().startswith(sys.argv[1]), install.said()
 def shown(value):
     if not isinstance(value, tf.Tensor):
         return type(value).__name__
-    kept = value._home is local.log and any(x is value for x in local.log.kept)
+    kept = value._home is local.log and any(x is value for x in local.log.tensors)
     return value._row, value._spec.id, value.shape, value.dtype.name, kept
 
 def rows(log, start):
@@ -43,7 +43,7 @@ def rows(log, start):
         columns = [log.a, log.b, log.c][: max(arity, 0)]
         values = [column[n] for column in columns]
         if op.name == "ReadVariableOp":  # and which variable
-            values = [*values[:arity], log.variables[log.b[n]]._order]
+            values = [*values[:arity], log.variables[log.b[n]]._creation_index]
         if log.columns.state[n]:
             spec, cell = SPECS[log.spec[n]], log.columns.cell_view[n]
             values.append(cell if spec.single else cell == address_of(log.buffers[n]))
@@ -348,11 +348,12 @@ from numtape.core.log import references
 from numtape.core.log.log import Log, local
 from numtape.core.native import install
 
-defined = {name: vars(references)[name] for name in ("alive", "dropped")}
+defined = {name: vars(references)[name] for name in ("live_tensors", "release")}
 float(tf.constant(1.0) + 1.0)
 assert install.said() == "machine code"
-alive, dropped = references.alive, references.dropped
-assert alive is not defined["alive"] and dropped is not defined["dropped"]
+live_tensors, release = references.live_tensors, references.release
+assert live_tensors is not defined["live_tensors"]
+assert release is not defined["release"]
 local.log = log = Log()
 x = tf.constant(2.0)
 held = [x * 3.0, -x]
@@ -363,13 +364,13 @@ del gone
 masked = tf.exp(x)
 masked._keras_mask = marker = object()
 del masked
-for found in (alive, defined["alive"]):
-    rows = [tensor._row for tensor in found(log.kept, 0)]
-    print(rows == [t._row for t in (*held, weak())], len(found(log.kept[:], 1)) == len(rows))
+for found in (live_tensors, defined["live_tensors"]):
+    rows = [tensor._row for tensor in found(log.tensors, 0)]
+    print(rows == [t._row for t in (*held, weak())], len(found(log.tensors[:], 1)) == len(rows))
     print(found([], 0), len(found(held, 0)), found(held, 1) == [twice])
 
 # Dead ones come again, the masked one does not; nothing that they had is left on them.
-kept = log.kept
+kept = log.tensors
 places = {id(tensor) for tensor in kept if sys.getrefcount(tensor) == 3}
 spec, counts = x._spec, sys.getrefcount(marker)
 before = sys.getrefcount(spec), sys.getrefcount(log)
@@ -413,7 +414,7 @@ float(x + tf.reduce_sum(ones * x))
 
 def specs():
     gc.collect()
-    return [sys.getrefcount(t._spec) for t in (x, ones, x > 0.0, ones > 0.0)], len(log.kept)
+    return [sys.getrefcount(t._spec) for t in (x, ones, x > 0.0, ones > 0.0)], len(log.tensors)
 
 def chain():
     rows, held, weak, masked = [], {}, {}, {}
@@ -437,7 +438,7 @@ before = specs()
 with tf.GradientTape() as tape:
     first, count, made = log.n, log.computations, gc.get_stats()[0]["collections"]
     rows, held, weak, masked, y = chain()
-    print(gc.get_stats()[0]["collections"] == made, log.n - first > 6000, len(log.kept) < 600)
+    print(gc.get_stats()[0]["collections"] == made, log.n - first > 6000, len(log.tensors) < 600)
     # Who has a tensor, a row's number or the log's length has it as it was.
     print(all(a + 1 == b for a, b in zip(rows[::2], rows[1::2])), rows == sorted(rows))
     print(log.computations == count, all(t._row + 1 == n for t, n in held.values()))

@@ -282,8 +282,8 @@ def state():
     owners = [(owner, name) for owner, name, _ in hooks.TIMED]
     owners += [
         (Sweeper, "run"),
-        (Log, "look"),
-        (Log, "computed"),
+        (Log, "evaluate"),
+        (Log, "evaluate_on_device"),
         (Noting, "heard"),
         (hooks.calls.Calls, "__call__"),
         (hooks.GradientTape, "__init__"),

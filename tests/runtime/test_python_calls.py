@@ -57,8 +57,8 @@ def test_assigns_one_by_one_are_as_all_at_once(tf, isolated, monkeypatch, record
         return self.read_value()
 
     found = []
-    for change in (Variable._assigned, slow):
-        monkeypatch.setattr(Variable, "_assigned", change)
+    for change in (Variable._assign_tensor, slow):
+        monkeypatch.setattr(Variable, "_assign_tensor", change)
         rng = np.random.default_rng(3)
         variables = [tf.Variable(rng.normal(size=n).astype("f")) for n in (3, 3, 3)]
         values = [v.numpy() for v in variables]

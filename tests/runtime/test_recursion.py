@@ -45,7 +45,7 @@ def everywhere(call, state=lambda: None, most=150):
             raised += 1
             assert state() == before, left
         log = local.log
-        idle = not (log.recorded() or log.symbolic or log.busy or log.tracing)
+        idle = not (log.is_recorded() or log.symbolic or log.busy or log.tracing)
         assert idle, left
         assert local.journal is None, left
         if worked == 12:

@@ -33,13 +33,13 @@ MANY = 4 * repeated_looks.TURNS
 def usual(monkeypatch):
     """A thread as at first: tests that were interrupted may have left another behind."""
     assert repeated_looks.said() == "machine code"
-    local.log, local.rule, local.looking = Log(), None, ()
+    local.log, local.rule, local.evaluating = Log(), None, ()
     monkeypatch.setattr(settings, "moved", False)
 
 
 def by_machine(log=None):
     """How many looks at a log machine code has carried out."""
-    hits, held = repeated_looks._LOOK.index("HITS"), (log or local.log).repeated_looks
+    hits, held = repeated_looks._LOOK.index("HITS"), (log or local.log).evaluate_fast_paths
     return sum(made.words[hits] for _, made in held)
 
 
@@ -92,7 +92,7 @@ def test_machine_code_finds_what_python_does(step, monkeypatch):
     if step is descend:
         assert by_machine(log) > MANY - 3 * repeated_looks.TURNS
     with monkeypatch.context() as patch:
-        patch.setattr(look, "repeated_look", lambda log, tensor: None)
+        patch.setattr(look, "evaluate_fast_path", lambda log, tensor: None)
         expected, log = course()
     assert not by_machine(log)
     assert found == expected
@@ -106,7 +106,7 @@ def test_a_log_is_as_if_python_had_looked():
             assert float(kept[-1]) == 2.0 * k + 1.0
             assert log.n == log.extra_n == log.scanned == log.bytes == 0
             assert not (
-                log.kept
+                log.tensors
                 or log.variables
                 or log.reads
                 or log.buffers
@@ -214,7 +214,7 @@ def test_looks_in_turn():
             assert other_rows(x, k) == 2.0 * k
             assert float(tf.sqrt(x * float(k))) == np.sqrt(np.float32(2.0 * k))
         assert by_machine(log) > 3 * repeated_looks.TURNS
-        assert len(log.repeated_looks) == 3
+        assert len(log.evaluate_fast_paths) == 3
 
 
 def test_what_goes_with_the_rows_may_record():
@@ -257,7 +257,7 @@ def test_nothing_is_left_behind():
                 x,
                 x._spec,
                 ones._spec,
-                log.repeated_looks,
+                log.evaluate_fast_paths,
                 np.dtype(np.float32),
                 *process.values(),
             ]

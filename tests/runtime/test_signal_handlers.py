@@ -177,7 +177,7 @@ for at in range(1 + start, total + 1, stride):
         wrong.append(repr(error)[:200])
     if wrong:
         found.append((where, wrong[:2]))
-    if local.log.busy or local.rule is not None or local.log.recorded():
+    if local.log.busy or local.rule is not None or local.log.is_recorded():
         found.append((where, "left in a state"))
 print(json.dumps([total, found[:5], refused]))
 """

@@ -147,7 +147,7 @@ def test_interrupted_teams_go_home(tf, monkeypatch):
 
     def check(y):
         assert float(y) == float(y + 0.0) == expected
-        assert not local.looking
+        assert not local.evaluating
 
     interrupted_at_each_line(prepare, float, check)
 

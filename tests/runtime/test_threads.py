@@ -176,7 +176,7 @@ def test_exception_in_one_thread_leaves_the_others_alone(tf):
             with tf.GradientTape() as tape:
                 y = tf.reduce_sum(v * v)
             assert tape.gradient(y, v).numpy().tolist() == [2.0, 4.0]
-        return local.log.recorded()
+        return local.log.is_recorded()
 
     assert run_in_threads(4, work) == [False] * 4
 
@@ -192,7 +192,7 @@ def test_tape_belongs_to_its_thread(tf):
 
 def test_threads_do_not_share_a_log_or_tapes(tf):
     with tf.GradientTape() as tape:
-        logs = run_in_threads(4, lambda k: (local.log, local.log.recorded()))
+        logs = run_in_threads(4, lambda k: (local.log, local.log.is_recorded()))
     assert len({id(log) for log, _ in logs} | {id(local.log)}) == 5
     assert not any(recorded for _, recorded in logs)
     assert tape is not None

@@ -56,14 +56,14 @@ def test_taken_while_the_log_lets_go_of_its_rows(tf, log, monkeypatch, shape):
     y = x * 5.0
     ref, taken = weakref.ref(y), []
     del y
-    counted = references.alive
+    counted = references.live_tensors
 
     def alive(tensors, extra):
         found = counted(tensors, extra)
         taken.append(ref())
         return found
 
-    monkeypatch.setattr(references, "alive", alive)
+    monkeypatch.setattr(references, "live_tensors", alive)
     assert float(tf.reduce_sum(x) + 1.0) == x.numpy().size + 1.0
     log.collect()
     monkeypatch.undo()

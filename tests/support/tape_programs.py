@@ -337,8 +337,8 @@ def run(seed):
                 raise
         del held[:-12]
         for of, names, entries in (
-            (counted, repeated_gradients._GRADIENT, local.log.repeated_gradients),
-            (looked, repeated_looks._LOOK, local.log.repeated_looks),
+            (counted, repeated_gradients._GRADIENT, local.log.gradient_fast_paths),
+            (looked, repeated_looks._LOOK, local.log.evaluate_fast_paths),
         ):
             for _, entry in entries:
                 of[entry] = int(entry.words[names.index("HITS")])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..log.log import Log
-from ..log.op import CODES, Code
+from ..log.op import CODES, OpCode
 from ..values import interning
 from ..values.memory import Array, address_of
 from ..values.spec import SPECS, Spec
@@ -49,7 +49,7 @@ class Call(NamedTuple):
     part: int
 
 
-def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
+def call_of(code: OpCode, out: Spec, operands: list[Spec]) -> Call | None:
     """How to compute a row; None if there is no kernel, and NumPy has to do it.
 
     The kernel of a variadic op has the address of its operands' addresses for x.

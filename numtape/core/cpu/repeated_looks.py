@@ -90,7 +90,7 @@ _PLACES = (
     "AT_SPENT",
 )
 _OF_LOG = (
-    "repeated_looks",
+    "evaluate_fast_paths",
     "busy",
     "bytes",
     "bytes_limit",
@@ -100,14 +100,14 @@ _OF_LOG = (
     "eager",
     "extra",
     "extra_n",
-    "kept",
+    "tensors",
     "lazy",
-    "left",
+    "pending_cleanup",
     "limit",
     "n",
-    "patience",
+    "lazy_rescan_at",
     "scanned",
-    "settle",
+    "full_rescan_at",
     "lock",
     "workspace",
     "_const_rows",
@@ -200,10 +200,10 @@ class _Code:
                 "LIST": list,
                 "LOCAL": local,
                 "LOG_NAME": sys.intern("log"),
-                "LOOKING_NAME": sys.intern("looking"),
+                "LOOKING_NAME": sys.intern("evaluating"),
                 "EMPTY": np.empty,
                 "TEND": POOL.swept,
-                "DROPPED": references.dropped,
+                "DROPPED": references.release,
                 "ZERO": 0,
                 "LIMIT": SWEEP_ROWS - SLACK,
                 "BYTES_LIMIT": SWEEP_BYTES,
@@ -234,7 +234,7 @@ class _Code:
         keep(self)  # before anything refers to it
         uses = "records", "rows", "recall", "unchanged"
         address = told("repeated_look", translated_pass("repeated_look", *uses), self.words)
-        look.repeated_look = builtin("repeated_look", address)
+        look.evaluate_fast_path = builtin("repeated_look", address)
 
 
 _once = Once("Looks are carried out by Python", _Code)
@@ -280,19 +280,19 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
       executor: Who has carried it out.
       hot: What it computes, as ``plan.work``, before it is compiled.
     """
-    for made in log.repeated_looks:
+    for made in log.evaluate_fast_paths:
         if made[1].plan is plan:
             made[1].settle()
     # Those of other columns have ended.
     others = [
-        x for x in log.repeated_looks if x[1].plan is not plan and x[1].columns is log.columns
+        x for x in log.evaluate_fast_paths if x[1].plan is not plan and x[1].columns is log.columns
     ]
     made = None
     retry()
     buffers.begin()
     if type(log) is Log and not isinstance(_code_or_reason(), str):
         made = _look_of(log, work, plan, executor, hot)
-    log.repeated_looks = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
+    log.evaluate_fast_paths = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
 
 
 def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedLook | None:

@@ -104,7 +104,7 @@ class Call:
 
     def adjoints(self, log: Log, seeds: list[Tensor]) -> list[int]:
         """The rows of the operands' adjoints, -1 where there is none."""
-        return [-1 if x is None else log.enter(x, None, "gradient")[0] for x in self.grad(seeds)]
+        return [-1 if x is None else log.row_of(x, None, "gradient")[0] for x in self.grad(seeds)]
 
 
 def recorded(results: Sequence[Tensor], inputs: Sequence[Any], grad: Grad) -> list[Tensor]:

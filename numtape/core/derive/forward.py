@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...errors import InvalidArgumentError
-from ..log.log import LEAF_CODE, VALUE, Log, Scratch, local
+from ..log.log import LEAF_CODE, VALUE, Log, RuleLog, local
 from ..log.op import CALL, CODES, CUT, ELEMENTWISE, LEAF, MISSING, READ, STOP, VARIADIC, Op
 from ..log.record import record
 from ..log.threads import Rule
@@ -82,7 +82,7 @@ class Forward:
         log = self.tape.log
         assert log is not None
         log.reserve(2)
-        self.tangents[log.enter(primal, None, "watch")[0]] = log.enter(tangent, None, "watch")[0]
+        self.tangents[log.row_of(primal, None, "watch")[0]] = log.row_of(tangent, None, "watch")[0]
 
     def advance(self) -> None:
         """Append the tangents of all rows that were recorded up to here."""
@@ -121,7 +121,7 @@ class Forward:
             tangent = self.variables.get(id(log.variables[log.b[row]]))
             if tangent is not None:
                 log.reserve(1)
-                self.tangents[row] = log.enter(tangent, None, "jvp")[0]
+                self.tangents[row] = log.row_of(tangent, None, "jvp")[0]
             return
         reads = operands(log, row)
         known = self.tangents
@@ -324,7 +324,7 @@ def _ruled(
     None if a signal handler or a finalizer changed what this thread's log is.
     """
     assert op.vjp is not None
-    scratch = Scratch(256 + 2 * len(specs))
+    scratch = RuleLog(256 + 2 * len(specs))
     own, outer, before = vars(local), local.log, local.rule
     try:
         local.rule = Rule(scratch, outer, _ruled.__code__, getattr(op.vjp, "__globals__", {}))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES
-from ..log.tensors import owned
+from ..log.tensors import from_owned_array
 from ..log.variable import Variable
 from ..ops.creation import zeros
 from ..ops.joining import concat, stack
@@ -37,7 +37,7 @@ def jacobian(
     """
     spec = target._spec
     if spec.size == 1:
-        rows = Rows(log, tape, target, sources, owned(np.ones(spec.shape, spec.dtype.numpy_dtype)))
+        rows = Rows(log, tape, target, sources, from_owned_array(np.ones(spec.shape, spec.dtype.numpy_dtype)))
         return [None if row < 0 else rows.tensor(row) for row in rows.found]
     rows = Rows(log, tape, target, sources, _known(log, spec))
     if not spec.size:  # what an empty target depends on is of interest, too
@@ -47,7 +47,7 @@ def jacobian(
         ]
 
     def seeds(start: int, end: int) -> Tensor:
-        return owned(
+        return from_owned_array(
             np.eye(end - start, spec.size, start, spec.dtype.numpy_dtype).reshape(
                 (end - start, *spec.shape)
             )
@@ -75,7 +75,7 @@ def batch_jacobian(
     def seeds(start: int, end: int) -> Tensor:
         one = np.eye(end - start, size, start, spec.dtype.numpy_dtype)
         each = np.repeat(one[:, None], batch, 1)
-        return owned(each.reshape((end - start, *spec.shape)))
+        return from_owned_array(each.reshape((end - start, *spec.shape)))
 
     if log.calls:
         return _one_by_one(log, tape, target, [source], seeds, size)[0]
@@ -133,11 +133,11 @@ class Rows:
         self.log = log
         log.reserve(4 * (1 + len(sources)))
         # A variable depends on itself alone: it is no row to go back from.
-        row = -1 if isinstance(target, Variable) else log.enter(target, None, "jacobian")[0]
+        row = -1 if isinstance(target, Variable) else log.row_of(target, None, "jacobian")[0]
         self.seed = (
             placeholder(log, target._spec)._row
             if seed is None
-            else log.enter(seed, None, "jacobian")[0]
+            else log.row_of(seed, None, "jacobian")[0]
         )
         pairs = [] if row < 0 else [(row, self.seed)]
         found = transposed(log, tape, pairs, list(sources))
@@ -175,7 +175,7 @@ class Rows:
     def _batch(self, wanted: list[int], seeds: Tensor) -> list[Tensor]:
         """The adjoints for a batch of seeds: rows that come again are appended again."""
         log, n = self.log, seeds.shape[0]
-        first = log.enter(seeds, None, "jacobian")[0]
+        first = log.row_of(seeds, None, "jacobian")[0]
         start = log.n, log.extra_n, len(log.buffers)
         key = "lanes", *start, first, self.seed, *wanted
         remembered = memory()

@@ -69,7 +69,7 @@ class Noting(list[Tensor]):
             self.lines[tensor._row] = line = caller()
             if Noting.heard is not None:
                 Noting.heard(tensor, line)
-        if settings.checked and tensor._spec.is_float and log.looked_at() and not log.busy:
+        if settings.checked and tensor._spec.is_float and log.has_values() and not log.busy:
             check(log, tensor)
 
 
@@ -121,5 +121,5 @@ def enable(checked: bool | None = None, traceback: bool | None = None) -> None:
     settings.eager = settings.run_eagerly or settings.checked
     Log.new_list = Noting if settings.checked or settings.traceback else list
     for log in list(LOGS):
-        if isinstance(log, Log) and log.looked_at():
-            log.kept = Log.new_list(log.kept)
+        if isinstance(log, Log) and log.has_values():
+            log.tensors = Log.new_list(log.tensors)

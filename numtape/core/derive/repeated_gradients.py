@@ -48,7 +48,7 @@ _SLOTS: dict[str, tuple[type, str]] = {
     "AT_THREAD": (Tape, "thread"),
     "AT_TRAINABLE": (Variable, "_trainable"),
     "AT_VARIABLE_SPEC": (Variable, "_spec"),
-    "AT_REPEATED_GRADIENTS": (Log, "repeated_gradients"),
+    "AT_GRADIENT_FAST_PATHS": (Log, "gradient_fast_paths"),
 }
 _PROCESS = (*_API, *_OBJECTS, *_SLOTS)
 _GRADIENT = (
@@ -165,11 +165,11 @@ def prepare(
         return
     made = _gradient_of(log, tape, adjoints, first, target, sources, found)
     if made is not None:  # those of other columns have ended
-        before = log.repeated_gradients
+        before = log.gradient_fast_paths
         others = [
             x for x in before if x[1].columns is log.columns and x[1].adjoints is not adjoints
         ]
-        log.repeated_gradients = ((made.words, made), *others[: MOST - 1])
+        log.gradient_fast_paths = ((made.words, made), *others[: MOST - 1])
 
 
 def _gradient_of(

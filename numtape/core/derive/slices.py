@@ -19,7 +19,7 @@ from ...errors import InvalidArgumentError
 from ..log.log import LEAF_CODE, READ_CODE, VALUE, Log, local
 from ..log.op import CODES
 from ..log.record import record
-from ..log.tensors import as_tensor, owned
+from ..log.tensors import as_tensor, from_owned_array
 from ..log.variable import Variable
 from ..ops.checks import every
 from ..ops.joining import stack
@@ -77,7 +77,7 @@ class SliceLog(Log):
         self.lanes[found._row] = values
         return found
 
-    def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
+    def row_of(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
         """The row of any operand; what is from outside is what it is there."""
         if isinstance(value, np.ndarray):
             with self.outside():
@@ -85,7 +85,7 @@ class SliceLog(Log):
         elif type(value) is Tensor and value._home is not self:
             found = value
         else:
-            return super().enter(value, like, op)
+            return super().row_of(value, like, op)
         known = self.entered.get(id(found))
         if known is None:
             self.reserve(1)
@@ -124,7 +124,7 @@ class SliceLog(Log):
         if code == LEAF_CODE:
             if self.columns.state_view[row] != VALUE:
                 raise AssertionError("a value that nobody gave")
-            found = owned(self.value(row, spec))
+            found = from_owned_array(self.value(row, spec))
         else:
             op, attributes = CODES.entries[code]
             xs = [self.once(x) for x in operands(self, row)]
@@ -155,12 +155,12 @@ class SliceLog(Log):
     def close(self) -> None:
         """Let go of what is outside: tensors of the function may be kept, and have this log."""
         self.closed = True
-        self.kept = []
+        self.tensors = []
         self.lanes, self.shared, self.entered = {}, {}, {}
 
     # Hooks.
 
-    def seen(self, tensor: Tensor) -> Any:
+    def evaluate_row(self, tensor: Tensor) -> Any:
         """The value of a row, where it is the same for all slices."""
         if self.closed:
             raise RuntimeError(
@@ -171,7 +171,7 @@ class SliceLog(Log):
         with self.outside():
             return self.once(tensor._row)._array()
 
-    def every(
+    def holds_for_all(
         self,
         x: Tensor,
         on_array: Callable[[Any], Any],
@@ -193,29 +193,29 @@ class SliceLog(Log):
             values = stack(drawn)
         return self.slice(values, drawn[0]._spec)
 
-    def current(self, variable: Variable) -> Tensor:
+    def current_value(self, variable: Variable) -> Tensor:
         """A variable's value is outside."""
         with self.outside() as outer:
-            return outer.current(variable)
+            return outer.current_value(variable)
 
-    def input(self, value: Any, array: Array) -> Any:
+    def convert_input(self, value: Any, array: Array) -> Any:
         """What an array is outside."""
         with self.outside() as outer:
-            return outer.input(value, array)
+            return outer.convert_input(value, array)
 
-    def inherits(self, array: Array) -> None:
+    def on_default_copied(self, array: Array) -> None:
         """As outside."""
-        self.outer.inherits(array)
+        self.outer.on_default_copied(array)
 
-    def makes(self, container: Any) -> None:
+    def on_container_created(self, container: Any) -> None:
         """As outside."""
-        self.outer.makes(container)
+        self.outer.on_container_created(container)
 
-    def copies(self, container: Any, given: Any) -> None:
+    def on_container_copied(self, container: Any, given: Any) -> None:
         """As outside."""
-        self.outer.copies(container, given)
+        self.outer.on_container_copied(container, given)
 
-    def made(self, variable: Variable) -> NoReturn:
+    def on_variable_created(self, variable: Variable) -> NoReturn:
         """A variable for each slice."""
         raise NotForAll("it makes a variable")
 
@@ -223,7 +223,7 @@ class SliceLog(Log):
         """One slice after the other."""
         raise NotForAll("it assigns a variable")
 
-    def seeded(self) -> NoReturn:
+    def on_seed_set(self) -> NoReturn:
         """One slice after the other."""
         raise NotForAll("it sets the random seed")
 
@@ -233,11 +233,11 @@ class SliceLog(Log):
 
     def _followed(self) -> bool:
         """Whether a tape outside may follow what is recorded."""
-        return type(self.outer) is not Log or self.outer.recorded()
+        return type(self.outer) is not Log or self.outer.is_recorded()
 
-    def recorded(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether a tape records, here or outside."""
-        return self._followed() or super().recorded()
+        return self._followed() or super().is_recorded()
 
     def segment(self, *_: Any) -> Any:
         """A function has a gradient of its own: tapes outside would not know of which slice."""
@@ -273,7 +273,7 @@ def for_all(
         try:
             local.log = log
             xs = [log.slice(x, spec) for x, spec in zip(values, specs, strict=True)]
-            rows = [log.enter(x, None, "vectorized_map")[0] for x in function(xs)]
+            rows = [log.row_of(x, None, "vectorized_map")[0] for x in function(xs)]
         finally:
             local.log = outer
         return log.results(rows)

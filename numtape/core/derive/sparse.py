@@ -11,7 +11,7 @@ import numpy as np
 
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES
-from ..log.tensors import owned
+from ..log.tensors import from_owned_array
 from ..ops.elementwise import add, cast
 from ..ops.indexing import SCATTER_ADD
 from ..ops.joining import concat
@@ -55,7 +55,7 @@ def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
         if len({x.dtype for x in indices}) > 1:
             indices = [cast(x, int64) for x in indices]
         values, indices = [concat(values, 0)], [concat(indices, 0)]
-    return IndexedSlices(values[0], indices[0], owned(np.array(shape, np.int32)))
+    return IndexedSlices(values[0], indices[0], from_owned_array(np.array(shape, np.int32)))
 
 
 def _pair(log: Log, row: int, rest: tuple[int, ...]) -> tuple[Tensor, Tensor]:

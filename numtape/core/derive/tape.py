@@ -80,7 +80,7 @@ class Tape:
         if self.log is not None and self.log is not log:
             self.inside("enters a tape")
             # The thread went on with another log while this tape held its own.
-            if log.recorded():
+            if log.is_recorded():
                 raise RuntimeError(
                     "A persistent tape that holds an older part of the log cannot be entered "
                     "again inside another tape. Enter it first, or record anew on a new tape."
@@ -89,7 +89,7 @@ class Tape:
         elif (
             self.log is None
             and (log.n > SWEEP_ROWS // 2 or log.bytes > SWEEP_BYTES // 2)
-            and not log.recorded()
+            and not log.is_recorded()
         ):
             log.collect()  # a log that fills up inside a tape has to grow
             log = local.log
@@ -107,7 +107,7 @@ class Tape:
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)
         if log.reads:  # last: what a signal handler reads may be of use to it alone
-            log.forget_reads()
+            log.invalidate_reads()
         if local.log is log:
             return True
         del self.ranges[-2:]
@@ -142,7 +142,7 @@ class Tape:
         log, self.spent = self.log, True
         self.clear()
         if log is not None and log.calls:
-            log.held()  # functions that have derivatives go with the last tape
+            log.is_held()  # functions that have derivatives go with the last tape
         self.events = watched  # `watched_variables` may still be asked
 
     def watch_tensor(self, tensor: Tensor) -> None:
@@ -151,7 +151,7 @@ class Tape:
         log = self.log
         assert log is not None
         log.reserve(1)
-        row, _ = log.enter(tensor, None, "watch")
+        row, _ = log.row_of(tensor, None, "watch")
         self.events.append((log.n, row))
 
     def watch_variable(self, variable: Variable) -> None:
@@ -160,7 +160,7 @@ class Tape:
         log = self.log
         assert log is not None
         self.events.append((log.n, variable))
-        log.forget_reads()
+        log.invalidate_reads()
 
     @property
     def rows(self) -> int:

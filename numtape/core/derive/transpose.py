@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..log.log import LEAF_CODE, SLACK, Log, Scratch, local
+from ..log.log import LEAF_CODE, SLACK, Log, RuleLog, local
 from ..log.op import CODES, VARIADIC, Op
 from ..log.tensors import as_tensor
 from ..log.threads import Rule
@@ -66,7 +66,7 @@ def run_rule(
     have been recorded there.
     """
     assert op.vjp is not None
-    scratch = Scratch(256 + len(specs))
+    scratch = RuleLog(256 + len(specs))
     own, outer, before = vars(local), local.log, local.rule
     names = getattr(op.vjp, "__globals__", {})
     try:
@@ -194,7 +194,7 @@ def transposed(
     outer = local.log
     remembered = memory()
     try:
-        local.log = log.aside()  # there will be rows behind the log's
+        local.log = log.reentrant_log()  # there will be rows behind the log's
         found = _transposed(log, tape, targets, sources, remembered)
     finally:
         local.log = outer

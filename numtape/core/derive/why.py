@@ -45,7 +45,7 @@ def described(log: Log, row: int) -> str:
 
 def _lines(log: Any) -> dict[int, str]:
     """The source lines that were recorded, by row."""
-    lines: dict[int, str] = getattr(log.kept, "lines", {})
+    lines: dict[int, str] = getattr(log.tensors, "lines", {})
     return lines
 
 
@@ -186,7 +186,7 @@ def explain(
     work.adjoint[target] = seed
     outer = local.log
     try:
-        local.log = log.aside()
+        local.log = log.reentrant_log()
         _transpose(log, work, n, first, current())
         log.n = int(work.cursor[1])
     except BaseException:
@@ -276,7 +276,7 @@ class Recording:
         self.code, self.spec = columns.code[:n].copy(), columns.spec[:n].copy()
         self.a, self.b, self.c = (x[:n].copy() for x in (columns.a, columns.b, columns.c))
         self.extra = log.extra[: log.extra_n].copy()
-        self.kept = SimpleNamespace(lines=dict(_lines(log)))
+        self.tensors = SimpleNamespace(lines=dict(_lines(log)))
         # Numbers of codes and specs are reused when nothing refers to their objects.
         self._numbered = [CODES[k] for k in set(self.code.tolist())]
         self._specs = [SPECS[k] for k in set(self.spec.tolist())]

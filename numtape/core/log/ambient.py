@@ -9,12 +9,12 @@ from ..values.tensor import Tensor
 from .log import local
 
 
-def training() -> bool | None:
+def current_training() -> bool | None:
     """What the layer that calls was told of training; None if no layer calls."""
     return local.training
 
 
-def within(layer: Any, value: bool | None, function: Callable[..., Any], *arguments: Any) -> Any:
+def call_within(layer: Any, value: bool | None, function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function returns that is part of a layer's call, or builds the layer.
 
     Args:
@@ -23,23 +23,23 @@ def within(layer: Any, value: bool | None, function: Callable[..., Any], *argume
       function: The function.
       *arguments: Its arguments.
     """
-    before, outer = local.training, local.layers
-    layers, value = (layer, outer), None if value is None else bool(value)
+    outer_training, outer_layers = local.training, local.layers
+    layers, value = (layer, outer_layers), None if value is None else bool(value)
     try:
         local.training, local.layers = value, layers
         return function(*arguments)
     finally:
         # whole: an interrupt in between would leave the thread inside of the layer
-        local.training, local.layers = before, outer
+        local.training, local.layers = outer_training, outer_layers
         # done
 
 
-def around(layer: Any) -> Any:
+def enclosing_layer(layer: Any) -> Any:
     """The layer that calls or builds another one just now; None if there is none."""
-    rest = local.layers
-    while rest and rest[0] is layer:
-        rest = rest[1]
-    return rest[0] if rest else None
+    layers = local.layers
+    while layers and layers[0] is layer:
+        layers = layers[1]
+    return layers[0] if layers else None
 
 
 def mask_of(x: Any) -> Any:
@@ -56,16 +56,16 @@ def set_mask(x: Any, mask: Any) -> None:
 class EndedLoss:
     """A loss that was added in a recorded call, which has ended: it has no value."""
 
-    def _refused(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise ValueError(
             "The losses that a layer added in a call of a `tf.function` (or of `fit`) have no "
             "values outside of it: use `losses` inside the function, and return what is made of "
             "them."
         )
 
-    __array__ = __float__ = __int__ = __bool__ = __index__ = __neg__ = __abs__ = _refused
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refused
-    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = numpy = _refused
+    __array__ = __float__ = __int__ = __bool__ = __index__ = __neg__ = __abs__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = numpy = _refuse
 
     def __repr__(self) -> str:
         return "<a loss of a recorded call, which has no value outside of it>"
@@ -75,31 +75,31 @@ class Losses:
     """The losses that a layer added in the last call of the outermost layer."""
 
     def __init__(self) -> None:
-        self._of: list[tuple[Tensor, Any]] = []  # each with the log that it was added in
-        self._gone = 0  # how many were added in a recorded call, which has ended
+        self._entries: list[tuple[Tensor, Any]] = []  # each with the log that it was added in
+        self._ended_count = 0  # how many were added in a recorded call, which has ended
 
     def add(self, loss: Tensor) -> None:
         """Add a loss."""
-        self._of.append((loss, local.log))
+        self._entries.append((loss, local.log))
         local.losses.put(self, True)
 
     def clear(self) -> None:
         """Forget them."""
-        self._of.clear()
-        self._gone = 0
+        self._entries.clear()
+        self._ended_count = 0
         local.losses.drop(self)
 
     def all(self) -> list[Any]:
         """They; for each that was added in a recorded call, which has ended, an `EndedLoss`."""
-        if any(log is not local.log for _, log in self._of):
+        if any(log is not local.log for _, log in self._entries):
             local.log.refuse("it reads losses that a layer added before")
-        return [EndedLoss() for _ in range(self._gone)] + [loss for loss, _ in self._of]
+        return [EndedLoss() for _ in range(self._ended_count)] + [loss for loss, _ in self._entries]
 
     def forget(self, ended: Any) -> int:
         """Forget those that were added in a recorded call that ends; how many were there?"""
-        before = len(self._of)
-        self._of = [(loss, log) for loss, log in self._of if log is not ended]
-        return before - len(self._of)
+        before = len(self._entries)
+        self._entries = [(loss, log) for loss, log in self._entries if log is not ended]
+        return before - len(self._entries)
 
     def __deepcopy__(self, memo: Any) -> Losses:
         return Losses()
@@ -113,16 +113,16 @@ def has_losses() -> bool:
     return bool(local.losses)
 
 
-def forget_losses(log: Any, recorded: bool = False) -> None:
+def drop_ended_losses(log: Any, is_kept: bool = False) -> None:
     """Forget the losses that were added in a recorded call, which ends.
 
     Args:
       log: Its log.
       recorded: Whether it is kept. It is not if a layer whose call goes on waits for losses.
     """
-    forgotten = [(losses, n) for losses, _ in local.losses if (n := losses.forget(log))]
-    if recorded and forgotten:
+    dropped = [(losses, n) for losses, _ in local.losses if (n := losses.forget(log))]
+    if is_kept and dropped:
         if local.layers:
             log.refuse("it adds losses to a layer whose call goes on")
-        for losses, count in forgotten:
-            losses._gone = count
+        for losses, count in dropped:
+            losses._ended_count = count

@@ -69,15 +69,15 @@ class Columns:
     cell_view: memoryview[int]
     state_view: memoryview[int]
 
-    def __init__(self, capacity: int, old: Columns | None = None, n: int = 0) -> None:
+    def __init__(self, capacity: int, source: Columns | None = None, n: int = 0) -> None:
         emergency.hold()  # rows are what fills the memory
         self.capacity = capacity
         for name in self.NAMES:
-            if old is None:
+            if source is None:
                 dtype = {"cell": np.int64, "state": np.uint8}.get(name, np.int32)
                 array = np.zeros(capacity, dtype)
             else:
-                array = resized(getattr(old, name), capacity, n)
+                array = resized(getattr(source, name), capacity, n)
             setattr(self, name, array)
             setattr(self, f"{name}_view", view(array))
         self.address = address_of(self.cell)

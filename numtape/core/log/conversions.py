@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..values.tensor import Tensor
 
 
-class Conversions:
+class VariableConversions:
     """Base of `Variable`."""
 
     __slots__ = ()
@@ -19,11 +19,11 @@ class Conversions:
     if TYPE_CHECKING:
         _value: Tensor
 
-        def _seen(self) -> Tensor: ...
+        def _current_tensor(self) -> Tensor: ...
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         # A copy, as in TensorFlow, unless a view of the value that it has now is asked for.
-        return self._seen().__array__(dtype, copy is not False)
+        return self._current_tensor().__array__(dtype, copy is not False)
 
     def __dlpack__(
         self,
@@ -34,7 +34,7 @@ class Conversions:
         copy: bool | None = None,
     ) -> Any:
         """A DLPack capsule of the value that the variable has now; see `Tensor`."""
-        return self._seen().__dlpack__(
+        return self._current_tensor().__dlpack__(
             stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
         )
 
@@ -44,19 +44,19 @@ class Conversions:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Where the value lies on the GPU, until the variable is assigned; see `Tensor`."""
-        return self._seen().__cuda_array_interface__
+        return self._current_tensor().__cuda_array_interface__
 
     def __iter__(self: Any) -> Iterator[Tensor]:
         return iter(self.read_value())
 
     def __bool__(self) -> bool:
-        return bool(self._seen())
+        return bool(self._current_tensor())
 
     def __float__(self) -> float:
-        return float(self._seen())
+        return float(self._current_tensor())
 
     def __int__(self) -> int:
-        return int(self._seen())
+        return int(self._current_tensor())
 
     def __index__(self) -> int:
-        return self._seen().__index__()
+        return self._current_tensor().__index__()

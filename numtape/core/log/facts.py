@@ -13,7 +13,7 @@ from ..values.spec import Spec, TensorShape, check_shape, intern
 from ..values.tensor import Reference, Tensor, of_array
 
 
-class Facts:
+class VariableProperties:
     """Base of `Variable`."""
 
     __slots__ = ()
@@ -105,8 +105,8 @@ class Facts:
 
     def read_value_no_copy(self: Any) -> Tensor:
         """The current value: `read_value`."""
-        found: Tensor = self.read_value()
-        return found
+        result: Tensor = self.read_value()
+        return result
 
     def load(self: Any, value: Any, session: Any = None) -> None:
         """Change the value: `assign`."""
@@ -114,8 +114,8 @@ class Facts:
 
     def experimental_ref(self: Any) -> Reference:
         """A hashable reference: `ref`."""
-        found: Reference = self.ref()
-        return found
+        result: Reference = self.ref()
+        return result
 
     def eval(self, session: Any = None) -> NoReturn:
         """A RuntimeError: `numpy` gives the value."""

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from .variable import Variable
 
 
-class Hooks:
+class LogInterface:
     """What a log is told. `seen`, `collect` and `complete` are others: see `Log`."""
 
     __slots__ = ()
 
-    kept: list[Tensor]
+    tensors: list[Tensor]
     token: Any = None  # stands for the call that is recorded, if one is
 
     # For who has a tensor alone, whose home may be no log at all.
@@ -34,74 +34,74 @@ class Hooks:
 
     assign: ClassVar[Callable[[Any, Sequence[Variable], Sequence[Tensor]], None]]
 
-    def current(self, variable: Variable) -> Tensor:
+    def current_value(self, variable: Variable) -> Tensor:
         """The tensor to look at for a variable's value."""
         return variable._value
 
-    def made(self, variable: Variable) -> None:
+    def on_variable_created(self, variable: Variable) -> None:
         """The program makes a variable."""
 
-    def input(self, value: Any, array: Array) -> Any:
+    def convert_input(self, value: Any, array: Array) -> Any:
         """What an array of the program becomes, of which ``array`` is a copy: that, or a tensor."""
         return array
 
-    def inherits(self, array: Array) -> None:
+    def on_default_copied(self, array: Array) -> None:
         """A function that is called goes on with a copy of an array that is a default."""
 
-    def makes(self, container: Any) -> None:
+    def on_container_created(self, container: Any) -> None:
         """A function that is called gets a container that nobody else has."""
 
-    def copies(self, container: Any, given: Any) -> None:
+    def on_container_copied(self, container: Any, original: Any) -> None:
         """It gets that one in the place of ``given``, which the caller has."""
 
     def draw(self, draw: Any) -> Tensor | None:
         """The random numbers of a draw; None if the log leaves it to who asks."""
         return None
 
-    def seeded(self) -> None:
+    def on_seed_set(self) -> None:
         """The program sets the random seed."""
 
-    def every(
+    def holds_for_all(
         self,
         x: Tensor,
         on_array: Callable[[Any], Any],
         on_tensor: Callable[[Any], Tensor],
-        said: str,
+        message: str,
     ) -> bool:
-        """Whether a condition holds for all elements; see `ops.checks.every`."""
+        """Whether a condition holds for all elements; see `ops.checks.holds_for_all`."""
         return bool(on_array(x._array()).all())
 
-    def unseen(self, tensor: Tensor) -> Array:
+    def untracked_value(self, tensor: Tensor) -> Array:
         """The value of a tensor, for what is computed at once: Python does not see it."""
         return tensor._array()
 
-    def unobserved(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call_untracked(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of the program returns that reads nothing but its arguments."""
         return function(*arguments)
 
-    def same_again(self, found: Callable[[], Tensor]) -> None:
+    def guard_value(self, make_tensor: Callable[[], Tensor]) -> None:
         """Replays go on only where a number is what it is now."""
 
-    def same_lines(self, other: Any, to: Sequence[int] | Array | None = None) -> None:
+    def copy_lines(self, other: Any, rows: Sequence[int] | Array | None = None) -> None:
         """Rows here are those of another log, with the same numbers or those in ``to``.
 
         Which line of the program recorded them is noted for both, if it is.
         """
-        lines = getattr(other.kept, "lines", None)
-        if lines and hasattr(self.kept, "lines"):
-            self.kept.lines.update(
-                lines if to is None else {int(to[row]): line for row, line in lines.items()}
+        lines = getattr(other.tensors, "lines", None)
+        if lines and hasattr(self.tensors, "lines"):
+            self.tensors.lines.update(
+                lines if rows is None else {int(rows[row]): line for row, line in lines.items()}
             )
 
-    def may_be_asked(self) -> bool:
+    def may_need_gradients(self) -> bool:
         """Whether a tape may ask for derivatives of what is recorded now."""
-        return self.recorded()
+        return self.is_recorded()
 
-    def looked_at(self) -> bool:
+    def has_values(self) -> bool:
         """Whether rows here have values."""
         return True
 
-    def recorded(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether a tape records here."""
         raise NotImplementedError
 
@@ -114,7 +114,7 @@ class Hooks:
     def refuse(self, reason: str) -> None:
         """The program does what a replay could not do."""
 
-    def depends(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function says of numtape's own state; replays go on only where it says the same.
 
         It calls nothing of the program's, and what it returns is compared as reads are.

@@ -13,12 +13,12 @@ as well. Rows are appended in stretches that nothing divides (see `core.values.i
 may append. It may have the log rewound, after which the numbers of rows mean nothing. So who has
 numbers of rows and goes on either
 
-- asks, in the stretch where it uses them, whether `kept` is the list that it was before they were
+- asks, in the stretch where it uses them, whether `tensors` is the list that it was before they were
   read (rewinding replaces it), and if not begins again;
 - or has the log hold its rows: a tape that is not spent does, and `busy`.
 
 Where rows are written but not published, and where values are computed, a handler must not append
-at all. There the thread's current log is another one, `aside`.
+at all. There the thread's current log is another one, `reentrant_log`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import references
 from .columns import PACK, Columns, bits_of
-from .hooks import Hooks
+from .hooks import LogInterface
 from .op import LEAF, READ, STOP, defop
-from .threads import Local
+from .threads import ThreadState
 
 if TYPE_CHECKING:
     from ..derive.tape import Tape
@@ -72,8 +72,8 @@ _UNREAD_OPS = [defop("ReadVariableOp", READ, arity, _no_spec, gradient=STOP) for
 UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
 
 
-class Log(Hooks):
-    """One thread's log. See the module's docstring; `numtape.core.log.look` computes its values."""
+class Log(LogInterface):
+    """One thread's log. See the module's docstring; `numtape.core.log.evaluate` computes its values."""
 
     new_list: ClassVar[Callable[..., list[Tensor]]] = list  # `derive.noting` has another one
     tape_type: ClassVar[type]  # set in `core.wiring`
@@ -82,7 +82,7 @@ class Log(Hooks):
         "__weakref__",
         "_const_rows",
         "_leaf_rows",
-        "_spare",
+        "_reentrant",
         "a",
         "b",
         "buffers",
@@ -97,20 +97,20 @@ class Log(Hooks):
         "eager",
         "extra",
         "extra_n",
-        "kept",
+        "tensors",
         "lazy",
-        "left",
+        "pending_cleanup",
         "limit",
         "lock",
         "n",
         "owner",
-        "patience",
+        "lazy_rescan_at",
         "pending",
         "reads",
-        "repeated_gradients",
-        "repeated_looks",
+        "gradient_fast_paths",
+        "evaluate_fast_paths",
         "scanned",
-        "settle",
+        "full_rescan_at",
         "spec",
         "tapes",
         "variable_index",
@@ -133,10 +133,10 @@ class Log(Hooks):
         self.buffers: dict[int, Any] = {}  # values of more than one element; on a GPU, arrays there
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES
-        self.kept: list[Tensor] = self.new_list()  # every tensor with a row here that lives
+        self.tensors: list[Tensor] = self.new_list()  # every tensor with a row here that lives
         self.scanned = 0  # how many of them a look has considered
-        self.patience = 0  # how many lazy ones there must be before they are considered again
-        self.settle = 0  # how many rows there must be before a look considers all of them again
+        self.lazy_rescan_at = 0  # how many lazy ones there must be before they are considered again
+        self.full_rescan_at = 0  # how many rows there must be before a look considers all of them again
         self.lazy: list[Tensor] = []  # those that were alive then, and not computed
         self.eager: set[int] = set()  # gradients not swept yet
         self.pending: dict[int, Variable] = {}  # variables whose value is a row not swept yet
@@ -144,31 +144,31 @@ class Log(Hooks):
         self.variables: list[Variable] = []  # by their number in this log
         self.variable_index: dict[int, int] = {}
         self.tapes: list[weakref.ref[Tape]] = []  # tapes that may hold rows of this log
-        self.left: list[Any] = []  # what sweeps of native loops left for others
+        self.pending_cleanup: list[Any] = []  # what sweeps of native loops left for others
         self.calls: dict[int, Any] = {}  # by rows of `derive.custom`: what has their derivatives
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
         self.workspace: Any = None  # the executor's
-        self.repeated_looks: tuple[Any, ...] = ()  # looks that machine code carries out
-        self.repeated_gradients: tuple[Any, ...] = ()  # gradients that it records
-        self._spare: Log | None = None
+        self.evaluate_fast_paths: tuple[Any, ...] = ()  # looks that machine code carries out
+        self.gradient_fast_paths: tuple[Any, ...] = ()  # gradients that it records
+        self._reentrant: Log | None = None
         LOGS.add(self)
 
     def numbers(self, column: str) -> Array:
         """The numbers of codes or specs in the rows."""
-        found: Array = getattr(self.columns, column)[: self.n]
-        return found
+        ids: Array = getattr(self.columns, column)[: self.n]
+        return ids
 
-    def aside(self) -> Log:
+    def reentrant_log(self) -> Log:
         """The log for signal handlers and finalizers where they must not record here."""
-        found = self
+        log = self
         while True:
-            spare = found._spare
-            if spare is None:
-                spare = found._spare = Log()
-            if spare not in local.looking:
-                return spare
-            found = spare  # a handler that is interrupted itself
+            reentrant = log._reentrant
+            if reentrant is None:
+                reentrant = log._reentrant = Log()
+            if reentrant not in local.evaluating:
+                return reentrant
+            log = reentrant  # a handler that is interrupted itself
 
     def reserve(self, rows: int) -> None:
         """Make room for ``rows`` more rows."""
@@ -207,14 +207,14 @@ class Log(Hooks):
                     self.extra = extra
                 # done
 
-    def make_room(self) -> None:
+    def ensure_capacity(self) -> None:
         """If the log is full, sweep and rewind it, or grow it if its rows are needed."""
         if self.n < self.limit:
             return
         # Operands alone, which are larger than what is allowed: the op that reads them is still to
         # be recorded, and would bring them again.
-        fresh = not self.kept
-        if fresh or self.busy or not self.collect() or (self.n >= self.limit and local.log is self):
+        is_empty = not self.tensors
+        if is_empty or self.busy or not self.collect() or (self.n >= self.limit and local.log is self):
             self.bytes_limit = max(2 * self.bytes, self.bytes_limit)
             if self.n + SLACK >= self.columns.capacity:
                 self.reserve(self.columns.capacity)
@@ -243,11 +243,11 @@ class Log(Hooks):
             self.limit = 0  # the next op sweeps, if no tape holds the rows
         return n
 
-    def copied(self, row: int, spec: Spec) -> int:
+    def copy_constant(self, row: int, spec: Spec) -> int:
         """A leaf with the value that a constant has."""
         return self.leaf(self.value(row, spec), spec)
 
-    def two_cells(self, value: float, spec: Spec) -> int:
+    def complex_constant(self, value: float, spec: Spec) -> int:
         """The row of a number as a complex128, which no cell can hold."""
         return self.leaf(np.full(spec.shape, value, spec.dtype.numpy_dtype), spec)
 
@@ -269,11 +269,11 @@ class Log(Hooks):
         """
         # A zero carries its sign; every other number equals only numbers of its own value.
         key = (value, spec) if value else (math.copysign(1.0, value), spec, None)
-        found = self._const_rows.get(key)
-        if found is not None:
-            return found
+        row = self._const_rows.get(key)
+        if row is not None:
+            return row
         if not spec.single:
-            return self._const_rows.setdefault(key, self.two_cells(value, spec))
+            return self._const_rows.setdefault(key, self.complex_constant(value, spec))
         try:
             raw = PACK[spec.dtype](value)
         except (OverflowError, struct.error):
@@ -291,32 +291,32 @@ class Log(Hooks):
         # done
         return n
 
-    def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
+    def row_of(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
         """The row and spec of any operand: a tensor of any log, a variable, or another value.
 
         A NumPy or Python value takes the dtype of the other operand, ``like``, if there is one.
         """
-        kind = type(value)
-        if kind is Tensor:
+        value_type = type(value)
+        if value_type is Tensor:
             home = value._home
             spec = value._spec
             if home is self:
                 return value._row, spec
-            key, kept = id(value), self.kept
-            entered = self._leaf_rows.get(key)
-            if entered is None:
-                entered = self.leaf(value._stored(), spec), value
+            key, tensors = id(value), self.tensors
+            leaf = self._leaf_rows.get(key)
+            if leaf is None:
+                leaf = self.leaf(value._stored(), spec), value
                 # whole: nothing runs in between, see core.values.interning
-                if self.kept is kept:
-                    self._leaf_rows[key] = entered
+                if self.tensors is tensors:
+                    self._leaf_rows[key] = leaf
                 # done
-            return entered[0], spec
-        if kind is float or kind is int:
+            return leaf[0], spec
+        if value_type is float or value_type is int:
             if like is not None and like.inexact:
                 spec = like.scalar or like.with_scalar()
-                found = self._const_rows.get((value, spec))
-                if found is not None and value:
-                    return found, spec
+                row = self._const_rows.get((value, spec))
+                if row is not None and value:
+                    return row, spec
             else:
                 dtype = dtypes.of_number(value, like, op)  # and whether it fits
                 spec = intern((), dtype) if like is None else like.scalar or like.with_scalar()
@@ -326,22 +326,22 @@ class Log(Hooks):
         busy = self.busy
         try:
             self.busy = True  # a list may record ops; the rows at hand must stay
-            tensor = to_array(value, like, op)
+            converted = to_array(value, like, op)
         finally:
             self.busy = busy
-        if isinstance(tensor, Tensor):  # a list with tensors inside, packed
-            return self.enter(tensor, like, op)
-        spec = intern(tensor.shape, dtypes.of_array(tensor))
-        return self.leaf(tensor, spec), spec
+        if isinstance(converted, Tensor):  # a list with tensors inside, packed
+            return self.row_of(converted, like, op)
+        spec = intern(converted.shape, dtypes.of_array(converted))
+        return self.leaf(converted, spec), spec
 
     def number(self, variable: Variable) -> int:
         """A variable's number in this log."""
         key = id(variable)
         while True:
             index = self.variable_index
-            found = index.get(key)
-            if found is not None:
-                return found
+            known_number = index.get(key)
+            if known_number is not None:
+                return known_number
             variables = self.variables
             if index is not self.variable_index:  # the log was rewound in between
                 continue
@@ -358,7 +358,7 @@ class Log(Hooks):
           value: Its value.
           codes: What kind of read it is, where the value is a row of this log and where it is not.
         """
-        of_row, of_value = codes or (READ_ROW_CODE, READ_CODE)
+        row_code, value_code = codes or (READ_ROW_CODE, READ_CODE)
         while True:
             variables = self.variables
             number = self.number(variable)
@@ -367,7 +367,7 @@ class Log(Hooks):
                 # whole: nothing runs in between, see core.values.interning
                 n = self.n
                 if self.variables is variables and value._home is home:
-                    self.code[n] = of_row
+                    self.code[n] = row_code
                     self.a[n] = value._row
                     self.b[n] = number
                     self.spec[n] = spec.id
@@ -382,7 +382,7 @@ class Log(Hooks):
             # whole: nothing runs in between, see core.values.interning
             n = self.n
             if self.variables is variables:
-                self.code[n] = of_value
+                self.code[n] = value_code
                 self.b[n] = number
                 self.spec[n] = spec.id
                 columns = self.columns
@@ -401,11 +401,11 @@ class Log(Hooks):
         """Append a read that makes no tape watch the variable."""
         return self.read(variable, variable._value, UNREAD_CODES)
 
-    def forget_reads(self) -> None:
+    def invalidate_reads(self) -> None:
         """Read variables anew from here on: a tape was entered, or began to watch."""
         reads = self.reads
-        more = bool(reads)
-        while more:
+        has_reads = bool(reads)
+        while has_reads:
             # whole: nothing runs in between, see core.values.interning
             if reads:
                 variable = reads[-1]
@@ -414,7 +414,7 @@ class Log(Hooks):
                     variable._read = None
                 del reads[-1]
             # done
-            more = bool(reads)
+            has_reads = bool(reads)
 
     def tensor(self, row: int, spec: Spec) -> Tensor:
         """A new tensor for a row of this log."""
@@ -422,18 +422,18 @@ class Log(Hooks):
         tensor._home = self
         tensor._row = row
         tensor._spec = spec
-        self.kept.append(tensor)
+        self.tensors.append(tensor)
         return tensor
 
-    # Values. What computes them is built on logs: `numtape.core.log.look` sets these.
+    # Values. What computes them is built on logs: `numtape.core.log.evaluate` sets these.
 
-    look: ClassVar[Callable[[Log, Tensor], Array]]
-    computed: ClassVar[Callable[[Log, Tensor], Any]]
-    seen: ClassVar[Callable[[Log, Tensor], Any]]
+    evaluate: ClassVar[Callable[[Log, Tensor], Array]]
+    evaluate_on_device: ClassVar[Callable[[Log, Tensor], Any]]
+    evaluate_row: ClassVar[Callable[[Log, Tensor], Any]]
     collect: ClassVar[Callable[[Log], bool]]
     complete: ClassVar[Callable[[Log], None]]
 
-    def stored(self, row: int, spec: Spec) -> Any:
+    def stored_value(self, row: int, spec: Spec) -> Any:
         """The value of a row whose state is VALUE, where it is: on a GPU, it may be there."""
         if spec.single:
             cell, shape = self.columns.cell, (*spec.shape,)  # of a subclass NumPy asks in a frame
@@ -442,37 +442,37 @@ class Log(Hooks):
 
     def value(self, row: int, spec: Spec) -> Array:
         """The value of a row whose state is VALUE."""
-        found = self.stored(row, spec)
-        return found if isinstance(found, np.ndarray) else found.host()
+        value = self.stored_value(row, spec)
+        return value if isinstance(value, np.ndarray) else value.host()
 
     def fetch(self) -> None:
         """Have all values on the host: some may have been computed on a GPU."""
         for row, buffer in self.buffers.copy().items():  # others may record meanwhile
             if not isinstance(buffer, np.ndarray):
-                found = buffer.host()
-                address = address_of(found)
+                array = buffer.host()
+                address = address_of(array)
                 # whole: nothing runs in between, see core.values.interning
                 self.columns.cell_view[row] = address
-                self.buffers[row] = found
+                self.buffers[row] = array
                 # done
 
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether a tape may still ask for gradients of rows of this log."""
-        alive = [x for x in self.tapes if (tape := x()) is not None and tape.holds(self)]
-        self.tapes = alive
-        if not alive and not self.busy:
-            self.forget_calls()
-        return bool(alive)
+        holding = [x for x in self.tapes if (tape := x()) is not None and tape.holds(self)]
+        self.tapes = holding
+        if not holding and not self.busy:
+            self.drop_calls()
+        return bool(holding)
 
     def successor(self) -> Log:
         """The log in which its thread goes on when tapes keep this one."""
         return Log()
 
-    def forget_calls(self) -> None:
+    def drop_calls(self) -> None:
         """Let go of functions that have derivatives: nobody can ask for them any more."""
         self.calls = {}
 
-    def recorded(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether a tape records here.
 
         An interrupt may leave a `with` block without its end: the tape records until it is
@@ -486,24 +486,24 @@ class Log(Hooks):
 
         The order matters: an interrupt after any step leaves a log that works.
         """
-        self.forget_reads()
+        self.invalidate_reads()
         self._const_rows.clear()
         self._leaf_rows.clear()
         self.calls = {}
-        self.left = []
+        self.pending_cleanup = []
         self.pending.clear()
         self.eager.clear()
         self.lazy.clear()
         self.variables = []  # first: see `number`
         self.variable_index = {}
         self.scanned = 0
-        self.settle = 0
-        self.patience = 0
+        self.full_rescan_at = 0
+        self.lazy_rescan_at = 0
         if self.workspace is not None:
             self.workspace.forget(self.n)
-        gone = self.kept
-        self.kept = self.new_list()  # another list: who recorded meanwhile records again
-        references.dropped(gone)
+        dropped = self.tensors
+        self.tensors = self.new_list()  # another list: who recorded meanwhile records again
+        references.release(dropped)
         self.buffers.clear()
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES
@@ -513,7 +513,7 @@ class Log(Hooks):
         self.n = 0
 
 
-class Scratch(Log):
+class RuleLog(Log):
     """The log of a derivative rule, which may only record: its values do not exist."""
 
     __slots__ = ()
@@ -521,11 +521,11 @@ class Scratch(Log):
     symbolic = nested = True
     to_complex: ClassVar[int]  # the code of a cast to complex128. Set in `core.ops.elementwise`.
 
-    def copied(self, row: int, spec: Spec) -> int:
+    def copy_constant(self, row: int, spec: Spec) -> int:
         """A leaf with the value that a constant has; the row itself if that is cast."""
-        return super().copied(row, spec) if spec.single else row
+        return super().copy_constant(row, spec) if spec.single else row
 
-    def two_cells(self, value: float, spec: Spec) -> int:
+    def complex_constant(self, value: float, spec: Spec) -> int:
         """A number cast to complex128: constants of rules are cells."""
         row, n = self.constant(value, intern((), dtypes.float64)), self.n
         self.code[n] = self.to_complex
@@ -534,11 +534,11 @@ class Scratch(Log):
         self.n = n + 1
         return n
 
-    def looked_at(self) -> bool:
+    def has_values(self) -> bool:
         """They have none."""
         return False
 
-    def seen(self, tensor: Tensor) -> Any:
+    def evaluate_row(self, tensor: Tensor) -> Any:
         """Refuse: there is nothing to see."""
         raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
 
@@ -550,14 +550,14 @@ class Scratch(Log):
         """There is nothing to compute."""
 
 
-Local.new = Log
-local = Local()
+ThreadState.make_log = Log
+local = ThreadState()
 
 
-def _renew_locks() -> None:
+def _renew_locks_after_fork() -> None:
     for log in LOGS:
         if isinstance(log, Log):
             log.lock = threading.RLock()
 
 
-after_fork_in_child(_renew_locks)
+after_fork_in_child(_renew_locks_after_fork)

@@ -29,26 +29,26 @@ def logits_of(y: Tensor, op: str) -> Tensor | None:
         return None  # the call got it from outside
     if hasattr(y, "_keras_logits"):
         return y._keras_logits
-    if _op_in_a_call(y, log) != op:
+    if _activation_in_call(y, log) != op:
         return None
     row = log.a[y._row]
-    found: Tensor = log.tensor(row, SPECS.specs[log.spec[row]])
-    return found
+    logits: Tensor = log.tensor(row, SPECS.specs[log.spec[row]])
+    return logits
 
 
 def without_logits(y: Tensor) -> Tensor:
     """``y``, or, if it has logits, a tensor of the same value that has none."""
-    if settings.eager or not (hasattr(y, "_keras_logits") or _op_in_a_call(y, local.log)):
+    if settings.eager or not (hasattr(y, "_keras_logits") or _activation_in_call(y, local.log)):
         return y
     home, log = y._home, local.log
     if home is not log and isinstance(home, Log):
         return y  # of another thread, or from outside of the call: `logits_of` takes none there
-    found = log.tensor(y._row, y._spec) if home is log else of_array(home, y._spec)
-    found._keras_logits = None
-    return found
+    result = log.tensor(y._row, y._spec) if home is log else of_array(home, y._spec)
+    result._keras_logits = None
+    return result
 
 
-def _op_in_a_call(y: Tensor, log: Log) -> str:
+def _activation_in_call(y: Tensor, log: Log) -> str:
     """Which activation a tensor's row is, if a function is being called; "" for none."""
     called = log.nested or (local.journal is not None and not settings.eager)
     if y._home is not log or not called:

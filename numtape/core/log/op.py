@@ -92,15 +92,15 @@ class Op:
     complex_body: str = ""
     index: int = -1
     lane: int = -1
-    codes: dict[int, Code] = field(default_factory=dict, repr=False)
+    codes: dict[int, OpCode] = field(default_factory=dict, repr=False)
 
     def code(self, attributes: dict[str, Any] | None = None) -> int:
         """The number of this op with these attributes, for good: for recorders made at import."""
-        found = self.with_attributes(attributes or {})
-        self.codes[found.id] = found
-        return found.id
+        code = self.with_attributes(attributes or {})
+        self.codes[code.id] = code
+        return code.id
 
-    def with_attributes(self, attributes: dict[str, Any], operands: Any = None) -> Code:
+    def with_attributes(self, attributes: dict[str, Any], operands: Any = None) -> OpCode:
         """This op with attributes (whose values are hashable).
 
         A variadic op has a code for each combination of ``operands``, a tuple of specs.
@@ -108,7 +108,7 @@ class Op:
         return CODES.met((self, operands, *attributes.items()))
 
 
-class Code:
+class OpCode:
     """An op with its attributes. There is one object for each that is held.
 
     Attributes:
@@ -117,15 +117,15 @@ class Code:
 
     __slots__ = ("__weakref__", "id")
 
-    def __init__(self, number: int, key: Any) -> None:
-        self.id = number
+    def __init__(self, id_: int, key: Any) -> None:
+        self.id = id_
 
 
-class Codes(Table[Code]):
+class CodeTable(Table[OpCode]):
     """The table of codes."""
 
     def __init__(self) -> None:
-        super().__init__("code", Code, self._written)
+        super().__init__("code", OpCode, self._written)
         self.ops: list[Op] = []
         self.lanes = 0
         self.entries: dict[int, tuple[Op, dict[str, Any]]] = self.facts
@@ -134,7 +134,7 @@ class Codes(Table[Code]):
         self.gradient = reserved((CAPACITY,), np.int32)
         self.lane = reserved((CAPACITY,), np.int32)
 
-    def _written(self, n: int, key: Any, code: Code) -> tuple[Op, dict[str, Any]]:
+    def _written(self, n: int, key: Any, code: OpCode) -> tuple[Op, dict[str, Any]]:
         """Write the fields. The fact: the op and the attributes."""
         op, _, *attributes = key
         self.kind[n] = op.kind
@@ -144,24 +144,24 @@ class Codes(Table[Code]):
         return op, dict(attributes)
 
 
-CODES = Codes()
+CODES = CodeTable()
 
 
-def _checked(rule: SpecRule, takes_complex: bool) -> SpecRule:
+def _refuse_complex(rule: SpecRule, takes_complex: bool) -> SpecRule:
     """A rule that also refuses complex numbers, unless it is said to take them."""
 
-    def checked(op: Op, *specs: Spec, **attributes: Any) -> Spec:
+    def checked_rule(op: Op, *specs: Spec, **attributes: Any) -> Spec:
         try:
-            found = rule(op, *specs, **attributes)
+            result = rule(op, *specs, **attributes)
         except OpError as error:
             raise error from None  # not from the KeyError of the table of results
         if not takes_complex:
-            for spec in (*specs, found):
+            for spec in (*specs, result):
                 if spec.dtype.is_complex:
                     raise not_computed(op.name, spec.dtype)
-        return found
+        return result
 
-    return checked
+    return checked_rule
 
 
 def defop(
@@ -198,7 +198,7 @@ def defop(
         name,
         kind,
         arity,
-        _checked(spec, bool(of_complex)),
+        _refuse_complex(spec, bool(of_complex)),
         body,
         compute,
         native,

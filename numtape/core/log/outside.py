@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 
-def from_outside(error: BaseException) -> bool:
+def raised_by_signal_handler(error: BaseException) -> bool:
     """Whether a handler of a signal has raised an error."""
     codes = set()
     for number in signal.valid_signals():
@@ -19,7 +19,7 @@ def from_outside(error: BaseException) -> bool:
             handler = handler.func
         for function in (handler, getattr(handler, "__func__", None), type(handler).__call__):
             codes.add(getattr(function, "__code__", None))
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code not in codes:
-        trace = trace.tb_next
-    return trace is not None
+    tb = error.__traceback__
+    while tb is not None and tb.tb_frame.f_code not in codes:
+        tb = tb.tb_next
+    return tb is not None

@@ -10,7 +10,7 @@ from typing import Any
 _NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
 
 
-class Signature:
+class MethodSignature:
     """The parameters of a method.
 
     Attributes:
@@ -26,8 +26,8 @@ class Signature:
         self.names = tuple(p.name for p in parameters if p.kind in _NAMED)
         self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self.all = (*self.names, *(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))
-        self.open = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        self.of_mask = "mask" in self.all and self.names[:1] not in ((), ("mask",))
+        self.takes_any_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        self.takes_mask = "mask" in self.all and self.names[:1] not in ((), ("mask",))
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """What a call gives, by name."""
@@ -35,6 +35,6 @@ class Signature:
 
 
 @functools.lru_cache(maxsize=1024)
-def signature_of(method: Callable[..., Any]) -> Signature:
+def signature_of(method: Callable[..., Any]) -> MethodSignature:
     """The signature of a method of a class."""
-    return Signature(method)
+    return MethodSignature(method)

@@ -6,11 +6,11 @@ and dtype rules of an op run once for each combination of operand specs.
 A signal handler or a finalizer may record, look at values, and by that have the log start again
 at row 0, in the middle of all this. A row is therefore appended in a stretch that nothing divides
 (see `core.values.interning`), which begins by asking whether the operands' rows are still what
-they were: a log that starts again has a new list of tensors, `Log.kept`. If it is another one, or
+they were: a log that starts again has a new list of tensors, `Log.tensors`. If it is another one, or
 the log is full, everything is done again. Up to there nothing was changed but by appending rows
 that nobody refers to.
 
-`unary`, `binary`, `ternary`, `append` and `_appended` write such a stretch each: a call more would
+`unary`, `binary`, `ternary`, `append` and `_try_append` write such a stretch each: a call more would
 cost a tenth of what an op does, and a stretch that is called is divided.
 
 What `unary`, `binary` and `ternary` do is done by machine code where operands are the usual ones:
@@ -32,7 +32,7 @@ from ..values.memory import view
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from .log import Log, local
-from .op import VARIADIC, Code, Op
+from .op import VARIADIC, OpCode, Op
 from .variable import Variable
 
 
@@ -80,12 +80,12 @@ def unary(op: Op, **attributes: Any) -> Recorder:
 
     def record(x: Any, name: str | None = None) -> Tensor:
         log = local.log
-        kept = log.kept
+        tensors = log.tensors
         if type(x) is Tensor and x._home is log:
             a = x._row
             sx = x._spec
         else:
-            a, sx = log.enter(x, None, op.name)
+            a, sx = log.row_of(x, None, op.name)
         try:
             spec = results[sx]
         except KeyError:
@@ -93,7 +93,7 @@ def unary(op: Op, **attributes: Any) -> Recorder:
         tensor = Tensor()
         # whole: nothing runs in between, see core.values.interning
         n = log.n
-        if n < log.limit and log.kept is kept:
+        if n < log.limit and log.tensors is tensors:
             log.code[n] = code
             log.a[n] = a
             log.spec[n] = spec.id
@@ -101,13 +101,13 @@ def unary(op: Op, **attributes: Any) -> Recorder:
             tensor._home = log
             tensor._row = n
             tensor._spec = spec
-            kept.append(tensor)
+            tensors.append(tensor)
             # done
             return tensor
-        log.make_room()
+        log.ensure_capacity()
         return record(x)
 
-    return made(record, op, _before_unary)
+    return publish_recorder(record, op, _make_unary_stub)
 
 
 def binary(op: Op, **attributes: Any) -> Recorder:
@@ -117,41 +117,41 @@ def binary(op: Op, **attributes: Any) -> Recorder:
     """
     code = op.code(attributes)
     results: dict[tuple[Spec, Spec], Spec] = cache()
-    same: dict[Spec, Spec] = cache()
+    same_spec_results: dict[Spec, Spec] = cache()
 
     def record(x: Any, y: Any, name: str | None = None) -> Tensor:
         log = local.log
-        kept = log.kept
-        kind = type(x)
-        if kind is Tensor and x._home is log:
+        tensors = log.tensors
+        operand_type = type(x)
+        if operand_type is Tensor and x._home is log:
             a = x._row
             sx = x._spec
-        elif kind is Variable and (read := x._read) is not None and read[0] is log:
+        elif operand_type is Variable and (read := x._read) is not None and read[0] is log:
             a = read[1]
             sx = x._spec
         else:
-            a, sx = log.enter(x, spec_of(y), op.name)
-        kind = type(y)
-        if kind is Tensor and y._home is log:
+            a, sx = log.row_of(x, spec_of(y), op.name)
+        operand_type = type(y)
+        if operand_type is Tensor and y._home is log:
             b = y._row
             sy = y._spec
-        elif kind is Variable and (read := y._read) is not None and read[0] is log:
+        elif operand_type is Variable and (read := y._read) is not None and read[0] is log:
             b = read[1]
             sy = y._spec
         else:
-            b, sy = log.enter(y, sx, op.name)
+            b, sy = log.row_of(y, sx, op.name)
         try:
-            spec = same[sx] if sx is sy else results[sx, sy]
+            spec = same_spec_results[sx] if sx is sy else results[sx, sy]
         except KeyError:
             spec = op.spec(op, sx, sy, **attributes)
             if sx is sy:
-                same[sx] = spec
+                same_spec_results[sx] = spec
             else:
                 results[sx, sy] = spec
         tensor = Tensor()
         # whole: nothing runs in between, see core.values.interning
         n = log.n
-        if n < log.limit and log.kept is kept:
+        if n < log.limit and log.tensors is tensors:
             log.code[n] = code
             log.a[n] = a
             log.b[n] = b
@@ -160,79 +160,79 @@ def binary(op: Op, **attributes: Any) -> Recorder:
             tensor._home = log
             tensor._row = n
             tensor._spec = spec
-            kept.append(tensor)
+            tensors.append(tensor)
             # done
             return tensor
-        log.make_room()
+        log.ensure_capacity()
         return record(x, y)
 
-    return made(record, op, _before_binary)
+    return publish_recorder(record, op, _make_binary_stub)
 
 
-def reflected(record: Recorder) -> Any:
+def make_reflected(record: Recorder) -> Any:
     """The reflected operator of a binary function: ``y op x``."""
 
-    def swapped(x: Any, y: Any) -> Tensor:
+    def reflected(x: Any, y: Any) -> Tensor:
         return record(y, x)
 
-    offer(swapped)
-    return swapped
+    offer_to_native(reflected)
+    return reflected
 
 
-def of_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:
+def record_if_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:
     """The operator that records an op if the first operand is of floats or complex numbers."""
 
-    def chosen(x: Any, y: Any, *more: Any) -> Tensor:
+    def dispatch(x: Any, y: Any, *more: Any) -> Tensor:
         if type(x) is Tensor and x._spec.inexact and not more:
             return record(x, y)
         return otherwise(x, y, *more)
 
-    offer(chosen)
-    return chosen
+    offer_to_native(dispatch)
+    return dispatch
 
 
-def reflected_of_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:
+def record_reflected_if_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:
     """The reflected operator, ``y op x``, that records an op if ``y`` is a number, and ``x`` so."""
 
-    def chosen(x: Any, y: Any) -> Tensor:
+    def dispatch(x: Any, y: Any) -> Tensor:
         if type(x) is Tensor and x._spec.inexact and (type(y) is float or type(y) is int):
             return record(y, x)
         return otherwise(x, y)
 
-    offer(chosen)
-    return chosen
+    offer_to_native(dispatch)
+    return dispatch
 
 
 # What machine code can be put behind; `core.native` does so, and takes what is made later at once.
-OFFERED: Weak[Any] = Weak()
-offer: Callable[[Any], None] = OFFERED.add
-_BEFORE = sys.version_info < (3, 12) and settings.record() != "python"
+PATCHABLE: Weak[Any] = Weak()
+offer_to_native: Callable[[Any], None] = PATCHABLE.add
+_NEEDS_STUB = sys.version_info < (3, 12) and settings.record() != "python"
 
 
-def made(record: Any, op: Op, before: Callable[[Any], Any]) -> Recorder:
+def publish_recorder(record: Any, op: Op, make_stub: Callable[[Any], Any]) -> Recorder:
     """A recorder as others see it.
 
     Up to Python 3.11 a function that is called by a function of Python is always carried out as
     Python. There, if recorders in machine code are wanted, another function stands before it.
     """
-    if _BEFORE:
-        record = before(record)
+    if _NEEDS_STUB:
+        record = make_stub(record)
     record.op = op
-    offer(record)
-    found: Recorder = record
-    return found
+    offer_to_native(record)
+    recorder: Recorder = record
+    return recorder
 
 
-def _before_unary(recorded: Any) -> Any:
+def _make_unary_stub(record_row: Any) -> Any:
     def record(x: Any, name: str | None = None) -> Tensor:
-        return recorded(x)  # type: ignore[no-any-return]
+        return record_row(x)  # type: ignore[no-any-return]
 
     return record
 
 
-def _before_binary(recorded: Any) -> Any:
+def _make_binary_stub(record_row: Any) -> Any:
     def record(x: Any, y: Any, name: str | None = None) -> Tensor:
-        return recorded(x, y)  # type: ignore[no-any-return]
+        return record_row(x, y)  # type: ignore[no-any-return]
 
     return record
 
@@ -245,27 +245,27 @@ def spec_of(value: Any) -> Spec | None:
 
 
 def append(
-    code: Code, spec: Spec, x: Any, op: Op, number: tuple[int, Spec] | None = None
+    code: OpCode, spec: Spec, x: Any, op: Op, number: tuple[int, Spec] | None = None
 ) -> Tensor:
     """Append a row of one operand whose code and spec are known.
 
     A number, of a spec, is its second operand if there is one.
     """
     log = local.log
-    kept = log.kept
-    kind = type(x)
-    if kind is Tensor and x._home is log:
+    tensors = log.tensors
+    operand_type = type(x)
+    if operand_type is Tensor and x._home is log:
         a = x._row
-    elif kind is Variable and (read := x._read) is not None and read[0] is log:
+    elif operand_type is Variable and (read := x._read) is not None and read[0] is log:
         a = read[1]
     else:
-        a, _ = log.enter(x, None, op.name)
+        a, _ = log.row_of(x, None, op.name)
     b = None if number is None else log.constant(*number)
     code_id = code.id
     tensor = Tensor()
     # whole: nothing runs in between, see core.values.interning
     n = log.n
-    if n < log.limit and log.kept is kept:
+    if n < log.limit and log.tensors is tensors:
         log.code[n] = code_id
         log.a[n] = a
         if b is not None:
@@ -275,15 +275,15 @@ def append(
         tensor._home = log
         tensor._row = n
         tensor._spec = spec
-        kept.append(tensor)
+        tensors.append(tensor)
         # done
         return tensor
-    log.make_room()
+    log.ensure_capacity()
     return append(code, spec, x, op, number)
 
 
 # By op, specs and attributes.
-_results: dict[tuple[Any, ...], tuple[Code, Spec]] = cache()
+_codes_and_specs: dict[tuple[Any, ...], tuple[OpCode, Spec]] = cache()
 
 
 def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
@@ -297,7 +297,7 @@ def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
     """
     while True:
         log = local.log
-        kept = log.kept
+        tensors = log.tensors
         rows, specs = [], []
         like: Spec | None = None
         for x in operands:
@@ -306,20 +306,20 @@ def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
             else:
                 log.reserve(len(operands))
                 if like is None and spec_of(x) is None:  # it may stand before all tensors
-                    like = next((own for y in operands if (own := spec_of(y)) is not None), None)
-                row, spec = log.enter(x, like, op.name)
+                    like = next((y_spec for y in operands if (y_spec := spec_of(y)) is not None), None)
+                row, spec = log.row_of(x, like, op.name)
             like = like or spec
             rows.append(row)
             specs.append(spec)
-        tensor = _appended(log, kept, op, rows, specs, attributes)
+        tensor = _try_append(log, tensors, op, rows, specs, attributes)
         if tensor is not None:
             return tensor
-        log.make_room()
+        log.ensure_capacity()
 
 
-def _appended(
+def _try_append(
     log: Log,
-    kept: list[Tensor],
+    tensors: list[Tensor],
     op: Op,
     rows: list[int],
     specs: list[Spec],
@@ -328,23 +328,23 @@ def _appended(
     """Append a row; None if operands are no rows of the log any more, or it is full."""
     key = (op, *specs, *attributes.items())
     try:
-        found, spec = _results[key]
+        op_code, spec = _codes_and_specs[key]
     except KeyError:
         # A variadic op's code has the specs, so that templates know them.
-        found = op.with_attributes(attributes, tuple(specs) if op.arity == VARIADIC else None)
+        op_code = op.with_attributes(attributes, tuple(specs) if op.arity == VARIADIC else None)
         spec = op.spec(op, *specs, **attributes)
-        _results[key] = found, spec
-    count, code = len(rows), found.id  # `found` is held until the row is there
+        _codes_and_specs[key] = op_code, spec
+    count, code = len(rows), op_code.id  # `found` is held until the row is there
     tensor = Tensor()
     if op.arity == VARIADIC:
         log.reserve_operands(count)
         extra, start = log.extra, log.extra_n
         end = start + count
-        target, place, packed = view(extra), slice(start, end), array("i", rows)
+        target, target_slice, packed = view(extra), slice(start, end), array("i", rows)
         # whole: nothing runs in between, see core.values.interning
         n = log.n
-        if n < log.limit and log.kept is kept and log.extra is extra and log.extra_n == start:
-            target[place] = packed
+        if n < log.limit and log.tensors is tensors and log.extra is extra and log.extra_n == start:
+            target[target_slice] = packed
             log.extra_n = end
             log.code[n] = code
             log.a[n] = start
@@ -354,14 +354,14 @@ def _appended(
             tensor._home = log
             tensor._row = n
             tensor._spec = spec
-            kept.append(tensor)
+            tensors.append(tensor)
             # done
             return tensor
         return None
     a, b, c = (*rows, 0, 0, 0)[:3]
     # whole: nothing runs in between, see core.values.interning
     n = log.n
-    if n < log.limit and log.kept is kept:
+    if n < log.limit and log.tensors is tensors:
         log.code[n] = code
         if count > 0:
             log.a[n] = a
@@ -374,7 +374,7 @@ def _appended(
         tensor._home = log
         tensor._row = n
         tensor._spec = spec
-        kept.append(tensor)
+        tensors.append(tensor)
         # done
         return tensor
     return None

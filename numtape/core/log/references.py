@@ -16,18 +16,18 @@ from ..values.spec import intern
 from ..values.tensor import Tensor, of_array
 
 
-def _baseline() -> int:
+def _count_sole_owner() -> int:
     probe = [of_array(np.zeros(()), intern((), dtypes.float32))]
     counts: list[int] = []
     list(compress(probe, map(counts.append, map(sys.getrefcount, probe))))
     return counts[0]
 
 
-# References to a tensor that only `Log.kept` holds, as `alive` counts them.
-_UNUSED = _baseline()
+# References to a tensor that only `Log.kept` holds, as `live_tensors` counts them.
+_SOLE_OWNER_COUNT = _count_sole_owner()
 
 
-def alive(tensors: list[Tensor], extra: int) -> list[Tensor]:
+def live_tensors(tensors: list[Tensor], extra: int) -> list[Tensor]:
     """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
 
     Those with weak references are among them: such a tensor gets its value before the log lets
@@ -36,14 +36,14 @@ def alive(tensors: list[Tensor], extra: int) -> list[Tensor]:
 
     No memory is taken for the others: those are let go of where there is none left.
     """
-    more = (_UNUSED + extra).__lt__
+    is_referenced = (_SOLE_OWNER_COUNT + extra).__lt__
     weak: list[Tensor] = []  # being in this list is one reference more
-    entered = map(weak.extend, (compress(tensors, map(getweakrefcount, tensors)),))
-    live = compress(tensors, map(more, map(sys.getrefcount, tensors)))
-    return list(islice(chain(entered, live), 1, None))  # type: ignore[arg-type]  # all but a None
+    weakly_referenced = map(weak.extend, (compress(tensors, map(getweakrefcount, tensors)),))
+    live = compress(tensors, map(is_referenced, map(sys.getrefcount, tensors)))
+    return list(islice(chain(weakly_referenced, live), 1, None))  # type: ignore[arg-type]  # all but a None
 
 
-def dropped(tensors: list[Tensor]) -> None:
+def release(tensors: list[Tensor]) -> None:
     """Empty the list of a log's tensors, which starts again.
 
     In machine code, those that nobody else has become the next new ones.

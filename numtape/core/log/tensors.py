@@ -1,10 +1,10 @@
 """From any value to a tensor: all ways in.
 
 ==============  ====================================================================================
-`Log.enter`     An operand becomes a row, and nobody gets a tensor: what ops do with theirs.
+`Log.row_of`     An operand becomes a row, and nobody gets a tensor: what ops do with theirs.
 `as_tensor`     An operand becomes a row and a tensor. It takes the dtype of the other operand.
 `to_tensor`     What a program wants to have as a tensor, of a certain dtype or an error: no row.
-`owned`         An array that nobody else has is a tensor's value: no row.
+`from_owned_array`         An array that nobody else has is a tensor's value: no row.
 ==============  ====================================================================================
 
 A variable is read, which is a row in each case. What arrays Python and NumPy values become is
@@ -32,35 +32,35 @@ def as_tensor(value: Any, like: Spec | None = None, op: str = "Const") -> Tensor
     Values that are no tensors take the dtype of ``like``, if there is one. A Python number has a
     row of its own: a tape may watch it, and not all equal numbers.
     """
-    return value if type(value) is Tensor else _entered(value, like, op)
+    return value if type(value) is Tensor else _append_operand(value, like, op)
 
 
-def _entered(value: Any, like: Spec | None, op: str) -> Tensor:
+def _append_operand(value: Any, like: Spec | None, op: str) -> Tensor:
     def row_of(log: Log) -> tuple[int, Spec]:
-        row, spec = log.enter(value, like, op)
+        row, spec = log.row_of(value, like, op)
         if type(value) is float or type(value) is int:
-            row = log.copied(row, spec)
+            row = log.copy_constant(row, spec)
         return row, spec
 
-    return appended(row_of)
+    return append_tensor(row_of)
 
 
-def appended(row_of: Callable[[Log], tuple[int, Spec]]) -> Tensor:
+def append_tensor(row_of: Callable[[Log], tuple[int, Spec]]) -> Tensor:
     """A tensor for the row that a function appends to the current log, again if need be."""
     while True:
         log = local.log
         if log.n >= log.limit:
-            log.make_room()
+            log.ensure_capacity()
             continue
-        kept = log.kept
+        tensors = log.tensors
         row, spec = row_of(log)
         tensor = Tensor()
         # whole: nothing runs in between, see core.values.interning
-        if log.kept is kept:
+        if log.tensors is tensors:
             tensor._home = log
             tensor._row = row
             tensor._spec = spec
-            kept.append(tensor)
+            tensors.append(tensor)
             # done
             return tensor
 
@@ -83,9 +83,9 @@ def to_tensor(value: Any, dtype: DType | None) -> Tensor:
                 f"{value.dtype.name}: {value._describe()}. Use `cast`."
             )
         return value
-    return owned(value)
+    return from_owned_array(value)
 
 
-def owned(array: np.ndarray[Any, Any]) -> Tensor:
+def from_owned_array(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor of an array that nobody else has."""
     return of_array(array, intern(array.shape, dtypes.of_array(array)))

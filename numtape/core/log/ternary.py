@@ -9,7 +9,7 @@ from ..values.spec import Spec
 from ..values.tensor import Tensor
 from .log import local
 from .op import Op
-from .record import Recorder, made, spec_of
+from .record import Recorder, publish_recorder, spec_of
 
 
 def ternary(op: Op) -> Recorder:
@@ -23,10 +23,10 @@ def ternary(op: Op) -> Recorder:
 
     def record(x: Any, y: Any, z: Any, name: str | None = None) -> Tensor:
         log = local.log
-        kept = log.kept
-        a, sx = log.enter(x, None, op.name)
-        b, sy = log.enter(y, spec_of(z), op.name)
-        c, sz = log.enter(z, sy, op.name)
+        tensors = log.tensors
+        a, sx = log.row_of(x, None, op.name)
+        b, sy = log.row_of(y, spec_of(z), op.name)
+        c, sz = log.row_of(z, sy, op.name)
         try:
             spec = results[sx, sy, sz]
         except KeyError:
@@ -34,7 +34,7 @@ def ternary(op: Op) -> Recorder:
         tensor = Tensor()
         # whole: nothing runs in between, see core.values.interning
         n = log.n
-        if n < log.limit and log.kept is kept:
+        if n < log.limit and log.tensors is tensors:
             log.code[n] = code
             log.a[n] = a
             log.b[n] = b
@@ -44,17 +44,17 @@ def ternary(op: Op) -> Recorder:
             tensor._home = log
             tensor._row = n
             tensor._spec = spec
-            kept.append(tensor)
+            tensors.append(tensor)
             # done
             return tensor
-        log.make_room()
+        log.ensure_capacity()
         return record(x, y, z)
 
-    return made(record, op, _before_ternary)
+    return publish_recorder(record, op, _make_ternary_stub)
 
 
-def _before_ternary(recorded: Any) -> Any:
+def _make_ternary_stub(record_row: Any) -> Any:
     def record(x: Any, y: Any, z: Any, name: str | None = None) -> Tensor:
-        return recorded(x, y, z)  # type: ignore[no-any-return]
+        return record_row(x, y, z)  # type: ignore[no-any-return]
 
     return record

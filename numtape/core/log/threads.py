@@ -29,10 +29,10 @@ class Rule(NamedTuple):
     log: Log
     outer: Log
     runner: CodeType
-    names: dict[str, Any]
+    globals: dict[str, Any]
 
 
-class ByCaller:
+class LogByCaller:
     """The current log of a thread that has none, because it runs a derivative rule.
 
     It is the rule's log for the rule, which is numtape's code down to who runs it; a signal
@@ -42,44 +42,44 @@ class ByCaller:
     def __get__(self, thread: Any, kind: Any = None) -> Any:
         rule: Rule | None = thread.rule
         if rule is None:  # a finalizer, while the thread gets its log: it has this one from now on
-            return vars(thread).setdefault("log", thread.new())
+            return vars(thread).setdefault("log", thread.make_log())
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code is not rule.runner:
-            names = frame.f_globals
-            if names is not rule.names and not names.get("__name__", "").startswith("numtape."):
+            frame_globals = frame.f_globals
+            if frame_globals is not rule.globals and not frame_globals.get("__name__", "").startswith("numtape."):
                 return rule.outer
             frame = frame.f_back
         return rule.log
 
 
-class Local(threading.local):
+class ThreadState(threading.local):
     """What belongs to a thread."""
 
-    log: Any = ByCaller()  # the current log; this is in its place while there is a rule
+    log: Any = LogByCaller()  # the current log; this is in its place while there is a rule
 
     # While a call may have to be undone: the variables it assigned, and their old values.
     journal: dict[int, tuple[Variable, Tensor]] | None = None
-    looking: tuple[Log, ...] = ()  # what is being swept or rewound, further up
+    evaluating: tuple[Log, ...] = ()  # what is being swept or rewound, further up
     rule: Rule | None = None
     scope: str = ""  # what names of variables begin with
     training: bool | None = None  # what layers inherit from the layer that calls them
     layers: tuple[Any, ...] = ()  # the layer that is called just now, and those around it
     losses: ByObject[bool]  # the `Losses` of layers that have some
-    new: ClassVar[Any]  # set in `numtape.core.log.log`
+    make_log: ClassVar[Any]  # set in `numtape.core.log.log`
 
     def __init__(self) -> None:
-        vars(self).setdefault("log", self.new())
+        vars(self).setdefault("log", self.make_log())
         self.losses = ByObject()
 
 
-def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+def run_in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function returns, or raises, that another thread calls."""
-    found: list[Any] = []
+    results: list[Any] = []
     errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            found.append(function(*arguments))
+            results.append(function(*arguments))
         except BaseException as error:
             errors.append(error)
 
@@ -88,4 +88,4 @@ def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     thread.join()
     if errors:
         raise errors[0]
-    return found[0]
+    return results[0]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .variable import Variable
 
 
-def _slices(sparse_delta: Any) -> IndexedSlices:
+def _check_slices(sparse_delta: Any) -> IndexedSlices:
     if not isinstance(sparse_delta, IndexedSlices):
         raise TypeError(
             f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}"
@@ -19,7 +19,7 @@ def _slices(sparse_delta: Any) -> IndexedSlices:
     return sparse_delta
 
 
-class Updates:
+class SliceUpdates:
     """Base of `Variable`. Updates of the same place are done one after the other.
 
     Those by slices take `IndexedSlices`, whose values may also be a single one for all places;
@@ -32,8 +32,8 @@ class Updates:
 
     if TYPE_CHECKING:
 
-        def _updated(self, op: str, *args: Any) -> Variable: ...
-        def _taken(self, op: str, indices: Any) -> Tensor: ...
+        def _apply_update(self, op: str, *args: Any) -> Variable: ...
+        def _gather(self, op: str, indices: Any) -> Tensor: ...
 
     def scatter_add(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
@@ -53,37 +53,37 @@ class Updates:
           >>> v.scatter_add(tf.IndexedSlices([10.0, 20.0], [2, 2])).numpy()
           array([ 1.,  2., 33.], dtype=float32)
         """
-        return self._scattered(sparse_delta, "add")
+        return self._scatter(sparse_delta, "add")
 
     def scatter_sub(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Subtract slices; see `scatter_add`."""
-        return self._scattered(sparse_delta, "sub")
+        return self._scatter(sparse_delta, "sub")
 
     def scatter_mul(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Multiply by slices; see `scatter_add`."""
-        return self._scattered(sparse_delta, "mul")
+        return self._scatter(sparse_delta, "mul")
 
     def scatter_div(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Divide by slices; see `scatter_add`."""
-        return self._scattered(sparse_delta, "div")
+        return self._scatter(sparse_delta, "div")
 
     def scatter_max(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Keep the larger one of what is there and of slices; see `scatter_add`."""
-        return self._scattered(sparse_delta, "max")
+        return self._scatter(sparse_delta, "max")
 
     def scatter_min(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Keep the smaller one of what is there and of slices; see `scatter_add`."""
-        return self._scattered(sparse_delta, "min")
+        return self._scatter(sparse_delta, "min")
 
     def scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
@@ -95,11 +95,11 @@ class Updates:
           >>> v.scatter_update(tf.IndexedSlices([10.0, 30.0], [0, 2])).numpy()
           array([10.,  2., 30.], dtype=float32)
         """
-        return self._scattered(sparse_delta, "update")
+        return self._scatter(sparse_delta, "update")
 
-    def _scattered(self, sparse_delta: Any, how: str) -> Variable:
-        found = _slices(sparse_delta)
-        return self._updated("updated", found.indices, found.values, how)
+    def _scatter(self, sparse_delta: Any, how: str) -> Variable:
+        slices = _check_slices(sparse_delta)
+        return self._apply_update("updated", slices.indices, slices.values, how)
 
     def batch_scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
@@ -120,8 +120,8 @@ class Updates:
           array([[1., 9.],
                  [8., 4.]], dtype=float32)
         """
-        found = _slices(sparse_delta)
-        return self._updated("updated_in_batch", found.indices, found.values)
+        slices = _check_slices(sparse_delta)
+        return self._apply_update("updated_in_batch", slices.indices, slices.values)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Add at tuples of indices.
@@ -132,23 +132,23 @@ class Updates:
           array([[ 1, 32],
                  [ 3,  4]], dtype=int32)
         """
-        return self._updated("updated_nd", indices, updates, "add")
+        return self._apply_update("updated_nd", indices, updates, "add")
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Subtract at tuples of indices; see `scatter_nd_add`."""
-        return self._updated("updated_nd", indices, updates, "sub")
+        return self._apply_update("updated_nd", indices, updates, "sub")
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Put in at tuples of indices; see `scatter_nd_add`."""
-        return self._updated("updated_nd", indices, updates, "update")
+        return self._apply_update("updated_nd", indices, updates, "update")
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Keep the larger one at tuples of indices; see `scatter_nd_add`."""
-        return self._updated("updated_nd", indices, updates, "max")
+        return self._apply_update("updated_nd", indices, updates, "max")
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Keep the smaller one at tuples of indices; see `scatter_nd_add`."""
-        return self._updated("updated_nd", indices, updates, "min")
+        return self._apply_update("updated_nd", indices, updates, "min")
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The slices along the first axis that indices name: `gather`, whose derivative is slices.
@@ -157,7 +157,7 @@ class Updates:
           >>> tf.Variable([10.0, 20.0, 30.0]).sparse_read([2, 0]).numpy()
           array([30., 10.], dtype=float32)
         """
-        return self._taken("gather", indices)
+        return self._gather("gather", indices)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """What lies at tuples of indices: `gather_nd` of the value.
@@ -166,4 +166,4 @@ class Updates:
           >>> tf.Variable([[1.0, 2.0], [3.0, 4.0]]).gather_nd([[1, 0]]).numpy()
           array([3.], dtype=float32)
         """
-        return self._taken("gather_nd", indices)
+        return self._gather("gather_nd", indices)

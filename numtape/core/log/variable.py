@@ -19,35 +19,35 @@ from ..values.habits import give_hints
 from ..values.operator_types import Operators
 from ..values.policies import VariableAggregation, VariableSynchronization, policy
 from ..values.tensor import Reference, Tensor, html_of
-from .conversions import Conversions
-from .facts import Facts
+from .conversions import VariableConversions
+from .facts import VariableProperties
 from .log import Log, local
-from .tensors import appended, to_tensor
-from .updates import Updates
+from .tensors import append_tensor, to_tensor
+from .updates import SliceUpdates
 
-_order = itertools.count()
-_new: Any = object.__new__
+_creation_counter = itertools.count()
+_new_object: Any = object.__new__
 
 # Updates that read the values they change are made one after the other, whatever the thread.
-_updating = threading.RLock()
+_update_lock = threading.RLock()
 
 
-def _renew_lock() -> None:
-    global _updating
-    _updating = threading.RLock()
+def _renew_lock_after_fork() -> None:
+    global _update_lock
+    _update_lock = threading.RLock()
 
 
-after_fork_in_child(_renew_lock)
+after_fork_in_child(_renew_lock_after_fork)
 
 
-def _in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
+def _refuse_in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
     def refuse(self: Any, other: Any) -> NoReturn:
         raise RuntimeError(f"Variable {operator} value not supported. Use `{instead}`.")
 
     return refuse
 
 
-class Variable(Facts, Updates, Conversions, Operators):
+class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators):
     """A value that changes by `assign`, and that tapes watch by themselves if trainable.
 
     Everything that takes a tensor takes a variable, and reads it. ``v[1:].assign(x)`` changes a
@@ -89,7 +89,7 @@ class Variable(Facts, Updates, Conversions, Operators):
     __slots__ = (
         "__weakref__",
         "_name",
-        "_order",
+        "_creation_index",
         "_policy",
         "_read",
         "_spec",
@@ -144,18 +144,18 @@ class Variable(Facts, Updates, Conversions, Operators):
         aggregation = policy(
             VariableAggregation, aggregation, VariableAggregation.NONE, "aggregation", name
         )
-        wanted = dtypes.as_dtype(dtype) if dtype is not None else None
-        value = to_tensor(initial_value, wanted)
+        requested_dtype = dtypes.as_dtype(dtype) if dtype is not None else None
+        value = to_tensor(initial_value, requested_dtype)
         if shape is not None:
-            given = (shape,) if isinstance(shape, int) else shape
-            if not hasattr(given, "__iter__") or isinstance(given, str):
+            requested_shape = (shape,) if isinstance(shape, int) else shape
+            if not hasattr(requested_shape, "__iter__") or isinstance(requested_shape, str):
                 raise TypeError(f"Failed to convert {shape!r} to a shape.")
-            if None in tuple(given):
+            if None in tuple(requested_shape):
                 raise UnimplementedError(
                     f"shape={shape}: the shape of a variable is that of its value, and stays. "
                     f"Leave `shape` out."
                 )
-            if tuple(given) != tuple(value.shape):
+            if tuple(requested_shape) != tuple(value.shape):
                 raise ValueError(f"The initial value's shape {value.shape} is not shape={shape}.")
         self._value = value
         self._spec = value._spec
@@ -165,8 +165,8 @@ class Variable(Facts, Updates, Conversions, Operators):
         self._trainable = bool(trainable)
         self._policy = constraint, synchronization, aggregation
         self._name = local.scope + ("Variable" if name is None else name)
-        self._order = next(_order)
-        local.log.made(self)
+        self._creation_index = next(_creation_counter)
+        local.log.on_variable_created(self)
 
     # Reading.
 
@@ -176,15 +176,15 @@ class Variable(Facts, Updates, Conversions, Operators):
         if read is not None and read[0] is log:
             return read[1]
         value = self._value
-        kept = log.kept
+        tensors = log.tensors
         row = log.read(self, value)
-        found = log, row
+        new_read = log, row
         log.reads.append(self)
         # whole: nothing runs in between, see core.values.interning
         reads = log.reads
         # Neither forgotten again, nor rewound, nor assigned meanwhile.
-        if reads and reads[-1] is self and log.kept is kept and self._value is value:
-            self._read = found
+        if reads and reads[-1] is self and log.tensors is tensors and self._value is value:
+            self._read = new_read
         # done
         return row
 
@@ -201,7 +201,7 @@ class Variable(Facts, Updates, Conversions, Operators):
           >>> before.numpy(), v.numpy()
           (np.float32(1.0), np.float32(2.0))
         """
-        return appended(lambda log: (log.read(self, self._value), self._spec))
+        return append_tensor(lambda log: (log.read(self, self._value), self._spec))
 
     def value(self) -> Tensor:
         """The current value, as a tensor of its own through which gradients reach the variable.
@@ -215,13 +215,13 @@ class Variable(Facts, Updates, Conversions, Operators):
         """
         return self.read_value()
 
-    def _seen(self) -> Tensor:
+    def _current_tensor(self) -> Tensor:
         """The tensor to look at: while a call is traced a read, whose look leaves a guard."""
-        found: Tensor = local.log.current(self)
-        return found
+        tensor: Tensor = local.log.current_value(self)
+        return tensor
 
     def _array(self) -> np.ndarray[Any, Any]:
-        return self._seen()._array()
+        return self._current_tensor()._array()
 
     def numpy(self) -> np.ndarray[Any, Any] | Any:
         """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
@@ -233,7 +233,7 @@ class Variable(Facts, Updates, Conversions, Operators):
           >>> tf.Variable([1.0, 2.0]).numpy()
           array([1., 2.], dtype=float32)
         """
-        return self._seen().numpy()
+        return self._current_tensor().numpy()
 
     # Assigning.
 
@@ -268,8 +268,8 @@ class Variable(Facts, Updates, Conversions, Operators):
           (np.float32(10.0), np.float32(2.0))
         """
         if type(value) is not Tensor or value._spec is not self._spec:
-            value = self._fitting(value)
-        return self._assigned(value, read_value)
+            value = self._to_spec(value)
+        return self._assign_tensor(value, read_value)
 
     def assign_add(
         self,
@@ -299,9 +299,9 @@ class Variable(Facts, Updates, Conversions, Operators):
           array([11, 12], dtype=int32)
         """
         if type(delta) is not Tensor or delta._spec is not self._spec:
-            delta = self._delta(delta)
-        with _updating:  # as in `assign_sub`: optimizers call them once a variable and step
-            return self._assigned(_ops["add"](self, delta), read_value)
+            delta = self._to_delta(delta)
+        with _update_lock:  # as in `assign_sub`: optimizers call them once a variable and step
+            return self._assign_tensor(_ops["add"](self, delta), read_value)
 
     def assign_sub(
         self,
@@ -331,9 +331,9 @@ class Variable(Facts, Updates, Conversions, Operators):
           array([0.5, 1.5], dtype=float32)
         """
         if type(delta) is not Tensor or delta._spec is not self._spec:
-            delta = self._delta(delta)
-        with _updating:
-            return self._assigned(_ops["subtract"](self, delta), read_value)
+            delta = self._to_delta(delta)
+        with _update_lock:
+            return self._assign_tensor(_ops["subtract"](self, delta), read_value)
 
     def _assign_slice(
         self,
@@ -344,22 +344,22 @@ class Variable(Facts, Updates, Conversions, Operators):
         read_value: bool = True,
     ) -> Variable:
         """``self[key].assign(value)``; the value broadcasts to the slice."""
-        value = self._operand(value)
-        with _updating:
-            return self._assigned(_ops["with_slice"](self, key, value), read_value)
+        value = self._to_tensor(value)
+        with _update_lock:
+            return self._assign_tensor(_ops["with_slice"](self, key, value), read_value)
 
-    def _updated(self, op: str, *args: Any) -> Variable:
+    def _apply_update(self, op: str, *args: Any) -> Variable:
         """Assign what a function of the variable and these arguments gives."""
-        with _updating:
-            return self._assigned(_ops[op](self, *args), True)
+        with _update_lock:
+            return self._assign_tensor(_ops[op](self, *args), True)
 
-    def _taken(self, op: str, indices: Any) -> Tensor:
+    def _gather(self, op: str, indices: Any) -> Tensor:
         return _ops[op](self, indices)
 
-    def _assigned(self, value: Tensor, read_value: bool) -> Variable:
+    def _assign_tensor(self, value: Tensor, read_value: bool) -> Variable:
         """`assign_all` of this variable, done here where nothing has to be computed before."""
-        log, key, had = local.log, id(self), self._value
-        home, pending, left = had._home, log.pending, True
+        log, key, old_value = local.log, id(self), self._value
+        home, pending, is_pending = old_value._home, log.pending, True
         if (
             type(log) is Log
             and local.journal is None
@@ -367,13 +367,13 @@ class Variable(Facts, Updates, Conversions, Operators):
             and (type(home) is np.ndarray or (home is log and key not in pending))
         ):
             # whole: nothing runs in between, see core.values.interning
-            if self._value is had:
+            if self._value is old_value:
                 pending[key] = self
                 self._value = value
                 self._read = None
-                left = False
+                is_pending = False
             # done
-        if left:
+        if is_pending:
             assign_all([self], [value])
         if not read_value:
             return None  # type: ignore[return-value]
@@ -381,27 +381,27 @@ class Variable(Facts, Updates, Conversions, Operators):
             tape = ref()
             if tape is not None and tape.recording and tape.watch_accessed and self._trainable:
                 tape.events.append((local.log.n, self))
-        found: UnreadVariable = _new(UnreadVariable)
-        found._of = self
-        return found
+        result: UnreadVariable = _new_object(UnreadVariable)
+        result._original = self
+        return result
 
-    def _operand(self, value: Any) -> Tensor:
+    def _to_tensor(self, value: Any) -> Tensor:
         """A value of this dtype."""
         if type(value) is Tensor and value._spec.dtype is self._spec.dtype:
             return value
         return to_tensor(value, self._spec.dtype)
 
-    def _fitting(self, value: Any) -> Tensor:
+    def _to_spec(self, value: Any) -> Tensor:
         """A value of this spec."""
-        found = self._operand(value)
-        if found._spec is not self._spec:
+        tensor = self._to_tensor(value)
+        if tensor._spec is not self._spec:
             raise ValueError(
                 f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable "
-                f"shape {self.shape}, and the assigned value shape {found.shape} are incompatible."
+                f"shape {self.shape}, and the assigned value shape {tensor.shape} are incompatible."
             )
-        return found
+        return tensor
 
-    def _delta(self, value: Any) -> Tensor:
+    def _to_delta(self, value: Any) -> Tensor:
         """What is added to a value of this spec."""
         if value is None:
             raise ValueError(
@@ -409,13 +409,13 @@ class Variable(Facts, Updates, Conversions, Operators):
                 f"gradient is None if the target does not depend on the variable; "
                 f"`tape.why(target, variable)` says where the path ends."
             )
-        found = self._operand(value)
-        if found._spec is not self._spec:
+        delta = self._to_tensor(value)
+        if delta._spec is not self._spec:
             raise InvalidArgumentError(
                 f"Cannot update variable '{self.name}' of shape {self.shape} with a delta of "
-                f"shape {found.shape}: shapes must be equal."
+                f"shape {delta.shape}: shapes must be equal."
             )
-        return found
+        return delta
 
     def ref(self) -> Reference:
         """A hashable reference to this variable, for use as a key.
@@ -435,7 +435,7 @@ class Variable(Facts, Updates, Conversions, Operators):
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
 
     def __repr__(self) -> str:
-        value = self._seen()._shown()
+        value = self._current_tensor()._shown()
         return (
             f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={value}>"
         )
@@ -444,17 +444,17 @@ class Variable(Facts, Updates, Conversions, Operators):
         """What a notebook shows; see `Tensor`."""
         return html_of(repr(self))
 
-    __iadd__ = _in_place("+=", "variable.assign_add(value)")
-    __isub__ = _in_place("-=", "variable.assign_sub(value)")
-    __imul__ = _in_place("*=", "variable.assign(variable * value)")
-    __itruediv__ = _in_place("/=", "variable.assign(variable / value)")
-    __ipow__ = _in_place("**=", "variable.assign(variable ** value)")
+    __iadd__ = _refuse_in_place("+=", "variable.assign_add(value)")
+    __isub__ = _refuse_in_place("-=", "variable.assign_sub(value)")
+    __imul__ = _refuse_in_place("*=", "variable.assign(variable * value)")
+    __itruediv__ = _refuse_in_place("/=", "variable.assign(variable / value)")
+    __ipow__ = _refuse_in_place("**=", "variable.assign(variable ** value)")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.numpy(), self._trainable, self._name, self.dtype, self._policy)
+        return _restore_variable, (self.numpy(), self._trainable, self._name, self.dtype, self._policy)
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        return _again(self.read_value(), self._trainable, self._name, self.dtype, self._policy)
+        return _restore_variable(self.read_value(), self._trainable, self._name, self.dtype, self._policy)
 
 
 give_hints(Variable, "ResourceVariable", "v[i].assign(value)")
@@ -462,12 +462,12 @@ Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # what TensorFlo
 ResourceVariable = Variable  # where pickle looks for it
 
 
-def _again(
+def _restore_variable(
     value: Any, trainable: bool, name: str, dtype: DType, policy: tuple[Any, ...]
 ) -> Variable:
     """A copy of a variable, or one read from a pickle."""
     constraint, synchronization, aggregation = policy
-    found = Variable(
+    variable = Variable(
         value,
         trainable,
         dtype=dtype,
@@ -475,17 +475,20 @@ def _again(
         synchronization=synchronization,
         aggregation=aggregation,
     )
-    found._name = name  # whatever the scope is now
-    return found
+    variable._name = name  # whatever the scope is now
+    return variable
+
+
+_again = _restore_variable  # the name in pickles that older versions wrote
 
 
 # What `assign_add` and its like compute; set in numtape.core.wiring, where ops are known.
 _ops: dict[str, Callable[..., Tensor]] = {}
 
 
-def _delegated(name: str) -> Any:
+def _delegate(name: str) -> Any:
     def method(self: Alias, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._of, name)(*args, **kwargs)
+        return getattr(self._original, name)(*args, **kwargs)
 
     return method
 
@@ -493,27 +496,27 @@ def _delegated(name: str) -> Any:
 class Alias(Variable):
     """A variable under another name: its state is the other variable's."""
 
-    __slots__ = ("_of",)
+    __slots__ = ("_original",)
 
     def __init__(self, of: Variable) -> None:
-        self._of = of
+        self._original = of
 
     def __getattr__(self, name: str) -> Any:  # what is not set here
-        return getattr(self._of, name)
+        return getattr(self._original, name)
 
-    _read_in = _delegated("_read_in")
-    read_value = _delegated("read_value")
-    assign = _delegated("assign")
-    assign_add = _delegated("assign_add")
-    assign_sub = _delegated("assign_sub")
-    _assign_slice = _delegated("_assign_slice")
-    _updated = _delegated("_updated")
+    _read_in = _delegate("_read_in")
+    read_value = _delegate("read_value")
+    assign = _delegate("assign")
+    assign_add = _delegate("assign_add")
+    assign_sub = _delegate("assign_sub")
+    _assign_slice = _delegate("_assign_slice")
+    _apply_update = _delegate("_apply_update")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._of,)
+        return type(self), (self._original,)
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        return type(self)(copy.deepcopy(self._of, memo))
+        return type(self)(copy.deepcopy(self._original, memo))
 
 
 class UnreadVariable(Alias):
@@ -528,16 +531,16 @@ class UnreadVariable(Alias):
 
     def _read_in(self, log: Log) -> int:
         """The row of a read of its own, which makes no tape watch the variable."""
-        return log.read_unwatched(self._of)
+        return log.read_unwatched(self._original)
 
     def read_value(self) -> Tensor:
         """The current value, as a tensor of its own."""
-        return appended(lambda log: (self._read_in(log), self._spec))
+        return append_tensor(lambda log: (self._read_in(log), self._spec))
 
 
 def original(variable: Variable) -> Variable:
     """The variable that holds the state."""
-    return variable._of if isinstance(variable, Alias) else variable
+    return variable._original if isinstance(variable, Alias) else variable
 
 
 _set_value: Any = vars(Variable)["_value"].__set__
@@ -562,7 +565,7 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Any]) -> None:
     # All that is assigned is a tensor: evaluating pending assigns takes that for granted.
     if not _TENSORS.issuperset(map(type, values)):
         values = [
-            value if type(value) is Tensor else variable._operand(value)
+            value if type(value) is Tensor else variable._to_tensor(value)
             for variable, value in zip(variables, values, strict=True)
         ]
     for variable, value in zip(variables, values, strict=True):
@@ -596,8 +599,8 @@ Log.assign = _assign
 def set_values(
     variables: Sequence[Variable],
     values: Iterable[Tensor],
-    *others: Iterable[None],
-    had: Sequence[tuple[Variable, Tensor]] = (),
+    *other_iterables: Iterable[None],
+    expected: Sequence[tuple[Variable, Tensor]] = (),
 ) -> bool:
     """Give variables values of their specs, whatever they had; and run ``others`` to their ends.
 
@@ -607,12 +610,12 @@ def set_values(
       False, and nothing is done, if a variable does not have the value any more that it ``had``.
     """
     nothing = itertools.repeat(None)
-    done = itertools.chain(
-        map(_set_value, variables, values), map(_set_read, variables, nothing), *others
+    assignments = itertools.chain(
+        map(_set_value, variables, values), map(_set_read, variables, nothing), *other_iterables
     )
-    owners, values_had = zip(*had, strict=True) if had else ((), ())
-    same = map(operator.is_, map(_get_value, owners), values_had)
-    return all(itertools.chain(same, map(operator.not_, done)))
+    expected_variables, expected_values = zip(*expected, strict=True) if expected else ((), ())
+    unchanged = map(operator.is_, map(_get_value, expected_variables), expected_values)
+    return all(itertools.chain(unchanged, map(operator.not_, assignments)))
 
 
-by_creation = operator.attrgetter("_order")
+creation_order = operator.attrgetter("_creation_index")

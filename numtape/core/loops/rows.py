@@ -169,7 +169,7 @@ class Run:
 
     def _as_python(self, xs: list[Array]) -> Results:
         arrays: list[Array] = []
-        found = local.log.unobserved(self._kernel.python_function, *_given(xs))
+        found = local.log.call_untracked(self._kernel.python_function, *_given(xs))
         form = self._taken(found, None, arrays)
         if form is None and isinstance(found, float | np.floating):
             try:

@@ -52,7 +52,7 @@ class Entering(References):
         log = self.log(let_go, interrupted)
         if not self.asks:
             self.hold(log)
-        self.need_type(self.field(log, "log.kept"), "list", undone)
+        self.need_type(self.field(log, "log.tensors"), "list", undone)
         old, most = self.field(log, "log.n"), self.field(log, "log.limit")
         self.leave(b.icmp_signed(">=", self.to_int(old), self.small(most, undone)), undone)
         variable, tensor, others = self.block(), self.block(), self.block()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from .. import settings
 from ..compile import cache as disk
 from ..log import record, references, ternary
-from ..log.outside import from_outside
+from ..log.outside import raised_by_signal_handler
 from .first import FAST, Method
 from .layout import Layout, address_of_call, layout
 from .once import Once, keep
@@ -41,10 +41,13 @@ settings.after_fork_in_child(_renew_turn)
 
 
 # Functions of `core.log.references`, which machine code has others for.
-_DEFINED = {"alive": references.alive, "dropped": references.dropped}
+_DEFINED = {"live_tensors": references.live_tensors, "release": references.release}
 
 _RECORDERS = record.unary, record.binary, ternary.ternary
-_OPERATORS = record.reflected, record.of_inexact, record.reflected_of_inexact
+_OPERATORS = record.make_reflected, record.record_if_inexact, record.record_reflected_if_inexact
+# The makers of the stubs that stand before recorders up to Python 3.11, by recorder.
+_STUB_MAKERS = {maker.__name__: f"_make_{maker.__name__}_stub" for maker in _RECORDERS}
+_RECORDER_OF_STUB = {stub: recorder for recorder, stub in _STUB_MAKERS.items()}
 
 
 def _closure_of(maker: Any) -> dict[str, int]:
@@ -63,7 +66,7 @@ def entries() -> list[Entry]:
     names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
     found = [Entry(name, k, (), inside[k], method=method) for k, name in names]
     if method:
-        found += [Entry(f"_before_{name}", k, way, inside[k]) for k, name in names]
+        found += [Entry(_STUB_MAKERS[name], k, way, inside[k]) for k, name in names]
     for maker in _OPERATORS:
         name = maker.__name__
         found.append(
@@ -72,8 +75,8 @@ def entries() -> list[Entry]:
                 2,
                 (_closure_of(maker)["record"], *way),
                 inside[2],
-                swapped=name.startswith("reflected"),
-                inexact=name.endswith("of_inexact"),
+                swapped="reflected" in name,
+                inexact=name.endswith("if_inexact"),
             )
         )
     return found
@@ -132,22 +135,22 @@ class Code:
         """Put machine code behind a function that was offered."""
         maker = _maker(function)
         target = function
-        if maker.startswith("reflected") or maker == "of_inexact":
+        if any(maker == operator.__name__ for operator in _OPERATORS):
             target = _cell(function, "record").cell_contents
-            if _maker(target) not in ("binary", "_before_binary"):
+            if _maker(target) not in ("binary", _STUB_MAKERS["binary"]):
                 return
-        elif maker.startswith("_before_"):
-            cell = _cell(function, "recorded")
+        elif maker in _RECORDER_OF_STUB:
+            cell = _cell(function, "record_row")
             if isinstance(cell.cell_contents, types.FunctionType):
-                name = maker.removeprefix("_before_")
+                name = _RECORDER_OF_STUB[maker]
                 cell.cell_contents = self._methods[name].function(cell.cell_contents)
         self.point(function, self.addresses[maker])
 
     def take(self, function: Any) -> None:
         """Have a function carried out by Python again."""
         self.point(function, self._entry)
-        if _maker(function).startswith("_before_"):
-            cell = _cell(function, "recorded")
+        if _maker(function) in _RECORDER_OF_STUB:
+            cell = _cell(function, "record_row")
             if isinstance(cell.cell_contents, types.BuiltinFunctionType):
                 cell.cell_contents = cell.cell_contents.__self__
 
@@ -183,15 +186,15 @@ def use(wanted: bool = True) -> None:
     try:
         code = _state.once.found() if wanted else _state.once.made
         if isinstance(code, Code):
-            record.offer = _taken if wanted else record.OFFERED.add
+            record.offer_to_native = _taken if wanted else record.PATCHABLE.add
             change = code.put if wanted else code.take
-            for function in record.OFFERED:
+            for function in record.PATCHABLE:
                 change(function)
             for name, defined in _DEFINED.items():
                 setattr(references, name, code.functions[name] if wanted else defined)
             _state.used = wanted
     except (MemoryError, RecursionError) as error:  # some are in use, others not
-        if from_outside(error):
+        if raised_by_signal_handler(error):
             raise
     finally:
         _turn.append(turn)
@@ -205,7 +208,7 @@ def retry() -> None:
 
 def _taken(function: Any) -> None:
     """What is offered when machine code is in use."""
-    record.OFFERED.add(function)
+    record.PATCHABLE.add(function)
     if _state.once.made is not None:
         _state.once.made.put(function)
 

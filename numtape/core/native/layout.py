@@ -61,7 +61,7 @@ SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
             "_leaf_rows",
             "n",
             "limit",
-            "kept",
+            "tensors",
             "code",
             "a",
             "b",

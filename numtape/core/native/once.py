@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from ..log.outside import from_outside
+from ..log.outside import raised_by_signal_handler
 from .layout import NotAsKnown, address_of_call
 
 ROOM = 200  # frames of Python that loading, importing and asking for places take at most
@@ -76,7 +76,7 @@ class Once(Generic[Made]):
         except NotAsKnown as error:
             self.reason, self.never = str(error), True
         except Exception as error:
-            if from_outside(error):
+            if raised_by_signal_handler(error):
                 raise
             self.reason = str(error) or type(error).__name__
             self._failures += 1

@@ -1,8 +1,8 @@
 """Which tensors are still held, and tensors that nobody has any more, which become new ones.
 
 Each row of a log has a tensor, and most are held by the log alone when its values are looked at.
-`alive` counts references in one step, as its definition in `core.log.references` does. When the log
-starts again, `dropped` empties the list of its tensors. Those that only this list had let go of
+`live_tensors` counts references in one step, as its definition in `core.log.references` does. When the log
+starts again, `release` empties the list of its tensors. Those that only this list had let go of
 what they refer to and wait, unknown to everybody, to become the next new ones.
 
 Most become new ones before: a recorder takes a tensor of the list that nobody else has, where it
@@ -47,9 +47,9 @@ class References(Writer):
         b.branch(following)
         b.position_at_end(done)
 
-    def alive(self) -> None:
-        """``alive(tensors, extra)``: those that others have than this list and so many more."""
-        function = self.function("alive", 3)
+    def live_tensors(self) -> None:
+        """``live_tensors(tensors, extra)``: those that others have than this list and so many more."""
+        function = self.function("live_tensors", 3)
         b, failed, lost = self.builder, self.block(), self.block()
         tensors, extra = (self.load(function.args[1], 8 * k) for k in range(2))
         most = b.add(self.to_int(extra), WORD(1))
@@ -69,9 +69,9 @@ class References(Writer):
         b.position_at_end(failed)
         b.ret(WORD(0))
 
-    def dropped(self) -> None:
-        """``dropped(tensors)``: empty the list. Tensors that nobody else has wait to be new."""
-        function = self.function("dropped", 3)
+    def release(self) -> None:
+        """``release(tensors)``: empty the list. Tensors that nobody else has wait to be new."""
+        function = self.function("release", 3)
         b, full, failed = self.builder, self.block(), self.block()
         tensors, spare = self.load(function.args[1]), self.known("spare")
         with self.each(tensors) as (tensor, following):
@@ -118,7 +118,7 @@ class References(Writer):
         place.linkage, place.initializer = "internal", WORD(0)
         function = self.function("unheld", 1, internal=True)
         b, log, none = self.builder, function.args[0], self.block()
-        kept = self.field(log, "log.kept")
+        kept = self.field(log, "log.tensors")
         size, first = self.field(kept, "list.size"), self.to_int(self.field(log, "log.scanned"))
         self.leave(b.icmp_unsigned(">=", first, size), none)
         for _ in range(TRIES):

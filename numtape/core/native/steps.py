@@ -184,7 +184,7 @@ class _Writer(Entering):
         b.position_at_end(begun)
         log = self.log(missed, interrupted)
         before, missed = missed, self.block()  # from here on the log is to be given back
-        kept, new = self.field(log, "log.kept"), b.load(fresh)
+        kept, new = self.field(log, "log.tensors"), b.load(fresh)
         self.need_type(kept, "list", missed)
         b.cbranch(self.is_not(new, WORD(0)), ready, found)
         first = b.block
@@ -212,7 +212,7 @@ class _Writer(Entering):
         if entry.arity == 1:
             spec = self.call("PyDict_GetItemWithError", results, specs[0])
         elif entry.arity == 2:
-            same = self._cell(closure, entry, "same")
+            same = self._cell(closure, entry, "same_spec_results")
             spec = b.call(shared["result"], (same, results, *specs))
         else:
             spec = self.under(results, *specs)

@@ -21,7 +21,7 @@ from . import rules
 from .define import binary_op, named, unary_op
 from .elementwise import (
     abs_,
-    bell,
+    gaussian,
     cast,
     erfc,
     exp,
@@ -260,7 +260,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
 
 
 def _gelu_vjp(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
-    below, at = 0.5 * erfc(-_HALF * x), bell(_HALF * x) * (1 / math.sqrt(2 * math.pi))
+    below, at = 0.5 * erfc(-_HALF * x), gaussian(_HALF * x) * (1 / math.sqrt(2 * math.pi))
     return (g * (below + x * at),)
 
 

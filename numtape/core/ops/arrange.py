@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..log.record import require, spec_of
-from ..log.tensors import as_tensor, owned
+from ..log.tensors import as_tensor, from_owned_array
 from ..values import dtypes
 from ..values.arguments import integral
 from ..values.spec import broadcast, check_axis, intern
@@ -123,7 +123,7 @@ def reverse_sequence(
     place = np.arange(dim)
     source = np.where(place < counts[:, None], counts[:, None] - 1 - place, place)
     order = (batch, along, *(k for k in range(x.ndim) if k not in (batch, along)))
-    found = gather(movement.permuted(x, order), owned(source), axis=1, batch_dims=1)
+    found = gather(movement.permuted(x, order), from_owned_array(source), axis=1, batch_dims=1)
     return movement.permuted(found, tuple(order.index(k) for k in range(x.ndim)))
 
 
@@ -215,7 +215,7 @@ def sequence_mask(
     if not isinstance(count, int):
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, got {maxlen!r}")
     require(count >= 0, "Range", f"Requires start <= limit when delta > 0: 0/{count}")
-    places = owned(np.arange(count).astype(found.dtype.numpy_dtype))
+    places = from_owned_array(np.arange(count).astype(found.dtype.numpy_dtype))
     return elementwise.cast(places < movement.expand_dims(found, -1), dtype)
 
 
@@ -254,4 +254,4 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
         shape = broadcast("BroadcastArgs", *specs)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(str(error.message)) from None
-    return owned(np.array(shape, x.dtype.numpy_dtype))
+    return from_owned_array(np.array(shape, x.dtype.numpy_dtype))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..log.record import record, require
-from ..log.tensors import as_tensor, owned
+from ..log.tensors import as_tensor, from_owned_array
 from ..values import dtypes
 from ..values.arguments import integral
 from ..values.tensor import Tensor
@@ -286,7 +286,7 @@ def required_space_to_batch_paddings(
     extra = -(np.array(sizes, np.int64) + start + end) % np.array(block, np.int64)
     zero = np.zeros(count, np.int64)
     paddings, crops = (start, end + extra), (zero, extra)
-    first, second = (owned(np.stack(pair, 1).astype(np.int32)) for pair in (paddings, crops))
+    first, second = (from_owned_array(np.stack(pair, 1).astype(np.int32)) for pair in (paddings, crops))
     return first, second
 
 
@@ -343,7 +343,7 @@ def extract_patches(
         takes.append(np.arange(count)[:, None] * stride + np.arange(size) * rate)
     if any(map(any, pads)):
         x = record(PAD, (x,), paddings=((0, 0), *pads, (0, 0)), mode="constant")
-    down, right = (owned(take.astype(dtypes.int64.numpy_dtype)) for take in takes)
+    down, right = (from_owned_array(take.astype(dtypes.int64.numpy_dtype)) for take in takes)
     x = record(GATHER, (x, down), axis=1)  # (batch, rows, height, W, channels)
     x = record(GATHER, (x, right), axis=3)
     x = movement.transpose(x, (0, 1, 3, 2, 4, 5))

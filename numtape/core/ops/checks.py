@@ -18,5 +18,5 @@ def every(
     it, and the guard is on what they find, not on the elements. ``said`` is the error's message
     where a GPU tells later that it does not hold in a replay.
     """
-    found: bool = local.log.every(x, on_array, on_tensor, said)
+    found: bool = local.log.holds_for_all(x, on_array, on_tensor, said)
     return found

@@ -28,7 +28,7 @@ from .elementwise import (
     real_divide,
     select,
     stop_gradient,
-    zeros_as,
+    zeros_like_op,
 )
 
 
@@ -132,7 +132,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
       array([2.])
     """
     x = _numbers("input", input)
-    return _imag(x) if x.dtype.is_complex else zeros_as(x)
+    return _imag(x) if x.dtype.is_complex else zeros_like_op(x)
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
@@ -157,7 +157,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     x = _numbers("input", input)
     if x.dtype.is_complex:
         return _angle(x)
-    turned = select(less(x, 0), np.pi if x._spec.is_float else 3, zeros_as(x))
+    turned = select(less(x, 0), np.pi if x._spec.is_float else 3, zeros_like_op(x))
     return stop_gradient(turned)
 
 

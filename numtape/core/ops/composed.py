@@ -9,7 +9,7 @@ from ..log.tensors import as_tensor
 from ..values.indexed_slices import IndexedSlices
 from ..values.tensor import Tensor
 from .comparison import greater, greater_equal
-from .elementwise import zeros_as
+from .elementwise import zeros_like_op
 from .movement import reshape
 from .reduction import reduce_all
 
@@ -68,7 +68,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
         raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
     x = as_tensor(x)
     if not coeffs:
-        return zeros_as(x)
+        return zeros_like_op(x)
     found, *rest = (as_tensor(c) for c in coeffs)
     for c in rest:
         found = c + found * x

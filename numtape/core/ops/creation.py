@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ..log.look import executor
 from ..log.record import Recorder, require, spec_of
-from ..log.tensors import as_tensor, owned, to_tensor
+from ..log.tensors import as_tensor, from_owned_array, to_tensor
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.convert import new_array
@@ -67,7 +67,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
             )
     else:
         found = new_array(value, wanted)
-        tensor = found if isinstance(found, Tensor) else owned(found)
+        tensor = found if isinstance(found, Tensor) else from_owned_array(found)
     if shape is None:
         return tensor
     target = movement.static_shape(shape)
@@ -229,7 +229,7 @@ def zeros_like(
       array([[0, 0],
              [0, 0]], dtype=int32)
     """
-    return _like(elementwise.zeros_as, input, dtype, 0)
+    return _like(elementwise.zeros_like_op, input, dtype, 0)
 
 
 def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
@@ -252,7 +252,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
       array([[1., 1.],
              [1., 1.]], dtype=float32)
     """
-    return _like(elementwise.ones_as, input, dtype, 1)
+    return _like(elementwise.ones_like_op, input, dtype, 1)
 
 
 def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
@@ -302,7 +302,7 @@ def eye(
     if batch_shape is not None:
         lead = movement.static_shape(batch_shape)
         matrix = np.broadcast_to(matrix, (*lead, *matrix.shape)).copy()
-    return owned(matrix)
+    return from_owned_array(matrix)
 
 
 def is_tensor(x: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..log.log import Scratch
+from ..log.log import RuleLog
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
 from ..log.record import Recorder, spec_of, unary
 from ..log.tensors import as_tensor
@@ -258,8 +258,8 @@ stop_gradient = unary_op(
 """,
 )
 shuffled = unary_op("RandomShuffle", "x", None, rules.same, gradient=STOP)
-zeros_as = unary_op("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
-ones_as = unary_op("OnesLike", "1", None, rules.same, "input", gradient=STOP)
+zeros_like_op = unary_op("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
+ones_like_op = unary_op("OnesLike", "1", None, rules.same, "input", gradient=STOP)
 
 # Powers, exponentials, logarithms.
 
@@ -395,13 +395,13 @@ tan = unary_op(
 """,
 )
 # With all digits where x is near 1 or -1, and its derivative with all where x is near 0.
-one_less_square = unary_op(
+one_minus_square = unary_op(
     "OneLessSquare", "(1.0 - x) * (1.0 + x)", lambda g, y, x: (g * (-2.0 * x),), rules.analytic
 )
 asin = unary_op(
     "Asin",
     "asin(x)",
-    lambda g, y, x: (ratio_or_zero(g, sqrt(one_less_square(x))),),
+    lambda g, y, x: (ratio_or_zero(g, sqrt(one_minus_square(x))),),
     rules.analytic,
     doc="""
     Arc sine in radians, from -pi/2 to pi/2, elementwise; NaN outside of [-1, 1].
@@ -413,7 +413,7 @@ asin = unary_op(
 acos = unary_op(
     "Acos",
     "acos(x)",
-    lambda g, y, x: (negative(ratio_or_zero(g, sqrt(one_less_square(x)))),),
+    lambda g, y, x: (negative(ratio_or_zero(g, sqrt(one_minus_square(x)))),),
     rules.analytic,
     doc="""
     Arc cosine in radians, from 0 to pi, elementwise; NaN outside of [-1, 1].
@@ -434,7 +434,7 @@ hypot: Recorder = binary_op(
 atan = unary_op(
     "Atan",
     "atan(x)",
-    lambda g, y, x: (_over_circle(g, x),),
+    lambda g, y, x: (_atan_vjp(g, x),),
     rules.analytic,
     doc="""
     Arc tangent in radians, from -pi/2 to pi/2, elementwise.
@@ -504,7 +504,7 @@ tanh = unary_op(
 asinh = unary_op(
     "Asinh",
     "asinh(x)",
-    lambda g, y, x: (_over_root(g, x),),
+    lambda g, y, x: (_asinh_vjp(g, x),),
     rules.analytic,
     doc="""
     Inverse hyperbolic sine, elementwise.
@@ -528,7 +528,7 @@ acosh = unary_op(
 atanh = unary_op(
     "Atanh",
     "atanh(x)",
-    lambda g, y, x: (ratio_or_zero(g, one_less_square(x)),),
+    lambda g, y, x: (ratio_or_zero(g, one_minus_square(x)),),
     rules.analytic,
     doc="""
     Inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN beyond.
@@ -538,11 +538,11 @@ atanh = unary_op(
 """,
 )
 # Far out it is 0, and the products with it are, in this order.
-bell: Recorder = unary_op("Bell", "exp(-(x * x))", lambda g, y, x: (g * (x * y) * -2.0,))
+gaussian: Recorder = unary_op("Bell", "exp(-(x * x))", lambda g, y, x: (g * (x * y) * -2.0,))
 erf = unary_op(
     "Erf",
     "erf(x)",
-    lambda g, y, x: (g * (2 / math.sqrt(math.pi) * bell(x)),),
+    lambda g, y, x: (g * (2 / math.sqrt(math.pi) * gaussian(x)),),
     doc="""
     The error function ``2 / sqrt(pi) * integral of exp(-t * t) from 0 to x``, elementwise.
 
@@ -553,7 +553,7 @@ erf = unary_op(
 erfc = unary_op(
     "Erfc",
     "erfc(x)",
-    lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * bell(x)),),
+    lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * gaussian(x)),),
     doc="""
     ``1 - erf(x)``, elementwise, with all its digits where that is small.
 
@@ -676,7 +676,7 @@ def _cast_vjp(g: Tensor, y: Tensor, x: Tensor, dtype: str) -> tuple[Tensor | Non
 
 
 CAST = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="cast(x)", vjp=_cast_vjp, of_complex="other")
-Scratch.to_complex = CAST.code({"dtype": "complex128"})
+RuleLog.to_complex = CAST.code({"dtype": "complex128"})
 CAST_TO_BOOL = defop(
     "Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient=STOP, of_complex="other"
 )
@@ -748,12 +748,12 @@ def _has_log(x: Tensor) -> Tensor:
     return not_equal_(x, 0.0) if x.dtype.is_complex else x > 0.0
 
 
-def _over_circle(g: Tensor, x: Tensor) -> Tensor:
+def _atan_vjp(g: Tensor, x: Tensor) -> Tensor:
     """``g / (1 + x * x)``, of real numbers without overflow."""
     return g / (1.0 + x * x) if x.dtype.is_complex else g / hypot(x, 1.0) / hypot(x, 1.0)
 
 
-def _over_root(g: Tensor, x: Tensor) -> Tensor:
+def _asinh_vjp(g: Tensor, x: Tensor) -> Tensor:
     """``g / sqrt(1 + x * x)``, of real numbers without overflow."""
     return g / sqrt(1.0 + x * x) if x.dtype.is_complex else g / hypot(x, 1.0)
 

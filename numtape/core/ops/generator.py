@@ -296,7 +296,7 @@ def get_global_generator() -> Generator:
     """
     if not _global:
         _global.append(Generator.from_non_deterministic_state())
-    found: Generator = local.log.depends(_current)
+    found: Generator = local.log.call_guarded(_current)
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import UnimplementedError
 from ..log.record import record, require
-from ..log.tensors import as_tensor, owned
+from ..log.tensors import as_tensor, from_owned_array
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import DType
@@ -81,7 +81,7 @@ def updated(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
 
 
 def _of_dtype(value: Any, x: Variable) -> Tensor:
-    return x._operand(value)
+    return x._to_tensor(value)
 
 
 def updated_nd(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
@@ -152,8 +152,8 @@ def embedding_lookup(
     inside = np.where(which < extra, flat % (each + 1), (flat - extra) % max(each, 1))
     places, taken = [], []
     for k, table in enumerate(tables):
-        places.append(owned(np.flatnonzero(which == k).astype(np.int32)))
-        rows = gather(table, owned(inside[which == k].astype(found.dtype.numpy_dtype)))
+        places.append(from_owned_array(np.flatnonzero(which == k).astype(np.int32)))
+        rows = gather(table, from_owned_array(inside[which == k].astype(found.dtype.numpy_dtype)))
         taken.append(_limited(rows, 1, max_norm))
     rest = tuple(tables[0].shape[1:])
     if not flat.size:

@@ -62,11 +62,11 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     tensors = [_operand(log, x) for x in arguments]
     kinds = tuple([(x._spec.dtype.name, x._spec.rank or -1) for x in tensors])
     wanted = tuple([j for j, x in enumerate(tensors) if active[j] and x._spec.dtype.is_floating])
-    recorded = bool(wanted) and log.recorded()
+    recorded = bool(wanted) and log.is_recorded()
     run = kernel._run(kinds, wanted, recorded)
-    found = run.results([log.unseen(x) for x in tensors])
+    found = run.results([log.untracked_value(x) for x in tensors])
     specs = [intern(x.shape, as_dtype(x.dtype.name)) for x in found.arrays]
-    if not log.may_be_asked():
+    if not log.may_need_gradients():
         return found.formed([of_array(x, s) for x, s in zip(found.arrays, specs, strict=True)])
     results = _described(found.arrays)
     busy, log.busy = log.busy, True  # the row must stay until it has its value
@@ -83,8 +83,8 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
             log.put(y._row, packed, y._spec)
             log.columns.state_view[y._row] = VALUE
             if found.left is not None:
-                log.left.append(found.left)
-        log.same_again(lambda: strided_slice(y, ((0, 1, 1),), ()))
+                log.pending_cleanup.append(found.left)
+        log.guard_value(lambda: strided_slice(y, ((0, 1, 1),), ()))
         return found.formed(_parts(y, specs))
     finally:
         log.busy = busy
@@ -105,7 +105,7 @@ def _operand(log: Log, x: Any) -> Tensor:
         raise KernelError(
             f"the int {x} as an argument, which takes more than 64 bits", way="Pass a float."
         ) from None
-    entered = log.input(x, array) if isinstance(x, np.ndarray) else array
+    entered = log.convert_input(x, array) if isinstance(x, np.ndarray) else array
     if isinstance(entered, Tensor):
         return entered
     try:

@@ -9,7 +9,7 @@ from typing import Any, Never
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
-from ..log.op import ARRAY, ELEMENTWISE, VIEW, Code, Native, Op, defop
+from ..log.op import ARRAY, ELEMENTWISE, VIEW, OpCode, Native, Op, defop
 from ..log.record import append, record, require
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown
@@ -95,7 +95,7 @@ RESHAPE = defop(
 
 
 # By spec and shape, as it was given.
-_reshapes: dict[tuple[Spec, tuple[int, ...]], tuple[Code, Spec]] = cache()
+_reshapes: dict[tuple[Spec, tuple[int, ...]], tuple[OpCode, Spec]] = cache()
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -296,7 +296,7 @@ TRANSPOSE = defop(
 
 
 # By spec and order, as it was given.
-_transposes: dict[tuple[Spec, tuple[int, ...] | None], tuple[Code, Spec]] = cache()
+_transposes: dict[tuple[Spec, tuple[int, ...] | None], tuple[OpCode, Spec]] = cache()
 
 
 @suggesting

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..log.record import record, require
-from ..log.tensors import as_tensor, owned, to_tensor
+from ..log.tensors import as_tensor, from_owned_array, to_tensor
 from ..values import dtypes
 from ..values.tensor import Tensor
 from . import elementwise, movement
@@ -65,7 +65,7 @@ def dynamic_partition(
     require(not bad.size, op, f"partitions is not in [0, {count}): {values[bad[:1]].tolist()}")
     flat = movement.reshape(x, (values.size, *x.shape[found.ndim :]))
     return [
-        record(GATHER, (flat, owned(np.flatnonzero(values == k))), axis=0) for k in range(count)
+        record(GATHER, (flat, from_owned_array(np.flatnonzero(values == k))), axis=0) for k in range(count)
     ]
 
 
@@ -121,7 +121,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     parts = [movement.reshape(x, (at.size, *rest)) for x, at in zip(given, found, strict=True)]
     if (source == flat.size).any():
         parts.append(movement.broadcast_to(elementwise.cast(0, given[0].dtype), (1, *rest)))
-    return record(GATHER, (concat(parts, 0), owned(source)), axis=0)
+    return record(GATHER, (concat(parts, 0), from_owned_array(source)), axis=0)
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
@@ -154,7 +154,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     require(min(shape, default=1) > 0, op, f"Input dims {list(shape)} cannot be of 0 or less")
     good = not values.size or (values.min() >= 0 and values.max() < math.prod(shape))
     require(bool(good), op, f"index is out of bound as with dims {list(shape)}")
-    return owned(np.array(np.unravel_index(values, shape), found.dtype.numpy_dtype))
+    return from_owned_array(np.array(np.unravel_index(values, shape), found.dtype.numpy_dtype))
 
 
 def _checked_integers(value: Any, op: str) -> Tensor:
@@ -192,4 +192,4 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     good = not count or (values.min() >= 0 and values.max() < count)
     require(bool(good), op, f"{values.tolist()} is not between 0 and {count}")
     require(np.unique(values).size == count, op, f"{values.tolist()} has a duplicate")
-    return owned(np.argsort(values).astype(found.dtype.numpy_dtype))
+    return from_owned_array(np.argsort(values).astype(found.dtype.numpy_dtype))

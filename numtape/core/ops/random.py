@@ -19,7 +19,7 @@ from ...errors import InvalidArgumentError
 from ..cpu.workers import heard
 from ..log.log import local
 from ..log.look import executor
-from ..log.tensors import as_tensor, owned
+from ..log.tensors import as_tensor, from_owned_array
 from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.dtypes import as_dtype
@@ -78,7 +78,7 @@ def set_seed(seed: int) -> None:
     with STATE.lock:
         STATE.seed = _integer(seed)
         STATE.draws = 0
-    log.seeded()
+    log.on_seed_set()
 
 
 def _integer(seed: Any) -> int:
@@ -129,7 +129,7 @@ def drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tenso
             if STATE.draws == number + counted:  # nobody has drawn since
                 STATE.draws = number
         raise
-    return owned(array)
+    return from_owned_array(array)
 
 
 def fresh_seed() -> int | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..log.record import require
-from ..log.tensors import as_tensor, owned, to_tensor
+from ..log.tensors import as_tensor, from_owned_array, to_tensor
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.convert import new_array
@@ -88,10 +88,10 @@ def range_(
             f"[Op:Range]"
         )
     if wanted.is_integer:
-        return owned(_integers(int(first), int(last), int(step), wanted))
+        return from_owned_array(_integers(int(first), int(last), int(step), wanted))
     bounds: Any = first, last, step
     try:
-        return owned(np.arange(*bounds, dtype=wanted.numpy_dtype))
+        return from_owned_array(np.arange(*bounds, dtype=wanted.numpy_dtype))
     except ValueError as error:
         raise InvalidArgumentError(f"{first}, {last}, {step}: {error} [Op:Range]") from None
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ..log.tensors import owned
+from ..log.tensors import from_owned_array
 from ..values.dtypes import DType, as_dtype, float32
 from ..values.tensor import Tensor
 from .define import document
@@ -21,7 +21,7 @@ def _floating(dtype: Any) -> DType:
 
 
 def _rounded(values: Any, dtype: DType) -> Tensor:
-    return owned(np.asarray(values, dtype.numpy_dtype))
+    return from_owned_array(np.asarray(values, dtype.numpy_dtype))
 
 
 def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float) -> Tensor:

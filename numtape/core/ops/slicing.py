@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..log.op import Code, Op
+from ..log.op import OpCode, Op
 from ..log.record import append, require
 from ..log.tensors import as_tensor
 from ..plan.plan import FEW
@@ -123,11 +123,11 @@ class Way(NamedTuple):
       seen: The code and spec under the other shape.
     """
 
-    code: Code
+    code: OpCode
     spec: Spec
     op: Op
     begin: tuple[int, Spec] | None
-    seen: tuple[Code, Spec] | None
+    seen: tuple[OpCode, Spec] | None
 
 
 _known: dict[Any, Way] = cache()

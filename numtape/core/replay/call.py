@@ -20,7 +20,7 @@ import numpy as np
 from ..derive.tape import Tape
 from ..log import references
 from ..log import variable as variables
-from ..log.ambient import forget_losses
+from ..log.ambient import drop_ended_losses
 from ..log.log import READ_CODE, Log, local
 from ..log.logits import without_logits
 from ..log.look import executor
@@ -127,10 +127,10 @@ def traced(
         ]
         found.handled = [pair for pair in found.assigned if id(pair[0]) in trace.handled]
         trace.assigned = {}  # what it held is not kept by the program
-        if trace.opaque and caller.tapes and caller.recorded():
+        if trace.opaque and caller.tapes and caller.is_recorded():
             trace.refuse("a gradient function of it looks at values, assigns or draws")
         trace.forget_ties()
-        forget_losses(trace, recorded=True)
+        drop_ended_losses(trace, is_kept=True)
         trace.calls = {link: made.kept() for link, made in trace.calls.items()}
         del result, stand_ins, new
     except BaseException as error:
@@ -140,7 +140,7 @@ def traced(
         observer.stop()
         observer.forget()
         local.log = caller
-        forget_losses(trace)
+        drop_ended_losses(trace)
         if trace.handled:
             with contextlib.suppress(Exception):  # what goes on is raised
                 assign_handled(
@@ -158,7 +158,7 @@ def traced(
         local.log = caller  # first, and no call: an interrupt comes at calls
         trace.closed = True
         observer.stop()  # an interrupt may have come before the block had ended
-        trace.forget_reads()
+        trace.invalidate_reads()
     tapes = _found_again(lambda: _tapes(trace))
     if tapes:
         for tape in tapes:  # as before the call
@@ -176,12 +176,12 @@ def assign_handled(
     """Assign what signal handlers assigned during a call that comes to nothing."""
     changed, rows = [variable for variable, _ in handled], [row for _, row in handled]
     executor().compute(trace, rows, [], True)
-    values = [of_array(trace.stored(row, v._spec), v._spec) for v, row in handled]
+    values = [of_array(trace.stored_value(row, v._spec), v._spec) for v, row in handled]
     had = [trace.values[id(v)] for v in changed if id(v) in trace.values]
     recording = None
     for _ in range(RETRIES):
-        with variables._updating:
-            if set_values(changed, values, had=had):
+        with variables._update_lock:
+            if set_values(changed, values, expected=had):
                 return
         # Handlers go on, and others assign: from what there is now.
         recording = recording or Recording(trace, [], handled, False)
@@ -302,9 +302,9 @@ def grafted(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any,
         if id(variable) not in trace.created:  # variables are as they were before the call
             to[row] = variable._read_in(log)
     for row, leaf in zip(trace.arguments, leaves, strict=True):
-        to[row] = log.enter(leaf, None, "function")[0]
+        to[row] = log.row_of(leaf, None, "function")[0]
     for row, tensor in trace._leaf_rows.values():
-        to[row] = log.enter(tensor, None, "function")[0]
+        to[row] = log.row_of(tensor, None, "function")[0]
     graft(trace, log, to)
     return to
 
@@ -319,7 +319,7 @@ def values_of(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[T
     found = []
     for row in call.rows:
         spec = specs[trace.spec[row]]
-        found.append(of_array(trace.stored(row, spec), spec))
+        found.append(of_array(trace.stored_value(row, spec), spec))
     return found
 
 
@@ -328,11 +328,11 @@ def leaked(trace: Trace) -> list[Tensor]:
     state = [variable._value for variable in trace.created.values()]
 
     def reached() -> list[Tensor]:
-        alive = references.alive(trace.kept, 0)
+        alive = references.live_tensors(trace.tensors, 0)
         return [x for x in alive if not any(x is value for value in state)]
 
     found = reached()
-    if len(found) == len(trace.kept) and found:  # no reference counts here
+    if len(found) == len(trace.tensors) and found:  # no reference counts here
         return []
     del found
     return _found_again(reached)
@@ -344,11 +344,11 @@ def rehome(tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, An
         executor().compute(trace, [tensor._row for tensor in tensors], [], True)
     for tensor in tensors:
         if to is None:
-            tensor._home = trace.stored(tensor._row, tensor._spec)
+            tensor._home = trace.stored_value(tensor._row, tensor._spec)
         else:
             tensor._row = int(to[tensor._row])
             tensor._home = log
-            log.kept.append(tensor)
+            log.tensors.append(tensor)
 
 
 def plainly(run: Run, leaves: Sequence[Tensor]) -> Any:

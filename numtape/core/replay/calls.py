@@ -108,7 +108,7 @@ class Calls:
             return self._call(tree, path, leaves, start)
         try:
             if recording.assigned:
-                with variables._updating:
+                with variables._update_lock:
                     found = recording.run(leaves, _NO_DRAWS)
                     if not isinstance(found, Failed):
                         path.hits += 1
@@ -170,7 +170,7 @@ class Calls:
         if tree is not None and path is not None:
             # While a call draws or assigns, no other one does; always in this order.
             if tree.effects:
-                with variables._updating, STATE.lock:
+                with variables._update_lock, STATE.lock:
                     result = self._replayed(tree, path, leaves, draws, start, True)
             else:
                 result = self._replayed(tree, path, leaves, draws, start, False)
@@ -205,7 +205,7 @@ class Calls:
             recording = path.recording
             if recording.effects and not locked:
                 return _NONE  # another thread has just found out that there are some
-            taped = bool(log.tapes) and log.recorded()
+            taped = bool(log.tapes) and log.is_recorded()
             if taped and recording.opaque:
                 draws.give_back()
                 return plainly(self.run, leaves)
@@ -259,13 +259,13 @@ class Calls:
         if not (trace.created or trace.reason or call.changed):
             call.recording = Recording(trace, call.outputs, call.assigned, self.compiled)
             path = Path(call.recording, call.rebuild, call.effects)
-        taped = bool(log.tapes) and log.recorded()
+        taped = bool(log.tapes) and log.is_recorded()
         to = grafted(trace, log, leaves) if taped else None
         values: list[Tensor] | None = values_of(call, log, to)
         found, call.reads = lasting(call.reads, call.of_temporary), []
         sets, call.sets = call.sets, []
         assigned = [variable for variable, _ in call.assigned]
-        with variables._updating, STATE.lock:
+        with variables._update_lock, STATE.lock:
             mine = set(map(id, assigned)) - trace.created.keys()
             had = [pair for key, pair in trace.values.items() if key in mine]
             if trace.stale():
@@ -370,7 +370,7 @@ class Calls:
         call.trace.end()
         if call.trace.reason:
             raise self._difference(call.trace.reason)
-        with variables._updating, STATE.lock:
+        with variables._update_lock, STATE.lock:
             if not call.trace.stale():
                 result = self._compared(call, leaves, draws)
                 if result is not _NONE:

@@ -44,7 +44,7 @@ class Again:
         to = self.to.copy()
         to[segment.dependents(self.source)] = -1
         for row, seed in zip(segment.upstream, seeds, strict=True):
-            to[row] = log.enter(seed, None, "gradient")[0]
+            to[row] = log.row_of(seed, None, "gradient")[0]
         graft(self.source, log, to)
         return [int(to[row]) if row >= 0 else -1 for row in segment.found]
 
@@ -60,7 +60,7 @@ def graft(source: Log, target: Log, to: Array) -> None:
     """
     outer, block = local.log, _local.__dict__.pop("block", None)
     try:
-        local.log = target.aside()  # there will be rows behind the log's
+        local.log = target.reentrant_log()  # there will be rows behind the log's
         block = block or _made()
         _graft(source, target, to, block)
     finally:
@@ -96,7 +96,7 @@ def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
                 target.put(int(to[row]), buffer, specs[source.spec[row]])
         for link, call in calls:
             target.calls[int(to[link])] = Again(source, to, call)
-        target.same_lines(source, to)
+        target.copy_lines(source, to)
         target.extra_n = extra_n + source.extra_n
         target.n = end  # last: the rows exist from here on
     except BaseException:

@@ -13,7 +13,7 @@ from ..executor import Program
 from ..log.log import READ_CODE, VALUE, Log
 from ..log.look import executor
 from ..log.op import CODES, LEAF
-from ..values.cells import CELLS
+from ..values.cells import SCALAR_STORAGE
 from ..values.memory import Array, address_of
 from ..values.spec import Spec
 from ..values.tensor import Tensor
@@ -147,7 +147,7 @@ class Ready:
             tensor._spec = spec
             if at < 0:
                 tensor._cell = bits
-                tensor._home = CELLS
+                tensor._home = SCALAR_STORAGE
             else:
                 tensor._home = home = shaped(log.buffers[at], spec)
                 if type(home) is np.ndarray:
@@ -192,7 +192,7 @@ def leaves_of(trace: Trace, fed: set[int]) -> Log:
     log.buffers = {
         row: array for row, array in trace.buffers.items() if leaf[row] and row not in fed
     }
-    log.same_lines(trace)
+    log.copy_lines(trace)
     return log
 
 
@@ -204,5 +204,5 @@ def _copy(log: Log) -> Log:
         getattr(found.columns, name)[:n] = getattr(log.columns, name)[:n]
     found.n, found.extra, found.extra_n = n, log.extra, log.extra_n
     found.buffers = dict(log.buffers)
-    found.same_lines(log)
+    found.copy_lines(log)
     return found

@@ -250,7 +250,7 @@ class Recording:
         try:
             to = np.full(self.log.n, -1, np.int32)
             for k, row in self.arguments:
-                to[row] = log.enter(leaves[k], None, "function")[0]
+                to[row] = log.row_of(leaves[k], None, "function")[0]
             for row, variable in self.variables:
                 to[row] = variable._read_in(log)
             for row, tensor in self.captures:
@@ -265,7 +265,7 @@ class Recording:
             for row, tensor in zip(
                 (row for feed in self.feeds for row in feed.rows), elements, strict=True
             ):
-                to[row] = log.enter(tensor, None, "function")[0]
+                to[row] = log.row_of(tensor, None, "function")[0]
             for row, k, draw in self.draws:
                 to[row] = log.leaf(draws.take(k, draw), SPECS.specs[self.log.spec[row]])
             # Leaves stay, whatever happens: the log's tables refer to them.
@@ -331,7 +331,7 @@ def commit(
         for reader, number in draws.of(feeds):
             changes += [(reader, *change) for change in reader.after(number).items()]
     counted = map(setattr, *zip(*changes, strict=True)) if changes else ()
-    done = set_values(variables, values, counted, had=had)
+    done = set_values(variables, values, counted, expected=had)
     if done and draws.readers:
         draws.give_back(feeds)
     return done

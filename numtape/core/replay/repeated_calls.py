@@ -31,7 +31,7 @@ from ..native.kept import Kept
 from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
 from ..native.once import Once, keep
 from ..plan.plan import Plan
-from ..values.cells import CELLS
+from ..values.cells import SCALAR_STORAGE
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
@@ -180,7 +180,7 @@ class _Code:
                 "NONE": None,
                 "TRUE": True,
                 "FALSE": False,
-                "CELLS": CELLS,
+                "CELLS": SCALAR_STORAGE,
                 "LOCAL": local,
                 "LOG_NAME": sys.intern("log"),
                 "TRAINING_NAME": sys.intern("training"),
@@ -345,7 +345,7 @@ class RepeatedCall(Kept):
         found = [next(rest) if out.row >= 0 else (0, -1, None) for out in outputs]
         constants = [0 if out.row >= 0 else id(out.constant) for out in outputs]
         kinds = [(tuple(spec.shape), spec.dtype.numpy_dtype) for _, spec in sweep.buffers]
-        lock = variables._updating
+        lock = variables._update_lock
         words = {
             "ARGUMENTS": len(arguments),
             "APART": apart,
@@ -410,7 +410,7 @@ class RepeatedCall(Kept):
         words += completed
         known = vars(settings)
         entries = [(known, x, known[x]) for x in ("eager", "moved", "chosen", "traceback")]
-        entries.append((vars(variables), "_updating", variables._updating))
+        entries.append((vars(variables), "_updating", variables._update_lock))
         table = table_of(words, entries, tree.guards.gone)
         self._kept += [words, entries]
         return table

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..values.cells import CELLS
+from ..values.cells import SCALAR_STORAGE
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
 from .observe.reads import ATTRIBUTE, CELL, CODE, ENTRY, ITEM, METHOD
@@ -223,7 +223,7 @@ def _seen(recording: Recording, guard: Guard) -> Seen:
     if isinstance(guard.bits, int):
         tensor = Tensor()
         tensor._spec, tensor._cell = spec, guard.bits
-        value: Any = CELLS.look(tensor)
+        value: Any = SCALAR_STORAGE.evaluate(tensor)
     else:
         value = np.frombuffer(guard.bits, spec.dtype.numpy_dtype).reshape(spec.shape)
     file, line = guard.place

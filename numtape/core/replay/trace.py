@@ -16,7 +16,7 @@ import numpy as np
 from ..derive.custom import Segment, seen_by, unrecorded, upstream
 from ..log.log import VALUE, Log, local
 from ..log.look import executor
-from ..log.threads import in_a_thread
+from ..log.threads import run_in_thread
 from ..ops.random import STATE, Draw
 from ..ops.reduction import reduce_all
 from ..values import convert, dtypes
@@ -206,9 +206,9 @@ class Trace(Log):
         self.arguments.append(row)
         return self.tensor(row, spec)
 
-    def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
+    def row_of(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
         """The row of any operand; an array from outside is read anew in every replay."""
-        row, spec = super().enter(value, like, op)
+        row, spec = super().row_of(value, like, op)
         if isinstance(value, np.ndarray) and self._is_input(value):
             self.inputs.append((row, value))
             self.observer.form(value, None)
@@ -218,7 +218,7 @@ class Trace(Log):
         observer = self.observer
         return not (self.closed or observer.frozen) and bool(observer.outside(array))
 
-    def input(self, value: Any, array: Array) -> Any:
+    def convert_input(self, value: Any, array: Array) -> Any:
         """A tensor that has the value of an array, if it is from outside."""
         if not self._is_input(value):
             return array
@@ -250,7 +250,7 @@ class Trace(Log):
             if key not in self.created
         )
 
-    def current(self, variable: Variable) -> Tensor:
+    def current_value(self, variable: Variable) -> Tensor:
         """A read, whose look leaves a guard."""
         return variable.read_value()
 
@@ -258,7 +258,7 @@ class Trace(Log):
         """Append a read as any other: which tapes follow it is for the replay to say."""
         return variable._read_in(self)
 
-    def seen(self, tensor: Tensor) -> Array:
+    def evaluate_row(self, tensor: Tensor) -> Array:
         """The value of a row, computed if need be; the look leaves a guard."""
         row, spec = tensor._row, tensor._spec
         if self.upstream and seen_by(self, row, self.upstream):
@@ -269,7 +269,7 @@ class Trace(Log):
             self.guards[row] = Guard(row, bits_at(self, row), caller())
         return self.value(row, spec)
 
-    def unseen(self, tensor: Tensor) -> Array:
+    def untracked_value(self, tensor: Tensor) -> Array:
         """The value of a tensor, for what is computed at once: no guard is left."""
         before, self.closed = self.closed, True
         try:
@@ -277,15 +277,15 @@ class Trace(Log):
         finally:
             self.closed = before
 
-    def unobserved(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call_untracked(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function returns, called in a thread of its own: only this one is observed."""
-        return in_a_thread(function, *arguments)
+        return run_in_thread(function, *arguments)
 
-    def same_again(self, found: Callable[[], Tensor]) -> None:
+    def guard_value(self, found: Callable[[], Tensor]) -> None:
         """Leave a guard."""
         found()._array()
 
-    def depends(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Leave a guard."""
         observer = self.observer
         if not (self.closed or observer.frozen):
@@ -335,7 +335,7 @@ class Trace(Log):
             reader.move(number)
         self.draws.give_back(self.feeds)
 
-    def every(
+    def holds_for_all(
         self,
         x: Tensor,
         on_array: Callable[[Any], Any],
@@ -347,7 +347,7 @@ class Trace(Log):
         holds = bool(found)
         guard = self.guards.get(found._row)
         if holds and guard is not None:
-            check = Check(self.enter(x, None, "Check")[0], on_array, said)
+            check = Check(self.row_of(x, None, "Check")[0], on_array, said)
             self.guards[found._row] = guard._replace(check=check)
         return holds
 
@@ -374,11 +374,11 @@ class Trace(Log):
         self.opaque = True
         return None
 
-    def may_be_asked(self) -> bool:
+    def may_need_gradients(self) -> bool:
         """Tapes from outside may ask."""
         return True
 
-    def forget_calls(self) -> None:
+    def drop_calls(self) -> None:
         """Tapes from outside may ask for derivatives."""
 
     def _not_in_effects(self) -> None:
@@ -421,7 +421,7 @@ class Trace(Log):
 
     def forget_ties(self) -> None:
         """Forget slices, masks and logits: no tensor refers to another one."""
-        for tensor in self.kept:
+        for tensor in self.tensors:
             for tie in ("_sliced", "_keras_mask", "_keras_logits"):
                 if hasattr(tensor, tie):
                     delattr(tensor, tie)
@@ -431,20 +431,20 @@ class Trace(Log):
 
         Arrays of the program are among it, of which some cannot grow until then.
         """
-        self.kept = []
+        self.tensors = []
 
     def own(self, value: Tensor) -> Tensor:
         """The tensor as a row of this log."""
         if value._home is self:
             return value
         self.reserve(1)
-        return self.tensor(*self.enter(value, None, "assign"))
+        return self.tensor(*self.row_of(value, None, "assign"))
 
-    def made(self, variable: Variable) -> None:
+    def on_variable_created(self, variable: Variable) -> None:
         """The call makes a variable."""
         self.created[id(variable)] = variable
 
-    def seeded(self) -> None:
+    def on_seed_set(self) -> None:
         """The call sets the random seed."""
         self.draws.restart()
         self.position = 0
@@ -460,15 +460,15 @@ class Trace(Log):
         if not self.created:
             self.refuse(reason)
 
-    def inherits(self, array: Array) -> None:
+    def on_default_copied(self, array: Array) -> None:
         """Arrays of defaults are observed."""
         self.observer.inherits(array)
 
-    def makes(self, container: Any) -> None:
+    def on_container_created(self, container: Any) -> None:
         """The call's own containers are not from outside."""
         self.observer.make(container)
 
-    def copies(self, container: Any, given: Any) -> None:
+    def on_container_copied(self, container: Any, given: Any) -> None:
         """The call has a container in the place of one that it was given."""
         self.observer.replaced[id(container)] = given
 
@@ -491,14 +491,14 @@ class Trace(Log):
 
 
 def _input(value: Any, array: Array) -> Any:
-    return local.log.input(value, array)
+    return local.log.convert_input(value, array)
 
 
 convert.entering = _input
 
 
 def _printing() -> None:
-    local.log.depends(print_options)
+    local.log.call_guarded(print_options)
 
 
 tensors.printing = _printing

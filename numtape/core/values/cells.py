@@ -32,12 +32,12 @@ _NUMBERS = {
 }
 
 
-class Cells:
+class ScalarStorage:
     """A home; see `Tensor`."""
 
     __slots__ = ()
 
-    def look(self, tensor: Tensor) -> Array:
+    def evaluate(self, tensor: Tensor) -> Array:
         """The value as an array, which is the tensor's home from now on."""
         spec = tensor._spec
         shape = spec.shape if spec.rank else ()
@@ -45,14 +45,14 @@ class Cells:
         tensor._home = array
         return array
 
-    computed = look
+    evaluate_on_device = evaluate
 
-    def number(self, tensor: Tensor) -> Any:
+    def number_of(self, tensor: Tensor) -> Any:
         """The value as a number of Python's, or NumPy's."""
         unpack = _NUMBERS.get(tensor._spec.dtype.name)
         if unpack is None:
-            return self.look(tensor).reshape(())[()]
+            return self.evaluate(tensor).reshape(())[()]
         return unpack(_BITS(tensor._cell))[0]
 
 
-CELLS: Any = Cells()
+SCALAR_STORAGE: Any = ScalarStorage()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import settings
-from .cells import CELLS
+from .cells import SCALAR_STORAGE
 from .dtypes import DType
 from .exported import FAILED, dropped_for
 from .habits import give_hints, refusing
@@ -176,13 +176,13 @@ class Tensor(Operators):
         home = self._home
         if type(home) is np.ndarray:
             return home
-        found: np.ndarray[Any, Any] = home.look(self)
+        found: np.ndarray[Any, Any] = home.evaluate(self)
         return found
 
     def _stored(self) -> Any:
         """The value where it is, computed now if need be: `_array`, or an array on the GPU."""
         home: Any = self._home
-        return home if type(home) is np.ndarray else home.computed(self)
+        return home if type(home) is np.ndarray else home.evaluate_on_device(self)
 
     def numpy(self) -> np.ndarray[Any, Any] | Any:
         """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
@@ -241,8 +241,8 @@ class Tensor(Operators):
             truth: Any = self != zero
             return bool(truth._array().any())
         home: Any = self._home
-        if home is CELLS:
-            return bool(home.number(self))
+        if home is SCALAR_STORAGE:
+            return bool(home.number_of(self))
         return bool(self._array().any())
 
     def __float__(self) -> float:
@@ -268,9 +268,9 @@ class Tensor(Operators):
                 f"{self._describe()}"
             )
         home: Any = self._home
-        if home is CELLS:
-            return home.number(self)
-        return home[()] if type(home) is np.ndarray else home.look(self)[()]
+        if home is SCALAR_STORAGE:
+            return home.number_of(self)
+        return home[()] if type(home) is np.ndarray else home.evaluate(self)[()]
 
     def _describe(self) -> str:
         return f"a tensor of shape {self._spec.shape} and dtype {self._spec.dtype.name}"

@@ -36,7 +36,7 @@ def trained_variables(variables: Iterable[Any]) -> list[Variable]:
     found = []
     for variable in given:
         if type(variable) is LayerVariable:  # as those of layers are
-            found.append(variable._of)
+            found.append(variable._original)
             continue
         if not isinstance(variable, Variable):
             raise TypeError(f"{shown(variable)} is no variable: there is nothing to train.")

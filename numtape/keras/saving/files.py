@@ -64,7 +64,7 @@ def _packed(model: Any) -> bytes:
     """The values of a model's variables, and of its optimizer's if it has one."""
     root = _root(model)
     graph = Graph(root, Metric)  # as in Keras, no running values
-    arrays = {key: v._seen()._array() for key, v in graph.variables.items()}
+    arrays = {key: v._current_tensor()._array() for key, v in graph.variables.items()}
     return pack(arrays, {"weights": graph.nodes})
 
 

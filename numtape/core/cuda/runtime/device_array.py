@@ -60,11 +60,11 @@ class DeviceArray:
             self._host = found
         return self._host
 
-    def look(self, tensor: Tensor) -> Array:
+    def evaluate(self, tensor: Tensor) -> Array:
         """The value of a tensor whose home this is."""
         return self.host()
 
-    def computed(self, tensor: Tensor) -> DeviceArray:
+    def evaluate_on_device(self, tensor: Tensor) -> DeviceArray:
         """The same, where it is."""
         return self
 
