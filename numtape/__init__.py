@@ -20,8 +20,10 @@ if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
 from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
-from .absent_methods import tell as _tell
-from .concrete import ConcreteFunction as _ConcreteFunction
+from .compat.missing_methods import tell as _tell
+from .compat.traceback_filter import guard as _guard
+from .compat.traceback_filter import guard_module as _guard_module
+from .config.placement import device
 from .core.log.variable import Variable
 from .core.ops.activations import sigmoid
 from .core.ops.along_axis import argmax, argmin, cumsum
@@ -179,16 +181,14 @@ from .core.values.policies import VariableAggregation, VariableSynchronization
 from .core.values.spec import TensorShape
 from .core.values.tensor import Tensor
 from .errors import DeviceError
-from .function import Function as _Function
-from .function import function
-from .gradient_tape import GradientTape, UnconnectedGradients
-from .kernel import kernel
-from .kernel_grad import grad, jacobian, value_and_grad
+from .function.concrete_function import ConcreteFunction as _ConcreteFunction
+from .function.function import Function as _Function
+from .function.function import function
+from .kernel.grad import grad, jacobian, value_and_grad
+from .kernel.kernel import kernel
 from .module import Module
-from .placement import device
+from .tape import GradientTape, UnconnectedGradients
 from .tensor_spec import TensorSpec
-from .tracebacks import guard as _guard
-from .tracebacks import guard_module as _guard_module
 
 __version__ = "0.1.0"
 newaxis = None
@@ -444,9 +444,7 @@ if _typing.TYPE_CHECKING:
         testing,
         train,
     )
-    from .assertions import Assert, assert_equal, assert_greater, assert_less
-    from .control import cond, map_fn, scan, while_loop
-    from .custom import (
+    from .custom_gradient import (
         RegisterGradient,
         custom_gradient,
         grad_pass_through,
@@ -454,21 +452,26 @@ if _typing.TYPE_CHECKING:
         no_gradient,
         recompute_grad,
     )
-    from .flow import (
+    from .debugging.assertions import Assert, assert_equal, assert_greater, assert_less
+    from .debugging.shape_assertions import assert_rank
+    from .function.control_flow import (
         case,
+        cond,
         control_dependencies,
         executing_eagerly,
         foldl,
         foldr,
         group,
         init_scope,
+        map_fn,
         name_scope,
         no_op,
+        scan,
         switch_case,
+        while_loop,
     )
-    from .flow import tuple_ as tuple
-    from .form_assertions import assert_rank
-    from .host import (
+    from .function.control_flow import tuple_ as tuple
+    from .function.py_function import (
         get_static_value,
         is_symbolic_tensor,
         numpy_function,
@@ -476,24 +479,23 @@ if _typing.TYPE_CHECKING:
         timestamp,
         type_spec_from_value,
     )
-    from .host import print_ as print
+    from .function.py_function import print_ as print
     from .keras import initializers, losses, metrics, optimizers
-    from .vectorized import vectorized_map
+    from .vectorized_map import vectorized_map
 
 # Modules that are imported when they are first used, and functions of such modules.
 _FUNCTIONS = {
     name: module
     for module, names in {
-        "assertions": "Assert assert_equal assert_greater assert_less",
-        "control": "cond map_fn scan while_loop",
-        "custom": "RegisterGradient custom_gradient grad_pass_through gradients no_gradient "
+        "debugging.assertions": "Assert assert_equal assert_greater assert_less",
+        "function.control_flow": "case cond control_dependencies executing_eagerly foldl foldr "
+        "group init_scope map_fn name_scope no_op scan switch_case tuple while_loop",
+        "custom_gradient": "RegisterGradient custom_gradient grad_pass_through gradients no_gradient "
         "recompute_grad",
-        "flow": "case control_dependencies executing_eagerly foldl foldr group init_scope "
-        "name_scope no_op switch_case tuple",
-        "form_assertions": "assert_rank",
-        "host": "get_static_value is_symbolic_tensor numpy_function print py_function timestamp "
+        "debugging.shape_assertions": "assert_rank",
+        "function.py_function": "get_static_value is_symbolic_tensor numpy_function print py_function timestamp "
         "type_spec_from_value",
-        "vectorized": "vectorized_map",
+        "vectorized_map": "vectorized_map",
     }.items()
     for name in names.split()
 }
@@ -526,7 +528,7 @@ def _found(name: str) -> _typing.Any:
         return found
     if name in _LAZY:
         return _import_module(f"numtape.{_LAZY[name]}")
-    return _import_module("numtape.names").missing("", name)
+    return _import_module("numtape.compat.names").missing("", name)
 
 
 if not _typing.TYPE_CHECKING:

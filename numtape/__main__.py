@@ -75,10 +75,10 @@ def _recorders() -> str:
 
 def _looks() -> str:
     """How looks that come again are carried out, and why not by machine code."""
-    from .core.cpu import repeated_looks
+    from .core.cpu import repeated_evaluation
 
     try:
-        return repeated_looks.said()
+        return repeated_evaluation.said()
     except ValueError as error:
         return f"none: {error}"
 
@@ -96,7 +96,7 @@ def _gradients() -> str:
 def _replays() -> str:
     """How recorded functions are called again, and why not by machine code."""
     from .core.replay import repeated_calls
-    from .function import Function
+    from .function.function import Function
 
     try:
         return repeated_calls.said(Function)
@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> int:
             profile.error(f"there is no program {chosen.script!r}")
         return _profile(chosen)
     if chosen.command == "parity":
-        from .names import report
+        from .compat.names import report
 
         try:
             print(report(chosen.module.removeprefix("tf.")))

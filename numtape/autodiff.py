@@ -6,6 +6,8 @@ import typing as _typing
 from typing import Any
 
 from . import nest
+from .compat.names import getter as _getter
+from .compat.traceback_filter import guard_module as _guard_module
 from .core.derive.forward import Along, Forward, refuse_shape
 from .core.derive.reach import no_gradient
 from .core.log.tensors import to_tensor
@@ -13,15 +15,7 @@ from .core.log.variable import Variable, original
 from .core.ops.creation import zeros
 from .core.values.spec import SPECS
 from .core.values.tensor import Tensor
-from .gradient_tape import (
-    GradientTape,
-    UnconnectedGradients,
-    _home,
-    _unconnected,
-    _warn_here,
-)
-from .names import getter as _getter
-from .tracebacks import guard_module as _guard_module
+from .tape import GradientTape, UnconnectedGradients, _home, _unconnected, _warn_here
 
 __all__ = ["ForwardAccumulator", "GradientTape"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from .compat.names import getter as _getter
 from .core.ops.comparison import (
     bitwise_and,
     bitwise_or,
@@ -12,7 +13,6 @@ from .core.ops.comparison import (
     left_shift,
     right_shift,
 )
-from .names import getter as _getter
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from .compat.names import getter as _getter
 from .core.ops.arithmetic import saturate_cast
 from .core.ops.complex import complex_ as complex
 from .core.ops.elementwise import cast
@@ -29,7 +30,6 @@ from .core.values.dtypes import (
 from .core.values.dtypes import bool_ as bool
 from .core.values.dtypes import float16 as half
 from .core.values.dtypes import float64 as double
-from .names import getter as _getter
 
 __all__ = [
     "DType",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from .compat.names import getter as _getter
 from .core.ops.blocks import extract_patches
 from .core.ops.contrast import adjust_contrast
 from .core.ops.images import (
@@ -18,7 +19,6 @@ from .core.ops.images import (
     resize,
     rgb_to_grayscale,
 )
-from .names import getter as _getter
 
 __all__ = [
     "adjust_brightness",

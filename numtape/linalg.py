@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from .compat.names import getter as _getter
 from .core.ops.banded import (
     banded_triangular_solve,
     eigh_tridiagonal,
@@ -61,7 +62,6 @@ from .linear_operators import (
     LinearOperatorTridiag,
     LinearOperatorZeros,
 )
-from .names import getter as _getter
 
 __all__ = [
     "LinearOperator",

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .absent_methods import tell
+from .compat.missing_methods import tell
 from .core.log.variable import Variable
 from .core.values.habits import MODULE, elsewhere
-from .waiting import changed
+from .deferred_restore import changed
 
 
 def snake_case(name: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 import optree
 
+from .compat.names import getter as _getter
+from .compat.traceback_filter import guard_module as _guard_module
 from .core.values.dtypes import shown
 from .core.values.nests import (
     LEAVES,
@@ -20,8 +22,6 @@ from .core.values.nests import (
     standard,
 )
 from .core.values.nests import flatten_with as _flatten_with
-from .names import getter as _getter
-from .tracebacks import guard_module as _guard_module
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from .compat.names import getter as _getter
+from .compat.traceback_filter import guard_module as _guard_module
 from .core.log.tensors import as_tensor
 from .core.ops.comparison import equal_
 from .core.ops.elementwise import select
 from .core.ops.fft import (
-    cosines,
+    cosine_transform,
     fft,
     fft2d,
     fft3d,
@@ -29,7 +31,7 @@ from .core.ops.fft import (
     rfft2d,
     rfft3d,
 )
-from .core.ops.frames import cut, filled, frame, overlap_and_add
+from .core.ops.frames import frame, overlap_and_add, pad_last_axis, slice_last_axis
 from .core.ops.indexing import gather
 from .core.ops.joining import concat
 from .core.ops.movement import reshape
@@ -44,8 +46,6 @@ from .core.ops.signal_windows import (
 )
 from .core.ops.slicing import reverse, split
 from .core.values.tensor import Tensor
-from .names import getter as _getter
-from .tracebacks import guard_module as _guard_module
 
 __all__ = [
     "dct",
@@ -169,7 +169,9 @@ def inverse_stft(
     x, length = as_tensor(stfts), int(frame_length)
     found = irfft(x, [_power_of_two(length) if fft_length is None else int(fft_length)])
     size = found.shape[-1]
-    found = cut(found, 0, length) if size >= length else filled(found, length - size)
+    found = (
+        slice_last_axis(found, 0, length) if size >= length else pad_last_axis(found, length - size)
+    )
     if window_fn is not None:
         found = found * window_fn(length, dtype=x.dtype.real_dtype)
     return overlap_and_add(found, frame_step)
@@ -203,7 +205,7 @@ def inverse_stft_window_fn(
         length, step = int(frame_length), int(frame_step)
         forward = as_tensor(forward_window_fn(length, dtype=dtype))
         times = -(-length // step)
-        squares = filled(forward * forward, times * step - length)
+        squares = pad_last_axis(forward * forward, times * step - length)
         total = reduce_sum(reshape(squares, (times, step)), 0)
         places = np.arange(length, dtype=np.int32) % step
         total = gather(total, places)
@@ -241,7 +243,7 @@ def dct(
       array([2.   , 1.414], dtype=float32)
     """
     _check_cosines(input, type, n, axis, norm)
-    return cosines(input, type, n, axis, norm)
+    return cosine_transform(input, type, n, axis, norm)
 
 
 def idct(
@@ -275,7 +277,7 @@ def idct(
       array([1., 2.], dtype=float32)
     """
     _check_cosines(input, type, n, axis, norm)
-    return cosines(input, {1: 1, 2: 3, 3: 2, 4: 4}[type], n, axis, norm)
+    return cosine_transform(input, {1: 1, 2: 3, 3: 2, 4: 4}[type], n, axis, norm)
 
 
 def _check_cosines(x: Any, type: int, n: Any, axis: int, norm: str | None) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from . import nest
+from .compat.traceback_filter import guard_module as _guard_module
 from .core.log.tensors import as_tensor
 from .core.values.tensor import Tensor
-from .gradient_tape import GradientTape
-from .tracebacks import guard_module as _guard_module
+from .tape import GradientTape
 
 __all__ = ["check_grads"]
 

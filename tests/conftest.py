@@ -17,7 +17,7 @@ from bad_arguments import limited  # noqa: F401
 from devices import CHOSEN, DEVICES, EXECUTORS
 from log_queries import fresh_log
 
-from numtape import tracebacks
+from numtape.compat import traceback_filter
 from numtape.core.compile import cache
 from numtape.core.replay.observe.frames import unsupported
 
@@ -101,8 +101,10 @@ def pytest_configure(config):
         folder = tempfile.mkdtemp(prefix="numtape-tests-")  # which processes of tests share
         os.environ["NUMTAPE_CACHE_DIR"] = folder
         config.add_cleanup(functools.partial(shutil.rmtree, folder, ignore_errors=True))
-    tracebacks.enable(False)  # a failed test shows where within an error came up
-    sys.modules["numtape.function"].OFTEN = 1  # machine code replays what it can from then on
+    traceback_filter.enable(False)  # a failed test shows where within an error came up
+    sys.modules[
+        "numtape.function.function"
+    ].OFTEN = 1  # machine code replays what it can from then on
     os.environ["NUMTAPE_QUIET"] = "1"  # what tests' processes say does not depend on the cache
     if config.getoption("--against") == "tensorflow":
         config.addinivalue_line("filterwarnings", "ignore")

@@ -21,7 +21,7 @@ from ..passes.layout import (
     SPREAD,
     STEP,
 )
-from ..passes.records import I64, Log, Plan, Room, Specs
+from ..passes.tables import I64, Log, Plan, Room, Specs
 
 i8, i16, i32, i64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
 numbers = POINTERS["int64"]

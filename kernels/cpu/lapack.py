@@ -1,7 +1,7 @@
 """Kernels that call LAPACK and BLAS on each matrix of a batch; see `arrays` for what they get.
 
 Fortran counts columns first: it takes a matrix where it lies for its transpose. Parameters: what
-`numtape.core.cpu.routines` lays out, letters and numbers that are passed by address (on a
+`numtape.core.cpu.blas` lays out, letters and numbers that are passed by address (on a
 little-endian machine that of an int64 will do for a letter and for a 32-bit integer), then
 functions and sizes. A unit of work is a matrix. What cannot be factored is NaN everywhere.
 """
@@ -18,7 +18,7 @@ from .blas import call, hold, release
 
 number, word = POINTERS["int64"], POINTERS["int32"]
 
-# Where parameters are, in bytes; as in numtape/core/cpu/routines.py (a test compares).
+# Where parameters are, in bytes; as in numtape/core/cpu/blas.py (a test compares).
 N, T, U, L, R, A, S, ONE, STEP = (8 * k for k in range(9))
 # What tells and sets how many threads they take (0: these stay as they are), and `blas`'s words.
 ASK, SET, HELD = 9, 10, 11

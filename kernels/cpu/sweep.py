@@ -32,10 +32,10 @@ from ..passes.layout import (
     STEP,
     TEMPORARY,
 )
-from ..passes.records import I64, Log, Plan, Room, Specs
 from ..passes.rows import SEEN, VALUE
+from ..passes.tables import I64, Log, Plan, Room, Specs
 from .groups import MAX_RANK, address, copy, lanes, splat, spread, whole
-from .team import lead, present
+from .thread_team import lead, present
 
 numbers = POINTERS["int64"]
 

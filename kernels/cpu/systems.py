@@ -20,7 +20,7 @@ from .lanes import BYTES, ITEM, lanes
 from .products import turned
 
 number = POINTERS["int64"]
-MOST = 32  # rows; as in numtape/core/cpu/routines.py (a test compares)
+MOST = 32  # rows; as in numtape/core/cpu/blas.py (a test compares)
 
 _block = stack(BYTES * MOST * (MOST + 1))
 _column = stack(BYTES * MOST)

@@ -94,7 +94,7 @@ def _sigmoid_slope(dtype: str) -> Any:
 
 
 def _sincos(dtype: str) -> Any:
-    """``sin(x), cos(x)``, the same bits as each alone; see `numtape.core.cuda.text`."""
+    """``sin(x), cos(x)``, the same bits as each alone; see `numtape.core.cuda.codegen`."""
     if SIMULATED:
         return lambda x: (np.sin(x), np.cos(x))
     from numba.cuda import libdevice

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..jit import jit
-from .records import I32, U8, Codes, Flow, Log, Specs, Tape
 from .rows import (
     AT_FIRST_READ,
     CALL,
@@ -18,6 +17,7 @@ from .rows import (
     STOP,
     VARIADIC,
 )
+from .tables import I32, U8, Codes, Flow, Log, Specs, Tape
 
 
 @jit

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..jit import jit
-from .records import I32, Codes, Log
 from .rows import CALL, READ, VALUE, VARIADIC
+from .tables import I32, Codes, Log
 
 
 @jit

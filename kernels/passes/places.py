@@ -18,8 +18,8 @@ from .layout import (
     SMALL,
     TEMPORARY,
 )
-from .records import I32, U8, Codes, Log, Plan, Specs, Work
 from .rows import SEEN, VARIADIC
+from .tables import I32, U8, Codes, Log, Plan, Specs, Work
 
 
 @inline

@@ -37,11 +37,11 @@ from .layout import (
     WANTED,
     WHOLE,
 )
-from .near import bring_near
 from .places import place_temporaries, place_values
 from .program import row_of, write_program
-from .records import I64, U8, Asked, Calls, Codes, Lanes, Log, Plan, Specs, Work
 from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, VALUE, VARIADIC, VIEW, WIDE
+from .schedule import bring_near
+from .tables import I64, U8, Asked, Calls, Codes, Lanes, Log, Plan, Specs, Work
 
 
 @jit

@@ -45,8 +45,8 @@ from .layout import (
     STEP,
     WHOLE,
 )
-from .records import I64, Calls, Codes, Lanes, Log, Plan, Specs, Work
 from .rows import REDUCTION, VARIADIC, VIEW
+from .tables import I64, Calls, Codes, Lanes, Log, Plan, Specs, Work
 
 
 @inline

@@ -13,7 +13,7 @@ The caller holds the GIL. A word is eight bytes: a number, or the address of an 
 from __future__ import annotations
 
 from ..jit import POINTERS, call0, call1, call2, call3, call4, jit
-from .unchanged import LIST_ITEMS, SIZE, TYPE, _at, unchanged
+from .guards import LIST_ITEMS, SIZE, TYPE, _at, unchanged
 
 # What there is once in a process, by its place in a block of words: functions of the C API,
 # objects, and at which byte of an object something is. As in

@@ -11,9 +11,8 @@ The caller holds the GIL. A word is eight bytes: a number, or the address of an 
 from __future__ import annotations
 
 from ..jit import POINTERS, call1, call2, call3, call4, jit
-from .recall import repeat
-from .records import Log
-from .repeated_look import (
+from .guards import LIST_ITEMS, SIZE, TYPE, _at
+from .repeated_evaluation import (
     AT_BUFFER,
     AT_BUSY,
     AT_CALLS,
@@ -24,7 +23,6 @@ from .repeated_look import (
     AT_EXTRA_N,
     AT_HOME,
     AT_ITEM,
-    AT_TENSORS,
     AT_LEAF_ROWS,
     AT_LIMIT,
     AT_N,
@@ -32,6 +30,7 @@ from .repeated_look import (
     AT_SPEC,
     AT_SPENT,
     AT_TAPE_LOG,
+    AT_TENSORS,
     AT_VARIABLE_INDEX,
     AT_VARIABLES,
     CALL,
@@ -53,7 +52,8 @@ from .repeated_look import (
     _here,
     _put,
 )
-from .unchanged import LIST_ITEMS, SIZE, TYPE, _at
+from .replay_rows import repeat
+from .tables import Log
 
 # What there is once in a process, behind that of looks; as in
 # numtape/core/derive/repeated_gradients.py (a test compares), like those of a gradient.

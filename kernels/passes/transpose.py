@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..jit import inline, jit
-from .records import I32, I64, Codes, Flow, Index, Log, Templates
 from .rows import CALL, LEAF, NEEDED, READ, RECORDED, STOP, VALUE, VARIADIC
+from .tables import I32, I64, Codes, Flow, Index, Log, Templates
 
 # How `transpose` returns. After anything but DONE the caller acts and calls again.
 DONE = 0

@@ -283,7 +283,7 @@ def from_dlpack(value: Any) -> Tensor:
     home: Any = array
     if on_gpu:
         from .cuda.runtime.device_array import DeviceArray
-        from .cuda.runtime.held import Borrowed
+        from .cuda.runtime.resources import Borrowed
 
         home = DeviceArray(Borrowed(_device(), array), address, array.shape, array.dtype)
     return of_array(home, intern(array.shape, dtype))

@@ -27,7 +27,7 @@ Attributes:
   chosen: The process's device once it is chosen; `device` chooses it.
   moved: Whether some thread has ever computed on another one.
   usable: Gives a device in place of ``cuda`` or ``auto``, or says why there is no GPU.
-    Set in `core.wiring`.
+    Set in `core.bindings`.
   eager: Whether every `function` runs as plain Python.
   run_eagerly: Whether the program asked for that.
   checked: Whether every op's result is looked at, for NaN and infinity.
@@ -50,7 +50,7 @@ from typing import Any
 
 
 def unset(*_: Any) -> Any:
-    """In the place of a function that `core.wiring` sets."""
+    """In the place of a function that `core.bindings` sets."""
     raise RuntimeError("numtape is being imported: nothing can be computed yet.")
 
 

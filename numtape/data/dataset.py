@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..absent_methods import tell
+from ..compat.missing_methods import tell
 from .functions import Functions
 from .groups import Groups
 from .order import Order

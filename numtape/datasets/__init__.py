@@ -5,7 +5,7 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from ..tracebacks import guard_module as _guard_module
+from ..compat.traceback_filter import guard_module as _guard_module
 
 __all__ = ["load_digits"]
 

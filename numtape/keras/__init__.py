@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typing as _typing
 
-from ..calls import name_constructors as _name_constructors
-from ..calls import name_methods as _name_methods
-from ..names import getter as _getter
-from ..tracebacks import guard_module as _guard_module
+from ..compat.argument_errors import name_constructors as _name_constructors
+from ..compat.argument_errors import name_methods as _name_methods
+from ..compat.names import getter as _getter
+from ..compat.traceback_filter import guard_module as _guard_module
 from . import (
     activations,
     backend,

@@ -6,9 +6,9 @@ import typing as _typing
 from collections.abc import Callable
 from typing import Any
 
+from ..compat.names import getter as _getter
 from ..core.ops.activations import log_sigmoid, sparsemax
 from ..core.ops.elementwise import tanh
-from ..names import getter as _getter
 from .named import nearest
 from .piecewise import (
     hard_shrink,

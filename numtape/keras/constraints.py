@@ -5,11 +5,11 @@ from __future__ import annotations
 import typing as _typing
 from typing import Any
 
+from ..compat.names import getter as _getter
 from ..core.log.tensors import as_tensor
 from ..core.ops.clipping import reduce_euclidean_norm
 from ..core.ops.elementwise import clip_by_value, maximum
 from ..core.values.tensor import Tensor
-from ..names import getter as _getter
 from .described import described
 from .named import Configured, Kind
 

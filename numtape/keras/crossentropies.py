@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..compat.traceback_filter import warn
 from ..core.log.logits import logits_of
 from ..core.log.tensors import as_tensor
 from ..core.ops import elementwise, movement, reduction, softmax_losses
@@ -14,7 +15,6 @@ from ..core.values.arguments import number
 from ..core.values.dtypes import int32, int64
 from ..core.values.spec import one_axis
 from ..core.values.tensor import Tensor
-from ..warned import warn
 from .loss_functions import EPSILON, loss_function, pair
 from .smooth import sigmoid
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..compat.names import getter as _getter
 from ..core.ops.elementwise import cast
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from ..names import getter as _getter
 from .described import described
 from .dtypes import keras_dtype
 from .initial import (

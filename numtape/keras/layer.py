@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..absent_methods import tell
+from ..compat.missing_methods import tell
+from ..compat.traceback_filter import warn
 from ..core.log import ambient
 from ..core.log.ambient import mask_of, set_mask
 from ..core.log.log import local
@@ -17,7 +18,6 @@ from ..core.values.habits import elsewhere
 from ..core.values.tensor import Tensor
 from ..errors import OpError
 from ..nest import flatten, map_structure
-from ..warned import warn
 from . import regularizers
 from .call_arguments import is_tensor, shapes_for, tensors_in
 from .habits import LAYER

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from ..compat.traceback_filter import warn
 from ..core.values.dtypes import DType
 from ..core.values.spelling import hint
-from ..warned import warn
 from . import regularizers
 
 

@@ -29,7 +29,9 @@ class LayerPath:
     def _nt_inside(self, make: Callable[..., Any], *arguments: Any, **kwargs: Any) -> Any:
         """What a function makes: layers that are built meanwhile are built in this one."""
         self._nt_place()
-        return ambient.call_within(self, ambient.current_training(), partial(make, *arguments, **kwargs))
+        return ambient.call_within(
+            self, ambient.current_training(), partial(make, *arguments, **kwargs)
+        )
 
 
 def noted(build: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,9 +11,9 @@ from ..core.log.ambient import Losses
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable, assign_all, original
 from ..core.values.dtypes import DType
+from ..deferred_restore import changed
+from ..function.pickling import refuse_older
 from ..module import Module
-from ..pickled import refuse_older
-from ..waiting import changed
 from . import constraints, initializers, regularizers
 from .dtypes import keras_dtype
 from .layer_config import LayerConfig

@@ -64,5 +64,7 @@ class LayerVariable(Alias):
 
     def __deepcopy__(self, memo: Any) -> Variable:
         return type(self)(
-            copy.deepcopy(self._original, memo), copy.deepcopy(self.regularizer, memo), self._trained
+            copy.deepcopy(self._original, memo),
+            copy.deepcopy(self.regularizer, memo),
+            self._trained,
         )

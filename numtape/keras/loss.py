@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..absent_methods import tell
+from ..compat.missing_methods import tell
 from ..core.log.ambient import mask_of
 from ..core.log.tensors import as_tensor
 from ..core.ops import elementwise, reduction
@@ -15,9 +15,9 @@ from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.comparison import logical_and
 from ..core.values.tensor import Tensor
 from ..errors import OpError
+from ..function.pickling import refuse_older
 from ..module import snake_case
 from ..nest import map_structure
-from ..pickled import refuse_older
 from .described import described
 from .dtypes import keras_dtype
 from .located import located

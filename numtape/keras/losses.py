@@ -5,10 +5,10 @@ from __future__ import annotations
 import typing as _typing
 from typing import Any
 
+from ..compat.names import getter as _getter
 from ..core.log.tensors import as_tensor
 from ..core.ops.comparison import not_equal
 from ..core.values.tensor import Tensor
-from ..names import getter as _getter
 from .crossentropies import (
     binary_crossentropy,
     binary_focal_crossentropy,

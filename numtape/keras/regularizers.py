@@ -6,6 +6,7 @@ import math
 import typing as _typing
 from typing import Any
 
+from ..compat.names import getter as _getter
 from ..core.log.tensors import as_tensor
 from ..core.ops.clipping import l2_normalize
 from ..core.ops.creation import eye, zeros
@@ -15,7 +16,6 @@ from ..core.ops.movement import transpose
 from ..core.ops.reduction import reduce_sum
 from ..core.values.dtypes import shown
 from ..core.values.tensor import Tensor
-from ..names import getter as _getter
 from .described import described
 from .named import Configured, Kind
 

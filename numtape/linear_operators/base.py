@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..absent_methods import tell
+from ..compat.missing_methods import tell
 from ..core.log.tensors import to_tensor
 from ..core.ops import movement, reduction
 from ..core.ops.cholesky import cholesky

@@ -19,8 +19,8 @@ from ..core.plan.plan import Planner
 from ..core.replay import calls
 from ..core.replay.recording import Recording
 from ..core.values.weak import ByObject
-from ..gradient_tape import GradientTape
 from ..keras.optimizers.optimizer import Optimizer
+from ..tape import GradientTape
 
 if TYPE_CHECKING:
     from .profile import Profile

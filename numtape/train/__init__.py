@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typing as _typing
 
-from ..names import getter as _getter
-from ..tracebacks import guard_module as _guard_module
+from ..compat.names import getter as _getter
+from ..compat.traceback_filter import guard_module as _guard_module
 from .checkpoint import Checkpoint
 from .manager import CheckpointManager
 from .reading import list_variables, load_checkpoint, load_variable

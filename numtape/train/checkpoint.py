@@ -11,8 +11,8 @@ from typing import Any
 from ..core.log.variable import Variable
 from ..core.values.dtypes import int64, shown
 from ..data.pipeline import Iterator
+from ..deferred_restore import changed
 from ..errors import UnimplementedError
-from ..waiting import changed
 from .arrays import SUFFIX, pack, write
 from .parts import Graph, is_trackable, parts, renamed
 from .reading import read_checkpoint

@@ -11,8 +11,8 @@ from ..core.log.log import local
 from ..core.log.variable import Variable, assign_all, set_values
 from ..core.values.tensor import of_array
 from ..core.values.weak import ByObject
+from ..deferred_restore import forget, wait
 from ..errors import InvalidArgumentError, UnimplementedError
-from ..waiting import forget, wait
 from .parts import Graph, named_parts, parts, renamed
 
 

@@ -13,10 +13,10 @@ import pytest
 from processes import PACKAGE
 
 import numtape
-from numtape.concrete import ConcreteFunction
 from numtape.core.ops.random import STATE
 from numtape.core.replay.observe.frames import unsupported
-from numtape.function import Function
+from numtape.function.concrete_function import ConcreteFunction
+from numtape.function.function import Function
 
 pytestmark = [
     pytest.mark.numtape_only("about numtape's own text"),

@@ -11,11 +11,11 @@ from tensorflow_reference import installed
 
 import numtape
 from numtape.__main__ import main
-from numtape.absent import HABITS, INSTEAD
-from numtape.absent_before import BACKEND, BEFORE
-from numtape.absent_methods import METHODS
+from numtape.compat.missing_methods import METHODS
+from numtape.compat.missing_names import HABITS, INSTEAD
+from numtape.compat.names import instead, present, status, table
+from numtape.compat.removed_names import BACKEND, BEFORE
 from numtape.core.values import habits
-from numtape.names import instead, present, status, table
 
 pytestmark = pytest.mark.numtape_only(reason="about numtape's names")
 

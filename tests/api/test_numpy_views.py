@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 
-from numtape.core.cpu import copies
+from numtape.core.cpu import buffers
 from numtape.core.values import handed, memory
 
 pytestmark = [
@@ -211,7 +211,7 @@ def test_a_replay_writes_to_arrays_of_its_own(tf):
 
 
 def test_threads_share_a_copy_and_its_errors(tf, monkeypatch):
-    monkeypatch.setattr(copies, "MANY", 1 << 10)
+    monkeypatch.setattr(buffers, "MANY", 1 << 10)
     monkeypatch.setattr(memory, "PIECE", 1 << 10)
     x = numbers()
     for dtype in ("float64", "float32", "int16"):

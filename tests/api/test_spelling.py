@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 
-from numtape import tracebacks
+from numtape.compat import traceback_filter
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow's messages say less")
 
@@ -437,10 +437,10 @@ M()(x)""",
 
 @pytest.fixture
 def filtering():
-    before = tracebacks.enabled()
-    tracebacks.enable(True)
+    before = traceback_filter.enabled()
+    traceback_filter.enable(True)
     yield
-    tracebacks.enable(before)
+    traceback_filter.enable(before)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

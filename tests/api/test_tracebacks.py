@@ -16,7 +16,7 @@ from bad_calls import more
 from op_cases import CASES
 
 import numtape
-from numtape import tracebacks
+from numtape.compat import traceback_filter
 
 pytestmark = [
     pytest.mark.numtape_only(reason="TensorFlow keeps frames of its own"),
@@ -26,10 +26,10 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def filtering():
-    before = tracebacks.enabled()
-    tracebacks.enable(True)
+    before = traceback_filter.enabled()
+    traceback_filter.enable(True)
     yield
-    tracebacks.enable(before)
+    traceback_filter.enable(before)
 
 
 def frames(error):
@@ -217,7 +217,7 @@ def test_what_numba_refuses_is_said_in_its_words_once(shell, capsys):
 
 
 def test_lines_in_ipython_with_all_frames(shell, capsys):
-    tracebacks.enable(False)
+    traceback_filter.enable(False)
     assert "numtape/core" in "\n".join(shown(shell, capsys, "tf.matmul(x, x)")).replace("\\", "/")
 
 
@@ -322,7 +322,7 @@ def copied(function):
 def test_a_guarded_function_does_what_it_did():
     function = copied(everything)
     function.__kwdefaults__ = everything.__kwdefaults__
-    tracebacks.guard([function])
+    traceback_filter.guard([function])
     assert function.__code__ != everything.__code__
     result, y, inside = function(4, a=1)
     assert (result, y, inside()) == ([1 / 4, 1 / 8], 5, (4, {"a": 1}))
@@ -339,7 +339,7 @@ def test_a_guarded_function_does_what_it_did():
 
 def test_a_guarded_generator_does_what_it_did():
     make = copied(counted)
-    tracebacks.guard([make])
+    traceback_filter.guard([make])
     one = make(1)
     assert [next(one), one.send(2), next(one), *one] == [1, 0.5, "end"]
     one = make(1)
@@ -356,12 +356,12 @@ def test_calls_that_go_well_run_what_they_ran():
     """The handler stands behind all instructions of before, and only the table leads there."""
     function = copied(everything)
     before = function.__code__
-    tracebacks.guard([function])
+    traceback_filter.guard([function])
     after = function.__code__
     assert after.co_code[: len(before.co_code)] == before.co_code
     assert after.co_consts[:-1] == before.co_consts
     again = function.__code__
-    tracebacks.guard([function])
+    traceback_filter.guard([function])
     assert function.__code__ is again
     jumps = [step.argval for step in dis.get_instructions(before) if step.is_jump_target]
     assert all(place < len(before.co_code) for place in jumps if isinstance(place, int))
@@ -401,7 +401,7 @@ def test_every_public_function_is_guarded():
     missing = [
         name
         for name, function in public_functions()
-        if function.__code__.co_consts[-1:] != (tracebacks.filtered,)
+        if function.__code__.co_consts[-1:] != (traceback_filter.filtered,)
     ]
     assert missing == []
 

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from numtape.core.cuda.text import (
+from numtape.core.cuda.codegen import (
     LONGEST,
     WIDTH,
     Loop,
@@ -264,11 +264,11 @@ def test_whole_array_kernels(name, dtypes):
 
 
 def test_every_whole_array_kernel_is_compiled_here():
-    from numtape.core.cuda import fused
+    from numtape.core.cuda import fusion
 
     arrays = importlib.import_module("numtape.kernels.cuda.arrays")
     assert set(arrays.KERNELS) == {name for name, _ in ARRAYS}
-    assert tuple(arrays.BY_ROW) == fused.ROWS
+    assert tuple(arrays.BY_ROW) == fusion.ROWS
     assert tuple(arrays.BY_ELEMENT) == ("product", "contrast")
 
 

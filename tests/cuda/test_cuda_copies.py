@@ -15,6 +15,7 @@ from test_cuda_compile import (
     report,
 )
 
+from numtape.core.cuda.codegen import function
 from numtape.core.cuda.copies import (
     Padding,
     Tile,
@@ -26,8 +27,7 @@ from numtape.core.cuda.copies import (
     taken,
     turned,
 )
-from numtape.core.cuda.ops import moves, pieces, scatter
-from numtape.core.cuda.text import function
+from numtape.core.cuda.ops import chunked_copy, permute, scatter
 
 __all__ = ["pytestmark"]  # as there: only where it can be compiled
 
@@ -64,8 +64,8 @@ TRANSPOSES = [
 
 @pytest.mark.parametrize("shape, strides, axis, tile, size", TRANSPOSES)
 def test_transposes(shape, strides, axis, tile, size, monkeypatch):
-    monkeypatch.setattr(moves, "threads", lambda: 256)
-    assert moves._tile(shape, strides, size) == (axis, Tile(*tile, 256))
+    monkeypatch.setattr(permute, "threads", lambda: 256)
+    assert permute._tile(shape, strides, size) == (axis, Tile(*tile, 256))
     text = turned(shape, strides, axis, Tile(*tile, 256), WORDS[size])
     said = report(
         lambda: function(text, []), ["int64", f"*{WORDS[size]}", f"*{WORDS[size]}"], "transpose"
@@ -75,20 +75,20 @@ def test_transposes(shape, strides, axis, tile, size, monkeypatch):
 
 
 def test_small_matrices_and_long_rows_need_no_tile(monkeypatch):
-    monkeypatch.setattr(moves, "threads", lambda: 256)
-    assert moves._tile((1000, 5, 3), (15, 1, 5), 4) is None  # caches turn them
-    assert moves._tile((64, 64), (1, 64), 4) is None  # one tile
-    assert moves._tile((1000, 500, 16), (16, 16000, 1), 4) is None
-    assert moves._tile((1000, 500), (1, 1000), 16) is None
+    monkeypatch.setattr(permute, "threads", lambda: 256)
+    assert permute._tile((1000, 5, 3), (15, 1, 5), 4) is None  # caches turn them
+    assert permute._tile((64, 64), (1, 64), 4) is None  # one tile
+    assert permute._tile((1000, 500, 16), (16, 16000, 1), 4) is None
+    assert permute._tile((1000, 500), (1, 1000), 16) is None
 
 
 def test_axes_are_merged():
-    assert moves.merged((2, 1, 3, 4), (12, 5, 4, 1)) == ((24,), (1,))
-    assert moves.merged((4, 2, 3), (1, 12, 4)) == ((4, 6), (1, 4))
-    assert moves.merged((3, 4, 1), (0, 0, 1)) == ((12,), (0,))
-    assert moves.merged((1, 1), (7, 1)) == ((), ())
-    assert moves._widened((2, 3, 8), (8, 32, 1), 4) == ((2, 3, 2), (2, 8, 1))
-    assert moves._widened((2, 3, 4), (4, 8, 1), 4) == ((2, 3), (1, 2))
+    assert permute.merged((2, 1, 3, 4), (12, 5, 4, 1)) == ((24,), (1,))
+    assert permute.merged((4, 2, 3), (1, 12, 4)) == ((4, 6), (1, 4))
+    assert permute.merged((3, 4, 1), (0, 0, 1)) == ((12,), (0,))
+    assert permute.merged((1, 1), (7, 1)) == ((), ())
+    assert permute._widened((2, 3, 8), (8, 32, 1), 4) == ((2, 3, 2), (2, 8, 1))
+    assert permute._widened((2, 3, 4), (4, 8, 1), 4) == ((2, 3), (1, 2))
 
 
 def test_sixteen_bytes_are_copied_at_a_time():
@@ -223,7 +223,7 @@ def test_a_gather_waits_for_four_rows_at_once():
 
 @pytest.mark.parametrize("divisor", [1, 2, 3, 7, 64, 1000, 2**20 + 1, 2**30 + 1, 2**31 - 1])
 def test_products_instead_of_quotients(divisor):
-    factor, shift = pieces.divisor(divisor)
+    factor, shift = chunked_copy.divisor(divisor)
     draw = random.Random(0)
     near = [k * divisor + j for k in (0, 1, (2**31 - 1) // divisor) for j in (-1, 0, 1)]
     for t in (*near, 2**31 - 1, *(draw.randrange(2**31) for _ in range(100))):
@@ -234,6 +234,6 @@ def test_products_instead_of_quotients(divisor):
 
 
 def test_kernels_and_executor_agree_on_sizes():
-    assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == pieces.UNROLL
+    assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == chunked_copy.UNROLL
     kernels = importlib.import_module("numtape.kernels.cuda.scatter")
     assert (kernels.ROUNDS, kernels.PIECE_BITS) == scatter.lengths()

@@ -13,8 +13,8 @@ import pytest
 from processes import ROOT, run
 
 from numtape.core.cuda import launches
+from numtape.core.cuda.codegen import WIDTH, Loop, Step, function, parameters, written
 from numtape.core.cuda.launches import FIRST, PARTIALS, ROUNDS, blocks
-from numtape.core.cuda.text import WIDTH, Loop, Step, function, parameters, written
 from numtape.core.values.dtypes import DTYPES
 from numtape.core.values.spec import intern
 

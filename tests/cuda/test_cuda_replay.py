@@ -119,7 +119,7 @@ for function, size in (squares, 10), (squares, 2050), (scaled, 10):
 def test_addresses_that_come_again():
     """A row whose array was another one for a while is copied no more."""
     script = """
-from numtape.core.cuda.lending import Steady
+from numtape.core.cuda.graph_capture import Steady
 
 steady = Steady(True)
 found = [steady.wanders(0, address) for address in (1, 2, 3, 1, 2, 3, 1, 2)]
@@ -318,7 +318,7 @@ BETWEEN = (
     CHECKS.partition("# What the host knows")[0]
     + """
 from numtape.core.cuda import lending
-from numtape.core.cuda.verdicts import VERDICTS
+from numtape.core.cuda.device_errors import VERDICTS
 
 for _ in range(2):
     computed(tf.constant([0.0, 1.0])).numpy()

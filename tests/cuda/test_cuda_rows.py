@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from test_cuda_compile import CAPABILITY, REGISTERS, kernels_of, pytestmark, report
 
-from numtape.core.cuda import fused
-from numtape.core.cuda.ops import axes, held
+from numtape.core.cuda import fusion
+from numtape.core.cuda.ops import axes, row_tiling
 
 __all__ = ["pytestmark"]  # as there: only where it can be compiled
 
@@ -36,30 +36,30 @@ def program(dtype, n, loads, *parts):
         args = ", ".join("xyzw"[: len(operands)])
         body = f"def body({args}):\n    return ({dtype}({what}),)\n\n"
         op = what if what in OPERANDS else ""
-        steps.append(fused.Part(op, "" if op else body, operands, (value,), 1e-5 * bool(op)))
+        steps.append(fusion.Part(op, "" if op else body, operands, (value,), 1e-5 * bool(op)))
         value += 1
-    way = held.way(n, int(dtype[-2:]) // 8)
+    way = row_tiling.way(n, int(dtype[-2:]) // 8)
     stores = tuple(range(len(loads), value))
-    return fused.Program(dtype, way, loads, tuple(steps), stores)
+    return fusion.Program(dtype, way, loads, tuple(steps), stores)
 
 
 def row_kernel(name, dtype, n):
     count = OPERANDS[name]
     made = program(dtype, n, ("each",) * count, (name, tuple(range(count))))
-    return lambda: fused.function(made), fused.parameters(made)
+    return lambda: fusion.function(made), fusion.parameters(made)
 
 
 @pytest.fixture
 def threads(monkeypatch):
     """The threads of a GPU's block."""
-    monkeypatch.setattr(held, "threads", lambda: 256)
-    monkeypatch.setattr(fused, "threads", lambda: 256)
+    monkeypatch.setattr(row_tiling, "threads", lambda: 256)
+    monkeypatch.setattr(fusion, "threads", lambda: 256)
 
 
 def test_threads_that_share_a_row(threads):
     """Parts of warps, warps, blocks; vectors where every row begins with one."""
     ways = {
-        n: str(held.way(n, 4))
+        n: str(row_tiling.way(n, 4))
         for n in (1, 10, 12, 32, 128, 252, 512, 1000, 1023, 1024, 1028, 4096, 8192)
     }
     assert ways == {
@@ -77,15 +77,15 @@ def test_threads_that_share_a_row(threads):
         4096: "256x4x4",
         8192: "256x8x4",
     }
-    assert str(held.way(4096, 8)) == "256x4x4"
-    assert held.way(8196, 4) is None
-    assert held.way(4100, 8) is None
+    assert str(row_tiling.way(4096, 8)) == "256x4x4"
+    assert row_tiling.way(8196, 4) is None
+    assert row_tiling.way(4100, 8) is None
 
 
 @pytest.mark.parametrize("name", OPERANDS)
 def test_rows_of_4096_stay_in_registers(threads, name):
     """Each element is loaded and stored once, 16 bytes at a time; 4 blocks of 256 run at once."""
-    way = held.way(4096, 4)
+    way = row_tiling.way(4096, 4)
     make, dtypes = row_kernel(name, "float32", 4096)
     found = report(make, dtypes, "kernel")
     assert (found["spilled"], found["stack"]) == (0, 0)
@@ -145,7 +145,7 @@ def checked(make, dtypes, most):
 @pytest.mark.parametrize("n, length", LENGTHS)
 def test_sums_of_rows(threads, name, dtype, given, n, length):
     size = int(dtype.lstrip("uintfloa")) // 8
-    way = held.looped(n, length, size, axes.HELD)
+    way = row_tiling.looped(n, length, size, axes.HELD)
     checked(*along_kernel("rows", name, dtype, given, way), 64)
 
 
@@ -157,7 +157,7 @@ def test_sums_of_columns(name, dtype, given, width):
 
 def test_sums_load_much_at_a_time(threads):
     """Of float32, 64 bytes before anything is added up: in rows, and down columns."""
-    way = held.looped(4096, 4096, 4, axes.HELD)
+    way = row_tiling.looped(4096, 4096, 4, axes.HELD)
     for make, dtypes in (
         along_kernel("rows", "sum", "float32", "float32", way),
         along_kernel("columns", "sum", "float32", "float32", 4),
@@ -194,14 +194,14 @@ def test_axes_are_cut_by_shape_alone(threads, monkeypatch):
 )
 @pytest.mark.parametrize("n, length", LENGTHS)
 def test_running_sums_of_rows(threads, name, dtype, size, n, length):
-    way = held.looped(n, length, size, axes.HELD if n % 4 == 0 else axes.SCANNED)
+    way = row_tiling.looped(n, length, size, axes.HELD if n % 4 == 0 else axes.SCANNED)
     make = kernels_of("scan")["rows"]
     checked(lambda: make(name, dtype, str(way)), ["int64"] * 6 + [f"*{dtype}"] * 3, 80)
 
 
 def test_a_warp_scans_short_rows(threads):
     """Without waiting for the block: 252 steps of a path are two vectors of each thread."""
-    way = held.looped(252, 252, 4, axes.HELD)
+    way = row_tiling.looped(252, 252, 4, axes.HELD)
     assert str(way) == "32x2x4"
     found = memory(
         kernels_of("scan")["rows"]("sum", "float32", str(way)), ["int64"] * 6 + ["*float32"] * 3
@@ -256,9 +256,9 @@ def both(dtype, n):
 def test_several_ops_on_a_row_stay_in_registers(threads, make, dtype, n, most):
     """And what several of them read is loaded once."""
     made = make(dtype, n)
-    checked(lambda: fused.function(made), fused.parameters(made), most)
+    checked(lambda: fusion.function(made), fusion.parameters(made), most)
     pieces = made.way.pieces * (2 if dtype == "float64" else 1)
-    moved = memory(fused.function(made), fused.parameters(made))
+    moved = memory(fusion.function(made), fusion.parameters(made))
     found = {key[:9]: count for key, count in moved.items() if "shared" not in key}
     assert found == {"ld.global": len(made.loads) * pieces, "st.global": len(made.stores) * pieces}
 
@@ -268,11 +268,11 @@ def test_layer_norm_sums_its_gradients_in_registers(threads):
     made = layer_norm("float32", 4096)
     normal, gradient = 7, 1  # their sums are the gradients by gamma and beta
     made = made._replace(stores=(6, 8), sums=(gradient, normal))
-    checked(lambda: fused.function(made), fused.parameters(made), 128)
-    moved = memory(fused.function(made), fused.parameters(made))
+    checked(lambda: fusion.function(made), fusion.parameters(made), 128)
+    moved = memory(fusion.function(made), fusion.parameters(made))
     # Once in a row, and once at the end.
     assert moved["st.global.v4.f32"] == made.way.pieces * 4
-    assert "normalize_grad(" not in fused.text_of(made)  # the normalized row is there
+    assert "normalize_grad(" not in fusion.text_of(made)  # the normalized row is there
 
 
 def test_every_op_on_rows_is_compiled_here():
@@ -280,11 +280,11 @@ def test_every_op_on_rows_is_compiled_here():
         importlib.import_module(f"numtape.kernels.cuda.{name}") for name in ("rows", "arrays")
     )
     assert set(rows.FUNCTIONS_OF_ROWS) == {*OPERANDS, "normalized_grad"}
-    assert set(OPERANDS) == set(fused.ROWS) == set(arrays.BY_ROW)
+    assert set(OPERANDS) == set(fusion.ROWS) == set(arrays.BY_ROW)
 
 
 def test_warps_and_threads_are_those_of_kernels(threads):
     target, reduce = (
         importlib.import_module(f"numtape.kernels.cuda.{name}") for name in ("target", "reduce")
     )
-    assert (held.warp(), held.threads()) == (target.WARP, reduce.THREADS)
+    assert (row_tiling.warp(), row_tiling.threads()) == (target.WARP, reduce.THREADS)

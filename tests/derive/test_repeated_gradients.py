@@ -13,7 +13,7 @@ from log_queries import fresh_log
 
 import numtape as tf
 from numtape.core import settings
-from numtape.core.cpu import repeated_looks
+from numtape.core.cpu import repeated_evaluation
 from numtape.core.derive import repeated_gradients
 from numtape.core.derive.tape import Tape
 from numtape.core.log.log import Log, local
@@ -131,7 +131,7 @@ def test_a_gradient_leaves_what_python_does(monkeypatch):
         found = tape.gradient(y, [x, w])
         assert by_machine(log) == before + 1
         machine = told(log, inner, found, n)
-        log.look(found[0])
+        log.evaluate(found[0])
         with monkeypatch.context() as patch:
             by_python(patch)
             with tf.GradientTape() as tape:
@@ -378,13 +378,13 @@ def test_a_finalizer_among_results_changes_nothing():
     assert set(hurt) == {hurt[0]}
 
 
-@pytest.mark.parametrize("module", [repeated_gradients, repeated_looks])
+@pytest.mark.parametrize("module", [repeated_gradients, repeated_evaluation])
 def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module, monkeypatch):
     """A finalizer that records many operands gives the log another array of them."""
     x, words = tf.Variable(0.5), repeated_gradients._GRADIENT
     held = "gradient_fast_paths"
-    if module is repeated_looks:
-        words, held = repeated_looks._LOOK, "repeated_looks"
+    if module is repeated_evaluation:
+        words, held = repeated_evaluation._LOOK, "evaluate_fast_paths"
     with fresh_log() as log:
         slot, moved = module.slot, []
 
@@ -448,7 +448,7 @@ def test_nothing_is_left_behind():
 
 def test_constants_are_those_of_the_pass():
     kernel = importlib.import_module("numtape.kernels.passes.repeated_gradient")
-    looked = importlib.import_module("numtape.kernels.passes.repeated_look")
+    looked = importlib.import_module("numtape.kernels.passes.repeated_evaluation")
     found = [getattr(kernel, name) for name in repeated_gradients._PROCESS]
     assert found == list(range(looked.AT_BUFFERS + 1, looked.AT_BUFFERS + 1 + len(found)))
     names = repeated_gradients._GRADIENT

@@ -229,7 +229,7 @@ def test_a_compiled_model_is_stored_with_its_optimizer(tf, tmp_path, trained):
 
 @numtape_only
 def test_nothing_waits_for_what_is_gone(tf, tmp_path):
-    from numtape.waiting import _waiting
+    from numtape.deferred_restore import _waiting
 
     before = len(_waiting)
     path = tf.train.Checkpoint(a=tf.Variable(1), m=values(tf)).save(str(tmp_path / "ck"))

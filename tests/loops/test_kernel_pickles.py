@@ -158,7 +158,7 @@ TEXTS = [
 
 KEYS = """
 import sys
-from numtape.kernel_pickled import _code_key
+from numtape.kernel.pickling import _code_key
 for text in sys.argv[2:]:
     space = {}
     exec(compile(text, sys.argv[1], "exec"), space)

@@ -153,9 +153,9 @@ def test_linear_operators_of_complex_numbers(tf, kind):
 def test_kernels_find_letters_where_they_are_put():
     from numtape.kernels.cpu import lapack
 
-    from numtape.core.cpu import routines
+    from numtape.core.cpu import blas
 
-    places = {letter: 8 * k for k, letter in enumerate(routines.LETTERS)}
+    places = {letter: 8 * k for k, letter in enumerate(blas.LETTERS)}
     assert places == {letter: getattr(lapack, letter) for letter in places}
     assert lapack.ONE == 8 * len(places)
     assert lapack.HEADER == len(places) + 5

@@ -13,7 +13,7 @@ from philox_values import KNOWN
 
 from numtape.core import settings
 from numtape.core.compile import cache
-from numtape.core.cpu import draws
+from numtape.core.cpu import rng
 from numtape.core.ops.random import STATE
 
 pytestmark = [
@@ -92,7 +92,7 @@ def compiled(monkeypatch, tmp_path):
 
 def as_kernel(symbol, function, count):
     """Its address is called with C alone."""
-    build = importlib.import_module("numtape.core.compile.unit")
+    build = importlib.import_module("numtape.core.compile.numba_compiler")
     jitted = importlib.import_module("numtape.kernels.jit").jit(function)
     built = build.compile_unit(symbol, [build.Function(symbol, jitted, [""] * count)])
     address = cache.load(symbol, symbol, lambda: built)[symbol]
@@ -216,13 +216,13 @@ def test_draws_are_independent(tf):
 @both
 @pytest.mark.parametrize("name", ["uniform", "normal"])
 def test_same_numbers_on_any_number_of_threads(tf, cpu, name, dtype, monkeypatch):
-    shared, share = [], draws.share
+    shared, share = [], rng.share
 
     def counted(calls, *rest):
         shared.append(len(calls))
         share(calls, *rest)
 
-    monkeypatch.setattr(draws, "share", counted)
+    monkeypatch.setattr(rng, "share", counted)
     found = set()
     for threads in (1, 2, 3, 5):
         monkeypatch.setattr(settings, "_threads", threads)
@@ -236,9 +236,9 @@ def test_same_numbers_on_any_number_of_threads(tf, cpu, name, dtype, monkeypatch
 @pytest.mark.parametrize("name", ["uniform", "normal"])
 def test_same_numbers_in_any_parts(tf, cpu, name, dtype):
     """A kernel's units may be drawn in any order."""
-    _, kernel = draws._kernel(name, dtype)
+    _, kernel = rng._kernel(name, dtype)
     out = np.full(20_003, np.nan, dtype)
-    count = -(-out.nbytes // draws.UNIT)
+    count = -(-out.nbytes // rng.UNIT)
     key = source(4).state["state"]["key"]
     parameters = np.array([*key, out.size], np.uint64)
     borders = [0, *sorted(np.random.default_rng(0).choice(count, 7, replace=False)), count]
@@ -293,4 +293,4 @@ def test_host_and_kernels_agree_on_sizes():
     from numtape.core.cuda.launches import BLOCK
 
     kernels = importlib.import_module("numtape.kernels.cpu.random")
-    assert (kernels.UNIT * kernels.BYTES, kernels.BYTES) == (draws.UNIT, BLOCK)
+    assert (kernels.UNIT * kernels.BYTES, kernels.BYTES) == (rng.UNIT, BLOCK)

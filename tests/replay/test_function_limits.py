@@ -75,7 +75,7 @@ def test_many_signatures_are_many_recordings(tf):
 @pytest.mark.numtape_only("about numtape's memory")
 def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
     """Ever new arguments, for which the function raises."""
-    monkeypatch.setattr(importlib.import_module("numtape.function"), "MOST", 8)
+    monkeypatch.setattr(importlib.import_module("numtape.function.function"), "MOST", 8)
     ran = []
 
     @tf.function

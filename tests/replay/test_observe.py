@@ -326,7 +326,7 @@ def test_guards_leave_reference_counts_as_they_were():
 def test_constants_are_those_of_the_pass():
     import importlib
 
-    kernel = importlib.import_module("numtape.kernels.passes.unchanged")
+    kernel = importlib.import_module("numtape.kernels.passes.guards")
     assert sorted(each_kind()) == sorted(reads.NOW)
     names = (
         "HALF",

@@ -501,7 +501,7 @@ TOGETHER = """
 import gc, signal, sys, threading
 import numtape as tf
 
-sys.modules["numtape.function"].OFTEN = 1
+sys.modules["numtape.function.function"].OFTEN = 1
 v = tf.Variable(2.0)
 choice = [1.0, 2.0]
 wrong, fired = [], []

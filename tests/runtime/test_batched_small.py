@@ -168,13 +168,13 @@ def test_tiny_products_write_no_further_than_their_rows(tf, dtype):
 
 @pytest.mark.numtape_only(reason="of the kernels")
 def test_sizes_are_those_of_the_kernels(tf):
-    from numtape.kernels.cpu import systems, tiny
+    from numtape.kernels.cpu import small_matmul, systems
 
-    from numtape.core.cpu import routines
+    from numtape.core.cpu import blas
     from numtape.core.ops import matrix_products
 
-    assert systems.MOST == routines.ROWS
-    assert tiny.MOST == matrix_products.TINY
+    assert systems.MOST == blas.ROWS
+    assert small_matmul.MOST == matrix_products.TINY
 
 
 @pytest.mark.numtape_only("what a GPU's products read")

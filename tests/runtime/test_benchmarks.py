@@ -534,7 +534,7 @@ def test_gpu_result_compares_the_libraries(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_timer_of_the_gpu() -> None:
     """Events are recorded in the stream, waited for, and given back; the time is in seconds."""
-    from numtape.core.cuda.runtime import held
+    from numtape.core.cuda.runtime import resources
     from numtape.core.cuda.runtime.driver import Timer
 
     calls: list[tuple[object, ...]] = []
@@ -554,7 +554,7 @@ def test_a_timer_of_the_gpu() -> None:
     timer.begin()
     assert timer.end() == 1.5e-3
     del timer
-    held.let_go()
+    resources.let_go()
     assert calls == [
         ("cuEventCreate", 0),
         ("cuEventCreate", 0),

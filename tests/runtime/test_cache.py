@@ -16,7 +16,7 @@ from processes import PACKAGE, output, run, start
 
 import numtape
 from numtape.core import settings
-from numtape.core.compile import cache, folder, passes, sources
+from numtape.core.compile import cache, cache_folder, kernel_sources, passes
 
 pytestmark = [
     pytest.mark.numtape_only("numtape's own cache"),
@@ -63,7 +63,7 @@ def wants_to_compile(place, source=PACKAGE.parent):
     """Whether a process would compile something."""
     child = start(READ, folder=source, NUMTAPE_CACHE_DIR=place)
     _, errors = child.communicate(timeout=60)
-    compilers = "numtape.core.compile.unit", "numtape.core.compile.llvm"
+    compilers = "numtape.core.compile.numba_compiler", "numtape.core.compile.llvm"
     assert child.returncode == 0 or any(x in errors.splitlines()[-1] for x in compilers), errors
     return child.returncode != 0
 
@@ -183,7 +183,8 @@ def kernel_modules():
         "tiny",
     )
     later = {f"cpu/{name}.py" for name in later} | {
-        f"passes/{name}.py" for name in ("repeated_call", "repeated_gradient", "repeated_look")
+        f"passes/{name}.py"
+        for name in ("repeated_call", "repeated_gradient", "repeated_evaluation")
     }
     return [
         name for name in found if not name.startswith(("cuda/", "loops/")) and name not in later
@@ -253,7 +254,7 @@ def place(tmp_path, monkeypatch):
     """An empty cache folder of this process."""
     found = tmp_path / "cache"
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(found))
-    monkeypatch.setattr(folder, "_said", set())
+    monkeypatch.setattr(cache_folder, "_said", set())
     return found
 
 
@@ -337,10 +338,10 @@ def test_keys_of_kernels_hold_the_whole_source():
     from numtape.core.loops import units
 
     vectors = {*VECTOR_SOURCES}
-    assert {*sources.imported("cpu.scalar")} <= vectors
-    assert {*sources.imported(*_SOURCES)} <= {*vectors, *_SOURCES}
-    assert {*sources.imported("cpu.fused")} <= {*vectors, "body", "cpu.fused"}
-    assert {*sources.imported("loops.stack")} <= {*units._SOURCES}
+    assert {*kernel_sources.imported("cpu.scalar")} <= vectors
+    assert {*kernel_sources.imported(*_SOURCES)} <= {*vectors, *_SOURCES}
+    assert {*kernel_sources.imported("cpu.fused")} <= {*vectors, "body", "cpu.fused"}
+    assert {*kernel_sources.imported("loops.stack")} <= {*units._SOURCES}
 
 
 def test_keys_of_loops_of_floats_hold_what_compiles_them(monkeypatch):
@@ -373,8 +374,8 @@ def test_keys_of_passes_hold_the_whole_source(monkeypatch, unit):
 
     monkeypatch.setattr(passes.disk, "load", load)
     passes.addresses.__wrapped__(unit)
-    needed = sources.imported(*passes._UNITS[unit].values())
-    assert {"jit", "passes.records"} <= set(needed)
+    needed = kernel_sources.imported(*passes._UNITS[unit].values())
+    assert {"jit", "passes.tables"} <= set(needed)
     for name in needed:
         path = numtape.kernels_folder().joinpath(*name.split(".")).with_suffix(".py")
         assert path.read_text("utf-8") in keys[0], name
@@ -528,7 +529,7 @@ def test_folder_exchanged_while_it_is_open_is_not_read(place, tmp_path):
     tiny = Tiny()
     tiny.use()
     (path,) = place.iterdir()
-    with folder.opened(place) as found:
+    with cache_folder.opened(place) as found:
         place.rename(tmp_path / "old")
         place.mkdir()
         path.write_text("planted")
@@ -605,7 +606,7 @@ def test_read_only_folder_is_read(place):
 
 
 def test_user_without_a_home_has_no_folder(tf, monkeypatch):
-    monkeypatch.setattr(folder, "_said", set())
+    monkeypatch.setattr(cache_folder, "_said", set())
     for name in ("NUMTAPE_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
 
@@ -713,7 +714,7 @@ def test_leftovers_of_a_killed_process_do_not_matter(place):
     tiny = Tiny()
     tiny.use()
     (path,) = place.iterdir()
-    part = place / f"x{folder.PART}"
+    part = place / f"x{cache_folder.PART}"
     part.write_bytes(path.read_bytes()[:50])
     others = place / "download.part"
     others.touch()

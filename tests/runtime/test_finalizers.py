@@ -12,7 +12,7 @@ import pytest
 from processes import PACKAGE
 
 from numtape.core.cpu.buffers import POOL
-from numtape.core.cuda.runtime import held
+from numtape.core.cuda.runtime import resources
 from numtape.core.derive import tape as tapes
 from numtape.core.log.log import Log
 from numtape.core.log.threads import ThreadState
@@ -20,7 +20,7 @@ from numtape.core.values import memory
 from numtape.core.values.memory import LEAST
 from numtape.core.values.spec import intern
 from numtape.core.values.weak import ByObject, Gone
-from numtape.waiting import changed, wait
+from numtape.deferred_restore import changed, wait
 
 pytestmark = pytest.mark.numtape_only("how objects end is numtape's own affair")
 
@@ -140,14 +140,14 @@ class Device:
 
 def test_the_gpu_is_asked_later():
     device = Device()
-    held.let_go()
+    resources.let_go()
     things = [
-        held.Memory(device, 64, 8),
-        held.Memory(device, 128, 8),
-        held.Graph(device, 3, 1),
-        held.Borrowed(device, np.ones(2)),
-        held.Code(device, 9, "kernel"),
-        held.Timer(device),
+        resources.Memory(device, 64, 8),
+        resources.Memory(device, 128, 8),
+        resources.Graph(device, 3, 1),
+        resources.Borrowed(device, np.ones(2)),
+        resources.Code(device, 9, "kernel"),
+        resources.Timer(device),
     ]
     things[1].lent = True
     assert (things[0].lent, things[1].lent) == (False, True)
@@ -158,7 +158,7 @@ def test_the_gpu_is_asked_later():
     finally:
         gc.enable()
     assert device.asked == []
-    held.let_go()
+    resources.let_go()
     assert device.asked == [  # the last thing of a list goes first
         ("_do", "cuEventDestroy", None),
         ("_do", "cuEventDestroy", None),

@@ -108,7 +108,7 @@ from numtape.core.log.log import local
 from numtape.core.native import install
 from numtape.core.replay import repeated_calls
 
-sys.modules["numtape.function"].OFTEN = 1
+sys.modules["numtape.function.function"].OFTEN = 1
 w = tf.Variable(3.0)
 
 def program(op=tf.sin):

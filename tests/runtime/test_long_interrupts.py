@@ -12,7 +12,7 @@ import pytest
 from processes import run, start
 
 from numtape.core import settings
-from numtape.core.cpu import draws, listening, workers
+from numtape.core.cpu import interruptible, rng, workers
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.ops import random, unique
 from numtape.core.values import memory
@@ -251,7 +251,7 @@ def test_errors_that_handlers_raise_are_raised(tf, monkeypatch, handler):
 def test_random_numbers_are_the_same_while_interrupts_are_heard_of(monkeypatch, tf):
     tf.random.set_seed(3)
     expected = tf.random.normal([100_000]).numpy()
-    monkeypatch.setattr(draws, "LONG", 5)
+    monkeypatch.setattr(rng, "LONG", 5)
     tf.random.set_seed(3)
     assert np.array_equal(tf.random.normal([100_000]).numpy(), expected)
 
@@ -362,8 +362,8 @@ def test_calls_of_kernels_that_take_long_are_interrupted(tf, monkeypatch, make, 
     x, interrupts = np.array([0.1, 0.2, 0.3]), Interrupts(every=2)
     expected, after = make(tf)(x.copy(), 50), x.copy()
     area(after, 50)
-    monkeypatch.setattr(listening, "LONG_CALL", -1.0)
-    monkeypatch.setattr(listening, "heard", interrupts)
+    monkeypatch.setattr(interruptible, "LONG_CALL", -1.0)
+    monkeypatch.setattr(interruptible, "heard", interrupts)
     f, done = make(tf), 0
     plain = isinstance(f, type(tf.kernel(area)))
     for _ in range(8):
@@ -384,8 +384,8 @@ def test_calls_of_kernels_that_take_long_are_interrupted(tf, monkeypatch, make, 
 def test_calls_that_are_larger_than_short_ones_are_watched(tf, monkeypatch, make):
     watched, clock = [], iter(range(100))
     heard = workers.heard
-    monkeypatch.setattr(listening, "heard", lambda work: watched.append(1) or heard(work))
-    monkeypatch.setattr(listening, "LONG_CALL", 1e9)
+    monkeypatch.setattr(interruptible, "heard", lambda work: watched.append(1) or heard(work))
+    monkeypatch.setattr(interruptible, "LONG_CALL", 1e9)
 
     def total(x, n):
         s = 0.0
@@ -399,8 +399,8 @@ def test_calls_that_are_larger_than_short_ones_are_watched(tf, monkeypatch, make
         f(x, n)
         counts.append(len(watched))
     assert counts == [1, 1, 1, 2, 2, 2, 3, 3]
-    monkeypatch.setattr(listening, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(listening, "LONG_CALL", 0.5)
+    monkeypatch.setattr(interruptible, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(interruptible, "LONG_CALL", 0.5)
     f(x, 200)  # is long
     f(x, 3)
     assert len(watched) == 5
@@ -425,12 +425,12 @@ def test_what_other_threads_write_during_a_watched_call_stays(tf, monkeypatch):
         x[1:3] = 7.0, 8.0
         return work()
 
-    monkeypatch.setattr(listening, "heard", heard)
-    monkeypatch.setattr(listening, "LONG_CALL", -1.0)
+    monkeypatch.setattr(interruptible, "heard", heard)
+    monkeypatch.setattr(interruptible, "LONG_CALL", -1.0)
     kernel = tf.kernel(fails)
     assert np.isnan(kernel(x, 2))
     assert x.tolist() == [5.0, 7.0, 8.0, 4.0]
-    monkeypatch.setattr(listening, "heard", None)  # only the main thread hears of interrupts
+    monkeypatch.setattr(interruptible, "heard", None)  # only the main thread hears of interrupts
     found = []
     thread = threading.Thread(target=lambda: found.append(kernel(x, 2)))
     thread.start()
@@ -439,7 +439,7 @@ def test_what_other_threads_write_during_a_watched_call_stays(tf, monkeypatch):
 
 
 def test_plain_calls_that_are_watched_do_what_they_did(tf, monkeypatch):
-    monkeypatch.setattr(listening, "LONG_CALL", -1.0)
+    monkeypatch.setattr(interruptible, "LONG_CALL", -1.0)
     x = np.ones(3)
     with pytest.raises(ValueError, match="too many"):
         tf.kernel(fails)(x, 4)
@@ -457,13 +457,13 @@ def test_plain_calls_that_are_watched_do_what_they_did(tf, monkeypatch):
             s += np.random.random()  # noqa: NPY002
         return s
 
-    assert tf.kernel(draws)(4) == pytest.approx(np.random.RandomState(0).random(4).sum())
+    assert tf.kernel(rng)(4) == pytest.approx(np.random.RandomState(0).random(4).sum())
 
 
 def test_rows_of_kernels_that_took_long_are_interrupted(tf, monkeypatch):
     interrupts = Interrupts(every=5)
-    monkeypatch.setattr(listening, "heard", interrupts)
-    monkeypatch.setattr(listening, "LONG_CALL", -1.0)
+    monkeypatch.setattr(interruptible, "heard", interrupts)
+    monkeypatch.setattr(interruptible, "LONG_CALL", -1.0)
     kernel, v = tf.kernel(area), tf.Variable([0.1, 0.2, 0.3], dtype="float64")
     expected = tf.grad(area)(v.numpy(), 50)
     done = 0

@@ -16,9 +16,9 @@ from numtape.kernels.functions import value
 from processes import run
 
 import numtape
-from numtape import gradient_tape
+from numtape import tape as gradient_tape
 from numtape.core import settings
-from numtape.core.compile import lane_kernels, passes, unit
+from numtape.core.compile import lane_kernels, numba_compiler, passes
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.derive import adjoints, lookup, reach, templates, transpose, workspace
 from numtape.core.log import log, op
@@ -109,16 +109,16 @@ def plain():
     modules = {
         name: importlib.import_module(f"plain.{name}")
         for name in (
-            "passes.records",
+            "passes.tables",
             "passes.rows",
             "passes.layout",
             "passes.follow",
             "passes.transpose",
             "passes.plan",
-            "passes.recall",
+            "passes.replay_rows",
             "passes.graft",
             "cpu.sweep",
-            "cpu.team",
+            "cpu.thread_team",
             "cpu.groups",
         )
     }
@@ -174,7 +174,7 @@ def test_hash_is_the_kernels(plain, seed):
 
 def test_every_pass_argument_has_a_kind(plain):
     """One that was read wrongly from the text would be a wild address."""
-    records = plain["passes.records"]
+    records = plain["passes.tables"]
     kinds = {name: {*fields.values()} for name, fields in passes._records().items()}
     assert all(found <= {*passes._KINDS} for found in kinds.values())
     for name, fields in passes._records().items():
@@ -269,7 +269,7 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     monkeypatch.setattr(cpu, "WATCHED", 1000)  # and compute others alone
     monkeypatch.setattr(cpu, "share", at_once)
     jitted = results(tf)
-    records = plain["passes.records"]
+    records = plain["passes.tables"]
     functions = {s: getattr(plain[module], s) for s, module in passes._PASSES.items()}
     called = []
 
@@ -344,19 +344,19 @@ def test_width_of_vectors(monkeypatch, body, wide):
     """What a function says to LLVM is said of the entry as well, which it becomes a part of."""
     made = []
 
-    class Function(unit.ir.Function):
+    class Function(numba_compiler.ir.Function):
         def __init__(self, *args):
             super().__init__(*args)
             made.append(self)
 
     float32 = dtypes.float32
     source = lane_kernels.lane_source(body, "width", (float32,), float32)
-    ours = types.SimpleNamespace(**{**vars(unit.ir), "Function": Function})
-    monkeypatch.setattr(unit, "ir", ours)
+    ours = types.SimpleNamespace(**{**vars(numba_compiler.ir), "Function": Function})
+    monkeypatch.setattr(numba_compiler, "ir", ours)
     lane_kernels._compile("width", source)
     assert [value.WIDTH in entry.attributes for entry in made] == [wide]
     assert [entry.attributes.alignstack == 64 for entry in made] == [wide]
     fused = importlib.import_module("numtape.kernels.cpu.fused")
-    module = unit.ir.Module("written")
+    module = numba_compiler.ir.Module("written")
     fused.write_kernel(module, "width", fused.Step(body, (0,), ("float32",), "float32"))
     assert str(module).count(value.WIDTH) == 2 * wide

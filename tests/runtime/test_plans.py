@@ -12,12 +12,12 @@ from random_op_programs import Program, differences, patterns, run
 
 from numtape.core import settings
 from numtape.core.compile.tables import CALLS
-from numtape.core.cpu import blas, buffers, repeated_looks, workers
+from numtape.core.cpu import blas, buffers, repeated_evaluation, workers
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.derive import adjoints, repeated_gradients
 from numtape.core.ops import matrix_products
-from numtape.core.plan import memo
 from numtape.core.plan import plan as plans
+from numtape.core.plan import structure_cache
 from numtape.core.values import interning
 from numtape.core.values.interning import generation
 from numtape.core.values.memory import address_of
@@ -91,7 +91,7 @@ def recalls(monkeypatch):
         return result
 
     # Machine code recalls by itself.
-    for machine in (repeated_looks, repeated_gradients):
+    for machine in (repeated_evaluation, repeated_gradients):
         monkeypatch.setattr(machine, "prepare", lambda *rest: None)
     monkeypatch.setattr(plans.Planner, "_recalled", recalled)
     monkeypatch.setattr(adjoints.Memory, "recall", repeated)
@@ -142,11 +142,11 @@ def test_slices_that_begin_elsewhere_are_one_structure(tf, monkeypatch):
 
 
 def test_few_structures_are_compared_for_one_question():
-    found = memo.Remembered()
+    found = structure_cache.Remembered()
     for k in range(20):
         found.keep("question", 10, k, generation.number)
     assert found.alike("question") == [19, 18, 17, 16]
-    found.keep("long", memo.ROWS - 5, "all", generation.number)
+    found.keep("long", structure_cache.ROWS - 5, "all", generation.number)
     assert found.alike("question") == []
     assert found.alike("long") == ["all"]
     interning.let_go()

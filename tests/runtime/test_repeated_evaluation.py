@@ -15,7 +15,7 @@ import numtape as tf
 from numtape.core import settings
 from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu
-from numtape.core.cpu import repeated_looks
+from numtape.core.cpu import repeated_evaluation
 from numtape.core.log import look
 from numtape.core.log.log import Log, local
 from numtape.core.native import first, layout
@@ -26,20 +26,20 @@ pytestmark = [
     pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
     pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
 ]
-MANY = 4 * repeated_looks.TURNS
+MANY = 4 * repeated_evaluation.TURNS
 
 
 @pytest.fixture(autouse=True)
 def usual(monkeypatch):
     """A thread as at first: tests that were interrupted may have left another behind."""
-    assert repeated_looks.said() == "machine code"
+    assert repeated_evaluation.said() == "machine code"
     local.log, local.rule, local.evaluating = Log(), None, ()
     monkeypatch.setattr(settings, "moved", False)
 
 
 def by_machine(log=None):
     """How many looks at a log machine code has carried out."""
-    hits, held = repeated_looks._LOOK.index("HITS"), (log or local.log).evaluate_fast_paths
+    hits, held = repeated_evaluation._LOOK.index("HITS"), (log or local.log).evaluate_fast_paths
     return sum(made.words[hits] for _, made in held)
 
 
@@ -90,7 +90,7 @@ def test_machine_code_finds_what_python_does(step, monkeypatch):
 
     found, log = course()
     if step is descend:
-        assert by_machine(log) > MANY - 3 * repeated_looks.TURNS
+        assert by_machine(log) > MANY - 3 * repeated_evaluation.TURNS
     with monkeypatch.context() as patch:
         patch.setattr(look, "evaluate_fast_path", lambda log, tensor: None)
         expected, log = course()
@@ -117,7 +117,7 @@ def test_a_log_is_as_if_python_had_looked():
             )
             assert not log.columns.state.any()
             assert not log.workspace.want.any()
-        assert by_machine(log) > repeated_looks.TURNS
+        assert by_machine(log) > repeated_evaluation.TURNS
     assert [float(y) for y in kept] == [2.0 * k + 1.0 for k in range(MANY)]
 
 
@@ -213,7 +213,7 @@ def test_looks_in_turn():
             assert square(x, k) == 4.0 + k
             assert other_rows(x, k) == 2.0 * k
             assert float(tf.sqrt(x * float(k))) == np.sqrt(np.float32(2.0 * k))
-        assert by_machine(log) > 3 * repeated_looks.TURNS
+        assert by_machine(log) > 3 * repeated_evaluation.TURNS
         assert len(log.evaluate_fast_paths) == 3
 
 
@@ -232,7 +232,7 @@ def test_what_goes_with_the_rows_may_record():
             del v
             assert float(y) == 6.0 + 2.0 * k
             assert reference() is None
-        assert by_machine(log) > repeated_looks.TURNS
+        assert by_machine(log) > repeated_evaluation.TURNS
     assert found == [3.0] * MANY
 
 
@@ -248,7 +248,7 @@ def test_nothing_is_left_behind():
 
         def counts():
             gc.collect()
-            process = repeated_looks._code_or_reason()._held[1]
+            process = repeated_evaluation._code_or_reason()._held[1]
             things = [
                 log,
                 log.columns,
@@ -277,12 +277,12 @@ def test_nothing_is_left_behind():
 
 
 def test_what_translates_the_pass_is_part_of_its_key_in_the_cache():
-    assert passes.compilers() in first.pass_source("repeated_look")
+    assert passes.compilers() in first.pass_source("repeated_evaluation")
 
 
 def test_constants_are_those_of_the_pass():
-    kernel = importlib.import_module("numtape.kernels.passes.repeated_look")
-    for names in (repeated_looks._PROCESS, repeated_looks._LOOK):
+    kernel = importlib.import_module("numtape.kernels.passes.repeated_evaluation")
+    for names in (repeated_evaluation._PROCESS, repeated_evaluation._LOOK):
         assert [getattr(kernel, name) for name in names] == list(range(len(names)))
     plan = importlib.import_module("numtape.core.plan.plan")
     assert (kernel.WANTED, kernel.WELCOME) == (plan.WANTED, plan.WELCOME)

@@ -72,7 +72,7 @@ LAYERS = (
     ("cpu", "cuda"),
     ("ops",),
     ("interop", "derive"),
-    ("wiring", "replay"),
+    ("bindings", "replay"),
     ("loops",),
     ("api",),
 )

@@ -83,11 +83,11 @@ def test_who_comes_too_late_is_not_waited_for_at_the_next_sweep(tf, monkeypatch)
 
 
 def test_words_of_a_team_are_where_kernels_look_for_them():
-    from numtape.kernels.cpu import team
+    from numtape.kernels.cpu import thread_team
 
     for name in ("ROUND", "ITEM", "INSIDE", "HIRED", "HOME", "YIELD"):
-        assert getattr(team, name) == 64 * getattr(workers, name)
-    assert team.HIRING == workers.HIRING
+        assert getattr(thread_team, name) == 64 * getattr(workers, name)
+    assert thread_team.HIRING == workers.HIRING
 
 
 def test_who_was_hired_when_an_interrupt_came_is_hired_again(tf, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 from numtape.kernels import jit
 from parallel_threads import run_in_threads
 
-from numtape.core.compile import cache, expressions, llvm, passes, sources, translate
+from numtape.core.compile import cache, expressions, kernel_sources, llvm, passes, translate
 from numtape.core.compile.expressions import INT, Fields, Unknown
 from numtape.core.compile.translate import Entry
 
@@ -39,7 +39,7 @@ def word(x):
 def built(monkeypatch, text, kinds, name="f"):
     """A function of a kernel module with this text, called with the words of its arguments."""
     own = f"own{next(unit)}"
-    monkeypatch.setattr(sources, "kernel_source", lambda *modules: HEAD + text)
+    monkeypatch.setattr(kernel_sources, "kernel_source", lambda *modules: HEAD + text)
     written = translate.translated([Entry(own, own, name, kinds)])
     address = cache.load(own, written, lambda: llvm.compiled(written, [own]))[own]
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
@@ -156,7 +156,7 @@ def f(log, n: int, out) -> int:
 def at(address):
     return numbers(address)
 """
-    kinds = (Fields(("less", "column"), (INT, sources.Pointer(dtype))), INT, INT)
+    kinds = (Fields(("less", "column"), (INT, kernel_sources.Pointer(dtype))), INT, INT)
     call = built(monkeypatch, text, kinds)
     column, out = np.array([-3, 100, 1000, 70000, 1 << 31]).astype(dtype), np.zeros(6, np.int64)
     expected = column.astype(np.int64)
@@ -195,7 +195,7 @@ class Late:
 
 def test_threads_build_trees_at_once():
     """Python 3.11 fails at it, one in ten times."""
-    text = sources.kernel_source("passes.repeated_look")
+    text = kernel_sources.kernel_source("passes.repeated_evaluation")
     expected, found = ast.dump(ast.parse(text)), []
     interval, threshold = sys.getswitchinterval(), gc.get_threshold()
     gc.freeze()
@@ -208,7 +208,7 @@ def test_threads_build_trees_at_once():
             return
         for _ in range(20):
             Late()
-            found.append(sources.tree(text))
+            found.append(kernel_sources.tree(text))
 
     try:
         run_in_threads(3, lambda k: work(20 * k))
@@ -221,7 +221,7 @@ def test_threads_build_trees_at_once():
 
 def test_what_is_no_text_of_python_has_no_tree():
     with pytest.raises(SyntaxError):
-        sources.tree("x +")
+        kernel_sources.tree("x +")
 
 
 @pytest.mark.parametrize(

@@ -203,12 +203,12 @@ def check_joined():
 
 def check_summed():
     """A layer norm with all its gradients: the sums of columns have the bits of sums apart."""
-    from numtape.core.cuda import fused
+    from numtape.core.cuda import fusion
     from numtape.core.cuda.runtime.device import device
 
     rows, n = 20_000, 1024
     if tf.config.simulated():
-        rows, n, fused.BUSY, axes.SHORTEST, axes.FEWEST = 9, 68, 2, 4, 4
+        rows, n, fusion.BUSY, axes.SHORTEST, axes.FEWEST = 9, 68, 2, 4, 4
     layer = tf.keras.layers.LayerNormalization(center=False, scale=False)
     arrays = [RANDOM.normal(size=size).astype("float32") for size in ((rows, n), n, n, (rows, n))]
     found = []
@@ -329,12 +329,12 @@ def check_moves_in_many_blocks():
     """As on a GPU: each block moves its part and ends."""
     from unittest import mock
 
-    from numtape.core.cuda.ops import moves, pieces
+    from numtape.core.cuda.ops import chunked_copy, permute
 
-    everything = mock.patch.object(pieces, "unlimited", lambda count: count)
+    everything = mock.patch.object(chunked_copy, "unlimited", lambda count: count)
     with (
         everything,
-        mock.patch.object(moves, "unlimited", lambda count: count),
+        mock.patch.object(permute, "unlimited", lambda count: count),
         mock.patch("numtape.core.cuda.copies.simulated", lambda: False),
     ):
         for kind, shape, perm in [

@@ -70,7 +70,7 @@ TESTS = {
         "runtime/test_plans",
         "runtime/test_threads",
     ),
-    "kernels/passes/unchanged.py": (
+    "kernels/passes/guards.py": (
         "replay/test_observe",
         "replay/test_function",
         "replay/test_function_guards",

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 import numtape as tf
-from numtape.core.cpu import repeated_looks
+from numtape.core.cpu import repeated_evaluation
 from numtape.core.derive import repeated_gradients
 from numtape.core.log.log import Log, local
 
@@ -338,7 +338,7 @@ def run(seed):
         del held[:-12]
         for of, names, entries in (
             (counted, repeated_gradients._GRADIENT, local.log.gradient_fast_paths),
-            (looked, repeated_looks._LOOK, local.log.evaluate_fast_paths),
+            (looked, repeated_evaluation._LOOK, local.log.evaluate_fast_paths),
         ):
             for _, entry in entries:
                 of[entry] = int(entry.words[names.index("HITS")])
@@ -355,7 +355,7 @@ def run(seed):
 
 
 def main(begin, end):
-    repeated_gradients.TURNS = repeated_looks.TURNS = 2  # machine code comes sooner
+    repeated_gradients.TURNS = repeated_evaluation.TURNS = 2  # machine code comes sooner
     for seed in range(begin, end):
         try:
             print(json.dumps(run(seed)), flush=True)

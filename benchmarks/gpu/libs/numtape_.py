@@ -20,8 +20,8 @@ from benchmarks.inputs import Array, Network
 from benchmarks.libs import numtape_ as on_cpu
 from benchmarks.libs.numtape_ import Made
 from numtape.core.cuda import launches
+from numtape.core.cuda.codegen import Loop
 from numtape.core.cuda.runtime.device import device
-from numtape.core.cuda.text import Loop
 from numtape.core.log.log import Log, local
 
 GPU = "GPU:0"

@@ -14,13 +14,13 @@ from ..values import interning
 from ..values.memory import Array, address_of
 from ..values.spec import SPECS, Spec
 from . import cache as disk
+from .kernel_sources import imported, kernel_source
 from .lane_kernels import VECTOR_SOURCES
-from .sources import imported, kernel_source
 from .tables import LANES
 
 # What the kernels are compiled from, besides vector math.
 _SOURCES = (
-    "passes.records",
+    "passes.tables",
     "passes.rows",
     "passes.layout",
     "cpu.groups",
@@ -111,7 +111,7 @@ def _compiled(symbol: str, module: str, name: str, dtypes: tuple[str, ...], coun
     source = kernel_source(*VECTOR_SOURCES, *_SOURCES, *more)
 
     def build() -> disk.Built:
-        from .unit import Function, compile_unit
+        from .numba_compiler import Function, compile_unit
 
         room: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
         jit = importlib.import_module("numtape.kernels.jit")

@@ -29,7 +29,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from .. import settings
-from .folder import PART, Folder, opened, say_once
+from .cache_folder import PART, Folder, opened, say_once
 from .processor import processor
 
 FORMAT = 3

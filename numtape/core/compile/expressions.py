@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
-from .sources import Definition, Module, Pointer, Special
+from .kernel_sources import Definition, Module, Pointer, Special
 
 INT, UINT, BOOL, NONE = "int", "uint", "bool", "none"  # kinds of values, besides pointers
 

@@ -15,7 +15,7 @@ from ..log.op import CODES, VARIADIC, Op
 from ..values.dtypes import DTYPES, DType
 from ..values.spec import SPECS
 from . import cache as disk
-from .sources import kernel_source
+from .kernel_sources import kernel_source
 from .tables import LANES
 
 # The kernel modules that say what the names in bodies mean.
@@ -167,7 +167,7 @@ def written(symbol: str, write: Callable[[Any], None]) -> disk.Built:
 def _compile(symbol: str, source: str) -> disk.Built:
     from numba import types
 
-    from .unit import Function, compile_unit
+    from .numba_compiler import Function, compile_unit
 
     jit = importlib.import_module("numtape.kernels.jit")
     scalar = importlib.import_module("numtape.kernels.cpu.scalar")

@@ -24,7 +24,7 @@ import numpy as np
 from .. import settings
 from ..values.memory import Array, address_of, view
 from . import cache as disk
-from .sources import Pointer, kernel_source
+from .kernel_sources import Pointer, kernel_source
 
 _messages = logging.getLogger("numtape")
 
@@ -36,8 +36,8 @@ _KINDS = {"U8": "uint8", "I32": "int32", "I64": "int64", "int": ""}
 _UNITS = {
     "derive": {"follow": "passes.follow", "transpose": "passes.transpose"},
     "sweep": {"sweep": "cpu.sweep"},
-    "share": {"assist": "cpu.team", "lanes": "cpu.groups", "units": "cpu.groups"},
-    "recall": {"recall": "passes.recall", "repeat": "passes.recall"},
+    "share": {"assist": "cpu.thread_team", "lanes": "cpu.groups", "units": "cpu.groups"},
+    "recall": {"recall": "passes.replay_rows", "repeat": "passes.recall"},
     "graft": {"graft": "passes.graft"},
     "plan": {"plan": "passes.plan"},
 }
@@ -52,7 +52,7 @@ def _fields(text: str) -> dict[str, str]:
 @cache
 def _records() -> dict[str, dict[str, str]]:
     """The kinds of the fields of each record, by text: the cache may hold passes, so no import."""
-    text = re.sub(r'"""[^"]*"""', "", kernel_source("passes.records"))
+    text = re.sub(r'"""[^"]*"""', "", kernel_source("passes.tables"))
     return {
         name: _fields(body)
         for name, body in re.findall(r"^class (\w+)\(NamedTuple\):((?:\n(?: .*)?)*)", text, re.M)
@@ -95,10 +95,10 @@ def addresses(unit: str) -> dict[str, int]:
         "compiler",
         "jit",
         "target",
-        "passes.records",
+        "passes.tables",
         "passes.rows",
         "passes.layout",
-        "passes.near",
+        "passes.schedule",
         "passes.places",
         "passes.program",
     )
@@ -118,7 +118,7 @@ def addresses(unit: str) -> dict[str, int]:
 @cache
 def compilers() -> str:
     """The text of what makes machine code of passes: part of their key in the cache."""
-    names = ("sources", "expressions", "translate", "llvm")
+    names = ("kernel_sources", "expressions", "translate", "llvm")
     return "\n".join((Path(__file__).parent / f"{name}.py").read_text("utf-8") for name in names)
 
 
@@ -147,9 +147,9 @@ def _compile_unit(unit: str) -> disk.Built:
 
 
 def _compile_with_numba(unit: str) -> disk.Built:
-    from .unit import Function, Record, compile_unit
+    from .numba_compiler import Function, Record, compile_unit
 
-    records = importlib.import_module("numtape.kernels.passes.records")
+    records = importlib.import_module("numtape.kernels.passes.tables")
 
     def typed(kind: str) -> str | Record:
         fields = _records().get(kind)

@@ -29,7 +29,7 @@ from .expressions import (
     listed,
     type_of,
 )
-from .sources import Definition, Pointer, module
+from .kernel_sources import Definition, Pointer, module
 
 
 class Entry(NamedTuple):

@@ -13,9 +13,9 @@ from ..log.log import Log
 from ..plan.plan import Plan, Planner, finish, places
 from ..values.memory import LEAST, Array, address_of
 from ..values.spec import Spec
-from . import fuse, repeated_looks, sweeper
+from . import fuse, repeated_evaluation, sweeper
 from .buffers import POOL
-from .draws import drawn
+from .rng import drawn
 from .sweeper import LONG_WORK, Sweeper
 from .workers import settle
 
@@ -62,9 +62,9 @@ class Executor:
             finish(log, plan)
         POOL.swept()
         plan.turns = turns = plan.turns + 1
-        again = turns >= repeated_looks.TURNS and not turns & (turns - 1)
+        again = turns >= repeated_evaluation.TURNS and not turns & (turns - 1)
         if again and not (retain or plan.work > LONG_WORK):
-            repeated_looks.prepare(log, work, plan, self, sweeper.HOT)
+            repeated_evaluation.prepare(log, work, plan, self, sweeper.HOT)
 
     def program(
         self,

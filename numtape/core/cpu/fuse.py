@@ -5,7 +5,7 @@ instructions it replaces: should an argument be beyond the reach of one of its f
 compute the block instead.
 
 What comes out is a `Loop` of `kernels.cpu.fused`, which is another one than the GPU's (in
-`core.cuda.text`), though both number loads, steps and stores alike. This one is made of a finished
+`core.cuda.codegen`), though both number loads, steps and stores alike. This one is made of a finished
 plan, from a stretch of its instructions: its operands are slots, which are used again and may have
 to be renamed, and its loads say which elements are for all. It has names of dtypes, as the kernels
 import nothing of numtape and its text is the key of the compiled loop. The GPU's is made before

@@ -77,14 +77,14 @@ class _Task:
         return interrupt
 
 
-# The words of a team, as in kernels/cpu/team.py (a test compares).
+# The words of a team, as in kernels/cpu/thread_team.py (a test compares).
 ROUND, ITEM, INSIDE, HIRED, HOME, YIELD = range(6)
 HIRING = 1 << 32  # rounds
 _sched_yield: Any = None if sys.platform == "win32" else ctypes.CDLL(None).sched_yield
 
 
 class Team:
-    """Threads that share the groups of a sweep; see `kernels.cpu.team`.
+    """Threads that share the groups of a sweep; see `kernels.cpu.thread_team`.
 
     Attributes:
       address: Of its words.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..settings import simulated
-from .text import each
+from .codegen import each
 
 Axes = tuple[tuple[int, ...], tuple[int, ...]]  # a shape and strides
 

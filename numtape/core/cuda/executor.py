@@ -23,13 +23,13 @@ from ..values.interning import Weak
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
+from .device_errors import VERDICTS
+from .graph_capture import Graphs, Lender, Steady
 from .launches import chained, drawn, full, launched
-from .lending import Graphs, Lender, Steady
 from .plan import GpuPlan, GpuPlanner, Place
 from .runtime.device import device, empty, reclaim, resident
 from .runtime.device_array import DeviceArray
 from .runtime.transfer import SMALL
-from .verdicts import VERDICTS
 
 
 class Runner:

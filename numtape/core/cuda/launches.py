@@ -17,13 +17,11 @@ import numpy as np
 
 from ...errors import DeviceError
 from .. import settings
-from ..compile.sources import imported, kernel_source
+from ..compile.kernel_sources import imported, kernel_source
 from ..log.op import Op
 from ..reference.bodies import apply
 from ..values.spec import Spec
-from .runtime.device import device, empty
-from .runtime.device_array import DeviceArray
-from .text import (
+from .codegen import (
     Loop,
     filled,
     function,
@@ -34,6 +32,8 @@ from .text import (
     stored,
     written,
 )
+from .runtime.device import device, empty
+from .runtime.device_array import DeviceArray
 
 if TYPE_CHECKING:
     from .plan import GpuPlan
@@ -155,7 +155,9 @@ def sources() -> tuple[str, ...]:
 @cache
 def _source() -> str:
     """What every kernel's key holds: the text of these modules, and of what puts them together."""
-    texts = (Path(__file__).with_name(name).read_text("utf-8") for name in ("text.py", "fused.py"))
+    texts = (
+        Path(__file__).with_name(name).read_text("utf-8") for name in ("codegen.py", "fusion.py")
+    )
     return "\n".join((kernel_source(*sources()), *texts))
 
 

@@ -27,10 +27,10 @@ from ..plan.plan import (
 )
 from ..values import dtypes
 from ..values.spec import SPECS, Spec, intern
-from .fused import Group, Joined, Joiner
+from .codegen import LONGEST, Loop, Step
+from .fusion import Group, Joined, Joiner
 from .launches import Launch, OnHost, elementwise, together
 from .ops.array import whole
-from .text import LONGEST, Loop, Step
 
 _ALIGNMENT = 256  # of temporaries: whole lines of the GPU's caches, and any vector
 

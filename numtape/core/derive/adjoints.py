@@ -11,7 +11,7 @@ from typing import Any
 
 from ..compile.passes import Block, packed
 from ..log.log import Log
-from ..plan.memo import Remembered, columns_of, operands_of
+from ..plan.structure_cache import Remembered, columns_of, operands_of
 from ..values.interning import generation
 from ..values.memory import Array
 

@@ -37,7 +37,13 @@ def jacobian(
     """
     spec = target._spec
     if spec.size == 1:
-        rows = Rows(log, tape, target, sources, from_owned_array(np.ones(spec.shape, spec.dtype.numpy_dtype)))
+        rows = Rows(
+            log,
+            tape,
+            target,
+            sources,
+            from_owned_array(np.ones(spec.shape, spec.dtype.numpy_dtype)),
+        )
         return [None if row < 0 else rows.tensor(row) for row in rows.found]
     rows = Rows(log, tape, target, sources, _known(log, spec))
     if not spec.size:  # what an empty target depends on is of interest, too

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..cpu import repeated_looks
+from ..cpu import repeated_evaluation
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
 from ..native.first import builtin, told, translated_pass
 from ..native.kept import Kept
 from ..native.layout import address_of_call, slot
 from ..native.once import Once, keep
-from ..plan.memo import columns_of, operands_of
+from ..plan.structure_cache import columns_of, operands_of
 from ..values.interning import generation
 from ..values.memory import address_of, view
 from ..values.spec import SPECS, intern
@@ -116,12 +116,12 @@ class _Code:
             **{name: id(thing) for name, thing in _OBJECTS.items()},
             **{name: slot(*of) for name, of in _SLOTS.items()},
         }
-        of_looks = repeated_looks.words()
+        of_looks = repeated_evaluation.words()
         if isinstance(of_looks, str):
             raise RuntimeError(of_looks)
         self._words = np.append(of_looks, np.array([words[name] for name in _PROCESS], np.int64))
         keep(self)  # before anything refers to it
-        uses = "records", "rows", "recall", "unchanged", "repeated_look"
+        uses = "tables", "rows", "replay_rows", "guards", "repeated_evaluation"
         first = translated_pass("repeated_gradient", *uses)
         address = told("repeated_gradient", first, self._words)
         repeated_gradient = builtin("repeated_gradient", address)

@@ -179,7 +179,7 @@ class SliceLog(Log):
         said: str,
     ) -> bool:
         """Whether a condition holds for all elements: of slices, this is found out later."""
-        row = self.enter(x, None, "Check")[0]
+        row = self.row_of(x, None, "Check")[0]
         if self.differs(row):
             self.checks.append((on_tensor(x)._row, said))
             return True

@@ -1,7 +1,7 @@
-"""The log: what was computed, as rows of a flat struct of arrays, and looking at a value.
+"""The log: a record of computations as rows of a flat struct of arrays, and its evaluation.
 
-In come ops with their operands, recorded one row each (`record`); out go values, when somebody
-looks at them (`look`). `op` is what one op is, `log` the rows, which lie in `columns`, `variable` a
-state that ops read and assign, `tensors` all ways from a value to a tensor. What the log of a call
-or of a derivative rule does otherwise, it does in `hooks`. Start with `log`.
+Ops with their operands go in, one row each (`record`); values come out when a program reads
+them (`look`). `op` describes one op, `log` the rows, which are stored in `columns`. `variable`
+holds state that ops read and assign, and `tensors` converts values to tensors. `hooks` is the
+interface in which the logs of traced calls and of derivative rules differ. Start with `log`.
 """

@@ -1,4 +1,4 @@
-"""What layers that call one another share in a thread: whether they train, masks, losses."""
+"""The layer context of a thread: training mode, enclosing layers, masks and added losses."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ from .log import local
 
 
 def current_training() -> bool | None:
-    """What the layer that calls was told of training; None if no layer calls."""
+    """Return the training mode of the layer that is being called; None outside of a layer."""
     return local.training
 
 
-def call_within(layer: Any, value: bool | None, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns that is part of a layer's call, or builds the layer.
+def call_within(
+    layer: Any, value: bool | None, function: Callable[..., Any], *arguments: Any
+) -> Any:
+    """Call a function that is part of a layer's call, or that builds the layer.
 
     Args:
       layer: The layer.
-      value: What it was told of training, if anything.
+      value: The training mode of the layer, or None if unknown.
       function: The function.
       *arguments: Its arguments.
+
+    Returns:
+      The result of the function.
     """
     outer_training, outer_layers = local.training, local.layers
     layers, value = (layer, outer_layers), None if value is None else bool(value)
@@ -35,7 +40,7 @@ def call_within(layer: Any, value: bool | None, function: Callable[..., Any], *a
 
 
 def enclosing_layer(layer: Any) -> Any:
-    """The layer that calls or builds another one just now; None if there is none."""
+    """Return the layer that is calling or building ``layer``, or None."""
     layers = local.layers
     while layers and layers[0] is layer:
         layers = layers[1]
@@ -43,18 +48,18 @@ def enclosing_layer(layer: Any) -> Any:
 
 
 def mask_of(x: Any) -> Any:
-    """The mask that a layer gave to a tensor, or None."""
+    """Return the mask that a layer gave to a tensor, or None."""
     return getattr(x, "_keras_mask", None)
 
 
 def set_mask(x: Any, mask: Any) -> None:
-    """Give a tensor its mask."""
+    """Set the mask of a tensor."""
     if isinstance(x, Tensor):
         x._keras_mask = mask
 
 
 class EndedLoss:
-    """A loss that was added in a recorded call, which has ended: it has no value."""
+    """Stands for a loss that was added in a recorded call which has ended. It has no value."""
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise ValueError(
@@ -72,11 +77,11 @@ class EndedLoss:
 
 
 class Losses:
-    """The losses that a layer added in the last call of the outermost layer."""
+    """Losses that a layer added in the last call of the outermost layer."""
 
     def __init__(self) -> None:
-        self._entries: list[tuple[Tensor, Any]] = []  # each with the log that it was added in
-        self._ended_count = 0  # how many were added in a recorded call, which has ended
+        self._entries: list[tuple[Tensor, Any]] = []  # losses with the logs they were added in
+        self._ended_count = 0  # how many were added in a recorded call which has ended
 
     def add(self, loss: Tensor) -> None:
         """Add a loss."""
@@ -84,19 +89,19 @@ class Losses:
         local.losses.put(self, True)
 
     def clear(self) -> None:
-        """Forget them."""
+        """Remove all losses."""
         self._entries.clear()
         self._ended_count = 0
         local.losses.drop(self)
 
     def all(self) -> list[Any]:
-        """They; for each that was added in a recorded call, which has ended, an `EndedLoss`."""
+        """Return all losses, with an `EndedLoss` for each of a recorded call which has ended."""
         if any(log is not local.log for _, log in self._entries):
             local.log.refuse("it reads losses that a layer added before")
         return [EndedLoss() for _ in range(self._ended_count)] + [loss for loss, _ in self._entries]
 
     def forget(self, ended: Any) -> int:
-        """Forget those that were added in a recorded call that ends; how many were there?"""
+        """Remove losses of a recorded call which ends. Return how many there were."""
         before = len(self._entries)
         self._entries = [(loss, log) for loss, log in self._entries if log is not ended]
         return before - len(self._entries)
@@ -109,16 +114,17 @@ class Losses:
 
 
 def has_losses() -> bool:
-    """Whether a layer in this thread has losses."""
+    """Return whether a layer in this thread has added losses."""
     return bool(local.losses)
 
 
 def drop_ended_losses(log: Any, is_kept: bool = False) -> None:
-    """Forget the losses that were added in a recorded call, which ends.
+    """Remove the losses that were added in a recorded call which ends.
 
     Args:
-      log: Its log.
-      recorded: Whether it is kept. It is not if a layer whose call goes on waits for losses.
+      log: The log of the call.
+      is_kept: Whether the recording is kept. It is discarded if an enclosing layer, whose call goes
+        on, expects losses.
     """
     dropped = [(losses, n) for losses, _ in local.losses if (n := losses.forget(log))]
     if is_kept and dropped:

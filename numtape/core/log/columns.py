@@ -1,4 +1,4 @@
-"""What rows are in memory: columns at one capacity, and cells that hold single elements."""
+"""The columns of a log at one capacity, and the encoding of single elements in cells."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ZEROS = [bytes(8 - k) for k in range(9)]  # a cell's upper bytes are 0
 
 
 def bits_of(raw: bytes) -> int:
-    """What a cell with these bytes holds."""
+    """Return the int64 of a cell that holds these bytes."""
     return int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
 
 
@@ -70,7 +70,7 @@ class Columns:
     state_view: memoryview[int]
 
     def __init__(self, capacity: int, source: Columns | None = None, n: int = 0) -> None:
-        emergency.hold()  # rows are what fills the memory
+        emergency.hold()  # growing columns are what exhausts memory
         self.capacity = capacity
         for name in self.NAMES:
             if source is None:

@@ -1,4 +1,4 @@
-"""A variable's value for Python, NumPy and other libraries: each of these looks at it."""
+"""Conversions of a variable's value for Python, NumPy and other libraries. All evaluate it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class VariableConversions:
         def _current_tensor(self) -> Tensor: ...
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        # A copy, as in TensorFlow, unless a view of the value that it has now is asked for.
+        # A copy, as in TensorFlow, unless the caller asks for a view of the current value.
         return self._current_tensor().__array__(dtype, copy is not False)
 
     def __dlpack__(
@@ -33,7 +33,7 @@ class VariableConversions:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A DLPack capsule of the value that the variable has now; see `Tensor`."""
+        """Return a DLPack capsule of the current value; see `Tensor`."""
         return self._current_tensor().__dlpack__(
             stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
         )
@@ -43,7 +43,7 @@ class VariableConversions:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Where the value lies on the GPU, until the variable is assigned; see `Tensor`."""
+        """The address and layout of the value on the GPU, valid until the next assign."""
         return self._current_tensor().__cuda_array_interface__
 
     def __iter__(self: Any) -> Iterator[Tensor]:

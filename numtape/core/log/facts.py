@@ -1,4 +1,4 @@
-"""What a variable is: name, shape, dtype, and what TensorFlow's arguments said."""
+"""Properties of a variable: name, shape, dtype, and the arguments that TensorFlow has."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class VariableProperties:
 
     @property
     def trainable(self) -> bool:
-        """Whether tapes watch it by themselves.
+        """Whether tapes watch the variable automatically.
 
         Example:
           >>> tf.Variable(1.0, trainable=False).trainable
@@ -70,77 +70,77 @@ class VariableProperties:
         return self._spec.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Check the shape: it is known, and stays.
+        """Check that the variable has this shape, which never changes.
 
         Args:
-          shape: The shape; None in it stands for any size.
+          shape: The expected shape; None in it stands for any size.
 
         Raises:
-          ValueError: If it is another one.
+          ValueError: If the variable has another shape.
         """
         check_shape(self._spec.shape, shape, "Shapes {} and {} are not compatible")
 
     @property
     def constraint(self) -> Any:
-        """The function that optimizers put its new value through, or None."""
+        """The function that optimizers apply to the new value, or None."""
         return self._policy[0]
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """What was given as ``synchronization``."""
+        """The ``synchronization`` argument."""
         return self._policy[1]
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """What was given as ``aggregation``."""
+        """The ``aggregation`` argument."""
         return self._policy[2]
 
     @property
     def initializer(self) -> None:
-        """None: a variable has its value from the beginning."""
+        """None: a variable always has a value."""
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        """True: a variable has its value from the beginning."""
+        """Return True: a variable always has a value."""
         return of_array(np.array(True), intern((), dtypes.bool_))
 
     def read_value_no_copy(self: Any) -> Tensor:
-        """The current value: `read_value`."""
+        """Return the current value. Same as `read_value`."""
         result: Tensor = self.read_value()
         return result
 
     def load(self: Any, value: Any, session: Any = None) -> None:
-        """Change the value: `assign`."""
+        """Assign a value. Same as `assign`."""
         self.assign(value)
 
     def experimental_ref(self: Any) -> Reference:
-        """A hashable reference: `ref`."""
+        """Return a hashable reference. Same as `ref`."""
         result: Reference = self.ref()
         return result
 
     def eval(self, session: Any = None) -> NoReturn:
-        """A RuntimeError: `numpy` gives the value."""
+        """Raise a RuntimeError. Use `numpy` to get the value."""
         raise RuntimeError("This operation is not supported when eager execution is enabled.")
 
     def to_proto(self, export_scope: Any = None) -> NoReturn:
-        """A RuntimeError: numtape has no protocol buffers."""
+        """Raise a RuntimeError: numtape has no protocol buffers."""
         raise RuntimeError("This operation is not supported when eager execution is enabled.")
 
     @property
     def create(self) -> NoReturn:
-        """A RuntimeError: a variable has its value from the beginning."""
+        """Raises a RuntimeError: a variable always has a value."""
         raise RuntimeError("This operation is not supported when eager execution is enabled.")
 
     @property
     def initial_value(self) -> NoReturn:
-        """A RuntimeError: the first value is not kept."""
+        """Raises a RuntimeError: the initial value is not stored."""
         raise RuntimeError("This property is not supported when eager execution is enabled.")
 
     @property
     def op(self) -> NoReturn:
-        """An AttributeError: there is no graph."""
+        """Raises an AttributeError: there is no graph."""
         raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
 
     @property
     def graph(self) -> NoReturn:
-        """An AttributeError: there is no graph."""
+        """Raises an AttributeError: there is no graph."""
         raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")

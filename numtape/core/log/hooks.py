@@ -1,8 +1,8 @@
-"""What happens in a log that is another matter for another kind of log.
+"""The interface of logs: operations that depend on the kind of log.
 
-There are three kinds: a thread's own (`Log`), that of a call which is recorded (`Trace`, in
-`numtape.core.replay.trace`), and that of a derivative rule (`Scratch`). Whoever does one of these
-things tells the log, and does not ask which kind it is. Here stands what a thread's own log does.
+There are three kinds of logs: that of a thread (`Log`), that of a traced call (`Trace`, in
+`numtape.core.replay.trace`), and that of a derivative rule (`RuleLog`). Code calls these methods
+without asking which kind the current log is. The methods here are those of a thread's log.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ if TYPE_CHECKING:
 
 
 class LogInterface:
-    """What a log is told. `seen`, `collect` and `complete` are others: see `Log`."""
+    """Methods that kinds of logs override, besides those that `Log` declares."""
 
     __slots__ = ()
 
     tensors: list[Tensor]
-    token: Any = None  # stands for the call that is recorded, if one is
+    token: Any = None  # identifies the call that is traced, if any
 
-    # For who has a tensor alone, whose home may be no log at all.
-    tracing: ClassVar[bool] = False  # a row here stands for what a call has in every replay
-    symbolic: ClassVar[bool] = False  # rows here have no values
-    nested: ClassVar[bool] = False  # functions run as part of what is recorded, not replayed
-    created: Mapping[int, Variable] = MappingProxyType({})  # variables that a recorded call made
+    # Flags for code that has only a tensor, whose home need not be a log.
+    tracing: ClassVar[bool] = False  # rows stand for the values of every replay of a call
+    symbolic: ClassVar[bool] = False  # rows have no values
+    nested: ClassVar[bool] = False  # called functions become part of the recording
+    created: Mapping[int, Variable] = MappingProxyType({})  # variables that a traced call created
 
     assign: ClassVar[Callable[[Any, Sequence[Variable], Sequence[Tensor]], None]]
 
     def current_value(self, variable: Variable) -> Tensor:
-        """The tensor to look at for a variable's value."""
+        """Return the tensor to evaluate for a variable's value."""
         return variable._value
 
     def on_variable_created(self, variable: Variable) -> None:
-        """The program makes a variable."""
+        """Note that the program has created a variable."""
 
     def convert_input(self, value: Any, array: Array) -> Any:
-        """What an array of the program becomes, of which ``array`` is a copy: that, or a tensor."""
+        """Return ``array``, a copy of the program's array ``value``, or a tensor for it."""
         return array
 
     def on_default_copied(self, array: Array) -> None:
-        """A function that is called goes on with a copy of an array that is a default."""
+        """Note that a called function uses a copy of an array that is a parameter's default."""
 
     def on_container_created(self, container: Any) -> None:
-        """A function that is called gets a container that nobody else has."""
+        """Note that a called function gets a container that no other code refers to."""
 
     def on_container_copied(self, container: Any, original: Any) -> None:
-        """It gets that one in the place of ``given``, which the caller has."""
+        """Note that a called function gets ``container`` in place of the caller's ``original``."""
 
     def draw(self, draw: Any) -> Tensor | None:
-        """The random numbers of a draw; None if the log leaves it to who asks."""
+        """Return the random numbers of a draw, or None if the caller has to make them."""
         return None
 
     def on_seed_set(self) -> None:
-        """The program sets the random seed."""
+        """Note that the program has set the random seed."""
 
     def holds_for_all(
         self,
@@ -68,24 +68,24 @@ class LogInterface:
         on_tensor: Callable[[Any], Tensor],
         message: str,
     ) -> bool:
-        """Whether a condition holds for all elements; see `ops.checks.holds_for_all`."""
+        """Return whether a condition holds for all elements; see `ops.checks.every`."""
         return bool(on_array(x._array()).all())
 
     def untracked_value(self, tensor: Tensor) -> Array:
-        """The value of a tensor, for what is computed at once: Python does not see it."""
+        """Return a tensor's value for immediate computation, hidden from the program."""
         return tensor._array()
 
     def call_untracked(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of the program returns that reads nothing but its arguments."""
+        """Call a function of the program that reads only its arguments. Return its result."""
         return function(*arguments)
 
     def guard_value(self, make_tensor: Callable[[], Tensor]) -> None:
-        """Replays go on only where a number is what it is now."""
+        """Guard a number: replays continue only if it is the same."""
 
     def copy_lines(self, other: Any, rows: Sequence[int] | Array | None = None) -> None:
-        """Rows here are those of another log, with the same numbers or those in ``to``.
+        """Copy the source lines of rows that another log recorded, if source lines are noted.
 
-        Which line of the program recorded them is noted for both, if it is.
+        The rows have the same numbers in both logs, or are those in ``rows``.
         """
         lines = getattr(other.tensors, "lines", None)
         if lines and hasattr(self.tensors, "lines"):
@@ -94,29 +94,29 @@ class LogInterface:
             )
 
     def may_need_gradients(self) -> bool:
-        """Whether a tape may ask for derivatives of what is recorded now."""
+        """Return whether a tape may ask for derivatives of rows that are recorded at this point."""
         return self.is_recorded()
 
     def has_values(self) -> bool:
-        """Whether rows here have values."""
+        """Return whether rows of this log have values."""
         return True
 
     def is_recorded(self) -> bool:
-        """Whether a tape records here."""
+        """Return whether a tape records here."""
         raise NotImplementedError
 
     def segment(
         self, adjoints: Callable[[Any, list[Tensor]], list[int]], specs: Sequence[Any]
     ) -> Any:
-        """What a function that gives derivatives records, for a replay; see `derive.custom`."""
+        """Record the derivatives of a custom function for replays; see `derive.custom`."""
         return None
 
     def refuse(self, reason: str) -> None:
-        """The program does what a replay could not do."""
+        """Note that the program does something that a replay cannot repeat."""
 
     def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function says of numtape's own state; replays go on only where it says the same.
+        """Call a function that reads numtape's state. Replays continue only on an equal result.
 
-        It calls nothing of the program's, and what it returns is compared as reads are.
+        The function calls nothing of the program, and its result is compared like other reads.
         """
         return function(*arguments)

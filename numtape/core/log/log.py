@@ -1,24 +1,24 @@
-"""The log: a flat struct of arrays, one row a value.
+"""The log: a flat struct of arrays with one row for each value.
 
-A row's number is its value's name. Column ``code`` says what the row is, ``a``, ``b``, ``c``
-which rows it reads (a variadic row reads ``extra[a : a + b]``), ``spec`` its shape and dtype.
-``cell`` holds a value of one element, or the address of a larger value's buffer once there is
-one; ``state`` says whether it holds it.
+A row's number is the name of its value. Column ``code`` says what the row is, ``a``, ``b``, ``c``
+are the rows that it reads (a variadic row reads ``extra[a : a + b]``), ``spec`` is its shape and
+dtype. ``cell`` holds a value of one element, or the address of the buffer of a larger value once
+there is one; ``state`` says whether the value exists.
 
-One log belongs to one thread, which alone appends and rewinds. Other threads may look at
-values; whoever computes or moves columns holds the lock.
+A log belongs to one thread, and only that thread appends and rewinds. Other threads may read
+values; code that computes values or moves columns holds the lock.
 
-A signal handler or a finalizer runs in the middle of whatever its thread does, and may do all that
-as well. Rows are appended in stretches that nothing divides (see `core.values.interning`), so it
-may append. It may have the log rewound, after which the numbers of rows mean nothing. So who has
-numbers of rows and goes on either
+A signal handler or a finalizer can run in the middle of anything that its thread does, and may use
+the log as well. Rows are appended in blocks that cannot be interrupted (see
+`core.values.interning`), so handlers may append. They may also cause a rewind, which invalidates
+row numbers. Code that keeps row numbers across an interruption point therefore either
 
-- asks, in the stretch where it uses them, whether `tensors` is the list that it was before they were
-  read (rewinding replaces it), and if not begins again;
-- or has the log hold its rows: a tape that is not spent does, and `busy`.
+- checks, in the block that uses them, that `tensors` is the same list as before the rows were
+  read (a rewind replaces the list), and starts again if it is not;
+- or keeps the log from rewinding: a tape that is not spent does so, and so does `busy`.
 
-Where rows are written but not published, and where values are computed, a handler must not append
-at all. There the thread's current log is another one, `reentrant_log`.
+While rows are written but not published, and while values are computed, a handler must not append
+to this log. During that time the thread's current log is another one, `reentrant_log`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 VALUE = 1  # the state of a row whose cell holds its value; as in kernels/passes/rows.py
 
-# Rows after which a log that nobody looks at is swept, and bytes of buffers after which it is.
+# A log that nothing evaluates is evaluated and rewound after this many rows or bytes of buffers.
 SWEEP_ROWS = 8192
 SWEEP_BYTES = 256 << 20
 SLACK = 64  # rows one op may append besides its own: constants, variable reads
@@ -63,20 +63,20 @@ def _no_spec(*_: Any) -> Spec:
 
 LEAF_OP = defop("Const", LEAF, 0, _no_spec)
 READ_OP = defop("ReadVariableOp", READ, 0, _no_spec)
-# A read of a value that is still a row of this log. Its derivative does not flow on to that
-# row: a variable is state.
+# Reads a value that is still a row of this log. Its derivative does not flow on to that row: a
+# variable is state.
 READ_ROW_OP = defop("ReadVariableOp", READ, 1, _no_spec)
 LEAF_CODE, READ_CODE, READ_ROW_CODE = LEAF_OP.code(), READ_OP.code(), READ_ROW_OP.code()
-# Reads through what an assign returned, which do not make a tape watch the variable.
+# Reads through the result of an assign, which do not make a tape watch the variable.
 _UNREAD_OPS = [defop("ReadVariableOp", READ, arity, _no_spec, gradient=STOP) for arity in (0, 1)]
 UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
 
 
 class Log(LogInterface):
-    """One thread's log. See the module's docstring; `numtape.core.log.evaluate` computes its values."""
+    """The log of one thread. See the module docstring; `numtape.core.log.look` computes values."""
 
-    new_list: ClassVar[Callable[..., list[Tensor]]] = list  # `derive.noting` has another one
-    tape_type: ClassVar[type]  # set in `core.wiring`
+    new_list: ClassVar[Callable[..., list[Tensor]]] = list  # `derive.noting` replaces it
+    tape_type: ClassVar[type]  # set in `core.bindings`
 
     __slots__ = (
         "__weakref__",
@@ -95,24 +95,24 @@ class Log(LogInterface):
         "columns",
         "computations",
         "eager",
+        "evaluate_fast_paths",
         "extra",
         "extra_n",
-        "tensors",
+        "full_rescan_at",
+        "gradient_fast_paths",
         "lazy",
-        "pending_cleanup",
+        "lazy_rescan_at",
         "limit",
         "lock",
         "n",
         "owner",
-        "lazy_rescan_at",
         "pending",
+        "pending_cleanup",
         "reads",
-        "gradient_fast_paths",
-        "evaluate_fast_paths",
         "scanned",
-        "full_rescan_at",
         "spec",
         "tapes",
+        "tensors",
         "variable_index",
         "variables",
         "workspace",
@@ -121,7 +121,7 @@ class Log(LogInterface):
     def __init__(self, capacity: int = 2 * SWEEP_ROWS) -> None:
         self.lock = threading.RLock()
         self.owner = threading.get_ident()
-        self.busy = False  # rows must stay where they are: a gradient is being recorded, say
+        self.busy = False  # rows must keep their numbers, for example while a gradient is recorded
         self.n = 0
         self.columns = columns = Columns(capacity)
         self.code, self.spec = columns.code_view, columns.spec_view
@@ -133,34 +133,34 @@ class Log(LogInterface):
         self.buffers: dict[int, Any] = {}  # values of more than one element; on a GPU, arrays there
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES
-        self.tensors: list[Tensor] = self.new_list()  # every tensor with a row here that lives
-        self.scanned = 0  # how many of them a look has considered
-        self.lazy_rescan_at = 0  # how many lazy ones there must be before they are considered again
-        self.full_rescan_at = 0  # how many rows there must be before a look considers all of them again
-        self.lazy: list[Tensor] = []  # those that were alive then, and not computed
-        self.eager: set[int] = set()  # gradients not swept yet
-        self.pending: dict[int, Variable] = {}  # variables whose value is a row not swept yet
-        self.reads: list[Variable] = []  # variables with a read that may be used again
+        self.tensors: list[Tensor] = self.new_list()  # every live tensor with a row here
+        self.scanned = 0  # how many of `tensors` an evaluation has considered
+        self.lazy_rescan_at = 0  # length of `lazy` from which on it is filtered again
+        self.full_rescan_at = 0  # number of rows from which on all tensors are considered again
+        self.lazy: list[Tensor] = []  # tensors that were live but uncomputed when considered
+        self.eager: set[int] = set()  # rows of gradients that are not computed yet
+        self.pending: dict[int, Variable] = {}  # variables whose value is an uncomputed row
+        self.reads: list[Variable] = []  # variables with a read that may be reused
         self.variables: list[Variable] = []  # by their number in this log
         self.variable_index: dict[int, int] = {}
         self.tapes: list[weakref.ref[Tape]] = []  # tapes that may hold rows of this log
-        self.pending_cleanup: list[Any] = []  # what sweeps of native loops left for others
-        self.calls: dict[int, Any] = {}  # by rows of `derive.custom`: what has their derivatives
+        self.pending_cleanup: list[Any] = []  # leftovers of native loops for deferred sweeps
+        self.calls: dict[int, Any] = {}  # custom derivatives by row, see `derive.custom`
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
-        self.workspace: Any = None  # the executor's
-        self.evaluate_fast_paths: tuple[Any, ...] = ()  # looks that machine code carries out
-        self.gradient_fast_paths: tuple[Any, ...] = ()  # gradients that it records
+        self.workspace: Any = None  # of the executor
+        self.evaluate_fast_paths: tuple[Any, ...] = ()  # evaluations that machine code runs
+        self.gradient_fast_paths: tuple[Any, ...] = ()  # gradients that machine code records
         self._reentrant: Log | None = None
         LOGS.add(self)
 
     def numbers(self, column: str) -> Array:
-        """The numbers of codes or specs in the rows."""
+        """Return the code or spec ids of the rows."""
         ids: Array = getattr(self.columns, column)[: self.n]
         return ids
 
     def reentrant_log(self) -> Log:
-        """The log for signal handlers and finalizers where they must not record here."""
+        """Return the log for signal handlers and finalizers that must not record in this one."""
         log = self
         while True:
             reentrant = log._reentrant
@@ -168,10 +168,10 @@ class Log(LogInterface):
                 reentrant = log._reentrant = Log()
             if reentrant not in local.evaluating:
                 return reentrant
-            log = reentrant  # a handler that is interrupted itself
+            log = reentrant  # the handler is interrupted itself
 
     def reserve(self, rows: int) -> None:
-        """Make room for ``rows`` more rows."""
+        """Reserve capacity for ``rows`` more rows."""
         while self.n + rows + SLACK > self.columns.capacity:
             with self.lock:
                 old, n, computations = self.columns, self.n, self.computations
@@ -187,7 +187,7 @@ class Log(LogInterface):
                 # done
 
     def shrink(self) -> None:
-        """Give back columns, and what is planned in, that have room for many more rows."""
+        """Free columns that are much larger than the rows need, and the plans that use them."""
         capacity = 2 * max(SWEEP_ROWS, self.n)
         if capacity < self.columns.capacity:
             self.workspace = None
@@ -197,7 +197,7 @@ class Log(LogInterface):
             self.limit = min(self.limit, capacity - SLACK)
 
     def reserve_operands(self, count: int) -> None:
-        """Make room for ``count`` more operands of variadic rows."""
+        """Reserve capacity for ``count`` more operands of variadic rows."""
         while self.extra_n + count > self.extra.size:
             with self.lock:
                 old, n = self.extra, self.extra_n
@@ -208,22 +208,27 @@ class Log(LogInterface):
                 # done
 
     def ensure_capacity(self) -> None:
-        """If the log is full, sweep and rewind it, or grow it if its rows are needed."""
+        """Evaluate and rewind the log if it is full, or grow it if its rows are needed."""
         if self.n < self.limit:
             return
-        # Operands alone, which are larger than what is allowed: the op that reads them is still to
-        # be recorded, and would bring them again.
+        # Without tensors the log holds only operands of an op that is about to be recorded, and
+        # they exceed the limit. A rewind would not help: the op would append them again.
         is_empty = not self.tensors
-        if is_empty or self.busy or not self.collect() or (self.n >= self.limit and local.log is self):
+        if (
+            is_empty
+            or self.busy
+            or not self.collect()
+            or (self.n >= self.limit and local.log is self)
+        ):
             self.bytes_limit = max(2 * self.bytes, self.bytes_limit)
             if self.n + SLACK >= self.columns.capacity:
                 self.reserve(self.columns.capacity)
             self.limit = self.columns.capacity - SLACK
 
-    # Appending. A row is written, and published by raising `n`; in `core.native.entering`, too.
+    # Appending. A row is written, then published by raising `n`; also in `core.native.entering`.
 
     def leaf(self, array: Array, spec: Spec) -> int:
-        """Append a leaf whose value is ``array``, which nobody writes to. Returns its row."""
+        """Append a leaf whose value is ``array``, which must not be written to. Return its row."""
         single = spec.single
         cell = bits_of(array.tobytes()) if single else address_of(array)
         size = 0 if single else array.nbytes
@@ -240,19 +245,19 @@ class Log(LogInterface):
         self.n = n + 1
         # done
         if self.bytes > self.bytes_limit:
-            self.limit = 0  # the next op sweeps, if no tape holds the rows
+            self.limit = 0  # the next op evaluates and rewinds, if no tape holds the rows
         return n
 
     def copy_constant(self, row: int, spec: Spec) -> int:
-        """A leaf with the value that a constant has."""
+        """Append a leaf with the value of a constant. Return its row."""
         return self.leaf(self.value(row, spec), spec)
 
     def complex_constant(self, value: float, spec: Spec) -> int:
-        """The row of a number as a complex128, which no cell can hold."""
+        """Return the row of a number as a complex128, which does not fit into a cell."""
         return self.leaf(np.full(spec.shape, value, spec.dtype.numpy_dtype), spec)
 
     def put(self, row: int, array: Any, spec: Spec) -> None:
-        """Store the value of a row (its state is the caller's to set)."""
+        """Store the value of a row; the caller sets its state."""
         if spec.single:
             self.columns.cell_view[row] = bits_of(array.tobytes())
         else:
@@ -260,14 +265,14 @@ class Log(LogInterface):
             self.columns.cell_view[row] = address_of(array)
             self.bytes += array.nbytes
             if self.bytes > self.bytes_limit:
-                self.limit = 0  # the next op sweeps, if no tape holds the rows
+                self.limit = 0  # the next op evaluates and rewinds, if no tape holds the rows
 
     def constant(self, value: Any, spec: Spec) -> int:
-        """The row of a Python number of ``spec`` (one element), one row for equal ones.
+        """Return the row of a Python number of ``spec`` (one element); equal numbers share a row.
 
         ``-0.0`` and ``0.0`` are different, and so are equal numbers of different dtypes.
         """
-        # A zero carries its sign; every other number equals only numbers of its own value.
+        # Zeros are told apart by their sign. All other numbers are equal only if they are the same.
         key = (value, spec) if value else (math.copysign(1.0, value), spec, None)
         row = self._const_rows.get(key)
         if row is not None:
@@ -292,7 +297,7 @@ class Log(LogInterface):
         return n
 
     def row_of(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
-        """The row and spec of any operand: a tensor of any log, a variable, or another value.
+        """Return the row and spec of any operand: a tensor of any log, a variable, another value.
 
         A NumPy or Python value takes the dtype of the other operand, ``like``, if there is one.
         """
@@ -318,24 +323,24 @@ class Log(LogInterface):
                 if row is not None and value:
                     return row, spec
             else:
-                dtype = dtypes.of_number(value, like, op)  # and whether it fits
+                dtype = dtypes.of_number(value, like, op)  # raises if the number does not fit
                 spec = intern((), dtype) if like is None else like.scalar or like.with_scalar()
             return self.constant(value, spec), spec
         if hasattr(value, "_read_in"):  # a Variable
             return value._read_in(self), value._spec
         busy = self.busy
         try:
-            self.busy = True  # a list may record ops; the rows at hand must stay
+            self.busy = True  # a list may record ops, which must not invalidate the caller's rows
             converted = to_array(value, like, op)
         finally:
             self.busy = busy
-        if isinstance(converted, Tensor):  # a list with tensors inside, packed
+        if isinstance(converted, Tensor):  # a list that contains tensors, packed
             return self.row_of(converted, like, op)
         spec = intern(converted.shape, dtypes.of_array(converted))
         return self.leaf(converted, spec), spec
 
     def number(self, variable: Variable) -> int:
-        """A variable's number in this log."""
+        """Return a variable's number in this log."""
         key = id(variable)
         while True:
             index = self.variable_index
@@ -343,11 +348,11 @@ class Log(LogInterface):
             if known_number is not None:
                 return known_number
             variables = self.variables
-            if index is not self.variable_index:  # the log was rewound in between
+            if index is not self.variable_index:  # the log was rewound meanwhile
                 continue
             number = len(variables)
             variables.append(variable)
-            if variables[number] is variable:  # else somebody appended another one in between
+            if variables[number] is variable:  # false if a handler appended one meanwhile
                 return index.setdefault(key, number)
 
     def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
@@ -356,7 +361,7 @@ class Log(LogInterface):
         Args:
           variable: The variable.
           value: Its value.
-          codes: What kind of read it is, where the value is a row of this log and where it is not.
+          codes: The codes of the read for a value that is a row of this log, and for any other.
         """
         row_code, value_code = codes or (READ_ROW_CODE, READ_CODE)
         while True:
@@ -394,15 +399,15 @@ class Log(LogInterface):
                 self.n = n + 1
                 # done
                 if self.bytes > self.bytes_limit:
-                    self.limit = 0  # the next op sweeps, if no tape holds the rows
+                    self.limit = 0  # the next op evaluates and rewinds, if no tape holds the rows
                 return n
 
     def read_unwatched(self, variable: Variable) -> int:
-        """Append a read that makes no tape watch the variable."""
+        """Append a read that makes no tape watch the variable. Return its row."""
         return self.read(variable, variable._value, UNREAD_CODES)
 
     def invalidate_reads(self) -> None:
-        """Read variables anew from here on: a tape was entered, or began to watch."""
+        """Discard reusable reads of variables: a tape was entered, or began to watch."""
         reads = self.reads
         has_reads = bool(reads)
         while has_reads:
@@ -417,7 +422,7 @@ class Log(LogInterface):
             has_reads = bool(reads)
 
     def tensor(self, row: int, spec: Spec) -> Tensor:
-        """A new tensor for a row of this log."""
+        """Return a new tensor for a row of this log."""
         tensor = Tensor()
         tensor._home = self
         tensor._row = row
@@ -425,7 +430,7 @@ class Log(LogInterface):
         self.tensors.append(tensor)
         return tensor
 
-    # Values. What computes them is built on logs: `numtape.core.log.evaluate` sets these.
+    # Values. The functions that compute them are built on logs; `numtape.core.log.look` sets these.
 
     evaluate: ClassVar[Callable[[Log, Tensor], Array]]
     evaluate_on_device: ClassVar[Callable[[Log, Tensor], Any]]
@@ -434,20 +439,21 @@ class Log(LogInterface):
     complete: ClassVar[Callable[[Log], None]]
 
     def stored_value(self, row: int, spec: Spec) -> Any:
-        """The value of a row whose state is VALUE, where it is: on a GPU, it may be there."""
+        """Return the value of a row whose state is VALUE. It may be an array on a GPU."""
         if spec.single:
-            cell, shape = self.columns.cell, (*spec.shape,)  # of a subclass NumPy asks in a frame
+            # A plain tuple: for a subclass NumPy calls Python code.
+            cell, shape = self.columns.cell, (*spec.shape,)
             return np.ndarray(shape, spec.dtype.numpy_dtype, cell, 8 * row).copy()
         return self.buffers[row]
 
     def value(self, row: int, spec: Spec) -> Array:
-        """The value of a row whose state is VALUE."""
+        """Return the value of a row whose state is VALUE, as a NumPy array."""
         value = self.stored_value(row, spec)
         return value if isinstance(value, np.ndarray) else value.host()
 
     def fetch(self) -> None:
-        """Have all values on the host: some may have been computed on a GPU."""
-        for row, buffer in self.buffers.copy().items():  # others may record meanwhile
+        """Copy all values to the host that were computed on a GPU."""
+        for row, buffer in self.buffers.copy().items():  # handlers may record meanwhile
             if not isinstance(buffer, np.ndarray):
                 array = buffer.host()
                 address = address_of(array)
@@ -457,7 +463,7 @@ class Log(LogInterface):
                 # done
 
     def is_held(self) -> bool:
-        """Whether a tape may still ask for gradients of rows of this log."""
+        """Return whether a tape may still ask for gradients of rows of this log."""
         holding = [x for x in self.tapes if (tape := x()) is not None and tape.holds(self)]
         self.tapes = holding
         if not holding and not self.busy:
@@ -465,26 +471,26 @@ class Log(LogInterface):
         return bool(holding)
 
     def successor(self) -> Log:
-        """The log in which its thread goes on when tapes keep this one."""
+        """Return the log that the thread continues with when tapes hold this one."""
         return Log()
 
     def drop_calls(self) -> None:
-        """Let go of functions that have derivatives: nobody can ask for them any more."""
+        """Release custom derivatives: no tape can ask for them."""
         self.calls = {}
 
     def is_recorded(self) -> bool:
-        """Whether a tape records here.
+        """Return whether a tape records here.
 
-        An interrupt may leave a `with` block without its end: the tape records until it is
-        dropped, which is why it is referred to weakly.
+        An interrupt may leave a `with` block without running its end. Then the tape records until
+        it is garbage collected, which is why the reference to it is weak.
         """
         tapes = self.tapes
         return bool(tapes) and any(tape.recording for x in tapes if (tape := x()) is not None)
 
     def rewind(self) -> None:
-        """Start again at row 0. Every tensor that can be looked at has its value already.
+        """Start again at row 0. All tensors that are still reachable have their values.
 
-        The order matters: an interrupt after any step leaves a log that works.
+        The order of the steps matters: an interrupt after any of them leaves a log that works.
         """
         self.invalidate_reads()
         self._const_rows.clear()
@@ -502,7 +508,7 @@ class Log(LogInterface):
         if self.workspace is not None:
             self.workspace.forget(self.n)
         dropped = self.tensors
-        self.tensors = self.new_list()  # another list: who recorded meanwhile records again
+        self.tensors = self.new_list()  # a new list: interrupted recorders start again
         references.release(dropped)
         self.buffers.clear()
         self.bytes = 0
@@ -514,19 +520,19 @@ class Log(LogInterface):
 
 
 class RuleLog(Log):
-    """The log of a derivative rule, which may only record: its values do not exist."""
+    """The log of a derivative rule, which may only record: its rows have no values."""
 
     __slots__ = ()
 
     symbolic = nested = True
-    to_complex: ClassVar[int]  # the code of a cast to complex128. Set in `core.ops.elementwise`.
+    to_complex: ClassVar[int]  # code of a cast to complex128, set in `core.ops.elementwise`
 
     def copy_constant(self, row: int, spec: Spec) -> int:
-        """A leaf with the value that a constant has; the row itself if that is cast."""
+        """Return a leaf with the value of a constant, or the row itself if that is a cast."""
         return super().copy_constant(row, spec) if spec.single else row
 
     def complex_constant(self, value: float, spec: Spec) -> int:
-        """A number cast to complex128: constants of rules are cells."""
+        """Return the row of a number cast to complex128: constants of rules are stored in cells."""
         row, n = self.constant(value, intern((), dtypes.float64)), self.n
         self.code[n] = self.to_complex
         self.a[n] = row
@@ -535,19 +541,19 @@ class RuleLog(Log):
         return n
 
     def has_values(self) -> bool:
-        """They have none."""
+        """Return False: rows of a derivative rule have no values."""
         return False
 
     def evaluate_row(self, tensor: Tensor) -> Any:
-        """Refuse: there is nothing to see."""
+        """Raise an error: there is no value."""
         raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
 
     def collect(self) -> bool:
-        """Rows stay where they are."""
+        """Return False: rows keep their numbers."""
         return False
 
     def complete(self) -> None:
-        """There is nothing to compute."""
+        """Do nothing: there are no values to compute."""
 
 
 ThreadState.make_log = Log

@@ -1,8 +1,8 @@
-"""The logits behind probabilities: what Keras's cross-entropies take in their place.
+"""The logits behind probabilities, which Keras's cross-entropies use instead.
 
-A probability that is rounded to 0 or 1 does not say how far off it is, and its gradient says
-nothing; the number that it was made of does. Keras's activations leave it with what they give. In
-a function's call the op says it as well. What a function returns has no logits.
+A probability that is rounded to 0 or 1 has lost how far off it is, and its gradient is useless;
+the logit has not. Keras's activations attach the logits to their results. In a traced call the op
+of the row identifies them as well. The result of a function has no logits.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _ACTIVATIONS = "Sigmoid", "Softmax"  # ops whose operand is the logits
 
 
 def with_logits(y: Tensor, x: Tensor) -> Tensor:
-    """``y``, of which is remembered that it was made of the logits ``x``."""
+    """Return ``y`` with a reference to the logits ``x`` that it was computed from."""
     y._keras_logits = x
     return y
 
 
 def logits_of(y: Tensor, op: str) -> Tensor | None:
-    """The logits that ``y`` was made of: by an activation of Keras, or by the op of this name."""
+    """Return the logits of ``y``, set by a Keras activation or implied by the op of this name."""
     log = local.log
     if log.nested and y._home is not log:
         return None  # the call got it from outside
@@ -37,19 +37,19 @@ def logits_of(y: Tensor, op: str) -> Tensor | None:
 
 
 def without_logits(y: Tensor) -> Tensor:
-    """``y``, or, if it has logits, a tensor of the same value that has none."""
+    """Return ``y``, or, if it has logits, a tensor of the same value without them."""
     if settings.eager or not (hasattr(y, "_keras_logits") or _activation_in_call(y, local.log)):
         return y
     home, log = y._home, local.log
     if home is not log and isinstance(home, Log):
-        return y  # of another thread, or from outside of the call: `logits_of` takes none there
+        return y  # of another thread or from outside of the call; `logits_of` ignores it there
     result = log.tensor(y._row, y._spec) if home is log else of_array(home, y._spec)
     result._keras_logits = None
     return result
 
 
 def _activation_in_call(y: Tensor, log: Log) -> str:
-    """Which activation a tensor's row is, if a function is being called; "" for none."""
+    """Return the activation that a tensor's row is, if a function is being called; "" for none."""
     called = log.nested or (local.journal is not None and not settings.eager)
     if y._home is not log or not called:
         return ""

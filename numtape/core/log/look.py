@@ -1,12 +1,12 @@
-"""Looking at values: what a look computes, and when the log lets go of its rows.
+"""Evaluation: which rows are computed when a program reads a value, and when the log is rewound.
 
-While this goes on a signal handler or a finalizer of the same thread records in another log, and
-cannot look at what has no value here yet: that is an error.
+An evaluation computes the requested value and, with it, pending assigns, gradients that are not
+computed yet, and every scalar that is still reachable. Other arrays stay lazy. If not all of them
+can be computed, for example for lack of memory, only the requested value is computed and the rest
+stays lazy: errors surface only for the tensor that failed.
 
-A look computes the value asked for and, with it, pending assigns, gradients that were not
-swept yet, and every scalar that can still be looked at. The rest stays lazy. If not all of it can
-be computed, for want of memory, say, the value asked for is computed alone, and the rest stays
-lazy as well: an error is for who looks at what fails.
+Meanwhile a signal handler or a finalizer of the same thread records in another log. It gets an
+error if it reads a value of this log that does not exist yet. Start with `evaluate_on_device`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from . import references
 from .log import VALUE, Log, local
 from .outside import raised_by_signal_handler
 
-MAX_LAZY_PER_SCAN = 16  # lazy arrays that every look may consider again
+MAX_LAZY_PER_SCAN = 16  # up to this many lazy arrays are considered again in every evaluation
 
-# The module of a device's executor; set in `core.wiring`.
+# Returns the module of a device's executor; set in `core.wiring`.
 module_of: Callable[[str], Any] = settings.unset
 _executors: dict[str, Executor] = {}
 
 
 def executor() -> Executor:
-    """The executor of the chosen device."""
+    """Return the executor of the selected device."""
     name = settings.device()
     result = _executors.get(name)
     if result is None:
@@ -50,18 +50,18 @@ def executor() -> Executor:
 
 
 def evaluate_fast_path(log: Log, tensor: Tensor) -> Any:
-    """The value, if machine code has it computed as before; see `core.cpu.repeated_looks`."""
+    """Return the value if machine code can repeat an evaluation; see `core.cpu.repeated_looks`."""
     return None
 
 
 def evaluate(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
-    """The value of a tensor whose home was ``log`` a moment ago."""
+    """Return the value of a tensor whose home was ``log`` a moment ago."""
     value = evaluate_on_device(log, tensor)
     return value if type(value) is np.ndarray else value.host()
 
 
 def evaluate_on_device(log: Log, tensor: Tensor) -> Any:
-    """As `evaluate`; on a GPU, where a large value is."""
+    """Like `evaluate`, but on a GPU leave a large value on the device."""
     value = evaluate_fast_path(log, tensor)
     if value is not None:
         return value
@@ -79,9 +79,9 @@ def evaluate_on_device(log: Log, tensor: Tensor) -> Any:
 
 
 def _run_isolated(log: Log, work: Any, tensor: Tensor | None = None) -> Any:
-    """Do something to a log while handlers and finalizers record elsewhere, and do not do it."""
+    """Run ``work`` on a log while handlers and finalizers of the thread record in another log."""
     current, evaluating = local.log, local.evaluating
-    if evaluating:  # an interrupt may have left what is no longer looked at
+    if evaluating:  # an interrupt may have left logs whose evaluation has ended
         evaluating = tuple(x for x in evaluating if _is_running(x))
     reentrant = log.reentrant_log() if current is log else current
     try:
@@ -92,15 +92,18 @@ def _run_isolated(log: Log, work: Any, tensor: Tensor | None = None) -> Any:
         local.evaluating = evaluating
         if local.rule is None:
             local.log = current
-        else:  # it is up to who asks: see `numtape.core.log.log`
+        else:  # the current log depends on the caller: see `LogByCaller`
             vars(local).pop("log", None)
 
 
 def _is_running(log: Log) -> bool:
-    """Whether something is done to ``log`` further up; not if an interrupt cut it short."""
+    """Return whether a function further up the stack works on ``log``, with no interrupt since."""
     frame: Any = sys._getframe(2)
     while frame is not None:
-        if any(frame.f_code is code for code in _ISOLATED_CODES) and frame.f_locals.get("log") is log:
+        if (
+            any(frame.f_code is code for code in _ISOLATED_CODES)
+            and frame.f_locals.get("log") is log
+        ):
             return True
         frame = frame.f_back
     return False
@@ -115,17 +118,22 @@ def _evaluate_locked(log: Log, tensor: Tensor) -> Any:
 
 
 def _evaluate_row(log: Log, tensor: Tensor) -> Any:
-    """The value of a row, computed if need be; its log is locked."""
+    """Return the value of a row and compute it if needed. The log must be locked."""
     row = tensor._row
     if log.columns.state_view[row] == VALUE:
         return log.stored_value(row, tensor._spec)
-    is_held, live_tensors, tensors, scanned = log.is_held(), references.live_tensors, log.tensors, log.scanned
-    log.scanned = end = len(tensors)  # first: tensors before that stay in their places
+    is_held, live_tensors, tensors, scanned = (
+        log.is_held(),
+        references.live_tensors,
+        log.tensors,
+        log.scanned,
+    )
+    log.scanned = end = len(tensors)  # first: tensors before this index keep their places
     live = live_tensors(tensors[scanned:end], 1) if scanned else live_tensors(tensors, 0)
     required, lazy = _split_eager(log, live)
     try:
         computed = _try_compute(log, [*required, row], [t._row for t in lazy], is_held)
-    except BaseException:  # an interrupt: what took so long is not for the next look to compute
+    except BaseException:  # an interrupt: the next evaluation must not repeat the slow part
         _defer(log, live)
         raise
     if not computed:
@@ -133,7 +141,7 @@ def _evaluate_row(log: Log, tensor: Tensor) -> Any:
         executor().compute(log, [row], [], is_held)
         return log.stored_value(row, tensor._spec)
     if scanned:
-        live.clear()  # not all there are
+        live.clear()  # it lacks tensors that were scanned before
     log.lazy += lazy
     log.eager.clear()
     log.pending.clear()
@@ -142,12 +150,12 @@ def _evaluate_row(log: Log, tensor: Tensor) -> Any:
     if _has_uncomputed(log, live) or is_held:
         return log.stored_value(row, tensor._spec)
     _rewind_if_computed(log, live)
-    home = tensor._home  # the value, if the log let go
+    home = tensor._home  # the value, if the log was rewound
     return log.stored_value(row, tensor._spec) if home is log else home
 
 
 def _defer(log: Log, live: list[Tensor]) -> None:
-    """Leave what a look computes besides its own value to who asks for it: some of it fails."""
+    """Leave all rows but the requested one to later evaluations, because some of them fail."""
     state = log.columns.state_view
     log.lazy += [tensor for tensor in live if tensor._home is log and state[tensor._row] != VALUE]
     log.eager.clear()
@@ -155,7 +163,7 @@ def _defer(log: Log, live: list[Tensor]) -> None:
 
 
 def _try_compute(log: Log, required: list[int], optional: list[int], is_held: bool) -> bool:
-    """Give rows their values. False if it cannot be done; then not even memory was taken."""
+    """Compute rows. Return False if that fails; then all memory is released again."""
     log.computations += 1
     try:
         executor().compute(log, required, optional, is_held)
@@ -173,18 +181,21 @@ def _try_compute(log: Log, required: list[int], optional: list[int], is_held: bo
 
 
 def _try_compute_all(log: Log, required: list[int], is_held: bool) -> bool:
-    """Give rows their values. False if some cannot be computed: an error for who looks at them."""
+    """Compute rows. Return False if some fail; reading one of those raises its error."""
     if _try_compute(log, required, [], is_held):
         return True
     return all(
-        [log.columns.state_view[row] == VALUE or _try_compute(log, [row], [], is_held) for row in required]
+        [
+            log.columns.state_view[row] == VALUE or _try_compute(log, [row], [], is_held)
+            for row in required
+        ]
     )
 
 
 def _split_eager(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]:
-    """What every look computes besides its own value, and new arrays that stay lazy.
+    """Split live tensors into rows that every evaluation computes, and arrays that stay lazy.
 
-    ``live`` are the new tensors that can still be looked at.
+    ``live`` are the new tensors that are still reachable.
     """
     required, lazy = [], []
     state = log.columns.state_view
@@ -205,9 +216,9 @@ def _split_eager(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]
 
 
 def _has_uncomputed(log: Log, live: list[Tensor]) -> bool:
-    """Whether a live array is uncomputed, or may be: looking often must not mean asking often.
+    """Return whether a live array is uncomputed, or may be. Arrays are not checked every time.
 
-    ``live`` is cleared if references have to be counted: a list of tensors is one to each.
+    ``live`` is cleared if references have to be counted, because the list holds one to each tensor.
     """
     if not log.lazy:
         log.lazy_rescan_at = 0
@@ -224,17 +235,17 @@ def _has_uncomputed(log: Log, live: list[Tensor]) -> bool:
 
 
 def _rewind_if_computed(log: Log, live: list[Tensor]) -> None:
-    """Rewind the log: no live value is uncomputed. ``live`` are its live tensors, if known."""
+    """Rewind the log if no live value is uncomputed. ``live`` are its live tensors, if known."""
     if not live:
         if log.n < log.full_rescan_at:
             return
         live = references.live_tensors(log.tensors, 0)
-        log.full_rescan_at = 2 * log.n  # so that looking often costs no more than recording
+        log.full_rescan_at = 2 * log.n  # so frequent evaluation costs no more than recording
     _store_values_and_rewind(log, live)
 
 
 def _store_values_and_rewind(log: Log, live: list[Tensor]) -> None:
-    """Hand the live tensors their values and rewind, unless one of them has none yet."""
+    """Give the live tensors their values and rewind, unless one of them is uncomputed."""
     state = log.columns.state_view
     tensors = [tensor for tensor in live if tensor._home is log]
     for tensor in tensors:
@@ -248,10 +259,10 @@ def _store_values_and_rewind(log: Log, live: list[Tensor]) -> None:
 
 
 def collect(log: Log) -> bool:
-    """Compute what live tensors still need, and rewind. False if a tape needs the rows.
+    """Compute what live tensors still need, and rewind. Return False if a tape needs the rows.
 
-    If only tapes that no longer record need them, they keep the log, and the thread goes on
-    with a new one.
+    If only tapes that have stopped recording need them, the tapes keep the log, and the thread
+    continues with a new one.
     """
     if log in local.evaluating and _is_running(log):
         return False
@@ -262,7 +273,7 @@ def collect(log: Log) -> bool:
 
 
 def _collect_locked(log: Log, _: None) -> tuple[bool, list[Tensor] | None]:
-    """Whether tapes hold the log, and the tensors that have their values in it; None if not."""
+    """Return whether tapes hold the log, and its tensors with their values; None on failure."""
     with log.lock:
         if log.busy or log.owner != threading.get_ident():
             return False, None
@@ -279,33 +290,33 @@ def _collect_locked(log: Log, _: None) -> tuple[bool, list[Tensor] | None]:
         return is_held, live
 
 
-RESERVE_BYTES = 2 << 20  # bytes: what Python's allocator asks for at once, and some more
-_reserve = mmap.mmap(-1, RESERVE_BYTES)  # addresses alone, as nobody writes there
+RESERVE_BYTES = 2 << 20  # more than Python's allocator requests from the system at once
+_reserve = mmap.mmap(-1, RESERVE_BYTES)  # uses address space only: nothing writes to it
 
 
 def drop_unreachable(log: Log) -> None:
-    """Let go of tensors that nobody can reach, where memory has run out; their rows stay.
+    """Release unreachable tensors after memory has run out; their rows stay.
 
-    A long recording has a small object for each of its rows: without them there is room for those
-    that whatever comes next makes before anything else.
+    A long recording has a small object for each of its rows. Without those objects there is memory
+    for the ones that the following code allocates first.
     """
     global _reserve
-    _reserve.close()  # what follows makes a few small objects
+    _reserve.close()  # the following lines allocate a few small objects
     try:
         log.lazy.clear()
         log.scanned = log.lazy_rescan_at = 0
         n = log.n
         live = references.live_tensors(log.tensors, 0)
         if log.n == n and type(log.tensors) is list:
-            log.tensors = live  # another list: who was about to record records again
-        log.limit = 0  # the next op begins anew, if by then no tape holds the rows
+            log.tensors = live  # a new list: interrupted recorders start again
+        log.limit = 0  # the next op rewinds, if no tape holds the rows by then
     finally:
         with suppress(OSError):
             _reserve = mmap.mmap(-1, RESERVE_BYTES)
 
 
 def complete(log: Log) -> None:
-    """Compute what can still be looked at."""
+    """Compute all values that are still reachable."""
     if not (log in local.evaluating and _is_running(log)):
         _run_isolated(log, _complete_locked)
 
@@ -324,11 +335,11 @@ _ISOLATED_CODES = _evaluate_locked.__code__, _collect_locked.__code__, _complete
 
 
 def _detach(log: Log, live: list[Tensor]) -> None:
-    """Leave the log to the tapes that hold it; the thread's next rows go to a new one."""
+    """Leave the log to the tapes that hold it, and give the thread a new one."""
     log.invalidate_reads()
     successor = log.successor()
     for tensor in live:
-        # The old log remembers which of its rows these tensors were.
+        # The old log remembers the rows of these tensors.
         log._leaf_rows[id(tensor)] = tensor._row, tensor
     for tensor in live:
         tensor._home = log.stored_value(tensor._row, tensor._spec)

@@ -1,7 +1,7 @@
-"""One record an op: everything numtape knows of it, in one place.
+"""Op records: all that numtape knows about each op, in one place.
 
-A *code* is an op with its attributes, interned to a number: what a row of the log holds. The
-arrays of `CODES` tell the passes the little they need to know of a code.
+An *op code* is an op with its attributes, interned to a number, which a row of the log holds. The
+arrays of `CODES` hold what the passes need to know about a code.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ SpecRule = Callable[..., Spec]
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """How a jitted whole-array kernel computes a row.
+    """A jitted whole-array kernel that computes a row.
 
     Attributes:
-      kernel: Its name in ``kernels.cpu.arrays``; or, behind a dot, in another module there.
-      dtypes: The names of the dtypes it is made for.
-      parameters: The int64s that it reads.
-      units: How many units of work there are, which threads may share.
-      work: What all of them take, in elements.
+      kernel: Its name in ``kernels.cpu.arrays``, or ``module.name`` for another module there.
+      dtypes: The names of the dtypes that it supports.
+      parameters: The int64 parameters that it reads.
+      units: The number of work units, which threads may share.
+      work: The work of all units together, in elements.
       unsure: Whether the kernel of a variadic op may leave the row to Python; see
         ``kernels.cpu.calls``.
-      part: How many elements each unit gives, those of the first unit first; the last one may give
-        fewer. 0: units give others.
+      part: The number of elements that each unit writes, in order; the last unit may write fewer.
+        0 if the units do not write equal consecutive parts.
     """
 
     kernel: str
@@ -53,26 +53,26 @@ class Native:
 
 @dataclass(eq=False, slots=True)
 class Op:
-    """An op.
+    """An operation: its name, operands, shape rule, computation and derivative.
 
     Attributes:
       name: The registered name, as TensorFlow spells it in errors (``Sin``).
       kind: LEAF, READ, ELEMENTWISE, ARRAY, VIEW or REDUCTION.
       arity: The number of operands, or VARIADIC.
       spec: ``spec(op, *operand_specs, **attributes)``: shape and dtype of the result. Raises
-        InvalidArgumentError where operands do not fit. Runs once for each combination.
+        InvalidArgumentError if operands do not fit. Runs once for each combination.
       body: For an elementwise op, the scalar expression in x, y, z; for a reduction, the name of
-        what combines two elements in ``kernels.cpu.reduce``.
+        the function in ``kernels.cpu.reduce`` that combines two elements.
       compute: For any other op, ``compute(out, *operands, **attributes)`` on NumPy arrays.
-      native: ``native(out_spec, *operand_specs, **attributes)`` gives the jitted kernel that does
-        the same, or None if there is none for these.
-      vjp: ``vjp(g, y, *operands, **attributes)`` gives one adjoint (or None) for each operand,
-        in numtape ops. Broadcasting is undone for it.
+      native: ``native(out_spec, *operand_specs, **attributes)`` returns the equivalent jitted
+        kernel, or None if there is none for these specs.
+      vjp: ``vjp(g, y, *operands, **attributes)`` returns one adjoint (or None) for each operand,
+        in numtape ops. Its caller undoes broadcasting.
       gradient: RULE, STOP, MISSING, CUT or CALL.
-      on_host: Whether a GPU leaves it to NumPy or SciPy: what would be a library of its own.
+      on_host: Whether the GPU executor leaves the op to NumPy or SciPy.
       elementwise: Whether it is computed element by element from operands that broadcast.
-      analytic: Whether the rule of complex operands is the real one at their conjugates.
-      complex_body: The body for them, if it is another one.
+      analytic: Whether the rule for complex operands is the real one at their conjugates.
+      complex_body: The body for complex operands, if it differs.
       index: Its number among all ops.
       lane: Its number among the ops that have lane kernels, or -1.
     """
@@ -95,13 +95,13 @@ class Op:
     codes: dict[int, OpCode] = field(default_factory=dict, repr=False)
 
     def code(self, attributes: dict[str, Any] | None = None) -> int:
-        """The number of this op with these attributes, for good: for recorders made at import."""
+        """Return the number of this op with these attributes and keep it valid forever."""
         code = self.with_attributes(attributes or {})
         self.codes[code.id] = code
         return code.id
 
     def with_attributes(self, attributes: dict[str, Any], operands: Any = None) -> OpCode:
-        """This op with attributes (whose values are hashable).
+        """Return this op with attributes (whose values are hashable).
 
         A variadic op has a code for each combination of ``operands``, a tuple of specs.
         """
@@ -109,10 +109,10 @@ class Op:
 
 
 class OpCode:
-    """An op with its attributes. There is one object for each that is held.
+    """An op with its attributes. Equal ones are the same object while it is referenced.
 
     Attributes:
-      id: Its number in `CODES`, as long as somebody holds it.
+      id: Its number in `CODES`, valid while the object is referenced.
     """
 
     __slots__ = ("__weakref__", "id")
@@ -135,7 +135,7 @@ class CodeTable(Table[OpCode]):
         self.lane = reserved((CAPACITY,), np.int32)
 
     def _written(self, n: int, key: Any, code: OpCode) -> tuple[Op, dict[str, Any]]:
-        """Write the fields. The fact: the op and the attributes."""
+        """Write the fields of a code. Return its entry, the op and the attributes."""
         op, _, *attributes = key
         self.kind[n] = op.kind
         self.arity[n] = op.arity
@@ -148,7 +148,7 @@ CODES = CodeTable()
 
 
 def _refuse_complex(rule: SpecRule, takes_complex: bool) -> SpecRule:
-    """A rule that also refuses complex numbers, unless it is said to take them."""
+    """Return a spec rule that rejects complex dtypes, unless the op takes them."""
 
     def checked_rule(op: Op, *specs: Spec, **attributes: Any) -> Spec:
         try:
@@ -180,16 +180,20 @@ def defop(
     of_complex: str = "",
     complex_body: str = "",
 ) -> Op:
-    """Make an op and enter it in the table.
+    """Define an op and add it to the table.
 
     Without a ``vjp`` the op has no gradient registered, unless ``gradient=STOP`` says that
     nothing flows through it.
 
-    ``of_complex`` says whether the op takes complex numbers, and what its ``vjp`` is then. "" : it
-    does not, unless its rule for dtypes takes them. "analytic": it is an analytic function with
-    real coefficients, or linear with such; then the adjoint is the real rule's at the conjugates of
-    operands and result, which `core.derive.transpose` hands to it. "other": what stands there.
-    ``complex_body`` is the body for them, where that is another one.
+    ``of_complex`` says whether the op takes complex numbers, and what its ``vjp`` computes then:
+
+    - "": it does not take them, unless its dtype rule does.
+    - "analytic": it is an analytic function with real coefficients, or linear with real
+      coefficients. The adjoint is the real rule at the conjugates of operands and result, which
+      `core.derive.transpose` passes to it.
+    - "other": the adjoint is what ``vjp`` says.
+
+    ``complex_body`` is the body for complex operands, if it differs.
     """
     of_complex = of_complex or getattr(spec, "of_complex", "")
     if gradient is None:

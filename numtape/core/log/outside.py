@@ -1,6 +1,6 @@
-"""Errors that come from outside of what is computed: they are for the program, never handled here.
+"""Detection of errors that a signal handler raised, such as an alarm's ``TimeoutError``.
 
-A handler of a signal raises one anywhere, such as ``TimeoutError`` of an alarm.
+They can occur anywhere. They belong to the program, and numtape must never handle them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def raised_by_signal_handler(error: BaseException) -> bool:
-    """Whether a handler of a signal has raised an error."""
+    """Return whether a signal handler raised an error."""
     codes = set()
     for number in signal.valid_signals():
         handler: Any = signal.getsignal(number)

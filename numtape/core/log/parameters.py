@@ -1,4 +1,4 @@
-"""The parameters of methods, by name: what layers may give their `call`."""
+"""The parameters of methods by name: the arguments that layers may pass to their `call`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class MethodSignature:
     """The parameters of a method.
 
     Attributes:
-      names: Those that can be given by position, without ``self``.
-      defaults: Values of those that have one.
-      all: Those that can be given by name, and they.
-      open: Whether others can be given by name.
-      of_mask: Whether the mask of the first can be given.
+      names: Parameters that can be passed by position, without ``self``.
+      defaults: Default values by name.
+      all: ``names`` and the keyword-only parameters.
+      takes_any_keyword: Whether the method has a ``**kwargs`` parameter.
+      takes_mask: Whether it takes the mask of its first argument.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -30,11 +30,11 @@ class MethodSignature:
         self.takes_mask = "mask" in self.all and self.names[:1] not in ((), ("mask",))
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """What a call gives, by name."""
+        """Return the arguments of a call by name."""
         return {**dict(zip(self.names, args, strict=False)), **kwargs}
 
 
 @functools.lru_cache(maxsize=1024)
 def signature_of(method: Callable[..., Any]) -> MethodSignature:
-    """The signature of a method of a class."""
+    """Return the signature of a method of a class."""
     return MethodSignature(method)

@@ -1,21 +1,19 @@
 """Recording: the functions behind every op, which append one row and return a tensor.
 
-This is the path that runs once an op, in Python, so it does no more than it must: the shape
-and dtype rules of an op run once for each combination of operand specs.
+This path runs once an op, in Python, so it does no more than necessary: the shape and dtype rules
+of an op run once for each combination of operand specs.
 
-A signal handler or a finalizer may record, look at values, and by that have the log start again
-at row 0, in the middle of all this. A row is therefore appended in a stretch that nothing divides
-(see `core.values.interning`), which begins by asking whether the operands' rows are still what
-they were: a log that starts again has a new list of tensors, `Log.tensors`. If it is another one, or
-the log is full, everything is done again. Up to there nothing was changed but by appending rows
-that nobody refers to.
+A signal handler or a finalizer may record or evaluate in the middle of all this, and thereby make
+the log start again at row 0. A row is therefore appended in a block that cannot be interrupted (see
+`core.values.interning`). The block first checks that the operands' rows are still valid: a log that
+starts again has a new list of tensors, `Log.tensors`. If the list is another one, or the log is
+full, the function starts over. Up to that point it has only appended unreferenced rows.
 
-`unary`, `binary`, `ternary`, `append` and `_try_append` write such a stretch each: a call more would
-cost a tenth of what an op does, and a stretch that is called is divided.
+`unary`, `binary`, `ternary`, `append` and `_try_append` each contain such a block: one more call
+would cost a tenth of an op, and a call in this block would be an interruption point.
 
-What `unary`, `binary` and `ternary` do is done by machine code where operands are the usual ones:
-the same steps are in `core.native.steps`, and who changes them here changes them there. Tests
-compare them.
+For the usual operands machine code replaces `unary`, `binary` and `ternary`. It runs the same steps
+(`core.native.steps`); keep both in sync. Tests compare them.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from ..values.memory import view
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from .log import Log, local
-from .op import VARIADIC, OpCode, Op
+from .op import VARIADIC, Op, OpCode
 from .variable import Variable
 
 
@@ -46,7 +44,7 @@ class Recorder(Protocol):
 
 
 class Unary(Recorder, Protocol):
-    """A function of one operand, for type checkers: by its place, or by its name."""
+    """The type of recorders of one operand, passed by position or under its TensorFlow name."""
 
     @overload  # type: ignore[override]
     def __call__(self, x: Any, /, name: str | None = None) -> Tensor: ...
@@ -61,7 +59,7 @@ class Unary(Recorder, Protocol):
 
 
 class Binary(Recorder, Protocol):
-    """A function of two operands, for type checkers."""
+    """The type of recorders of two operands."""
 
     @overload  # type: ignore[override]
     def __call__(self, x: Any, y: Any, /, name: str | None = None) -> Tensor: ...
@@ -74,7 +72,7 @@ class Binary(Recorder, Protocol):
 
 
 def unary(op: Op, **attributes: Any) -> Recorder:
-    """The function that records an op of one operand, with these attributes."""
+    """Return the function that records an op of one operand with these attributes."""
     code = op.code(attributes)
     results: dict[Spec, Spec] = cache()
 
@@ -111,9 +109,9 @@ def unary(op: Op, **attributes: Any) -> Recorder:
 
 
 def binary(op: Op, **attributes: Any) -> Recorder:
-    """The function that records an op of two operands, with these attributes.
+    """Return the function that records an op of two operands with these attributes.
 
-    An operand that is no tensor takes the other one's dtype.
+    An operand that is not a tensor takes the dtype of the other one.
     """
     code = op.code(attributes)
     results: dict[tuple[Spec, Spec], Spec] = cache()
@@ -170,7 +168,7 @@ def binary(op: Op, **attributes: Any) -> Recorder:
 
 
 def make_reflected(record: Recorder) -> Any:
-    """The reflected operator of a binary function: ``y op x``."""
+    """Return the reflected operator of a binary function: ``y op x``."""
 
     def reflected(x: Any, y: Any) -> Tensor:
         return record(y, x)
@@ -180,7 +178,7 @@ def make_reflected(record: Recorder) -> Any:
 
 
 def record_if_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:
-    """The operator that records an op if the first operand is of floats or complex numbers."""
+    """Return an operator that records an op if its first operand is a float or complex tensor."""
 
     def dispatch(x: Any, y: Any, *more: Any) -> Tensor:
         if type(x) is Tensor and x._spec.inexact and not more:
@@ -192,7 +190,10 @@ def record_if_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any
 
 
 def record_reflected_if_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:
-    """The reflected operator, ``y op x``, that records an op if ``y`` is a number, and ``x`` so."""
+    """Return a reflected operator, ``y op x``, that records an op for a number ``y``.
+
+    ``x`` must be a float or complex tensor.
+    """
 
     def dispatch(x: Any, y: Any) -> Tensor:
         if type(x) is Tensor and x._spec.inexact and (type(y) is float or type(y) is int):
@@ -203,17 +204,17 @@ def record_reflected_if_inexact(record: Recorder, otherwise: Callable[..., Tenso
     return dispatch
 
 
-# What machine code can be put behind; `core.native` does so, and takes what is made later at once.
+# Functions that machine code can replace. `core.native` sets `offer_to_native` to get later ones.
 PATCHABLE: Weak[Any] = Weak()
 offer_to_native: Callable[[Any], None] = PATCHABLE.add
 _NEEDS_STUB = sys.version_info < (3, 12) and settings.record() != "python"
 
 
 def publish_recorder(record: Any, op: Op, make_stub: Callable[[Any], Any]) -> Recorder:
-    """A recorder as others see it.
+    """Finish a recorder: add its op and offer it to `core.native`.
 
-    Up to Python 3.11 a function that is called by a function of Python is always carried out as
-    Python. There, if recorders in machine code are wanted, another function stands before it.
+    Up to Python 3.11 a call from Python code to a Python function always runs as Python. There, if
+    recorders in machine code are enabled, callers get a stub that calls the recorder.
     """
     if _NEEDS_STUB:
         record = make_stub(record)
@@ -238,7 +239,7 @@ def _make_binary_stub(record_row: Any) -> Any:
 
 
 def spec_of(value: Any) -> Spec | None:
-    """The spec of a tensor or variable; None for any other value."""
+    """Return the spec of a tensor or variable, or None for any other value."""
     if type(value) is Tensor or isinstance(value, Variable):
         return value._spec
     return None
@@ -249,7 +250,7 @@ def append(
 ) -> Tensor:
     """Append a row of one operand whose code and spec are known.
 
-    A number, of a spec, is its second operand if there is one.
+    The second operand, if there is one, is ``number``, a number and its spec.
     """
     log = local.log
     tensors = log.tensors
@@ -282,7 +283,7 @@ def append(
     return append(code, spec, x, op, number)
 
 
-# By op, specs and attributes.
+# Op codes and result specs by op, operand specs and attributes.
 _codes_and_specs: dict[tuple[Any, ...], tuple[OpCode, Spec]] = cache()
 
 
@@ -291,8 +292,8 @@ def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
 
     Args:
       op: The op.
-      operands: Tensors, variables, NumPy or Python values. Those that are no tensors take the
-        dtype of the first tensor among them.
+      operands: Tensors, variables, NumPy or Python values. Values that are not tensors take the
+        dtype of the first tensor among the operands.
       **attributes: The op's attributes, all hashable, always in the same order.
     """
     while True:
@@ -305,8 +306,10 @@ def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
                 row, spec = x._row, x._spec
             else:
                 log.reserve(len(operands))
-                if like is None and spec_of(x) is None:  # it may stand before all tensors
-                    like = next((y_spec for y in operands if (y_spec := spec_of(y)) is not None), None)
+                if like is None and spec_of(x) is None:  # it may come before all tensors
+                    like = next(
+                        (y_spec for y in operands if (y_spec := spec_of(y)) is not None), None
+                    )
                 row, spec = log.row_of(x, like, op.name)
             like = like or spec
             rows.append(row)
@@ -325,12 +328,12 @@ def _try_append(
     specs: list[Spec],
     attributes: dict[str, Any],
 ) -> Tensor | None:
-    """Append a row; None if operands are no rows of the log any more, or it is full."""
+    """Append a row. Return None if the operands' rows are no longer valid or the log is full."""
     key = (op, *specs, *attributes.items())
     try:
         op_code, spec = _codes_and_specs[key]
     except KeyError:
-        # A variadic op's code has the specs, so that templates know them.
+        # The code of a variadic op includes the specs, so that adjoint templates depend on them.
         op_code = op.with_attributes(attributes, tuple(specs) if op.arity == VARIADIC else None)
         spec = op.spec(op, *specs, **attributes)
         _codes_and_specs[key] = op_code, spec

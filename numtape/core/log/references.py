@@ -1,6 +1,6 @@
-"""Which tensors are still held: what a look asks of all tensors that were recorded.
+"""Liveness: which recorded tensors the program can still reach.
 
-Machine code does the same where it can; `core.native` puts it in the place of these functions.
+Where it can, machine code replaces these functions; see `core.native`.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ def _count_sole_owner() -> int:
     return counts[0]
 
 
-# References to a tensor that only `Log.kept` holds, as `live_tensors` counts them.
+# Reference count of a tensor that only `Log.tensors` holds, as `live_tensors` measures it.
 _SOLE_OWNER_COUNT = _count_sole_owner()
 
 
 def live_tensors(tensors: list[Tensor], extra: int) -> list[Tensor]:
-    """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
+    """Return the tensors that are referenced from outside of this list and ``extra`` others.
 
-    Those with weak references are among them: such a tensor gets its value before the log lets
-    go of it, and whoever takes it from the reference meanwhile has the value. Weak references are
-    asked for and references counted in one step, in which nobody can make or drop any.
+    Tensors with weak references are included: they get their values before the log releases them,
+    so code that takes one from a weak reference meanwhile finds the value. Weak references are
+    checked and references counted in one step, during which no Python code can run.
 
-    No memory is taken for the others: those are let go of where there is none left.
+    The tensors that are left out take no memory, because this also runs when memory is exhausted.
     """
     is_referenced = (_SOLE_OWNER_COUNT + extra).__lt__
-    weak: list[Tensor] = []  # being in this list is one reference more
+    weak: list[Tensor] = []  # membership in this list adds one reference
     weakly_referenced = map(weak.extend, (compress(tensors, map(getweakrefcount, tensors)),))
     live = compress(tensors, map(is_referenced, map(sys.getrefcount, tensors)))
     return list(islice(chain(weakly_referenced, live), 1, None))  # type: ignore[arg-type]  # all but a None
 
 
 def release(tensors: list[Tensor]) -> None:
-    """Empty the list of a log's tensors, which starts again.
+    """Empty the list of tensors of a log that starts again.
 
-    In machine code, those that nobody else has become the next new ones.
+    The version in machine code reuses the tensors that nothing else refers to.
     """
     tensors.clear()

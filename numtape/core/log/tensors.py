@@ -1,14 +1,14 @@
-"""From any value to a tensor: all ways in.
+"""Conversion of any value to a tensor or a row.
 
-==============  ====================================================================================
-`Log.row_of`     An operand becomes a row, and nobody gets a tensor: what ops do with theirs.
-`as_tensor`     An operand becomes a row and a tensor. It takes the dtype of the other operand.
-`to_tensor`     What a program wants to have as a tensor, of a certain dtype or an error: no row.
-`from_owned_array`         An array that nobody else has is a tensor's value: no row.
-==============  ====================================================================================
+=====================  =============================================================================
+`Log.row_of`           Append an operand as a row, without a tensor. Ops do this with operands.
+`as_tensor`            Append an operand as a row with a tensor, in the dtype of the other operand.
+`to_tensor`            Convert a program's value to a certain dtype, or raise an error. No row.
+`from_owned_array`     Wrap an array that no other code refers to. No row.
+=====================  =============================================================================
 
-A variable is read, which is a row in each case. What arrays Python and NumPy values become is
-said in `core.values.convert`: `to_array` for operands, `new_array` for `to_tensor`.
+All of these read a variable, which appends a row. `core.values.convert` says which array a Python
+or NumPy value becomes: `to_array` for operands, `new_array` for `to_tensor`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .log import Log, local
 
 
 def as_tensor(value: Any, like: Spec | None = None, op: str = "Const") -> Tensor:
-    """A tensor for any operand: a variable is read, other values become constants.
+    """Return a tensor for any operand: a variable is read, other values become constants.
 
-    Values that are no tensors take the dtype of ``like``, if there is one. A Python number has a
-    row of its own: a tape may watch it, and not all equal numbers.
+    Values that are not tensors take the dtype of ``like``, if given. A Python number always gets a
+    new row, because a tape may watch this tensor but not others of the same value.
     """
     return value if type(value) is Tensor else _append_operand(value, like, op)
 
@@ -46,7 +46,7 @@ def _append_operand(value: Any, like: Spec | None, op: str) -> Tensor:
 
 
 def append_tensor(row_of: Callable[[Log], tuple[int, Spec]]) -> Tensor:
-    """A tensor for the row that a function appends to the current log, again if need be."""
+    """Return a tensor for the row that ``row_of`` appends to the current log; retry if needed."""
     while True:
         log = local.log
         if log.n >= log.limit:
@@ -66,7 +66,7 @@ def append_tensor(row_of: Callable[[Log], tuple[int, Spec]]) -> Tensor:
 
 
 def to_tensor(value: Any, dtype: DType | None) -> Tensor:
-    """A tensor of any value; of ``dtype``, if there is one.
+    """Return a tensor of any value, of ``dtype`` if given.
 
     Raises:
       TypeError: If ``dtype`` cannot hold the value.
@@ -87,5 +87,5 @@ def to_tensor(value: Any, dtype: DType | None) -> Tensor:
 
 
 def from_owned_array(array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor of an array that nobody else has."""
+    """Return a tensor of an array that no other code refers to."""
     return of_array(array, intern(array.shape, dtypes.of_array(array)))

@@ -1,4 +1,4 @@
-"""Recording an op of three operands, as `core.log.record` does one of two."""
+"""Recording of ops of three operands; see `core.log.record` for fewer operands."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from .record import Recorder, publish_recorder, spec_of
 
 
 def ternary(op: Op) -> Recorder:
-    """The function that records an op of three operands.
+    """Return the function that records an op of three operands.
 
-    The last two are alike: one of them that is no tensor takes the other one's dtype. Machine code
-    does this where it can (see `core.native`), so that nothing is done here for speed.
+    The last two have the same dtype: if one of them is not a tensor, it takes the dtype of the
+    other one. This function is not optimized, because machine code usually replaces it
+    (`core.native`).
     """
     code = op.code({})
     results: dict[tuple[Spec, Spec, Spec], Spec] = cache()

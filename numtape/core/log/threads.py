@@ -1,4 +1,4 @@
-"""What belongs to a thread: its current log above all."""
+"""The state of a thread, above all its current log."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Rule(NamedTuple):
-    """A derivative rule that a thread runs, in a log of its own.
+    """A derivative rule that a thread runs, in a separate log.
 
     Attributes:
-      log: That log.
-      outer: The log for all others.
+      log: The log of the rule.
+      outer: The log for all other code.
       runner: The code of the function that calls the rule.
-      names: The globals of the rule, which need not be numtape's.
+      globals: The globals of the rule, which need not be numtape's.
     """
 
     log: Log
@@ -33,37 +33,39 @@ class Rule(NamedTuple):
 
 
 class LogByCaller:
-    """The current log of a thread that has none, because it runs a derivative rule.
+    """The current log of a thread while it runs a derivative rule, depending on the caller.
 
-    It is the rule's log for the rule, which is numtape's code down to who runs it; a signal
-    handler or a finalizer, which is not, gets the one that the thread had before.
+    The rule gets its own log: all frames between it and its runner are numtape's code. A signal
+    handler or a finalizer, which is other code, gets the log that was current before.
     """
 
     def __get__(self, thread: Any, kind: Any = None) -> Any:
         rule: Rule | None = thread.rule
-        if rule is None:  # a finalizer, while the thread gets its log: it has this one from now on
+        if rule is None:  # a finalizer interrupts the creation of the thread's log, and sets it
             return vars(thread).setdefault("log", thread.make_log())
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code is not rule.runner:
             frame_globals = frame.f_globals
-            if frame_globals is not rule.globals and not frame_globals.get("__name__", "").startswith("numtape."):
+            if frame_globals is not rule.globals and not frame_globals.get(
+                "__name__", ""
+            ).startswith("numtape."):
                 return rule.outer
             frame = frame.f_back
         return rule.log
 
 
 class ThreadState(threading.local):
-    """What belongs to a thread."""
+    """The state of a thread."""
 
-    log: Any = LogByCaller()  # the current log; this is in its place while there is a rule
+    log: Any = LogByCaller()  # the current log; the descriptor is used only while a rule runs
 
-    # While a call may have to be undone: the variables it assigned, and their old values.
+    # While a call may have to be undone: the variables that it assigned, and their old values.
     journal: dict[int, tuple[Variable, Tensor]] | None = None
-    evaluating: tuple[Log, ...] = ()  # what is being swept or rewound, further up
+    evaluating: tuple[Log, ...] = ()  # logs that functions up the stack evaluate or rewind
     rule: Rule | None = None
-    scope: str = ""  # what names of variables begin with
-    training: bool | None = None  # what layers inherit from the layer that calls them
-    layers: tuple[Any, ...] = ()  # the layer that is called just now, and those around it
+    scope: str = ""  # prefix of the names of variables
+    training: bool | None = None  # the training mode that layers inherit from their caller
+    layers: tuple[Any, ...] = ()  # the layer that is being called, and those around it
     losses: ByObject[bool]  # the `Losses` of layers that have some
     make_log: ClassVar[Any]  # set in `numtape.core.log.log`
 
@@ -73,7 +75,7 @@ class ThreadState(threading.local):
 
 
 def run_in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns, or raises, that another thread calls."""
+    """Call a function in another thread. Return its result or raise its error."""
     results: list[Any] = []
     errors: list[BaseException] = []
 

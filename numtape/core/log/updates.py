@@ -1,4 +1,4 @@
-"""Methods of variables that read and change slices, or what lies at tuples of indices."""
+"""Methods of variables that read and update slices, or elements at index tuples."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def _check_slices(sparse_delta: Any) -> IndexedSlices:
 
 
 class SliceUpdates:
-    """Base of `Variable`. Updates of the same place are done one after the other.
+    """Slice updates of variables, and reads. Updates of the same element are applied in order.
 
-    Those by slices take `IndexedSlices`, whose values may also be a single one for all places;
-    those by tuples (``nd``) take indices whose last axis runs through a tuple. All return another
-    name of the variable, and raise InvalidArgumentError if an index is out of range or shapes do
-    not fit; slices of another class are a TypeError.
+    Slice updates take `IndexedSlices`, whose values may also be a single slice for all indices.
+    Updates by index tuples (``nd``) take indices whose last axis runs through a tuple. All return
+    an alias of the variable. They raise InvalidArgumentError if an index is out of range or shapes
+    do not fit, and TypeError if the slices are of another class.
     """
 
     __slots__ = ()
@@ -42,11 +42,11 @@ class SliceUpdates:
 
         Args:
           sparse_delta: `IndexedSlices`.
-          use_locking: Accepted for TensorFlow's sake.
+          use_locking: Accepted for compatibility with TensorFlow; not used.
           name: Not used.
 
         Returns:
-          Another name of this variable.
+          An alias of this variable.
 
         Example:
           >>> v = tf.Variable([1.0, 2.0, 3.0])
@@ -76,19 +76,19 @@ class SliceUpdates:
     def scatter_max(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Keep the larger one of what is there and of slices; see `scatter_add`."""
+        """Take the elementwise maximum with slices; see `scatter_add`."""
         return self._scatter(sparse_delta, "max")
 
     def scatter_min(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Keep the smaller one of what is there and of slices; see `scatter_add`."""
+        """Take the elementwise minimum with slices; see `scatter_add`."""
         return self._scatter(sparse_delta, "min")
 
     def scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Put slices in; of those to one place the last one stays. See `scatter_add`.
+        """Replace slices; of several with the same index the last one stays. See `scatter_add`.
 
         Example:
           >>> v = tf.Variable([1.0, 2.0, 3.0])
@@ -104,15 +104,15 @@ class SliceUpdates:
     def batch_scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Put slices of each example in: the first axes of variable and indices are in common.
+        """Replace slices in each example of a batch: variable and indices share the first axes.
 
         Args:
           sparse_delta: `IndexedSlices`.
-          use_locking: Accepted for TensorFlow's sake.
+          use_locking: Accepted for compatibility with TensorFlow; not used.
           name: Not used.
 
         Returns:
-          Another name of this variable.
+          An alias of this variable.
 
         Example:
           >>> v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
@@ -124,7 +124,7 @@ class SliceUpdates:
         return self._apply_update("updated_in_batch", slices.indices, slices.values)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Add at tuples of indices.
+        """Add elements or slices at index tuples.
 
         Example:
           >>> v = tf.Variable([[1, 2], [3, 4]])
@@ -135,23 +135,23 @@ class SliceUpdates:
         return self._apply_update("updated_nd", indices, updates, "add")
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Subtract at tuples of indices; see `scatter_nd_add`."""
+        """Subtract at index tuples; see `scatter_nd_add`."""
         return self._apply_update("updated_nd", indices, updates, "sub")
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Put in at tuples of indices; see `scatter_nd_add`."""
+        """Replace at index tuples; see `scatter_nd_add`."""
         return self._apply_update("updated_nd", indices, updates, "update")
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Keep the larger one at tuples of indices; see `scatter_nd_add`."""
+        """Take the maximum at index tuples; see `scatter_nd_add`."""
         return self._apply_update("updated_nd", indices, updates, "max")
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Keep the smaller one at tuples of indices; see `scatter_nd_add`."""
+        """Take the minimum at index tuples; see `scatter_nd_add`."""
         return self._apply_update("updated_nd", indices, updates, "min")
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """The slices along the first axis that indices name: `gather`, whose derivative is slices.
+        """Gather slices along the first axis. The derivative is `IndexedSlices`.
 
         Example:
           >>> tf.Variable([10.0, 20.0, 30.0]).sparse_read([2, 0]).numpy()
@@ -160,7 +160,7 @@ class SliceUpdates:
         return self._gather("gather", indices)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
-        """What lies at tuples of indices: `gather_nd` of the value.
+        """Gather elements or slices at index tuples: `gather_nd` of the value.
 
         Example:
           >>> tf.Variable([[1.0, 2.0], [3.0, 4.0]]).gather_nd([[1, 0]]).numpy()

@@ -1,4 +1,4 @@
-"""`Variable`: state, read and assigned."""
+"""`Variable`: mutable state that ops read and assign."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .updates import SliceUpdates
 _creation_counter = itertools.count()
 _new_object: Any = object.__new__
 
-# Updates that read the values they change are made one after the other, whatever the thread.
+# Serializes updates that read the value they change, across threads.
 _update_lock = threading.RLock()
 
 
@@ -48,31 +48,31 @@ def _refuse_in_place(operator: str, instead: str) -> Callable[[Any, Any], NoRetu
 
 
 class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators):
-    """A value that changes by `assign`, and that tapes watch by themselves if trainable.
+    """A mutable value, changed by `assign` and watched by tapes automatically if trainable.
 
-    Everything that takes a tensor takes a variable, and reads it. ``v[1:].assign(x)`` changes a
-    part.
+    A variable can be used wherever a tensor can; the op reads it. ``v[1:].assign(x)`` changes a
+    part of it.
 
     Args:
-      initial_value: A tensor, NumPy array, Python number or nested list, or a function of no
+      initial_value: A tensor, NumPy array, Python number or nested list, or a function without
         arguments that returns one.
-      trainable: Whether a GradientTape watches it whenever it is read; None is True, unless it is
-        synchronised ON_READ.
-      validate_shape: Accepted for TensorFlow's sake.
-      caching_device: Likewise.
-      name: Its name; `Variable.name` appends ``:0``.
+      trainable: Whether a GradientTape watches the variable when it is read. None means True,
+        unless synchronization is ON_READ.
+      validate_shape: Accepted for compatibility with TensorFlow; not used.
+      caching_device: Accepted for compatibility with TensorFlow; not used.
+      name: The name; `Variable.name` appends ``:0``.
       variable_def: Must be None.
-      dtype: The dtype, if not the initial value's.
-      import_scope: Accepted for TensorFlow's sake.
-      constraint: A function that optimizers put the variable's new value through.
-      synchronization: A `VariableSynchronization`, which changes nothing on one device.
-      aggregation: A `VariableAggregation`, likewise.
-      shape: The shape, if given, must be the initial value's.
-      experimental_enable_variable_lifting: Accepted for TensorFlow's sake.
+      dtype: The dtype; by default that of the initial value.
+      import_scope: Accepted for compatibility with TensorFlow; not used.
+      constraint: A function that optimizers apply to the new value.
+      synchronization: A `VariableSynchronization`, which has no effect on one device.
+      aggregation: A `VariableAggregation`, which has no effect on one device.
+      shape: If given, it must be the shape of the initial value.
+      experimental_enable_variable_lifting: Accepted for compatibility with TensorFlow; not used.
 
     Raises:
-      ValueError: If there is no initial value, or it has another shape, or an argument is unknown.
-      UnimplementedError: If ``shape`` leaves a size open.
+      ValueError: If the initial value is missing or has another shape, or an argument is invalid.
+      UnimplementedError: If ``shape`` contains None.
 
     Example:
       >>> v = tf.Variable([1.0, 2.0], name="v")
@@ -84,12 +84,12 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
       array([10.,  4.], dtype=float32)
     """
 
-    # _value is a tensor whose value is the variable's; _read, if not None, (log, row) of a read
-    # that may be used again.
+    # `_value` is a tensor with the current value; `_read` is (log, row) of a read that may be
+    # reused, or None.
     __slots__ = (
         "__weakref__",
-        "_name",
         "_creation_index",
+        "_name",
         "_policy",
         "_read",
         "_spec",
@@ -171,7 +171,7 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
     # Reading.
 
     def _read_in(self, log: Log) -> int:
-        """The row of a read in ``log``: the last one, if the value is still the same."""
+        """Return the row of a read in ``log``: the last one, if the value has not changed since."""
         read = self._read
         if read is not None and read[0] is log:
             return read[1]
@@ -182,14 +182,14 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         log.reads.append(self)
         # whole: nothing runs in between, see core.values.interning
         reads = log.reads
-        # Neither forgotten again, nor rewound, nor assigned meanwhile.
+        # Not if a handler has discarded reads, rewound the log or assigned the variable meanwhile.
         if reads and reads[-1] is self and log.tensors is tensors and self._value is value:
             self._read = new_read
         # done
         return row
 
     def read_value(self) -> Tensor:
-        """The current value, as a tensor of its own through which gradients reach the variable.
+        """Return the current value as a new tensor, through which gradients reach the variable.
 
         Returns:
           A tensor, which keeps this value when the variable is assigned.
@@ -204,10 +204,10 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         return append_tensor(lambda log: (log.read(self, self._value), self._spec))
 
     def value(self) -> Tensor:
-        """The current value, as a tensor of its own through which gradients reach the variable.
+        """Return the current value as a new tensor, through which gradients reach the variable.
 
         Returns:
-          A tensor: what `read_value` gives.
+          A tensor, the same as from `read_value`.
 
         Example:
           >>> tf.Variable(1.0).value()
@@ -216,7 +216,7 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         return self.read_value()
 
     def _current_tensor(self) -> Tensor:
-        """The tensor to look at: while a call is traced a read, whose look leaves a guard."""
+        """Return the tensor to evaluate. In a traced call it is a read, so a guard is recorded."""
         tensor: Tensor = local.log.current_value(self)
         return tensor
 
@@ -224,10 +224,10 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         return self._current_tensor()._array()
 
     def numpy(self) -> np.ndarray[Any, Any] | Any:
-        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
+        """Return the value as a new NumPy array, or a NumPy scalar for shape ``()``.
 
         Returns:
-          An array, which may be written to.
+          An array that may be written to.
 
         Example:
           >>> tf.Variable([1.0, 2.0]).numpy()
@@ -244,18 +244,18 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable:
-        """Change the value. Computed with the next look, or the next assign of this variable.
+        """Assign a new value. It is computed with the next evaluation or assign of this variable.
 
-        What read the variable before keeps the value that it read.
+        Earlier reads of the variable keep the value that they read.
 
         Args:
-          value: A tensor of the same shape and dtype, or what becomes one.
-          use_locking: Accepted for TensorFlow's sake.
+          value: A tensor of the same shape and dtype, or a value that converts to one.
+          use_locking: Accepted for compatibility with TensorFlow; not used.
           name: Not used.
-          read_value: Whether to return something.
+          read_value: Whether to return the variable.
 
         Returns:
-          Another name of this variable; None if ``read_value`` is False.
+          An alias of this variable; None if ``read_value`` is False.
 
         Raises:
           ValueError: If ``value`` has another shape, or is a tensor of another dtype.
@@ -278,16 +278,16 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable:
-        """Add ``delta`` to the value. Like `assign`.
+        """Add ``delta`` to the value. See `assign`.
 
         Args:
-          delta: A tensor of the same shape and dtype, or what becomes one.
-          use_locking: Accepted for TensorFlow's sake.
+          delta: A tensor of the same shape and dtype, or a value that converts to one.
+          use_locking: Accepted for compatibility with TensorFlow; not used.
           name: Not used.
-          read_value: Whether to return something.
+          read_value: Whether to return the variable.
 
         Returns:
-          Another name of this variable; None if ``read_value`` is False.
+          An alias of this variable; None if ``read_value`` is False.
 
         Raises:
           InvalidArgumentError: If ``delta`` has another shape.
@@ -300,7 +300,7 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         """
         if type(delta) is not Tensor or delta._spec is not self._spec:
             delta = self._to_delta(delta)
-        with _update_lock:  # as in `assign_sub`: optimizers call them once a variable and step
+        with _update_lock:  # inlined, also in `assign_sub`: optimizers call it for each variable
             return self._assign_tensor(_ops["add"](self, delta), read_value)
 
     def assign_sub(
@@ -310,16 +310,16 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable:
-        """Subtract ``delta`` from the value. Like `assign`.
+        """Subtract ``delta`` from the value. See `assign`.
 
         Args:
-          delta: A tensor of the same shape and dtype, or what becomes one.
-          use_locking: Accepted for TensorFlow's sake.
+          delta: A tensor of the same shape and dtype, or a value that converts to one.
+          use_locking: Accepted for compatibility with TensorFlow; not used.
           name: Not used.
-          read_value: Whether to return something.
+          read_value: Whether to return the variable.
 
         Returns:
-          Another name of this variable; None if ``read_value`` is False.
+          An alias of this variable; None if ``read_value`` is False.
 
         Raises:
           InvalidArgumentError: If ``delta`` has another shape.
@@ -343,13 +343,13 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable:
-        """``self[key].assign(value)``; the value broadcasts to the slice."""
+        """Assign to ``self[key]``; the value is broadcast to the shape of the slice."""
         value = self._to_tensor(value)
         with _update_lock:
             return self._assign_tensor(_ops["with_slice"](self, key, value), read_value)
 
     def _apply_update(self, op: str, *args: Any) -> Variable:
-        """Assign what a function of the variable and these arguments gives."""
+        """Assign the result of an op of the variable and these arguments."""
         with _update_lock:
             return self._assign_tensor(_ops[op](self, *args), True)
 
@@ -357,7 +357,7 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         return _ops[op](self, indices)
 
     def _assign_tensor(self, value: Tensor, read_value: bool) -> Variable:
-        """`assign_all` of this variable, done here where nothing has to be computed before."""
+        """Assign this variable: a fast version of `assign_all` for values that need no sweep."""
         log, key, old_value = local.log, id(self), self._value
         home, pending, is_pending = old_value._home, log.pending, True
         if (
@@ -377,7 +377,7 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
             assign_all([self], [value])
         if not read_value:
             return None  # type: ignore[return-value]
-        for ref in local.log.tapes:  # it counts as a read
+        for ref in local.log.tapes:  # an assign counts as a read
             tape = ref()
             if tape is not None and tape.recording and tape.watch_accessed and self._trainable:
                 tape.events.append((local.log.n, self))
@@ -386,13 +386,13 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         return result
 
     def _to_tensor(self, value: Any) -> Tensor:
-        """A value of this dtype."""
+        """Convert a value to a tensor of this variable's dtype."""
         if type(value) is Tensor and value._spec.dtype is self._spec.dtype:
             return value
         return to_tensor(value, self._spec.dtype)
 
     def _to_spec(self, value: Any) -> Tensor:
-        """A value of this spec."""
+        """Convert a value to a tensor of this variable's spec."""
         tensor = self._to_tensor(value)
         if tensor._spec is not self._spec:
             raise ValueError(
@@ -402,7 +402,7 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         return tensor
 
     def _to_delta(self, value: Any) -> Tensor:
-        """What is added to a value of this spec."""
+        """Convert the argument of `assign_add` or `assign_sub` to a tensor of this spec."""
         if value is None:
             raise ValueError(
                 f"None values not supported: the delta of variable '{self.name}' is None. A "
@@ -418,10 +418,10 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         return delta
 
     def ref(self) -> Reference:
-        """A hashable reference to this variable, for use as a key.
+        """Return a hashable reference to this variable, for use as a key.
 
         Returns:
-          A reference, equal to other references to this very object; ``deref()`` gives the
+          A reference, equal to other references to the same object; ``deref()`` returns the
           variable.
 
         Example:
@@ -441,7 +441,7 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows; see `Tensor`."""
+        """Return HTML for notebooks; see `Tensor`."""
         return html_of(repr(self))
 
     __iadd__ = _refuse_in_place("+=", "variable.assign_add(value)")
@@ -451,21 +451,29 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
     __ipow__ = _refuse_in_place("**=", "variable.assign(variable ** value)")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore_variable, (self.numpy(), self._trainable, self._name, self.dtype, self._policy)
+        return _restore_variable, (
+            self.numpy(),
+            self._trainable,
+            self._name,
+            self.dtype,
+            self._policy,
+        )
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        return _restore_variable(self.read_value(), self._trainable, self._name, self.dtype, self._policy)
+        return _restore_variable(
+            self.read_value(), self._trainable, self._name, self.dtype, self._policy
+        )
 
 
 give_hints(Variable, "ResourceVariable", "v[i].assign(value)")
-Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # what TensorFlow's programs print
-ResourceVariable = Variable  # where pickle looks for it
+Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # as TensorFlow prints it
+ResourceVariable = Variable  # pickle looks the class up under this name
 
 
 def _restore_variable(
     value: Any, trainable: bool, name: str, dtype: DType, policy: tuple[Any, ...]
 ) -> Variable:
-    """A copy of a variable, or one read from a pickle."""
+    """Return a copy of a variable, or a variable that is read from a pickle."""
     constraint, synchronization, aggregation = policy
     variable = Variable(
         value,
@@ -482,7 +490,7 @@ def _restore_variable(
 _again = _restore_variable  # the name in pickles that older versions wrote
 
 
-# What `assign_add` and its like compute; set in numtape.core.wiring, where ops are known.
+# The ops behind `assign_add` and other updates; set in `core.wiring`, which knows the ops.
 _ops: dict[str, Callable[..., Tensor]] = {}
 
 
@@ -494,14 +502,14 @@ def _delegate(name: str) -> Any:
 
 
 class Alias(Variable):
-    """A variable under another name: its state is the other variable's."""
+    """A variable under another name; it shares the state of the original."""
 
     __slots__ = ("_original",)
 
     def __init__(self, of: Variable) -> None:
         self._original = of
 
-    def __getattr__(self, name: str) -> Any:  # what is not set here
+    def __getattr__(self, name: str) -> Any:  # called for attributes that are not set here
         return getattr(self._original, name)
 
     _read_in = _delegate("_read_in")
@@ -520,26 +528,26 @@ class Alias(Variable):
 
 
 class UnreadVariable(Alias):
-    """What `assign` returns."""
+    """The result of `assign`."""
 
     __slots__ = ()
 
     @property
     def name(self) -> str:
-        """TensorFlow's name for it."""
+        """The name that TensorFlow gives to the result of an assign."""
         return "UnreadVariable"
 
     def _read_in(self, log: Log) -> int:
-        """The row of a read of its own, which makes no tape watch the variable."""
+        """Append a new read, which makes no tape watch the variable. Return its row."""
         return log.read_unwatched(self._original)
 
     def read_value(self) -> Tensor:
-        """The current value, as a tensor of its own."""
+        """Return the current value as a new tensor."""
         return append_tensor(lambda log: (self._read_in(log), self._spec))
 
 
 def original(variable: Variable) -> Variable:
-    """The variable that holds the state."""
+    """Return the variable that holds the state of a variable or alias."""
     return variable._original if isinstance(variable, Alias) else variable
 
 
@@ -552,17 +560,17 @@ _TENSORS = frozenset([Tensor])
 
 
 def assign_all(variables: Sequence[Variable], values: Sequence[Any]) -> None:
-    """Assign all variables at once, or, if anything goes wrong or interrupts, none.
+    """Assign all variables at once, or none if there is an error or an interrupt.
 
-    The variables are no aliases, and values have their specs once they are tensors; a variable
-    among the values is read. Values that an earlier assign left to be computed are computed first,
-    in one sweep.
+    The variables must not be aliases. The values must convert to tensors of the variables' specs;
+    a variable among the values is read. Values of earlier assigns that are not computed yet are
+    computed first, in one sweep.
 
     Raises:
       InvalidArgumentError: If a value has another spec.
-      TypeError, ValueError: If a value does not become a tensor.
+      TypeError, ValueError: If a value does not convert to a tensor.
     """
-    # All that is assigned is a tensor: evaluating pending assigns takes that for granted.
+    # Evaluation of pending assigns relies on every assigned value being a tensor.
     if not _TENSORS.issuperset(map(type, values)):
         values = [
             value if type(value) is Tensor else variable._to_tensor(value)
@@ -578,7 +586,7 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Any]) -> None:
 
 
 def _assign(log: Log, variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
-    """Assign at once. In a call that is recorded it is for the end of the call: see `Trace`."""
+    """Assign immediately. A traced call instead assigns at its end: see `Trace`."""
     for variable in variables:
         value = variable._value
         home = value._home
@@ -588,7 +596,7 @@ def _assign(log: Log, variables: Sequence[Variable], values: Sequence[Tensor]) -
     if journal is not None:
         for variable in variables:
             journal.setdefault(id(variable), (variable, variable._value))
-    # Entering a variable in `pending` before its value changes is harmless.
+    # An early entry in `pending`, before the value changes, is harmless.
     log.pending.update(zip(map(id, variables), variables, strict=True))
     set_values(variables, values)
 
@@ -602,12 +610,19 @@ def set_values(
     *other_iterables: Iterable[None],
     expected: Sequence[tuple[Variable, Tensor]] = (),
 ) -> bool:
-    """Give variables values of their specs, whatever they had; and run ``others`` to their ends.
+    """Set the values of variables without conversion, and exhaust ``other_iterables``.
 
-    It is one call into C, which no signal handler can divide, if the iterables are C's as well.
+    This is one call into C, which no signal handler can interrupt if the iterables are implemented
+    in C as well.
+
+    Args:
+      variables: The variables.
+      values: Values of their specs.
+      *other_iterables: Iterables with side effects to run in the same call.
+      expected: Variables with the values that they must have, or nothing is done.
 
     Returns:
-      False, and nothing is done, if a variable does not have the value any more that it ``had``.
+      False, and nothing is done, if a variable does not have its expected value.
     """
     nothing = itertools.repeat(None)
     assignments = itertools.chain(

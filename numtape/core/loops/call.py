@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...errors import KernelError, ResourceExhaustedError
-from ..cpu.listening import Listening, largest
+from ..cpu.interruptible import Listening, largest
 from ..values.tensor import Tensor
 from . import stack
 from .calls import DTYPES

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import KernelError
-from ..compile.sources import tree
+from ..compile.kernel_sources import tree
 from .activity import written
 from .call import kinds_of
 from .normal import normal

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cpu.listening import Listening, largest
+from ..cpu.interruptible import Listening, largest
 from ..values.memory import address_of, array_at
 from . import stack
 from .call import Sweeping

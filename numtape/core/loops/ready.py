@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cpu.listening import Listening
+from ..cpu.interruptible import Listening
 from ..values.memory import address_of, view
 from . import stack
 from .program import Program

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import KernelError
 from .. import settings
-from ..cpu.listening import Listening, largest
+from ..cpu.interruptible import Listening, largest
 from ..log.log import local
 from ..log.op import Native
 from ..values.memory import Array

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compile.sources import tree
+from ..compile.kernel_sources import tree
 from ..derive.transpose import run_rule
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES, RULE

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from ...errors import KernelError
-from ..compile.sources import tree
+from ..compile.kernel_sources import tree
 
 MISSING = object()
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import KernelError
 from ..compile import cache as disk
-from ..compile.sources import kernel_source
+from ..compile.kernel_sources import kernel_source
 from .program import Program
 
 
@@ -50,7 +50,7 @@ def compiled(program: Program, fastmath: bool) -> Sweeps:
 def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
     from numba.core.errors import NumbaError
 
-    from ..compile.unit import Function, compile_unit
+    from ..compile.numba_compiler import Function, compile_unit
 
     stack = importlib.import_module("numtape.kernels.loops.stack")
     # A module that there is: without one, Numba does not know a function that calls itself.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import KernelError
-from ..cpu.listening import Listening, largest
+from ..cpu.interruptible import Listening, largest
 from .activity import written
 from .call import Kinds, kinds_of
 from .normal import normal

@@ -3,7 +3,7 @@
 A pass of `kernels/passes` does what a function of Python defines, where all is as it was some times
 before. It takes four words: the address of a block of words that it is told of the process, and
 what Python gives to a function of C (`KEYWORDS`). The functions here have it translated, tell it of
-the process, and give it to Python, in this order; see `core.cpu.repeated_looks`.
+the process, and give it to Python, in this order; see `core.cpu.repeated_evaluation`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from .. import settings
 from ..compile import cache as disk
+from ..compile.kernel_sources import kernel_source
 from ..compile.passes import compilers
-from ..compile.sources import kernel_source
 from ..values.memory import Array, address_of
 from .layout import NotAsKnown, address_of_call
 from .once import keep

@@ -21,10 +21,10 @@ from . import rules
 from .define import binary_op, named, unary_op
 from .elementwise import (
     abs_,
-    gaussian,
     cast,
     erfc,
     exp,
+    gaussian,
     maximum,
     multiply_no_nan,
     negative,

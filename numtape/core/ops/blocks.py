@@ -286,7 +286,9 @@ def required_space_to_batch_paddings(
     extra = -(np.array(sizes, np.int64) + start + end) % np.array(block, np.int64)
     zero = np.zeros(count, np.int64)
     paddings, crops = (start, end + extra), (zero, extra)
-    first, second = (from_owned_array(np.stack(pair, 1).astype(np.int32)) for pair in (paddings, crops))
+    first, second = (
+        from_owned_array(np.stack(pair, 1).astype(np.int32)) for pair in (paddings, crops)
+    )
     return first, second
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..cpu import lapack, routines
+from ..cpu import blas, lapack
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record
 from ..log.tensors import as_tensor
@@ -26,7 +26,7 @@ def _cholesky_spec(op: Op, a: Spec) -> Spec:
 
 def _cholesky_native(out: Spec, a: Spec) -> Native | None:
     n = a.shape[-1]
-    return routines.native("cholesky", a, ("potrf",), (n,), n**3 // 6)
+    return blas.native("cholesky", a, ("potrf",), (n,), n**3 // 6)
 
 
 def _cholesky_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
@@ -60,7 +60,7 @@ def _cholesky_grad_vjp(w: Tensor, r: Tensor, g: Tensor, y: Tensor) -> tuple[Tens
 
 def _cholesky_grad_native(out: Spec, g: Spec, y: Spec) -> Native | None:
     n = y.shape[-1]
-    return routines.native("cholesky_grad", y, ("trmm", "trsm"), (n,), 3 * n**3 // 2)
+    return blas.native("cholesky_grad", y, ("trmm", "trsm"), (n,), 3 * n**3 // 2)
 
 
 # Murray, "Differentiation of the Cholesky decomposition" (2016).

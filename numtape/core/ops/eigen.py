@@ -1,4 +1,7 @@
-"""Eigenvalues of any square matrices, which are complex."""
+"""Eigenvalues and eigenvectors of general square matrices, and the matrix logarithm.
+
+Results are complex. LAPACK computes them on the host.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,13 @@ Array = np.ndarray[Any, Any]
 def _eig_spec(op: Op, a: Spec, vectors: bool) -> Spec:
     square_floats(op, a)
     n = a.shape[-1]
-    wide = a.dtype in (dtypes.float64, dtypes.complex128)
-    dtype = dtypes.complex128 if wide else dtypes.complex64
+    is_double = a.dtype in (dtypes.float64, dtypes.complex128)
+    dtype = dtypes.complex128 if is_double else dtypes.complex64
     return intern((*a.shape[:-2], n + n * n if vectors else n), dtype)
 
 
 def _eig(out: Array, a: Array, vectors: bool) -> None:
-    """Eigenvalues, then vectors, packed."""
+    """Write the eigenvalues, followed by the eigenvectors if ``vectors``, into ``out``."""
     n = a.shape[-1]
     finite = np.asarray(np.isfinite(a).all((-2, -1), keepdims=True))
     a = np.where(finite, a, 0)
@@ -47,23 +50,29 @@ def _eig(out: Array, a: Array, vectors: bool) -> None:
 
 
 def _eig_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
-    """Boeddeker et al., "On the computation of complex-valued gradients" (2017), eq. 4.77."""
+    """Return the adjoint of ``a``.
+
+    From Boeddeker et al., "On the computation of complex-valued gradients" (2017), eq. 4.77.
+    """
     n = a.shape[-1]
-    whole = y if vectors else record(EIG, (a,), vectors=True)
-    e, v = _parts(whole, (n,), (n, n))
-    turned = adjoint_of(v)
+    packed = y if vectors else record(EIG, (a,), vectors=True)
+    e, v = _parts(packed, (n,), (n, n))
+    vh = adjoint_of(v)
     if vectors:
         ge, gv = _parts(g, (n,), (n, n))
-        tilt = matmul(turned, gv)
-        # Vectors have length 1.
-        lengths = diagonal_matrix(elementwise.cast(real(diagonal(tilt)), tilt.dtype))
-        tilt = tilt - matmul(matmul(turned, v), lengths)
-        middle = diagonal_matrix(ge) + conj(_gaps(e)) * tilt
+        projection = matmul(vh, gv)
+        # Eigenvectors are normalized to length 1: remove the part of the adjoint along each of
+        # them.
+        length_part = diagonal_matrix(
+            elementwise.cast(real(diagonal(projection)), projection.dtype)
+        )
+        projection = projection - matmul(matmul(vh, v), length_part)
+        inner = diagonal_matrix(ge) + conj(_gaps(e)) * projection
     else:
-        middle = diagonal_matrix(g)
-    factor = record(FACTOR, (turned,))
-    found = record(SOLVE, (turned, factor, matmul(middle, turned)), adjoint=False)
-    return (elementwise.cast(found, a.dtype),)
+        inner = diagonal_matrix(g)
+    factor = record(FACTOR, (vh,))
+    ga = record(SOLVE, (vh, factor, matmul(inner, vh)), adjoint=False)
+    return (elementwise.cast(ga, a.dtype),)
 
 
 EIG = defop(
@@ -71,33 +80,33 @@ EIG = defop(
 )
 
 
-def _found(values: Tensor) -> None:
-    said = "Eigen decomposition was not successful. The input might not be valid. [Op:Eig]"
+def _check_converged(values: Tensor) -> None:
+    message = "Eigen decomposition was not successful. The input might not be valid. [Op:Eig]"
     if not every(
         real(values),
         lambda x: ~np.isnan(x),
         lambda rows: comparison.equal(rows, rows),
-        said,
+        message,
     ):
-        raise InvalidArgumentError(said)
+        raise InvalidArgumentError(message)
 
 
 def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors of square matrices, which are complex.
+    """Compute the complex eigenvalues and eigenvectors of square matrices.
 
-    They come in the order of LAPACK. Vectors have length 1, and any phase. Where eigenvalues are
-    equal, the gradient leaves out what cannot be told.
+    They are in LAPACK's order. Eigenvectors have length 1 and an arbitrary phase. Where eigenvalues
+    are equal, the gradient omits the terms that are undefined.
 
     Args:
       tensor: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
-      A tuple of the eigenvalues, of shape (..., n), and the eigenvectors, the columns of matrices
-      of shape (..., n, n): complex128 if the elements have 64 bits a part, else complex64.
+    A tuple of the eigenvalues, of shape (..., n), and the eigenvectors, as the columns of matrices
+    of shape (..., n, n). The dtype is complex128 for float64 and complex128 input, else complex64.
 
     Raises:
-      InvalidArgumentError: If a matrix is not square, or has NaN.
+    InvalidArgumentError: If a matrix is not square, or contains NaN.
 
     Example:
       >>> e, v = tf.linalg.eig([[0.0, 1.0], [-1.0, 0.0]])
@@ -107,31 +116,31 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     a = as_tensor(tensor)
     n = a.shape[-1] if a.ndim else 0
     e, v = _parts(record(EIG, (a,), vectors=True), (n,), (n, n))
-    _found(e)
+    _check_converged(e)
     return e, v
 
 
 def eigvals(tensor: Any, name: str | None = None) -> Tensor:
-    """Eigenvalues of square matrices, which are complex.
+    """Compute the complex eigenvalues of square matrices.
 
     Args:
       tensor: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
-      A tensor of shape (..., n), of complex128 if the elements have 64 bits a part, else of
-      complex64; in the order of LAPACK.
+    A tensor of shape (..., n), in LAPACK's order. The dtype is complex128 for float64 and
+    complex128 input, else complex64.
 
     Raises:
-      InvalidArgumentError: If a matrix is not square, or has NaN.
+    InvalidArgumentError: If a matrix is not square, or contains NaN.
 
     Example:
       >>> tf.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy()
       array([0.+1.j, 0.-1.j], dtype=complex64)
     """
-    found = record(EIG, (as_tensor(tensor),), vectors=False)
-    _found(found)
-    return found
+    values = record(EIG, (as_tensor(tensor),), vectors=False)
+    _check_converged(values)
+    return values
 
 
 def _log_spec(op: Op, a: Spec) -> Spec:
@@ -143,9 +152,9 @@ def _log_spec(op: Op, a: Spec) -> Spec:
 def _logm(out: Array, a: Array) -> None:
     from scipy.linalg import logm as logarithm
 
-    for x, found in lapack.each(a, out):
+    for x, target in lapack.each(a, out):
         if x.size:
-            found[...] = logarithm(x.astype(np.complex128)) if np.isfinite(x).all() else np.nan
+            target[...] = logarithm(x.astype(np.complex128)) if np.isfinite(x).all() else np.nan
 
 
 LOGM = defop(
@@ -154,7 +163,7 @@ LOGM = defop(
 
 
 def logm(input: Any, name: str | None = None) -> Tensor:
-    """The principal logarithms of square matrices of complex numbers.
+    """Compute the principal logarithms of square complex matrices.
 
     There is no gradient, as in TensorFlow.
 

@@ -1,4 +1,8 @@
-"""Einstein sums: parsed once for an equation and shapes, done as products of matrices."""
+"""`einsum`: parses an equation once for given shapes and computes it as matrix products.
+
+Start at `einsum`. It reduces each operand to the labels that it needs (`_reduce_operand`), then
+contracts pairs (`_contract_pair`) in the order that `_contraction_path` chooses.
+"""
 
 from __future__ import annotations
 
@@ -14,42 +18,44 @@ from ..values.dtypes import bool_
 from ..values.tensor import Tensor
 from . import elementwise, matrix_products, movement, reduction, slicing
 
-_FORM = re.compile(r"(?:[a-zA-Z]|\.\.\.|,)*(?:->(?:[a-zA-Z]|\.\.\.)*)?")
-_EXHAUSTIVE = 5  # operands up to which every order is tried
+_EQUATION_PATTERN = re.compile(r"(?:[a-zA-Z]|\.\.\.|,)*(?:->(?:[a-zA-Z]|\.\.\.)*)?")
+_MAX_EXHAUSTIVE = 5  # every contraction order is tried up to this number of operands
 _OP = "Einsum"
 
-# Letters as their code points; the axes of an ellipsis as -1, -2 and so on from the last.
+# A label for each axis: letters are their code points; the axes of an ellipsis are -1, -2 and so
+# on, counted from the last.
 Labels = tuple[int, ...]
 
 
 class Equation(NamedTuple):
-    """An equation, applied to operands of certain ranks."""
+    """The labels of the operands' axes and of the result's axes, for operands of fixed ranks."""
 
     inputs: tuple[Labels, ...]
     output: Labels
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Sums of products of elements, as Einstein wrote them: axes that have letters.
+    """Sum products of elements by Einstein's convention, with a letter for each axis.
 
     Elements whose axes have the same letters are multiplied, and summed over the letters that the
-    result does not have. Without ``->`` the result has those letters that occur once, sorted. An
-    ellipsis stands for any axes, which broadcast. A letter that one operand has twice takes its
-    diagonal. Of two operands everything is one product of matrices on BLAS; of several, the
-    cheapest order of such products (of more than five, one found greedily).
+    result does not have. Without ``->`` the result has the letters that occur once, sorted. An
+    ellipsis stands for any number of axes, which broadcast. A letter that occurs twice in one
+    operand takes its diagonal. Two operands need one matrix product on BLAS. Several operands need
+    a sequence of such products in the cheapest order; for more than five operands a greedy search
+    picks the order.
 
     Args:
-      equation: Such as ``"bij,bjk->bik"``.
+      equation: The equation, for example ``"bij,bjk->bik"``.
       *inputs: Tensors of one dtype, one for each term.
-      **kwargs: ``name`` and ``optimize``, which TensorFlow has: they change nothing.
+      **kwargs: ``name``, ``optimize`` and ``greedy``, as in TensorFlow. They have no effect.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      ValueError: If the equation is malformed, or there are not as many tensors as terms.
-      InvalidArgumentError: If ranks or sizes do not fit.
-      TypeError: If there is another keyword argument.
+    ValueError: If the equation is malformed, or the number of tensors and terms differ.
+    InvalidArgumentError: If ranks or sizes do not fit.
+    TypeError: If there is another keyword argument.
 
     Example:
       >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -66,14 +72,14 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
             f"optimize, greedy."
         )
     if not isinstance(equation, str):
-        raise TypeError(f"The equation is a string, got {type(equation).__name__}.")
-    terms = _terms(equation)
+        raise TypeError(f"The equation must be a string, got {type(equation).__name__}.")
+    terms = _split_terms(equation)
     if len(inputs) != len(terms[0]):
         raise ValueError(
             f'Got {len(inputs)} inputs for equation "{equation}", expecting {len(terms[0])}'
         )
-    like = next((x._spec for x in inputs if hasattr(x, "_spec")), None)
-    operands = [as_tensor(x, like, _OP) for x in inputs]
+    like_spec = next((x._spec for x in inputs if hasattr(x, "_spec")), None)
+    operands = [as_tensor(x, like_spec, _OP) for x in inputs]
     for x in operands:
         require(
             x.dtype is operands[0].dtype and x.dtype is not bool_,
@@ -81,251 +87,255 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
             f"Expected numbers of one dtype, got {', '.join(y.dtype.name for y in operands)}",
         )
     shapes = tuple(tuple(x.shape) for x in operands)
-    applied = _applied(equation, shapes)
-    parts: list[tuple[Tensor, Labels]] = []
-    kept = set(applied.output)
-    for j, (x, labels) in enumerate(zip(operands, applied.inputs, strict=True)):
-        others = kept.union(*(term for k, term in enumerate(applied.inputs) if k != j))
-        parts.append(_alone(x, labels, others))
-    sizes = _sizes(equation, applied.inputs, shapes)
-    for left, right in _order(
-        tuple(labels for _, labels in parts), applied.output, tuple(sorted(sizes.items()))
+    labeled = _label_axes(equation, shapes)
+    remaining: list[tuple[Tensor, Labels]] = []
+    output_labels = set(labeled.output)
+    for j, (x, labels) in enumerate(zip(operands, labeled.inputs, strict=True)):
+        needed = output_labels.union(*(term for k, term in enumerate(labeled.inputs) if k != j))
+        remaining.append(_reduce_operand(x, labels, needed))
+    sizes = _label_sizes(equation, labeled.inputs, shapes)
+    for first_index, second_index in _contraction_path(
+        tuple(labels for _, labels in remaining), labeled.output, tuple(sorted(sizes.items()))
     ):
-        (a, la), (b, lb) = parts.pop(left), parts.pop(right)
-        others = kept.union(*(labels for _, labels in parts))
-        parts.append(_pair(a, la, b, lb, others, applied.output))
-    found, labels = parts[0]
-    found = movement.permuted(found, tuple(labels.index(one) for one in applied.output))
-    return movement.identity(found) if any(found is x for x in inputs) else found
+        (a, la), (b, lb) = remaining.pop(first_index), remaining.pop(second_index)
+        needed = output_labels.union(*(labels for _, labels in remaining))
+        remaining.append(_contract_pair(a, la, b, lb, needed, labeled.output))
+    result, labels = remaining[0]
+    result = movement.permuted(result, tuple(labels.index(label) for label in labeled.output))
+    return movement.identity(result) if any(result is x for x in inputs) else result
 
 
 @lru_cache(maxsize=1024)
-def _terms(equation: str) -> tuple[tuple[str, ...], str | None]:
-    """The terms of the operands, and that of the result if the equation has one."""
+def _split_terms(equation: str) -> tuple[tuple[str, ...], str | None]:
+    """Return the operands' terms and the result's term, or None if the equation has no ``->``."""
     text = equation.replace(" ", "")
-    if not _FORM.fullmatch(text):
+    if not _EQUATION_PATTERN.fullmatch(text):
         raise ValueError(f"Subscripts have incorrect format: {equation}")
-    left, arrow, right = text.partition("->")
-    terms = tuple(left.split(","))
-    if any(term.count("...") > 1 for term in (*terms, right)):
+    lhs, arrow, rhs = text.partition("->")
+    terms = tuple(lhs.split(","))
+    if any(term.count("...") > 1 for term in (*terms, rhs)):
         raise ValueError(f"Subscripts have more than one ellipsis in a term: {equation}")
-    letters = [one for one in left if one.isalpha()]
+    letters = [letter for letter in lhs if letter.isalpha()]
     if not arrow:
         return terms, None
-    plain = right.replace("...", "")
-    if len(set(plain)) != len(plain):
+    output_letters = rhs.replace("...", "")
+    if len(set(output_letters)) != len(output_letters):
         raise ValueError(f"Output subscripts contain a label appearing more than once: {equation}")
-    for one in plain:
-        if one not in letters:
+    for letter in output_letters:
+        if letter not in letters:
             raise ValueError(
-                f"Output subscripts contain the label {one} not present in the input subscripts."
+                f"Output subscripts contain the label {letter} not present in the input subscripts."
             )
-    return terms, right
+    return terms, rhs
 
 
 @lru_cache(maxsize=1024)
-def _applied(equation: str, shapes: tuple[tuple[int, ...], ...]) -> Equation:
-    """The equation with a label for each axis.
+def _label_axes(equation: str, shapes: tuple[tuple[int, ...], ...]) -> Equation:
+    """Return the equation with a label for each axis.
 
     Raises:
       InvalidArgumentError: If ranks or sizes do not fit.
     """
-    terms, right = _terms(equation)
+    terms, rhs = _split_terms(equation)
     labels = []
-    widest = 0
+    max_ellipsis_rank = 0
     for j, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
-        before, dots, after = term.partition("...")
-        hidden = len(shape) - len(before) - len(after)
+        prefix, dots, suffix = term.partition("...")
+        ellipsis_rank = len(shape) - len(prefix) - len(suffix)
         require(
-            hidden >= 0 if dots else hidden == 0,
+            ellipsis_rank >= 0 if dots else ellipsis_rank == 0,
             _OP,
             f"Expected input {j} to have rank {'at least ' if dots else ''}"
-            f"{len(before) + len(after)} but got: {len(shape)}",
+            f"{len(prefix) + len(suffix)} but got: {len(shape)}",
         )
-        widest = max(widest, hidden)
-        labels.append((*map(ord, before), *range(-hidden, 0), *map(ord, after)))
-    if right is None:
+        max_ellipsis_rank = max(max_ellipsis_rank, ellipsis_rank)
+        labels.append((*map(ord, prefix), *range(-ellipsis_rank, 0), *map(ord, suffix)))
+    if rhs is None:
         letters = "".join(terms).replace(".", "")
-        right = "".join(sorted(one for one in set(letters) if letters.count(one) == 1))
+        rhs = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
         if any("..." in term for term in terms):
-            right = "..." + right
-    before, dots, after = right.partition("...")
+            rhs = "..." + rhs
+    prefix, dots, suffix = rhs.partition("...")
     require(
-        bool(dots) or not widest,
+        bool(dots) or not max_ellipsis_rank,
         _OP,
-        f"Output contains {widest} broadcasting dimension(s) but no ellipsis (...) was found in "
-        f"the output subscripts.",
+        f"Output contains {max_ellipsis_rank} broadcasting dimension(s) but no ellipsis (...) "
+        f"was found in the output subscripts.",
     )
     inputs = tuple(labels)
-    _sizes(equation, inputs, shapes)
-    return Equation(inputs, (*map(ord, before), *range(-widest, 0), *map(ord, after)))
+    _label_sizes(equation, inputs, shapes)
+    return Equation(inputs, (*map(ord, prefix), *range(-max_ellipsis_rank, 0), *map(ord, suffix)))
 
 
-def _sizes(
+def _label_sizes(
     equation: str, inputs: tuple[Labels, ...], shapes: tuple[tuple[int, ...], ...]
 ) -> dict[int, int]:
-    """The size of each label; axes of an ellipsis broadcast."""
+    """Return the size of each label; axes of an ellipsis broadcast."""
     sizes: dict[int, int] = {}
     for labels, shape in zip(inputs, shapes, strict=True):
-        for axis, (one, size) in enumerate(zip(labels, shape, strict=True)):
-            known = sizes.setdefault(one, size)
-            if one < 0 and known == 1:
-                sizes[one] = size
-            elif size != known and not (one < 0 and size == 1):
+        for axis, (label, size) in enumerate(zip(labels, shape, strict=True)):
+            expected = sizes.setdefault(label, size)
+            if label < 0 and expected == 1:
+                sizes[label] = size
+            elif size != expected and not (label < 0 and size == 1):
                 raise InvalidArgumentError(
-                    f"Expected dimension {known} at axis {axis} of the input shaped {list(shape)} "
-                    f"but got dimension {size} in {equation!r} [Op:{_OP}]"
+                    f"Expected dimension {expected} at axis {axis} of the input shaped "
+                    f"{list(shape)} but got dimension {size} in {equation!r} [Op:{_OP}]"
                 )
     return sizes
 
 
-def _alone(x: Tensor, labels: Labels, others: set[int]) -> tuple[Tensor, Labels]:
-    """An operand without repeated labels, and without those that nothing else has."""
-    for one in dict.fromkeys(labels):
-        while labels.count(one) > 1:
-            x, labels = _diagonal(x, labels, one)
-    axes = [axis for axis, one in enumerate(labels) if one not in others]
+def _reduce_operand(x: Tensor, labels: Labels, needed: set[int]) -> tuple[Tensor, Labels]:
+    """Take diagonals of repeated labels, and sum over labels that are not needed elsewhere."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            x, labels = _diagonal(x, labels, label)
+    axes = [axis for axis, label in enumerate(labels) if label not in needed]
     if axes:
         x = reduction.reduce_sum(x, axes)
-        labels = tuple(one for one in labels if one in others)
+        labels = tuple(label for label in labels if label in needed)
     return x, labels
 
 
-def _diagonal(x: Tensor, labels: Labels, one: int) -> tuple[Tensor, Labels]:
-    """The diagonal of the first two axes that have a label, as the last axis."""
-    first = labels.index(one)
-    second = labels.index(one, first + 1)
-    rest = tuple(axis for axis in range(x.ndim) if axis not in (first, second))
-    n, shape = x.shape[first], tuple(x.shape[axis] for axis in rest)
-    flat = movement.reshape(movement.permuted(x, (*rest, first, second)), (*shape, n * n))
-    cut = (*((0, dim, 1) for dim in shape), (0, n * n, n + 1))
-    found = slicing.strided_slice(flat, cut)
-    return movement.shaped(found, (*shape, n)), (*(labels[axis] for axis in rest), one)
+def _diagonal(x: Tensor, labels: Labels, label: int) -> tuple[Tensor, Labels]:
+    """Move the diagonal of the first two axes with this label to the last axis."""
+    axis1 = labels.index(label)
+    axis2 = labels.index(label, axis1 + 1)
+    other_axes = tuple(axis for axis in range(x.ndim) if axis not in (axis1, axis2))
+    n, shape = x.shape[axis1], tuple(x.shape[axis] for axis in other_axes)
+    flat = movement.reshape(movement.permuted(x, (*other_axes, axis1, axis2)), (*shape, n * n))
+    slices = (*((0, dim, 1) for dim in shape), (0, n * n, n + 1))
+    diagonal = slicing.strided_slice(flat, slices)
+    return movement.shaped(diagonal, (*shape, n)), (*(labels[axis] for axis in other_axes), label)
 
 
-def _pair(
-    a: Tensor, la: Labels, b: Tensor, lb: Labels, others: set[int], output: Labels
+def _contract_pair(
+    a: Tensor, la: Labels, b: Tensor, lb: Labels, needed: set[int], output: Labels
 ) -> tuple[Tensor, Labels]:
-    """The product of two operands, summed over what nothing else has."""
-    # An axis of size 1 that broadcasts is none.
-    a, la = _squeezed(a, la, dict(zip(lb, b.shape, strict=True)))
-    b, lb = _squeezed(b, lb, dict(zip(la, a.shape, strict=True)))
-    summed = [one for one in la if one in lb and one not in others]
-    batch = [one for one in la if one in lb and one in others]
-    rows = [one for one in la if one not in lb]
-    columns = [one for one in lb if one not in la]
+    """Multiply two operands and sum over their common labels that are not needed elsewhere."""
+    # Drop axes of size 1 that broadcast against the other operand.
+    a, la = _drop_broadcast_axes(a, la, dict(zip(lb, b.shape, strict=True)))
+    b, lb = _drop_broadcast_axes(b, lb, dict(zip(la, a.shape, strict=True)))
+    summed = [label for label in la if label in lb and label not in needed]
+    batch = [label for label in la if label in lb and label in needed]
+    rows = [label for label in la if label not in lb]
+    columns = [label for label in lb if label not in la]
     if not summed or not (rows or columns):
-        return _multiplied(a, la, b, lb, batch + rows + columns, summed, output)
-    # Batches in the order that the result has, matrices as they lie if they can be read so.
+        return _multiply_elementwise(a, la, b, lb, batch + rows + columns, summed, output)
+    # Put the batch axes in the result's order if possible, and read matrices as they are stored or
+    # transposed, to avoid copies.
     batch = min(
-        (sorted(batch, key=place) for place in (partial(_place, output), la.index, lb.index)),
-        key=lambda order: _strays(la, order) + _strays(lb, order),
+        (sorted(batch, key=key) for key in (partial(_output_position, output), la.index, lb.index)),
+        key=lambda order: _is_out_of_order(la, order) + _is_out_of_order(lb, order),
     )
     rows.sort(key=la.index)
     columns.sort(key=lb.index)
     summed.sort(key=la.index if math.prod(a.shape) >= math.prod(b.shape) else lb.index)
     size = dict(zip((*la, *lb), (*a.shape, *b.shape), strict=True))
-    lead = tuple(size[one] for one in batch)
-    m, k, n = (math.prod(size[one] for one in group) for group in (rows, summed, columns))
+    lead = tuple(size[label] for label in batch)
+    m, k, n = (math.prod(size[label] for label in group) for group in (rows, summed, columns))
     ta, tb = (*batch, *summed, *rows) == la and bool(rows), (*batch, *columns, *summed) == lb
-    left = (*batch, *summed, *rows) if ta else (*batch, *rows, *summed)
-    right = (*batch, *columns, *summed) if tb else (*batch, *summed, *columns)
-    a = movement.permuted(a, tuple(la.index(one) for one in left))
-    b = movement.permuted(b, tuple(lb.index(one) for one in right))
+    a_order = (*batch, *summed, *rows) if ta else (*batch, *rows, *summed)
+    b_order = (*batch, *columns, *summed) if tb else (*batch, *summed, *columns)
+    a = movement.permuted(a, tuple(la.index(label) for label in a_order))
+    b = movement.permuted(b, tuple(lb.index(label) for label in b_order))
     a = movement.shaped(a, (*lead, k, m) if ta else (*lead, m, k))
     b = movement.shaped(b, (*lead, n, k) if tb else (*lead, k, n))
-    # The product of the transposes, where the result has the columns first.
-    after = [one for one in output if one in rows or one in columns]
-    if after and after == [*columns, *rows] and rows and columns:
-        found, rows, columns = matrix_products.matmul(b, a, not tb, not ta), columns, rows
+    # Multiply the transposes if the result has the columns before the rows.
+    free_labels = [label for label in output if label in rows or label in columns]
+    if free_labels and free_labels == [*columns, *rows] and rows and columns:
+        product, rows, columns = matrix_products.matmul(b, a, not tb, not ta), columns, rows
     else:
-        found = matrix_products.matmul(a, b, ta, tb)
-    shape = (*lead, *(size[one] for one in rows), *(size[one] for one in columns))
-    return movement.shaped(found, shape), (*batch, *rows, *columns)
+        product = matrix_products.matmul(a, b, ta, tb)
+    shape = (*lead, *(size[label] for label in rows), *(size[label] for label in columns))
+    return movement.shaped(product, shape), (*batch, *rows, *columns)
 
 
-def _place(output: Labels, one: int) -> int:
-    """Where the result has a label; at the end if it does not have it."""
-    return output.index(one) if one in output else len(output)
+def _output_position(output: Labels, label: int) -> int:
+    """Return the position of a label in the result; the end if the result does not have it."""
+    return output.index(label) if label in output else len(output)
 
 
-def _strays(labels: Labels, batch: list[int]) -> bool:
-    """Whether an operand does not have the batches first, in this order."""
+def _is_out_of_order(labels: Labels, batch: list[int]) -> bool:
+    """Return whether the operand's leading labels differ from ``batch``."""
     return labels[: len(batch)] != tuple(batch)
 
 
-def _squeezed(x: Tensor, labels: Labels, other: dict[int, int]) -> tuple[Tensor, Labels]:
-    """Without axes of size 1 that the other operand has with another size."""
-    keep = [
+def _drop_broadcast_axes(
+    x: Tensor, labels: Labels, other_sizes: dict[int, int]
+) -> tuple[Tensor, Labels]:
+    """Drop axes of size 1 that the other operand has with another size."""
+    axes = [
         axis
-        for axis, one in enumerate(labels)
-        if one >= 0 or x.shape[axis] != 1 or other.get(one, 1) == 1
+        for axis, label in enumerate(labels)
+        if label >= 0 or x.shape[axis] != 1 or other_sizes.get(label, 1) == 1
     ]
     return (
-        movement.shaped(x, tuple(x.shape[axis] for axis in keep)),
-        tuple(labels[axis] for axis in keep),
+        movement.shaped(x, tuple(x.shape[axis] for axis in axes)),
+        tuple(labels[axis] for axis in axes),
     )
 
 
-def _multiplied(
+def _multiply_elementwise(
     a: Tensor,
     la: Labels,
     b: Tensor,
     lb: Labels,
-    kept: list[int],
+    output_labels: list[int],
     summed: list[int],
     output: Labels,
 ) -> tuple[Tensor, Labels]:
-    """Elements multiplied one by one, then summed."""
-    kept = sorted(kept, key=partial(_place, output))
-    order = (*kept, *summed)
-    found = elementwise.multiply(_aligned(a, la, order), _aligned(b, lb, order))
+    """Multiply two operands elementwise, then sum over ``summed``."""
+    output_labels = sorted(output_labels, key=partial(_output_position, output))
+    order = (*output_labels, *summed)
+    product = elementwise.multiply(_align_axes(a, la, order), _align_axes(b, lb, order))
     if summed:
-        found = reduction.reduce_sum(found, list(range(len(kept), len(order))))
-    return found, tuple(kept)
+        product = reduction.reduce_sum(product, list(range(len(output_labels), len(order))))
+    return product, tuple(output_labels)
 
 
-def _aligned(x: Tensor, labels: Labels, order: Labels) -> Tensor:
-    """With an axis for each label, of size 1 where there is none."""
-    present = [one for one in order if one in labels]
-    x = movement.permuted(x, tuple(labels.index(one) for one in present))
+def _align_axes(x: Tensor, labels: Labels, order: Labels) -> Tensor:
+    """Transpose an operand to ``order``, with axes of size 1 for the labels that it lacks."""
+    present = [label for label in order if label in labels]
+    x = movement.permuted(x, tuple(labels.index(label) for label in present))
     size = dict(zip(present, x.shape, strict=True))
-    return movement.shaped(x, tuple(size.get(one, 1) for one in order))
+    return movement.shaped(x, tuple(size.get(label, 1) for label in order))
 
 
 @lru_cache(maxsize=1024)
-def _order(
+def _contraction_path(
     inputs: tuple[Labels, ...], output: Labels, sizes: tuple[tuple[int, int], ...]
 ) -> tuple[tuple[int, int], ...]:
-    """Which two operands to multiply next, the later one's place counted without the first.
+    """Return the pairs of operands to contract, in order.
 
-    Their product goes to the end of the list.
+    A pair (i, j) holds the first position, and the second position after the first one is removed.
+    The product goes to the end of the list.
     """
     size = dict(sizes)
 
-    def step(terms: tuple[Labels, ...], i: int, j: int) -> tuple[float, tuple[Labels, ...]]:
+    def contract(terms: tuple[Labels, ...], i: int, j: int) -> tuple[float, tuple[Labels, ...]]:
         rest = tuple(term for k, term in enumerate(terms) if k not in (i, j))
         both = set(terms[i]) | set(terms[j])
         needed = set(output).union(*rest)
         return (
-            float(math.prod(size[one] for one in both)),
-            (*rest, tuple(one for one in both if one in needed)),
+            float(math.prod(size[label] for label in both)),
+            (*rest, tuple(label for label in both if label in needed)),
         )
 
-    def pairs(terms: tuple[Labels, ...]) -> list[tuple[int, int]]:
+    def all_pairs(terms: tuple[Labels, ...]) -> list[tuple[int, int]]:
         return [(i, j) for j in range(len(terms)) for i in range(j)]
 
-    def best(terms: tuple[Labels, ...]) -> tuple[float, tuple[tuple[int, int], ...]]:
+    def search(terms: tuple[Labels, ...]) -> tuple[float, tuple[tuple[int, int], ...]]:
         if len(terms) < 2:
             return 0.0, ()
-        found = []
-        tried = pairs(terms)
-        if len(terms) > _EXHAUSTIVE:
-            tried = [min(tried, key=lambda pair: step(terms, *pair)[0])]
-        for i, j in tried:
-            cost, left = step(terms, i, j)
-            more, path = best(left)
-            found.append((cost + more, ((i, j - 1), *path)))
-        return min(found, key=lambda one: one[0])
+        options = []
+        candidates = all_pairs(terms)
+        if len(terms) > _MAX_EXHAUSTIVE:
+            candidates = [min(candidates, key=lambda pair: contract(terms, *pair)[0])]
+        for i, j in candidates:
+            cost, remaining = contract(terms, i, j)
+            rest_cost, path = search(remaining)
+            options.append((cost + rest_cost, ((i, j - 1), *path)))
+        return min(options, key=lambda option: option[0])
 
-    return best(inputs)[1]
+    return search(inputs)[1]

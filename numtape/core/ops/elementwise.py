@@ -1,4 +1,9 @@
-"""Elementwise ops: a scalar body, a rule that reads like a table of derivatives."""
+"""Elementwise ops, from arithmetic to rounding.
+
+Each record gives a scalar body, from which the kernels are generated, and a VJP rule. Rules take
+the incoming adjoint ``g``, the output (``y`` or ``z``) and the operands, and return one adjoint for
+each operand; they are written with the ops of this module.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +68,7 @@ multiply = binary_op(
            [10, 20, 30]], dtype=int32)
 """,
 )
-# A float quotient; `divide` below says what happens to integers.
+# Quotient of floats; `divide` handles integers.
 real_divide = binary_op(
     "RealDiv",
     "x / y",
@@ -72,7 +77,7 @@ real_divide = binary_op(
 )
 floor_divide_float = binary_op("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
 floor_divide_int = binary_op("FloorDiv", "floor_divide(x, y)", spec=rules.integer, gradient=STOP)
-# Exact, unlike x - y * floor(x / y), and right for an infinite y.
+# Unlike x - y * floor(x / y), this form is exact, and correct for an infinite y.
 floor_mod_float = binary_op(
     "FloorMod",
     "select((fmod(x, y) != 0) & ((fmod(x, y) < 0) != (y < 0)), fmod(x, y) + y, fmod(x, y))",
@@ -118,8 +123,9 @@ squared_difference = binary_op(
     array([9., 1.], dtype=float32)
 """,
 )
-# Rules divide with this one: an adjoint of 0 stays 0 where the derivative is infinite or NaN. It is
-# 0 where nothing depends on the element: in other rows of a Jacobian, behind a slice or a `where`.
+# Rules divide with this op: an adjoint of 0 stays 0 where the derivative is infinite or NaN. The
+# adjoint is 0 where the target does not depend on an element: in other rows of a Jacobian, behind a
+# slice or a `where`.
 ratio_or_zero: Recorder = binary_op(
     "RatioOrZero",
     "select(x == 0, x, x / y)",
@@ -146,14 +152,14 @@ multiply_no_nan: Recorder = binary_op(
     array([0., 6.], dtype=float32)
 """,
 )
-# At a tie the first operand gets it all.
+# On a tie the first operand gets the whole adjoint.
 maximum = binary_op(
     "Maximum",
     "select(x >= y, x, select(y > x, y, x + y))",
     lambda g, z, x, y: (select(x >= y, g, 0.0), select(x >= y, 0.0, g)),
     rules.real,
     doc="""
-    The larger of two elements; NaN if one is NaN.
+    The larger of two elements; NaN if either is NaN.
 
     At a tie the derivative goes to ``x`` alone. For the largest along an axis see `reduce_max`.
 
@@ -167,7 +173,7 @@ minimum = binary_op(
     lambda g, z, x, y: (select(x <= y, g, 0.0), select(x <= y, 0.0, g)),
     rules.real,
     doc="""
-    The smaller of two elements; NaN if one is NaN.
+    The smaller of two elements; NaN if either is NaN.
 
     At a tie the derivative goes to ``x`` alone. For the smallest along an axis see `reduce_min`.
 
@@ -193,7 +199,7 @@ abs_ = unary_op(
     lambda g, y, x: (_abs_vjp(g, y, x),),
     rules.size,
     doc="""
-    Absolute value, elementwise; that of complex numbers is real. Its derivative at 0 is 0.
+    Absolute value, elementwise; real for complex numbers. Its derivative at 0 is 0.
 
     >>> tf.abs([-1.5, 0.0, 2.0]).numpy()
     array([1.5, 0. , 2. ], dtype=float32)
@@ -207,7 +213,7 @@ sign: Recorder = unary_op(
     of_complex="other",
     complex_body="unit(x)",
     doc="""
-    -1, 0 or 1 by the sign of each element, with derivative 0; of complex ones ``x / abs(x)``.
+    The sign of each element as -1, 0 or 1, with derivative 0; ``x / abs(x)`` for complex numbers.
 
     >>> tf.sign([-3.0, 0.0, 7.0]).numpy()
     array([-1.,  0.,  1.], dtype=float32)
@@ -233,7 +239,7 @@ reciprocal = unary_op(
     doc="""
     ``1 / x``, elementwise; infinite where ``x`` is 0.
 
-    The derivative at 0 is infinite; times an incoming gradient of 0 it counts as 0, and not as NaN.
+    The derivative at 0 is infinite, but an incoming gradient of 0 stays 0 and does not become NaN.
 
     >>> tf.math.reciprocal([2.0, -4.0]).numpy()
     array([ 0.5 , -0.25], dtype=float32)
@@ -247,7 +253,7 @@ stop_gradient = unary_op(
     "input",
     gradient=CUT,
     doc="""
-    The value of ``input``, through which no gradient flows: a constant for every tape.
+    Return ``input`` and block its gradient: every tape treats the result as a constant.
 
     >>> x = tf.constant(3.0)
     >>> with tf.GradientTape() as tape:
@@ -257,7 +263,7 @@ stop_gradient = unary_op(
     np.float32(3.0)
 """,
 )
-shuffled = unary_op("RandomShuffle", "x", None, rules.same, gradient=STOP)
+without_gradient = unary_op("RandomShuffle", "x", None, rules.same, gradient=STOP)
 zeros_like_op = unary_op("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
 ones_like_op = unary_op("OnesLike", "1", None, rules.same, "input", gradient=STOP)
 
@@ -271,13 +277,13 @@ sqrt = unary_op(
     doc="""
     Square root, elementwise; NaN where ``x`` is negative.
 
-    The derivative at 0 is infinite; times an incoming gradient of 0 it counts as 0, and not as NaN.
+    The derivative at 0 is infinite, but an incoming gradient of 0 stays 0 and does not become NaN.
 
     >>> tf.sqrt([4.0, 2.25]).numpy()
     array([2. , 1.5], dtype=float32)
 """,
 )
-# The square root of a sum of squares: 0 is a subgradient where all of them are 0.
+# The square root of a sum of squares. Its gradient is 0, a subgradient, where all squares are 0.
 root_of_squares = unary_op(
     "RootOfSquares", "sqrt(x)", lambda g, y, x: (real_divide_no_nan(0.5 * g, y),), rules.analytic
 )
@@ -289,7 +295,7 @@ rsqrt = unary_op(
     doc="""
     ``1 / sqrt(x)``, elementwise; infinite where ``x`` is 0, NaN where it is negative.
 
-    The derivative at 0 is infinite; times an incoming gradient of 0 it counts as 0, and not as NaN.
+    The derivative at 0 is infinite, but an incoming gradient of 0 stays 0 and does not become NaN.
 
     >>> tf.math.rsqrt([4.0, 0.25]).numpy()
     array([0.5, 2. ], dtype=float32)
@@ -303,9 +309,9 @@ exp = unary_op(
     doc="""
     The exponential, elementwise.
 
-    In float32 it is infinite from about 88.7 on, in float64 from about 709.8 on. The argument is
-    reduced by multiples of ln 2 (Cody and Waite, "Software Manual for the Elementary Functions",
-    1980).
+    The result overflows to infinity from about 88.7 in float32 and from about 709.8 in float64. The
+    argument is reduced by multiples of ln 2 (Cody and Waite, "Software Manual for the Elementary
+    Functions", 1980).
 
     >>> tf.exp([0.0, 1.0]).numpy()
     array([1.       , 2.7182817], dtype=float32)
@@ -317,7 +323,7 @@ expm1 = unary_op(
     lambda g, y, x: (multiply_no_nan(exp(x), g),),
     rules.analytic,
     doc="""
-    ``exp(x) - 1``, elementwise, exact to the last digits where ``x`` is small.
+    ``exp(x) - 1``, elementwise, accurate to the last digits where ``x`` is small.
 
     >>> tf.math.expm1([0.0, 1e-10]).numpy()
     array([0.e+00, 1.e-10], dtype=float32)
@@ -341,13 +347,14 @@ log1p = unary_op(
     lambda g, y, x: (ratio_or_zero(g, 1.0 + x),),
     rules.analytic,
     doc="""
-    ``log(1 + x)``, elementwise, exact to the last digits where ``x`` is small.
+    ``log(1 + x)``, elementwise, accurate to the last digits where ``x`` is small.
 
     >>> tf.math.log1p([0.0, 1e-10]).numpy()
     array([0.e+00, 1.e-10], dtype=float32)
 """,
 )
-# The logarithm in the derivative of a power by its exponent: 0 where the base is not positive.
+# The logarithm in the derivative of a power with respect to its exponent: 0 where the base is not
+# positive.
 log_or_zero: Recorder = unary_op(
     "LogOrZero",
     "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
@@ -394,7 +401,8 @@ tan = unary_op(
     array([0.       , 0.5463025], dtype=float32)
 """,
 )
-# With all digits where x is near 1 or -1, and its derivative with all where x is near 0.
+# 1 - x * x in a form that keeps all digits where x is near 1 or -1; its derivative keeps them where
+# x is near 0.
 one_minus_square = unary_op(
     "OneLessSquare", "(1.0 - x) * (1.0 + x)", lambda g, y, x: (g * (-2.0 * x),), rules.analytic
 )
@@ -422,7 +430,7 @@ acos = unary_op(
     array([0.       , 1.5707964], dtype=float32)
 """,
 )
-# sqrt(x * x + y * y), where the squares may be too large or too small: what derivatives divide by.
+# sqrt(x * x + y * y), safe where the squares would overflow or underflow. Derivatives divide by it.
 _LARGER = "select(absolute(x) > absolute(y), absolute(x), absolute(y))"
 _RATIO = f"select(absolute(x) > absolute(y), y, x) / {_LARGER}"
 hypot: Recorder = binary_op(
@@ -485,7 +493,7 @@ cosh: Recorder = unary_op(
     array([1.       , 1.5430806], dtype=float32)
 """,
 )
-# The derivative of ``y = tanh(x)``: it is computed from x where y is near 1 or -1.
+# The derivative of ``y = tanh(x)``, computed from x where y is near 1 or -1.
 tanh_slope: Recorder = binary_op(
     "TanhSlope", "tanh_slope(x, y)", lambda g, z, x, y: (None, g * (-2.0 * y)), rules.analytic
 )
@@ -537,7 +545,7 @@ atanh = unary_op(
     array([0.        , 0.54930615], dtype=float32)
 """,
 )
-# Far out it is 0, and the products with it are, in this order.
+# exp(-x * x) underflows to 0 for large x. In this order of factors the derivative is then 0 too.
 gaussian: Recorder = unary_op("Bell", "exp(-(x * x))", lambda g, y, x: (g * (x * y) * -2.0,))
 erf = unary_op(
     "Erf",
@@ -555,9 +563,9 @@ erfc = unary_op(
     "erfc(x)",
     lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * gaussian(x)),),
     doc="""
-    ``1 - erf(x)``, elementwise, with all its digits where that is small.
+    ``1 - erf(x)``, elementwise, with full relative accuracy where the result is small.
 
-    For large ``x`` the fit is that of Shepherd and Laframboise, Mathematics of Computation 36
+    For large ``x`` it uses the fit of Shepherd and Laframboise, Mathematics of Computation 36
     (1981).
 
     >>> tf.math.erfc([0.0, 5.0]).numpy()
@@ -566,14 +574,14 @@ erfc = unary_op(
 )
 
 
-# Rounding: no gradient flows through.
+# Rounding. No gradient flows through these ops.
 
 floor = unary_op(
     "Floor",
     "floor(x)",
     gradient=STOP,
     doc="""
-    The largest integer that is not larger, as a float, elementwise. No gradient flows through.
+    The largest integer not greater than ``x``, as a float, elementwise. No gradient flows through.
 
     >>> tf.floor([1.7, -1.2]).numpy()
     array([ 1., -2.], dtype=float32)
@@ -584,7 +592,7 @@ ceil = unary_op(
     "ceil(x)",
     gradient=STOP,
     doc="""
-    The smallest integer that is not smaller, as a float, elementwise. No gradient flows through.
+    The smallest integer not less than ``x``, as a float, elementwise. No gradient flows through.
 
     >>> tf.math.ceil([1.2, -1.7]).numpy()
     array([ 2., -1.], dtype=float32)
@@ -596,9 +604,9 @@ rint = unary_op(
     "rint(x)",
     gradient=STOP,
     doc="""
-    The nearest integer, as a float, elementwise; halves go to the even one.
+    The nearest integer, as a float, elementwise; halves round to even.
 
-    No gradient flows through. `round` does the same, for integers as well.
+    No gradient flows through. `round` also takes integers.
 
     >>> tf.math.rint([0.5, 1.5, 2.6]).numpy()
     array([0., 2., 3.], dtype=float32)
@@ -628,22 +636,22 @@ SELECT = defop(
 )
 
 
-# ``x`` where the condition holds, else ``y``; all three broadcast.
+# ``x`` where the condition holds, else ``y``; all three operands broadcast.
 select: Recorder = ternary(SELECT)
 
 
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Tensor:
-    """``t`` limited to the range from ``clip_value_min`` to ``clip_value_max``.
+    """Clip ``t`` to the range from ``clip_value_min`` to ``clip_value_max``.
 
-    The gradient passes to ``t`` where it lies inside or on a bound, elsewhere to the bound. Of
-    bounds that are the wrong way round, ``clip_value_min`` is the result.
+    The gradient goes to ``t`` where it lies inside the range or on a bound, and elsewhere to the
+    bound. If the lower bound exceeds the upper one, the result is ``clip_value_min``.
 
     Args:
       t: A tensor of numbers.
       clip_value_min: The lower bound: a tensor of the same dtype that broadcasts to ``t``.
-      clip_value_max: The upper bound, likewise.
+      clip_value_max: The upper bound: a tensor of the same dtype that broadcasts to ``t``.
       name: Not used.
 
     Returns:
@@ -658,13 +666,13 @@ def clip_by_value(
       array([0. , 0.5, 1. ], dtype=float32)
     """
     x = t if type(t) is Tensor else as_tensor(t)
-    found = maximum(minimum(x, clip_value_max), clip_value_min)
-    if found._spec is not x._spec and found.shape != x.shape:
+    clipped = maximum(minimum(x, clip_value_max), clip_value_min)
+    if clipped._spec is not x._spec and clipped.shape != x.shape:
         raise ValueError(
-            f"Shapes {x.shape} and {found.shape} are incompatible: bounds broadcast to `t`, not "
+            f"Shapes {x.shape} and {clipped.shape} are incompatible: bounds broadcast to `t`, not "
             f"`t` to bounds."
         )
-    return found
+    return clipped
 
 
 def _cast_spec(op: Op, x: Spec, dtype: str) -> Spec:
@@ -684,22 +692,22 @@ _CASTS = {x: unary(CAST_TO_BOOL if x.is_bool else CAST, dtype=x.name) for x in d
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """The elements converted to another dtype.
+    """Convert the elements to another dtype.
 
-    Floats become integers by leaving out what is behind the point; of bools, True is 1; of numbers,
-    all but 0 are True; of complex numbers that become others, what is not real is left out. The
-    gradient passes between floats and complex numbers, and is converted back.
+    Floats are truncated to integers. True becomes 1, and any number but 0 becomes True. Complex
+    numbers lose their imaginary part when they become floats or integers. The gradient passes
+    between floats and complex numbers, and is converted back.
 
     Args:
-      x: A tensor, or what becomes one.
-      dtype: A `DType`, or what `as_dtype` takes.
+      x: A tensor, or a value that converts to one.
+      dtype: A `DType`, or a value that `as_dtype` takes.
       name: Not used.
 
     Returns:
       A tensor of the shape of ``x`` and dtype ``dtype``; ``x`` itself if it is such a tensor.
 
     Raises:
-      TypeError: If there is no such dtype.
+    TypeError: If ``dtype`` does not name a dtype.
 
     Example:
       >>> tf.cast([1.9, -1.9, 0.0], tf.int32).numpy()
@@ -707,22 +715,22 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
       >>> tf.cast([1.9, -1.9, 0.0], tf.bool).numpy()
       array([ True,  True, False])
     """
-    wanted: DType = dtype if type(dtype) is DType else as_dtype(dtype)
+    target: DType = dtype if type(dtype) is DType else as_dtype(dtype)
     if type(x) is Tensor:
-        return x if x._spec.dtype is wanted else _CASTS[wanted](x)
+        return x if x._spec.dtype is target else _CASTS[target](x)
     spec = spec_of(x)
-    if spec is not None and spec.dtype is wanted:
+    if spec is not None and spec.dtype is target:
         return x  # type: ignore[no-any-return]
     tensor = as_tensor(x)
-    if tensor.dtype is wanted:
+    if tensor.dtype is target:
         return tensor
-    return _CASTS[wanted](tensor)
+    return _CASTS[target](tensor)
 
 
 def as_indices(x: Tensor, dtype: Any) -> Tensor:
-    """Numbers as integers that name things; NaN is the least one, which no check of a range takes.
+    """Cast indices to an integer dtype; NaN becomes the least integer, which range checks reject.
 
-    `cast` makes 0 of NaN, which is the number of the first class.
+    `cast` would turn NaN into 0, which is a valid index.
     """
     if x._spec.is_float:
         x = select(x == x, x, -math.inf)
@@ -734,8 +742,12 @@ def _real_part(x: Tensor) -> Tensor:
 
 
 def _sign_vjp(g: Tensor, y: Tensor, x: Tensor) -> Tensor:
-    across = g - y * _real_part(conjugate(y) * g) if x.dtype.is_complex else None
-    return zeros_of(x) if across is None else real_divide_no_nan(across, cast(abs_(x), x.dtype))
+    tangential = g - y * _real_part(conjugate(y) * g) if x.dtype.is_complex else None
+    return (
+        zeros_of(x)
+        if tangential is None
+        else real_divide_no_nan(tangential, cast(abs_(x), x.dtype))
+    )
 
 
 def _abs_vjp(g: Tensor, y: Tensor, x: Tensor) -> Tensor:
@@ -749,26 +761,26 @@ def _has_log(x: Tensor) -> Tensor:
 
 
 def _atan_vjp(g: Tensor, x: Tensor) -> Tensor:
-    """``g / (1 + x * x)``, of real numbers without overflow."""
+    """Return ``g / (1 + x * x)``, for real numbers without overflow."""
     return g / (1.0 + x * x) if x.dtype.is_complex else g / hypot(x, 1.0) / hypot(x, 1.0)
 
 
 def _asinh_vjp(g: Tensor, x: Tensor) -> Tensor:
-    """``g / sqrt(1 + x * x)``, of real numbers without overflow."""
+    """Return ``g / sqrt(1 + x * x)``, for real numbers without overflow."""
     return g / sqrt(1.0 + x * x) if x.dtype.is_complex else g / hypot(x, 1.0)
 
 
 def zeros_of(x: Tensor) -> Tensor:
-    """Zeros of the shape and dtype of ``x``."""
+    """Return zeros of the shape and dtype of ``x``."""
     zero: Tensor = as_tensor(0, x._spec, SELECT.name)
     return broadcast_to(zero, tuple(x.shape)) if x.ndim else zero
 
 
-# Of several ops.
+# Functions composed of several ops.
 
 
 def round_(x: Any, name: str | None = None) -> Tensor:
-    """The nearest integer, elementwise; halves go to the even one. Integers stay as they are.
+    """Round to the nearest integer, elementwise; halves round to even. Integers are unchanged.
 
     No gradient flows through.
 

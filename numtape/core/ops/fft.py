@@ -1,4 +1,8 @@
-"""Discrete Fourier transforms over the last axes, by SciPy's pocketfft."""
+"""Discrete Fourier and cosine transforms over the last axes, computed by SciPy's pocketfft.
+
+The four ops at the top are N-dimensional; ``_make_*`` build the public functions (`fft`, `rfft2d`
+and so on) from them, with their docstrings.
+"""
 
 from __future__ import annotations
 
@@ -24,160 +28,164 @@ from .slicing import strided_slice
 Array = np.ndarray[Any, Any]
 
 
-def _last(axes: int) -> tuple[int, ...]:
+def _last_axes(axes: int) -> tuple[int, ...]:
     return tuple(range(-axes, 0))
 
 
-def _of_complex(op: Op, x: Spec, axes: int) -> Spec:
+def _complex_spec(op: Op, x: Spec, axes: int) -> Spec:
     if not x.dtype.is_complex:
         raise DtypeError(
             f"Value for attr 'Tcomplex' of {x.dtype.name} is not in the list of allowed values: "
             f"complex64, complex128 [Op:{op.name}]. Use `cast`, or `rfft` for real numbers."
         )
-    _ranked(op, x, axes)
+    _check_rank(op, x, axes)
     return x
 
 
-def _ranked(op: Op | str, x: Spec, axes: int) -> None:
+def _check_rank(op: Op | str, x: Spec, axes: int) -> None:
     require(x.rank >= axes, op, f"Input must have rank of at least {axes} but got: {[*x.shape]}")
 
 
-def _of_real(op: Op, x: Spec, axes: int) -> Spec:
+def _rfft_spec(op: Op, x: Spec, axes: int) -> Spec:
     dtype = dtypes.complex64 if x.dtype is dtypes.float32 else dtypes.complex128
     return intern((*x.shape[:-1], x.shape[-1] // 2 + 1 if x.size else 0), dtype)
 
 
-def _to_real(op: Op, x: Spec, axes: int, n: int) -> Spec:
+def _irfft_spec(op: Op, x: Spec, axes: int, n: int) -> Spec:
     return intern((*x.shape[:-1], n), x.dtype.real_dtype)
 
 
-def _compute(name: str) -> Callable[..., None]:
+def _make_compute(name: str) -> Callable[..., None]:
     def compute(out: Array, x: Array, axes: int, n: int = 0) -> None:
         if not out.size:
             return
         length = {"s": (*x.shape[-axes:-1], n)} if n else {}
-        out[...] = getattr(import_module("scipy.fft"), name)(x, axes=_last(axes), **length)
+        out[...] = getattr(import_module("scipy.fft"), name)(x, axes=_last_axes(axes), **length)
 
     return compute
 
 
-def _count(shape: Any, axes: int) -> float:
+def _transform_size(shape: Any, axes: int) -> float:
     return float(math.prod(shape[-axes:]))
 
 
 def _rfft_vjp(g: Tensor, y: Tensor, x: Tensor, axes: int) -> tuple[Tensor]:
-    """The half that is left out has no adjoint: zeros stand for it."""
-    whole = _fitted(g, tuple(x.shape[-axes:]))
-    return (real(record(_INVERSE, (whole,), axes=axes)) * _count(x.shape, axes),)
+    """Return the adjoint of ``x``. The omitted half of the spectrum has no adjoint: pad with zeros."""
+    padded = _fit_lengths(g, tuple(x.shape[-axes:]))
+    return (real(record(_IFFT, (padded,), axes=axes)) * _transform_size(x.shape, axes),)
 
 
 def _irfft_vjp(g: Tensor, y: Tensor, x: Tensor, axes: int, n: int) -> tuple[Tensor]:
-    """All but the first and, of an even number, the last stand for two."""
-    found = record(_REAL, (g,), axes=axes) * (1.0 / _count(y.shape, axes))
-    half = tuple((0, dim, 1) for dim in found.shape[:-1])
-    parts = [strided_slice(found, (*half, (0, 1, 1)))]
+    """Return the adjoint of ``x``.
+
+    Each element but the first, and the last of an even length, stands for two conjugate elements of
+    the full spectrum and counts twice.
+    """
+    spectrum = record(_RFFT, (g,), axes=axes) * (1.0 / _transform_size(y.shape, axes))
+    leading = tuple((0, dim, 1) for dim in spectrum.shape[:-1])
+    parts = [strided_slice(spectrum, (*leading, (0, 1, 1)))]
     middle = (n + 1) // 2
-    parts.append(strided_slice(found, (*half, (1, middle, 1))) * 2.0)
+    parts.append(strided_slice(spectrum, (*leading, (1, middle, 1))) * 2.0)
     if n % 2 == 0:
-        parts.append(strided_slice(found, (*half, (middle, middle + 1, 1))))
-    places = found.shape[-1]
+        parts.append(strided_slice(spectrum, (*leading, (middle, middle + 1, 1))))
+    size = spectrum.shape[-1]
     starts = [0, 1, middle]
-    whole = [_placed(part, at, places) for part, at in zip(parts, starts, strict=False)]
-    total = whole[0]
-    for other in whole[1:]:
-        total = total + other
+    padded_parts = [_embed(part, offset, size) for part, offset in zip(parts, starts, strict=False)]
+    total = padded_parts[0]
+    for part in padded_parts[1:]:
+        total = total + part
     return (total,)
 
 
-def _placed(x: Tensor, at: int, size: int) -> Tensor:
-    """A part of the last axis among zeros."""
-    return pad(x, [*[[0, 0]] * (x.ndim - 1), [at, size - at - x.shape[-1]]])
+def _embed(x: Tensor, offset: int, size: int) -> Tensor:
+    """Embed ``x`` at ``offset`` into zeros of length ``size`` along the last axis."""
+    return pad(x, [*[[0, 0]] * (x.ndim - 1), [offset, size - offset - x.shape[-1]]])
 
 
-_FORWARD = defop(
+_FFT = defop(
     "FFT",
     ARRAY,
     1,
-    _of_complex,
-    compute=_compute("fftn"),
+    _complex_spec,
+    compute=_make_compute("fftn"),
     on_host=True,
     of_complex="other",
-    vjp=lambda g, y, x, axes: (record(_INVERSE, (g,), axes=axes) * _count(x.shape, axes),),
+    vjp=lambda g, y, x, axes: (record(_IFFT, (g,), axes=axes) * _transform_size(x.shape, axes),),
 )
-_INVERSE: Op = defop(
+_IFFT: Op = defop(
     "IFFT",
     ARRAY,
     1,
-    _of_complex,
-    compute=_compute("ifftn"),
+    _complex_spec,
+    compute=_make_compute("ifftn"),
     on_host=True,
     of_complex="other",
     vjp=lambda g, y, x, axes: (
-        record(_FORWARD, (g,), axes=axes) * (1.0 / max(1.0, _count(x.shape, axes))),
+        record(_FFT, (g,), axes=axes) * (1.0 / max(1.0, _transform_size(x.shape, axes))),
     ),
 )
-_REAL: Op = defop(
+_RFFT: Op = defop(
     "RFFT",
     ARRAY,
     1,
-    _of_real,
-    compute=_compute("rfftn"),
+    _rfft_spec,
+    compute=_make_compute("rfftn"),
     vjp=_rfft_vjp,
     on_host=True,
     of_complex="other",
 )
-_TO_REAL = defop(
+_IRFFT = defop(
     "IRFFT",
     ARRAY,
     1,
-    _to_real,
-    compute=_compute("irfftn"),
+    _irfft_spec,
+    compute=_make_compute("irfftn"),
     vjp=_irfft_vjp,
     on_host=True,
     of_complex="other",
 )
 
 
-def _fitted(x: Tensor, lengths: tuple[int, ...]) -> Tensor:
-    """The last axes cut off or filled up with zeros."""
+def _fit_lengths(x: Tensor, lengths: tuple[int, ...]) -> Tensor:
+    """Truncate or zero-pad the last axes to ``lengths``."""
     lead = x.ndim - len(lengths)
     sizes = tuple(x.shape[lead:])
     if sizes == lengths:
         return x
     if any(size > length for size, length in zip(sizes, lengths, strict=True)):
-        cut = [(0, min(pair), 1) for pair in zip(sizes, lengths, strict=True)]
-        x = strided_slice(x, (*((0, dim, 1) for dim in x.shape[:lead]), *cut))
-    rest = [[0, max(0, n - size)] for size, n in zip(sizes, lengths, strict=True)]
-    return pad(x, [*[[0, 0]] * lead, *rest]) if any(after for _, after in rest) else x
+        slices = [(0, min(pair), 1) for pair in zip(sizes, lengths, strict=True)]
+        x = strided_slice(x, (*((0, dim, 1) for dim in x.shape[:lead]), *slices))
+    padding = [[0, max(0, n - size)] for size, n in zip(sizes, lengths, strict=True)]
+    return pad(x, [*[[0, 0]] * lead, *padding]) if any(after for _, after in padding) else x
 
 
-def _complex_input(value: Any) -> Tensor:
-    """A tensor, or a value: Python's and NumPy's become complex64, as TensorFlow's do."""
+def _as_complex_tensor(value: Any) -> Tensor:
+    """Convert to a tensor; Python and NumPy values become complex64, as in TensorFlow."""
     return as_tensor(value) if spec_of(value) is not None else to_tensor(value, dtypes.complex64)
 
 
-def _lengths(op: str, fft_length: Any, axes: int) -> tuple[int, ...]:
-    found = tuple(int(n) for n in np.asarray(fft_length))
-    require(len(found) == axes, op, f"fft_length must have shape [{axes}]")
-    require(min(found) >= 0, op, f"fft_length must be >= 0, got {list(found)}")
-    return found
+def _parse_fft_length(op: str, fft_length: Any, axes: int) -> tuple[int, ...]:
+    lengths = tuple(int(n) for n in np.asarray(fft_length))
+    require(len(lengths) == axes, op, f"fft_length must have shape [{axes}]")
+    require(min(lengths) >= 0, op, f"fft_length must be >= 0, got {list(lengths)}")
+    return lengths
 
 
-def _complex_function(axes: int, op: Op, inverse: bool) -> Callable[..., Tensor]:
+def _make_complex_transform(axes: int, op: Op, inverse: bool) -> Callable[..., Tensor]:
     kind = "inverse discrete" if inverse else "discrete"
     name = f"{'i' if inverse else ''}fft{'' if axes == 1 else f'{axes}d'}"
 
     def transform(input: Any, name: str | None = None) -> Tensor:
-        return record(op, (_complex_input(input),), axes=axes)
+        return record(op, (_as_complex_tensor(input),), axes=axes)
 
-    ones, found = (
+    example_input, example_output = (
         "[" * axes + "1, 0" + "]" * axes,
         "[" * axes + ("0.5+0.j, 0.5+0.j" if inverse else "1.+0.j, 1.+0.j") + "]" * axes,
     )
-    return _described(
+    return _set_docstring(
         transform,
         name,
-        f"""The {kind} Fourier transform over {_axes(axes)}.
+        f"""Compute the {kind} Fourier transform over {_axes_text(axes)}.
 
     Args:
       input: A tensor of complex64 or complex128.
@@ -187,27 +195,27 @@ def _complex_function(axes: int, op: Op, inverse: bool) -> Callable[..., Tensor]
       A tensor of the same shape and dtype.{" It is divided by the number of elements." * inverse}
 
     Raises:
-      InvalidArgumentError: If the numbers are not complex, or there are too few axes.
+      InvalidArgumentError: If the input is not complex, or has too few axes.
 
     Example:
-      >>> tf.signal.{name}({ones}).numpy()
-      array({found}, dtype=complex64)
+      >>> tf.signal.{name}({example_input}).numpy()
+      array({example_output}, dtype=complex64)
     """,
     )
 
 
-def _axes(axes: int) -> str:
+def _axes_text(axes: int) -> str:
     return "the last axis" if axes == 1 else f"the last {axes} axes"
 
 
-def _described(function: Any, name: str, text: str) -> Callable[..., Tensor]:
+def _set_docstring(function: Any, name: str, text: str) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
-    found: Callable[..., Tensor] = function
-    return found
+    documented: Callable[..., Tensor] = function
+    return documented
 
 
-def _real_function(axes: int) -> Callable[..., Tensor]:
+def _make_rfft(axes: int) -> Callable[..., Tensor]:
     name = f"rfft{'' if axes == 1 else f'{axes}d'}"
 
     def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
@@ -217,111 +225,116 @@ def _real_function(axes: int) -> Callable[..., Tensor]:
         x = as_tensor(x)
         if x.dtype not in (dtypes.float32, dtypes.float64):
             raise ValueError(f"RFFT requires tf.float32 or tf.float64 inputs, got: {x.dtype!r}")
-        _ranked("RFFT", x._spec, axes)
+        _check_rank("RFFT", x._spec, axes)
         if fft_length is not None:
-            x = _fitted(x, _lengths("RFFT", fft_length, axes))
-        return record(_REAL, (x,), axes=axes)
+            x = _fit_lengths(x, _parse_fft_length("RFFT", fft_length, axes))
+        return record(_RFFT, (x,), axes=axes)
 
-    ones, found = "[" * axes + "1, 0" + "]" * axes, "[" * axes + "1.+0.j, 1.+0.j" + "]" * axes
-    return _described(
+    example_input, example_output = (
+        "[" * axes + "1, 0" + "]" * axes,
+        "[" * axes + "1.+0.j, 1.+0.j" + "]" * axes,
+    )
+    return _set_docstring(
         transform,
         name,
-        f"""The Fourier transform of real numbers over {_axes(axes)}.
+    f"""Compute the Fourier transform of real numbers over {_axes_text(axes)}.
 
-    Of the last axis that half is given which says all, ``n // 2 + 1`` elements: the others are the
-    conjugates of these.
+Only ``n // 2 + 1`` elements of the last axis are returned. The others are the conjugates of these.
 
-    Args:
-      input_tensor: A tensor of float32 or float64.
-      fft_length: The sizes of the transformed axes, a list: longer axes are cut off, shorter ones
-        filled up with zeros. None: the sizes that there are.
+Args:
+  input_tensor: A tensor of float32 or float64.
+  fft_length: A list of the lengths of the transformed axes. Longer axes are truncated, shorter ones
+    padded with zeros. None: the sizes of the input.
       name: Not used.
 
     Returns:
       A tensor of complex64 (of float32) or complex128 (of float64).
 
     Raises:
-      ValueError: If the numbers are no float32 or float64.
-      InvalidArgumentError: If there are too few axes, or not as many sizes.
+      ValueError: If the dtype is not float32 or float64.
+      InvalidArgumentError: If there are too few axes, or the number of lengths is wrong.
 
     Example:
-      >>> tf.signal.{name}({ones}).numpy()
-      array({found}, dtype=complex64)
+      >>> tf.signal.{name}({example_input}).numpy()
+      array({example_output}, dtype=complex64)
     """,
     )
 
 
-def _real_inverse(axes: int) -> Callable[..., Tensor]:
+def _make_irfft(axes: int) -> Callable[..., Tensor]:
     name = f"irfft{'' if axes == 1 else f'{axes}d'}"
 
     def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
         x = input_tensor
         if spec_of(x) is None:
-            x = _complex_input(x)
+            x = _as_complex_tensor(x)
         x = as_tensor(x)
         if not x.dtype.is_complex:
             raise ValueError(
                 f"IRFFT requires tf.complex64 or tf.complex128 inputs, got: {x.dtype!r}"
             )
-        _ranked("IRFFT", x._spec, axes)
+        _check_rank("IRFFT", x._spec, axes)
         if fft_length is None:
             lengths = (*x.shape[-axes:-1], max(0, 2 * (x.shape[-1] - 1)))
         else:
-            lengths = _lengths("IRFFT", fft_length, axes)
+            lengths = _parse_fft_length("IRFFT", fft_length, axes)
         if not lengths[-1]:
-            kept = tuple((0, dim, 1) for dim in x.shape[:-1])
-            return real(strided_slice(x, (*kept, (0, 0, 1))))
-        x = _fitted(x, (*lengths[:-1], lengths[-1] // 2 + 1))
-        return record(_TO_REAL, (x,), axes=axes, n=lengths[-1])
+            leading = tuple((0, dim, 1) for dim in x.shape[:-1])
+            return real(strided_slice(x, (*leading, (0, 0, 1))))
+        x = _fit_lengths(x, (*lengths[:-1], lengths[-1] // 2 + 1))
+        return record(_IRFFT, (x,), axes=axes, n=lengths[-1])
 
-    ones, found = "[" * axes + "1, 1" + "]" * axes, "[" * axes + "1., 0." + "]" * axes
-    return _described(
+    example_input, example_output = (
+        "[" * axes + "1, 1" + "]" * axes,
+        "[" * axes + "1., 0." + "]" * axes,
+    )
+    return _set_docstring(
         transform,
         name,
-        f"""The inverse of `{name[1:]}` over {_axes(axes)}.
+        f"""Compute the inverse of `{name[1:]}` over {_axes_text(axes)}.
 
     Args:
       input_tensor: A tensor of complex64 or complex128, ``n // 2 + 1`` elements of the last axis.
-      fft_length: The sizes of the results' axes, a list. None: those that there are, and
-        ``2 * (n - 1)`` of the last one.
+      fft_length: A list of the lengths of the result's axes. None: the sizes of the input, and
+        ``2 * (n - 1)`` for the last axis.
       name: Not used.
 
     Returns:
       A tensor of float32 (of complex64) or float64 (of complex128).
 
     Raises:
-      ValueError: If the numbers are not complex.
-      InvalidArgumentError: If there are too few axes, or not as many sizes.
+      ValueError: If the dtype is not complex.
+      InvalidArgumentError: If there are too few axes, or the number of lengths is wrong.
 
     Example:
-      >>> tf.signal.{name}({ones}).numpy()
-      array({found}, dtype=float32)
+      >>> tf.signal.{name}({example_input}).numpy()
+      array({example_output}, dtype=float32)
     """,
     )
 
 
-fft, fft2d, fft3d = (_complex_function(axes, _FORWARD, False) for axes in (1, 2, 3))
-ifft, ifft2d, ifft3d = (_complex_function(axes, _INVERSE, True) for axes in (1, 2, 3))
-rfft, rfft2d, rfft3d = map(_real_function, (1, 2, 3))
-irfft, irfft2d, irfft3d = map(_real_inverse, (1, 2, 3))
+fft, fft2d, fft3d = (_make_complex_transform(axes, _FFT, False) for axes in (1, 2, 3))
+ifft, ifft2d, ifft3d = (_make_complex_transform(axes, _IFFT, True) for axes in (1, 2, 3))
+rfft, rfft2d, rfft3d = map(_make_rfft, (1, 2, 3))
+irfft, irfft2d, irfft3d = map(_make_irfft, (1, 2, 3))
 
 
-def _rolled(x: Any, axes: Any, before: Callable[[int], int]) -> Tensor:
-    found = as_tensor(x)
-    for axis in axes_of("Roll", axes, found.ndim):
-        whole = [(0, dim, 1) for dim in found.shape]
-        n = found.shape[axis]
-        cut = before(n)
+def _roll_axes(x: Any, axes: Any, split_point: Callable[[int], int]) -> Tensor:
+    result = as_tensor(x)
+    for axis in axes_of("Roll", axes, result.ndim):
+        slices = [(0, dim, 1) for dim in result.shape]
+        n = result.shape[axis]
+        split = split_point(n)
         parts = []
-        for start, stop in ((cut, n), (0, cut)):
-            whole[axis] = (start, stop, 1)
-            parts.append(strided_slice(found, tuple(whole)))
-        found = concat(parts, axis)
-    return found
+        for start, stop in ((split, n), (0, split)):
+            slices[axis] = (start, stop, 1)
+            parts.append(strided_slice(result, tuple(slices)))
+        result = concat(parts, axis)
+    return result
 
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """The halves of axes swapped, so that frequency 0 is in the middle.
+    """Swap the halves of axes, so that frequency 0 is in the middle.
 
     Args:
       x: A tensor.
@@ -338,11 +351,11 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
       >>> tf.signal.fftshift([0, 1, 2, -2, -1]).numpy()
       array([-2, -1,  0,  1,  2], dtype=int32)
     """
-    return _rolled(x, axes, lambda n: (n + 1) // 2)
+    return _roll_axes(x, axes, lambda n: (n + 1) // 2)
 
 
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `fftshift`.
+    """Invert `fftshift`.
 
     Args:
       x: A tensor.
@@ -359,33 +372,41 @@ def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
       >>> tf.signal.ifftshift([-2, -1, 0, 1, 2]).numpy()
       array([ 0,  1,  2, -2, -1], dtype=int32)
     """
-    return _rolled(x, axes, lambda n: n // 2)
+    return _roll_axes(x, axes, lambda n: n // 2)
 
 
-def cosines(input: Any, type: int, n: Any, axis: int, norm: Any) -> Tensor:
-    """The discrete cosine transform; see `numtape.signal.dct`."""
+def cosine_transform(input: Any, type: int, n: Any, axis: int, norm: Any) -> Tensor:
+    """Compute the discrete cosine transform; see `numtape.signal.dct`."""
     x = as_tensor(input)
     if n is not None:
-        x = _fitted(x, (int(n),))
+        x = _fit_lengths(x, (int(n),))
     size = x.shape[-1]
-    kind = x.dtype.numpy_dtype
+    dtype = x.dtype.numpy_dtype
     if type == 1:
         if norm == "ortho":
             raise ValueError("Normalization is not supported for the Type-I DCT.")
-        whole = tuple((0, dim, 1) for dim in x.shape[:-1])
-        return real(rfft(concat([x, strided_slice(x, (*whole, (size - 2, 0, -1)))], -1)))
+        leading = tuple((0, dim, 1) for dim in x.shape[:-1])
+        return real(rfft(concat([x, strided_slice(x, (*leading, (size - 2, 0, -1)))], -1)))
     angles = np.arange(size) * (math.pi * 0.5 / max(size, 1))
-    scale = (2 * np.exp(-1j * angles)).astype(np.result_type(kind, np.complex64))
-    first = np.full(size, math.sqrt(2), kind)
-    first[:1] = 1
+    scale = (2 * np.exp(-1j * angles)).astype(np.result_type(dtype, np.complex64))
+    ortho_scale = np.full(size, math.sqrt(2), dtype)
+    ortho_scale[:1] = 1
     if type == 2:
-        half = tuple((0, dim, 1) for dim in x.shape)
-        found = real(strided_slice(rfft(x, [2 * size]), half) * scale)
-        return found * (first * kind.type(0.5 / math.sqrt(size))) if norm == "ortho" else found
+        slices = tuple((0, dim, 1) for dim in x.shape)
+        result = real(strided_slice(rfft(x, [2 * size]), slices) * scale)
+        return (
+            result * (ortho_scale * dtype.type(0.5 / math.sqrt(size)))
+            if norm == "ortho"
+            else result
+        )
     if type == 3:
-        x = x * (1 / first * kind.type(math.sqrt(size))) if (norm == "ortho") else x * float(size)
-        found = irfft(complex_(x, 0.0) * np.conj(scale), [2 * size])
-        return strided_slice(found, tuple((0, dim, 1) for dim in x.shape))
-    half = tuple((0, dim, 1) for dim in x.shape[:-1])
-    found = strided_slice(cosines(x, 2, 2 * size, -1, None), (*half, (1, 2 * size, 2)))
-    return found * (math.sqrt(0.5) / math.sqrt(size)) if norm == "ortho" else found
+        x = (
+            x * (1 / ortho_scale * dtype.type(math.sqrt(size)))
+            if (norm == "ortho")
+            else x * float(size)
+        )
+        result = irfft(complex_(x, 0.0) * np.conj(scale), [2 * size])
+        return strided_slice(result, tuple((0, dim, 1) for dim in x.shape))
+    slices = tuple((0, dim, 1) for dim in x.shape[:-1])
+    result = strided_slice(cosine_transform(x, 2, 2 * size, -1, None), (*slices, (1, 2 * size, 2)))
+    return result * (math.sqrt(0.5) / math.sqrt(size)) if norm == "ortho" else result

@@ -1,4 +1,7 @@
-"""Signals cut into frames, and frames laid over each other: see `signal` for their spectra."""
+"""Cut signals into overlapping frames and add frames back together.
+
+`numtape.signal` builds spectra on these functions.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,18 @@ from .reduction import reduce_sum
 from .slicing import strided_slice
 
 
-def cut(x: Tensor, start: int, stop: int) -> Tensor:
-    """A range of the last axis."""
+def slice_last_axis(x: Tensor, start: int, stop: int) -> Tensor:
+    """Return a range of the last axis."""
     return strided_slice(x, (*((0, dim, 1) for dim in x.shape[:-1]), (start, stop, 1)))
 
 
-def filled(x: Tensor, after: int, value: Any = 0) -> Tensor:
-    """The last axis with elements more behind it."""
-    return pad(x, [*[[0, 0]] * (x.ndim - 1), [0, after]], constant_values=value)
+def pad_last_axis(x: Tensor, count: int, value: Any = 0) -> Tensor:
+    """Append ``count`` elements of ``value`` to the last axis."""
+    return pad(x, [*[[0, 0]] * (x.ndim - 1), [0, count]], constant_values=value)
 
 
-def _last(x: Tensor, axis: int) -> Tensor:
-    """An axis moved to the end."""
+def _move_axis_last(x: Tensor, axis: int) -> Tensor:
+    """Move an axis to the end."""
     return permuted(x, (*(k for k in range(x.ndim) if k != axis), axis))
 
 
@@ -41,19 +44,19 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Stretches of a signal, each some steps after the one before.
+    """Split a signal into frames, each ``frame_step`` samples after the previous one.
 
     Args:
-      signal: A tensor with the axis that is cut into frames.
-      frame_length: The number of samples of a frame.
-      frame_step: How many samples a frame begins after the one before.
-      pad_end: Whether frames that end behind the signal are filled up.
-      pad_value: What with.
+      signal: A tensor that contains the axis of samples.
+      frame_length: The number of samples in a frame.
+      frame_step: The number of samples from the start of one frame to the start of the next.
+      pad_end: Whether to pad frames that extend beyond the end of the signal.
+      pad_value: The value to pad with.
       axis: The axis of the samples.
       name: Not used.
 
     Returns:
-      A tensor with an axis of frames and one of samples in the place of ``axis``.
+    A tensor with one axis of frames and one of samples in place of ``axis``.
 
     Raises:
       InvalidArgumentError: If the axis is out of range.
@@ -71,32 +74,39 @@ def frame(
         raise ValueError(f"{frame_length=} and {frame_step=} must be scalars")
     if length < 1 or step < 1:
         raise ValueError(f"frame_length={length} and frame_step={step} must be positive")
-    at = one_axis("frame", axis, x.ndim)
-    moved = _last(x, at)
-    samples = moved.shape[-1]
+    frame_axis = one_axis("frame", axis, x.ndim)
+    data = _move_axis_last(x, frame_axis)
+    samples = data.shape[-1]
     count = -(-samples // step) if pad_end else max(0, 1 + (samples - length) // step)
     missing = (count - 1) * step + length - samples
     if count and missing > 0:
-        moved = filled(moved, missing, pad_value)
+        data = pad_last_axis(data, missing, pad_value)
     starts = (step * np.arange(count)).astype(np.int32)
-    places = np.add.outer(starts, np.arange(length, dtype=np.int32))
-    found = gather(moved, places, axis=-1)
-    if at == x.ndim - 1:
-        return found
-    order = [*range(at), found.ndim - 2, found.ndim - 1, *range(at, found.ndim - 2)]
-    return permuted(found, tuple(order))
+    indices = np.add.outer(starts, np.arange(length, dtype=np.int32))
+    frames = gather(data, indices, axis=-1)
+    if frame_axis == x.ndim - 1:
+        return frames
+    order = [
+        *range(frame_axis),
+        frames.ndim - 2,
+        frames.ndim - 1,
+        *range(frame_axis, frames.ndim - 2),
+    ]
+    return permuted(frames, tuple(order))
 
 
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
-    """Frames laid some steps apart from each other and added up: the transpose of `frame`.
+    """Add up frames that overlap, each ``frame_step`` samples after the previous one.
+
+    This is the transpose of `frame`.
 
     Args:
       signal: A tensor whose last two axes are frames and samples.
-      frame_step: How many samples a frame begins after the one before.
+      frame_step: The number of samples from the start of one frame to the start of the next.
       name: Not used.
 
     Returns:
-      A tensor with an axis of samples in the place of the last two.
+      A tensor with one axis of samples in place of the last two.
 
     Raises:
       ValueError: If there are fewer than two axes, or the step is not positive.
@@ -114,15 +124,17 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         raise ValueError(f"frame_step={step} must be positive")
     *lead, frames, length = x.shape
     segments = -(-length // step)
-    # Each frame is `segments` pieces; piece j of frame i belongs to place i + j.
-    pieces = reshape(filled(x, segments * step - length), (*lead, frames, segments, step))
-    first, second = len(lead), len(lead) + 1
-    order = (*range(first), second, first, second + 1)
+    # Each frame consists of `segments` pieces. Piece j of frame i is added to output segment i + j.
+    pieces = reshape(pad_last_axis(x, segments * step - length), (*lead, frames, segments, step))
+    frame_axis, segment_axis = len(lead), len(lead) + 1
+    order = (*range(frame_axis), segment_axis, frame_axis, segment_axis + 1)
     rows = pad(
         permuted(pieces, order),
         [*[[0, 0]] * (len(lead) + 1), [0, segments], [0, 0]],
     )
     rows = reshape(rows, (*lead, segments * (frames + segments) * step))
-    rows = cut(rows, 0, segments * (frames + segments - 1) * step)
-    placed = reshape(rows, (*lead, segments, (frames + segments - 1) * step))
-    return cut(reduce_sum(placed, first), 0, (frames - 1) * step + length if frames else 0)
+    rows = slice_last_axis(rows, 0, segments * (frames + segments - 1) * step)
+    aligned = reshape(rows, (*lead, segments, (frames + segments - 1) * step))
+    return slice_last_axis(
+        reduce_sum(aligned, frame_axis), 0, (frames - 1) * step + length if frames else 0
+    )

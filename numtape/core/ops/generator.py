@@ -25,7 +25,7 @@ _SIZE = 3  # a counter of two integers, and a key
 _MASK = 2**64 - 1
 
 
-def _signed(number: int) -> int:
+def _to_int64(number: int) -> int:
     number &= _MASK
     return number - 2**64 if number >= 2**63 else number
 
@@ -33,7 +33,7 @@ def _signed(number: int) -> int:
 def _skip(out: Array, state: Array, delta: int) -> None:
     low, high, key = (int(x) & _MASK for x in state.tolist())
     counter = (high << 64 | low) + delta * RESERVED
-    out[:] = _signed(counter), _signed(counter >> 64), _signed(key)
+    out[:] = _to_int64(counter), _to_int64(counter >> 64), _to_int64(key)
 
 
 SKIP = defop(
@@ -47,16 +47,16 @@ SKIP = defop(
 )
 
 
-def _state(value: Any) -> Tensor:
+def _as_state(value: Any) -> Tensor:
     """Integers as a state; unsigned ones of 64 bits wrap around."""
     if isinstance(value, list | tuple) and all(isinstance(x, int) for x in value):
-        value = np.array([_signed(x) for x in value], np.int64)
+        value = np.array([_to_int64(x) for x in value], np.int64)
     return elementwise.cast(as_tensor(value), dtypes.int64)
 
 
-def _checked(state: Tensor, shape: tuple[int, ...], what: str) -> Tensor:
+def _check_shape(state: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     if tuple(state.shape) != shape:
-        raise ValueError(f"The {what} has shape {shape}, not {tuple(state.shape)}.")
+        raise ValueError(f"The {name} has shape {shape}, not {tuple(state.shape)}.")
     return state
 
 
@@ -81,7 +81,7 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
     algorithm(alg)
     if isinstance(seed, int):
         seed = [seed >> 64 * k & _MASK for k in range(_SIZE)]
-    words = movement.reshape(_state(seed), (-1,))
+    words = movement.reshape(_as_state(seed), (-1,))
     count = words.shape[0]
     if count >= _SIZE:
         return words[:_SIZE]
@@ -117,10 +117,10 @@ class Generator:
             raise ValueError("A generator needs `copy_from`, or `state` and `alg`.")
         self._alg = algorithm(alg)
         if isinstance(state, Variable):
-            _checked(state.read_value(), (_SIZE,), "state")
+            _check_shape(state.read_value(), (_SIZE,), "state")
             self._state = state
         else:
-            value = _checked(_state(state), (_SIZE,), "state")
+            value = _check_shape(_as_state(state), (_SIZE,), "state")
             self._state = Variable(value, trainable=False, name="StateVar", dtype=dtypes.int64)
 
     def __repr__(self) -> str:
@@ -150,11 +150,11 @@ class Generator:
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
         """A generator of a key, an integer, and a counter, two of them."""
-        return cls(state=_joined(key, counter), alg=alg)
+        return cls(state=_join_state(key, counter), alg=alg)
 
     def reset(self, state: Any) -> None:
         """Go on from a state."""
-        self._state.assign(_checked(_state(state), (_SIZE,), "state"))
+        self._state.assign(_check_shape(_as_state(state), (_SIZE,), "state"))
 
     def reset_from_seed(self, seed: Any) -> None:
         """Go on as a new generator of a seed does."""
@@ -162,7 +162,7 @@ class Generator:
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
         """Go on from a key and a counter."""
-        self._state.assign(_joined(key, counter))
+        self._state.assign(_join_state(key, counter))
 
     @property
     def state(self) -> Variable:
@@ -181,11 +181,11 @@ class Generator:
 
     def skip(self, delta: Any) -> Tensor:
         """Move on as drawing ``delta`` numbers does; gives the state before."""
-        before = self._state.read_value()
-        self._state.assign(record(SKIP, (before,), delta=movement.static(delta)))
-        return before
+        previous = self._state.read_value()
+        self._state.assign(record(SKIP, (previous,), delta=movement.static(delta)))
+        return previous
 
-    def _drawn(self, kind: str, shape: Any, dtype: dtypes.DType) -> Tensor:
+    def _draw(self, kind: str, shape: Any, dtype: dtypes.DType) -> Tensor:
         dims = checked_shape(shape, "StatelessRandom")
         return seeded.drawn(self.skip(seeded.number_of(dims)), kind, dims, dtype)
 
@@ -198,8 +198,8 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:
         """Draws from a normal distribution; gradients reach ``mean`` and ``stddev``."""
-        rest = self._drawn("normal", shape, floating(dtype))
-        return seeded.scaled(rest, stddev, mean, "StatelessRandomNormal")
+        standard = self._draw("normal", shape, floating(dtype))
+        return seeded.scaled(standard, stddev, mean, "StatelessRandomNormal")
 
     def truncated_normal(
         self,
@@ -210,8 +210,8 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:
         """Draws from a normal distribution, those beyond two deviations drawn again."""
-        rest = self._drawn("truncated", shape, floating(dtype))
-        return seeded.scaled(rest, stddev, mean, "StatelessTruncatedNormal")
+        standard = self._draw("truncated", shape, floating(dtype))
+        return seeded.scaled(standard, stddev, mean, "StatelessTruncatedNormal")
 
     def uniform(
         self,
@@ -224,16 +224,16 @@ class Generator:
         """Draws from ``minval`` up to, not including, ``maxval``; see `stateless_uniform`."""
         op = "StatelessRandomUniform"
         dims = checked_shape(shape, op)
-        before = self._state.read_value()
-        found = seeded.uniform(before, dims, minval, maxval, dtype, op)
+        previous = self._state.read_value()
+        values = seeded.uniform(previous, dims, minval, maxval, dtype, op)
         self.skip(seeded.number_of(dims))
-        return found
+        return values
 
     def uniform_full_int(
         self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None
     ) -> Tensor:
         """Integers of all values of a dtype: int32, int64, uint32 or uint64."""
-        return self.uniform(shape, None, None, _integer(dtype))
+        return self.uniform(shape, None, None, _as_integer_dtype(dtype))
 
     def binomial(
         self,
@@ -245,13 +245,13 @@ class Generator:
     ) -> Tensor:
         """Numbers of successes in trials; not those that TensorFlow draws."""
         dims = checked_shape(shape, "StatefulRandomBinomial")
-        found = seeded.binomial(self._state.read_value(), dims, counts, probs, dtype)
+        values = seeded.binomial(self._state.read_value(), dims, counts, probs, dtype)
         # As far as TensorFlow moves on: 50 for a number, and 150 for a distribution.
-        kinds = seeded.number_of(
+        distribution_count = seeded.number_of(
             seeded.ending_of([as_tensor(counts), as_tensor(probs)], "StatefulRandomBinomial")
         )
-        self.skip(150 * kinds + 50 * seeded.number_of(dims))
-        return found
+        self.skip(150 * distribution_count + 50 * seeded.number_of(dims))
+        return values
 
     def make_seeds(self, count: Any = 1) -> Tensor:
         """Seeds for stateless functions: the columns of a tensor of shape (2, count)."""
@@ -268,20 +268,20 @@ class Generator:
         ]
 
 
-def _integer(dtype: Any) -> dtypes.DType:
-    found = as_dtype(dtype)
-    if not found.is_integer:
-        raise TypeError(f"dtype={found.name} is not of integers.")
-    return found
+def _as_integer_dtype(dtype: Any) -> dtypes.DType:
+    integer_dtype = as_dtype(dtype)
+    if not integer_dtype.is_integer:
+        raise TypeError(f"dtype={integer_dtype.name} is not of integers.")
+    return integer_dtype
 
 
-def _joined(key: Any, counter: Any) -> Tensor:
-    words = _checked(_state(counter), (_SIZE - 1,), "counter")
-    last = _checked(_state(_signed(key) if isinstance(key, int) else key), (), "key")
-    return joining.concat([words, movement.reshape(last, (1,))], 0)
+def _join_state(key: Any, counter: Any) -> Tensor:
+    counter_words = _check_shape(_as_state(counter), (_SIZE - 1,), "counter")
+    key_word = _check_shape(_as_state(_to_int64(key) if isinstance(key, int) else key), (), "key")
+    return joining.concat([counter_words, movement.reshape(key_word, (1,))], 0)
 
 
-_global: list[Generator] = []
+_global_generator: list[Generator] = []
 
 
 def get_global_generator() -> Generator:
@@ -294,14 +294,14 @@ def get_global_generator() -> Generator:
       >>> tf.random.get_global_generator() is tf.random.get_global_generator()
       True
     """
-    if not _global:
-        _global.append(Generator.from_non_deterministic_state())
-    found: Generator = local.log.call_guarded(_current)
-    return found
+    if not _global_generator:
+        _global_generator.append(Generator.from_non_deterministic_state())
+    generator: Generator = local.log.call_guarded(_get_current)
+    return generator
 
 
-def _current() -> Generator:
-    return _global[0]
+def _get_current() -> Generator:
+    return _global_generator[0]
 
 
 def set_global_generator(generator: Generator) -> None:
@@ -322,4 +322,4 @@ def set_global_generator(generator: Generator) -> None:
     if not isinstance(generator, Generator):
         raise TypeError(f"{generator!r} is no Generator.")
     local.log.refuse("it sets the global generator")
-    _global[:] = [generator]
+    _global_generator[:] = [generator]

@@ -21,7 +21,7 @@ from .movement import keep
 from .slice_rows import SLICE, Cut, slice_into_zeros, slices
 from .slicing import Way, way_of
 
-_known: dict[Any, Way] = cache()  # what is recorded, by spec and key: programs repeat them
+_slice_cache: dict[Any, Way] = cache()  # what is recorded, by spec and key: programs repeat them
 
 
 def getitem(x: Any, key: Any) -> Tensor:
@@ -34,102 +34,102 @@ def getitem(x: Any, key: Any) -> Tensor:
       InvalidArgumentError: If the key does not fit the shape.
     """
     spec = x._spec
-    places = key if type(key) is int else _places(key)
-    way = None if places is None else _known.get((spec, places))
-    if way is None:
+    static_key = key if type(key) is int else _static_key(key)
+    plan = None if static_key is None else _slice_cache.get((spec, static_key))
+    if plan is None:
         if getattr(key, "dtype", None) == bool_ or isinstance(key, bool):
             return boolean_mask(x, key)
-        cut, shape = _cut(spec.shape, key)
-        way = way_of(spec, cut, shape)
-        if way is not None and places is not None:
-            keep(_known, (spec, places), way)
-    if way is not None:
-        code, of_row, op, begin, seen = way  # as `taken` does, which would be a call more
-        found = append(code, of_row, x, op, begin)
-        if seen is not None:
-            found = append(*seen, found, movement.RESHAPE)
+        ranges, shape = _parse_key(spec.shape, key)
+        plan = way_of(spec, ranges, shape)
+        if plan is not None and static_key is not None:
+            keep(_slice_cache, (spec, static_key), plan)
+    if plan is not None:
+        code, row_spec, op, begin, reshape = plan  # as `taken` does, which would be a call more
+        result = append(code, row_spec, x, op, begin)
+        if reshape is not None:
+            result = append(*reshape, result, movement.RESHAPE)
     else:
-        found = movement.shaped(x, shape)
-        if found is x:
-            found = movement.identity(x)
+        result = movement.shaped(x, shape)
+        if result is x:
+            result = movement.identity(x)
     if type(x) is not Tensor:
-        found._sliced = x, key
-    return found
+        result._sliced = x, key
+    return result
 
 
-def _places(key: Any) -> tuple[Any, ...] | None:
+def _static_key(key: Any) -> tuple[Any, ...] | None:
     """A key of Python's own numbers and slices, such that it can be looked up; None for others."""
-    places: list[Any] = []
+    parts: list[Any] = []
     for k in key if type(key) is tuple else (key,):
         if type(k) is slice:
-            place = k.start, k.stop, k.step
-            for s in place:
+            part = k.start, k.stop, k.step
+            for s in part:
                 if s is not None and type(s) is not int:
                     return None
-            places.append(place)
+            parts.append(part)
         elif type(k) is int or k is None or k is Ellipsis:
-            places.append(k)
+            parts.append(k)
         else:
             return None
-    return tuple(places)
+    return tuple(parts)
 
 
-def with_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
+def replace_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
     """The value of ``x``, but for ``value`` in the place of ``x[key]``."""
-    cut, shape = _cut(x.shape, key)
-    taken = tuple(len(range(*part)) for part in cut)
+    ranges, shape = _parse_key(x.shape, key)
+    slice_shape = tuple(len(range(*part)) for part in ranges)
     if value.ndim > len(shape):  # leading axes of size 1 go
         value = movement.reshape(value, value.shape[value.ndim - len(shape) :])
-    value = movement.shaped(movement.broadcast_to(value, shape), taken)
-    inside = np.zeros(x.shape, bool)
-    inside[slices(cut)] = True
-    return elementwise.select(inside, slice_into_zeros(value, tuple(x.shape), cut), x)
+    value = movement.shaped(movement.broadcast_to(value, shape), slice_shape)
+    mask = np.zeros(x.shape, bool)
+    mask[slices(ranges)] = True
+    return elementwise.select(mask, slice_into_zeros(value, tuple(x.shape), ranges), x)
 
 
-def _cut(whole: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
+def _parse_key(x_shape: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
     """What a key takes of each axis, as arguments of range(); and the result's shape."""
-    rank = len(whole)
+    rank = len(x_shape)
     keys = list(key) if isinstance(key, tuple | list) else [key]  # a list is a tuple here
-    used = sum(k is not None and k is not Ellipsis for k in keys)
+    indexed_axes = sum(k is not None and k is not Ellipsis for k in keys)
     ellipses = sum(k is Ellipsis for k in keys)
     require(ellipses <= 1, SLICE, "Multiple ellipses in slice not allowed")
-    require(used == 0 or rank > 0, SLICE, "Attempting to slice scalar input: it has no axes")
+    require(indexed_axes == 0 or rank > 0, SLICE, "Attempting to slice scalar input: it has no axes")
     require(
-        used <= rank,
+        indexed_axes <= rank,
         SLICE,
         f"Index out of range using input dim {rank}; input has only {rank} dims, its shape is "
-        f"{whole}",
+        f"{x_shape}",
     )
     if not ellipses:
         keys.append(Ellipsis)
-    cut: list[tuple[int, int, int]] = []
+    ranges: list[tuple[int, int, int]] = []
     shape: list[int] = []
     for k in keys:
-        axis = len(cut)
+        axis = len(ranges)
         if k is Ellipsis:
-            rest = whole[axis : axis + rank - used]
-            cut += ((0, dim, 1) for dim in rest)
+            rest = x_shape[axis : axis + rank - indexed_axes]
+            ranges += ((0, dim, 1) for dim in rest)
             shape.extend(rest)
         elif k is None:
             shape.append(1)
         elif isinstance(k, slice):
-            part = slice(*(None if s is None else _int(s) for s in (k.start, k.stop, k.step)))
+            part = slice(*(None if s is None else _as_index(s) for s in (k.start, k.stop, k.step)))
             require(part.step != 0, SLICE, f"strides[{axis}] must be non-zero")
-            cut.append(part.indices(whole[axis]))
-            shape.append(len(range(*cut[-1])))
+            ranges.append(part.indices(x_shape[axis]))
+            shape.append(len(range(*ranges[-1])))
         else:
-            dim, at = whole[axis], _int(k)
+            dim, index = x_shape[axis], _as_index(k)
             require(
-                -dim <= at < dim,
+                -dim <= index < dim,
                 SLICE,
-                f"slice index {dtypes.shown(at)} of dimension {axis} out of bounds: the shape is "
-                f"{whole}",
+                f"slice index {dtypes.shown(index)} of dimension {axis} out of bounds: the shape is "
+                f"{x_shape}",
             )
-            cut.append((at % dim, at % dim + 1, 1))
-    return tuple(cut), tuple(shape)
+            ranges.append((index % dim, index % dim + 1, 1))
+    return tuple(ranges), tuple(shape)
 
 
-def _int(value: Any) -> int:
+def _as_index(value: Any) -> int:
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
@@ -212,7 +212,7 @@ def strided_slice_(
                 slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step)
             )
     x = input_ if isinstance(input_, Tensor | Variable) else as_tensor(input_)
-    found = getitem(x, tuple(key))
+    result = getitem(x, tuple(key))
     if isinstance(var, Variable):
-        found._sliced = var, tuple(key)
-    return found
+        result._sliced = var, tuple(key)
+    return result

@@ -19,7 +19,7 @@ from .reduction import reduce_mean
 from .slicing import reverse, strided_slice
 
 
-def _picture(image: Any) -> Tensor:
+def _as_image(image: Any) -> Tensor:
     x = as_tensor(image)
     if x.ndim < 3:
         raise ValueError(f"'image' (shape {x.shape}) must be at least three-dimensional.")
@@ -42,7 +42,7 @@ def flip_left_right(image: Any) -> Tensor:
       >>> tf.image.flip_left_right([[[1.0], [2.0], [3.0]]]).numpy().ravel()
       array([3., 2., 1.], dtype=float32)
     """
-    return reverse(_picture(image), [-2])
+    return reverse(_as_image(image), [-2])
 
 
 def flip_up_down(image: Any) -> Tensor:
@@ -61,7 +61,7 @@ def flip_up_down(image: Any) -> Tensor:
       >>> tf.image.flip_up_down([[[1.0]], [[2.0]]]).numpy().ravel()
       array([2., 1.], dtype=float32)
     """
-    return reverse(_picture(image), [-3])
+    return reverse(_as_image(image), [-3])
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
@@ -86,8 +86,8 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         raise DtypeError(f"images must be of floats, got {x.dtype.name}. Use `cast`.")
     require(x.ndim > 1 and x.shape[-1] == 3, "RgbToGrayscale", f"no three channels in {x.shape}")
     weights = as_tensor(np.array([[0.2989], [0.587], [0.114]], x.dtype.as_numpy_dtype))
-    found = matrix_products.matmul(movement.shaped(x, (x._spec.size // 3, 3)), weights)
-    return movement.shaped(found, (*x.shape[:-1], 1))
+    gray = matrix_products.matmul(movement.shaped(x, (x._spec.size // 3, 3)), weights)
+    return movement.shaped(gray, (*x.shape[:-1], 1))
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
@@ -156,29 +156,29 @@ def per_image_standardization(image: Any) -> Tensor:
       >>> tf.image.per_image_standardization([[[1.0], [3.0]]]).numpy().ravel()
       array([-1.,  1.], dtype=float32)
     """
-    x = _picture(image)
+    x = _as_image(image)
     if not x._spec.is_float:
         raise DtypeError(f"image must be of floats, got {x.dtype.name}. Use `cast`.")
     axes = (-3, -2, -1)
     n = max(1, int(np.prod(x.shape[-3:])))
-    distance = x - reduce_mean(x, axes, True)
-    spread = elementwise.sqrt(reduce_mean(elementwise.square(distance), axes, True))
-    found: Tensor = distance / elementwise.maximum(spread, 1 / n**0.5)
-    return found
+    centered = x - reduce_mean(x, axes, True)
+    stddev = elementwise.sqrt(reduce_mean(elementwise.square(centered), axes, True))
+    standardized: Tensor = centered / elementwise.maximum(stddev, 1 / n**0.5)
+    return standardized
 
 
-def _framed(image: Any, top: Any, left: Any, height: Any, width: Any) -> tuple[Any, ...]:
-    x = _picture(image)
-    numbers = [int(movement.static(v)) for v in (top, left, height, width)]
-    for name, value, least in zip(
+def _parse_box(image: Any, top: Any, left: Any, height: Any, width: Any) -> tuple[Any, ...]:
+    x = _as_image(image)
+    box = [int(movement.static(v)) for v in (top, left, height, width)]
+    for name, value, minimum in zip(
         ("offset_height", "offset_width", "target_height", "target_width"),
-        numbers,
+        box,
         (0, 0, 1, 1),
         strict=True,
     ):
-        if value < least:
-            raise ValueError(f"{name} must be {'> 0' if least else '>= 0'}.")
-    return x, *numbers
+        if value < minimum:
+            raise ValueError(f"{name} must be {'> 0' if minimum else '>= 0'}.")
+    return x, *box
 
 
 def crop_to_bounding_box(
@@ -203,7 +203,7 @@ def crop_to_bounding_box(
       >>> tf.image.crop_to_bounding_box(tf.ones((4, 6, 3)), 1, 2, 2, 3).shape
       TensorShape([2, 3, 3])
     """
-    x, top, left, height, width = _framed(
+    x, top, left, height, width = _parse_box(
         image, offset_height, offset_width, target_height, target_width
     )
     for name, size, end in (
@@ -212,9 +212,9 @@ def crop_to_bounding_box(
     ):
         if size < end:
             raise ValueError(f"{name} must be >= target + offset.")
-    whole = tuple((0, dim, 1) for dim in x.shape)
-    cut = (*whole[:-3], (top, top + height, 1), (left, left + width, 1), whole[-1])
-    return strided_slice(x, cut)
+    full = tuple((0, dim, 1) for dim in x.shape)
+    ranges = (*full[:-3], (top, top + height, 1), (left, left + width, 1), full[-1])
+    return strided_slice(x, ranges)
 
 
 def pad_to_bounding_box(
@@ -239,12 +239,12 @@ def pad_to_bounding_box(
       >>> tf.image.pad_to_bounding_box([[[7.0]]], 0, 1, 1, 3).numpy().ravel()
       array([0., 7., 0.], dtype=float32)
     """
-    x, top, left, height, width = _framed(
+    x, top, left, height, width = _parse_box(
         image, offset_height, offset_width, target_height, target_width
     )
     below, right = height - top - x.shape[-3], width - left - x.shape[-2]
-    for name, rest in (("height", below), ("width", right)):
-        if rest < 0:
+    for name, padding in (("height", below), ("width", right)):
+        if padding < 0:
             raise ValueError(f"{name} must be <= target - offset")
     return pad(x, [*([(0, 0)] * (x.ndim - 3)), (top, below), (left, right), (0, 0)])
 
@@ -270,21 +270,21 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     fraction = number(central_fraction, "central_fraction")
     if not 0 < fraction <= 1:
         raise ValueError("central_fraction must be within (0, 1]")
-    x = _picture(image)
+    x = _as_image(image)
     top, left = (int((size - size * fraction) / 2) for size in x.shape[-3:-1])
     return crop_to_bounding_box(x, top, left, x.shape[-3] - 2 * top, x.shape[-2] - 2 * left)
 
 
-def _between(size: int, wanted: int, kind: Any) -> Tensor:
+def _interpolation_matrix(size: int, new_size: int, dtype: Any) -> Tensor:
     """What each new row is made of: the two nearest old ones, as a matrix."""
-    at = (np.arange(wanted) + 0.5) * (size / wanted) - 0.5
-    low = np.floor(at).astype(int)
-    part = at - low
-    found = np.zeros((wanted, size))
-    rows = np.arange(wanted)
-    np.add.at(found, (rows, np.clip(low, 0, size - 1)), 1 - part)
-    np.add.at(found, (rows, np.clip(low + 1, 0, size - 1)), part)
-    return as_tensor(found.astype(kind))
+    positions = (np.arange(new_size) + 0.5) * (size / new_size) - 0.5
+    low = np.floor(positions).astype(int)
+    fraction = positions - low
+    matrix = np.zeros((new_size, size))
+    rows = np.arange(new_size)
+    np.add.at(matrix, (rows, np.clip(low, 0, size - 1)), 1 - fraction)
+    np.add.at(matrix, (rows, np.clip(low + 1, 0, size - 1)), fraction)
+    return as_tensor(matrix.astype(dtype))
 
 
 def resize(
@@ -321,36 +321,36 @@ def resize(
     x = as_tensor(images)
     if x.ndim not in (3, 4):
         raise ValueError("'images' must have either 3 or 4 dimensions.")
-    wanted = np.asarray(size)
-    if wanted.dtype.kind not in "iu":
+    new_size = np.asarray(size)
+    if new_size.dtype.kind not in "iu":
         raise ValueError("'size' must be a 1-D int32 Tensor")
-    if wanted.shape != (2,):
+    if new_size.shape != (2,):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
     if method not in ("bilinear", "nearest"):
         raise ValueError(f"Resize method is not implemented: {shown(method)}")
     if antialias:
         raise NotImplementedError("`antialias` is not there: blur with `tf.nn.depthwise_conv2d`.")
-    height, width = wanted.tolist()
+    height, width = new_size.tolist()
     require(min(height, width) > 0, "Resize", "output dimensions must be positive")
-    old = tuple(int(n) for n in x.shape[-3:-1])
-    require(min(old) > 0, "Resize", f"there are no pixels: {x.shape.as_list()}")
+    old_size = tuple(int(n) for n in x.shape[-3:-1])
+    require(min(old_size) > 0, "Resize", f"there are no pixels: {x.shape.as_list()}")
     if preserve_aspect_ratio:
-        scale = min(height / old[0], width / old[1])
-        height, width = (round(n * scale) for n in old)
+        scale = min(height / old_size[0], width / old_size[1])
+        height, width = (round(n * scale) for n in old_size)
     if method == "nearest":
         rows, columns = (
             np.minimum(((np.arange(new) + 0.5) * (size / new)).astype(np.int64), size - 1)
-            for new, size in ((height, old[0]), (width, old[1]))
+            for new, size in ((height, old_size[0]), (width, old_size[1]))
         )
         return gather(gather(x, rows, axis=x.ndim - 3), columns, axis=x.ndim - 2)
     if not x._spec.is_float:
         x = elementwise.cast(x, "float32")
-    if (height, width) == old:
+    if (height, width) == old_size:
         return x
-    kind, channels = x.dtype.as_numpy_dtype, int(x.shape[-1])
+    dtype, channels = x.dtype.as_numpy_dtype, int(x.shape[-1])
     lead = tuple(x.shape[:-3])
     y = matrix_products.matmul(
-        _between(old[0], height, kind), movement.shaped(x, (*lead, old[0], old[1] * channels))
+        _interpolation_matrix(old_size[0], height, dtype), movement.shaped(x, (*lead, old_size[0], old_size[1] * channels))
     )
-    y = movement.shaped(y, (*lead, height, old[1], channels))
-    return matrix_products.matmul(_between(old[1], width, kind), y)
+    y = movement.shaped(y, (*lead, height, old_size[1], channels))
+    return matrix_products.matmul(_interpolation_matrix(old_size[1], width, dtype), y)

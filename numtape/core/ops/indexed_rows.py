@@ -22,7 +22,7 @@ from .reduction import reduce_sum
 from .scatter import INTO, scattered
 
 
-def dense_of(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
+def to_dense(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
     """The tensor that slices stand for.
 
     Raises:
@@ -56,55 +56,55 @@ def dense_of(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
     return record(SCATTER_ADD, (values, indices), axis=0, size=size)
 
 
-def updated(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
+def update_rows(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
     """The value of a variable, but for slices of it that are updated one after the other."""
     op = f"ResourceScatter{how.capitalize()}"
     require(x.ndim > 0, op, "the variable must have at least one axis")
-    at, given = checked_indices(indices, x.shape[0], op), _of_dtype(updates, x)
-    whole = (*at.shape, *x.shape[1:])
-    if not given.ndim:
-        given = movement.broadcast_to(given, whole)
+    row_ids, rows = checked_indices(indices, x.shape[0], op), _as_operand(updates, x)
+    rows_shape = (*row_ids.shape, *x.shape[1:])
+    if not rows.ndim:
+        rows = movement.broadcast_to(rows, rows_shape)
     require(
-        tuple(given.shape) == whole,
+        tuple(rows.shape) == rows_shape,
         op,
         f"Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
-        f"updates.shape {list(given.shape)}, indices.shape {list(at.shape)}, params.shape "
+        f"updates.shape {list(rows.shape)}, indices.shape {list(row_ids.shape)}, params.shape "
         f"{list(x.shape)}",
     )
-    count = at._spec.size
-    flat = (
+    count = row_ids._spec.size
+    operands = (
         as_tensor(x),
-        movement.reshape(at, (count,)),
-        movement.reshape(given, (count, *x.shape[1:])),
+        movement.reshape(row_ids, (count,)),
+        movement.reshape(rows, (count, *x.shape[1:])),
     )
-    return record(INTO, flat, how=how)
+    return record(INTO, operands, how=how)
 
 
-def _of_dtype(value: Any, x: Variable) -> Tensor:
+def _as_operand(value: Any, x: Variable) -> Tensor:
     return x._to_tensor(value)
 
 
-def updated_nd(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
+def update_nd(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
     """The value of a variable, but for what lies at tuples of indices."""
     op = f"ResourceScatterNd{how.capitalize()}"
-    return scattered(x, indices, _of_dtype(updates, x), how, op, vector=True)
+    return scattered(x, indices, _as_operand(updates, x), how, op, vector=True)
 
 
-def updated_in_batch(x: Variable, indices: Any, updates: Any) -> Tensor:
+def update_batched_rows(x: Variable, indices: Any, updates: Any) -> Tensor:
     """The value of a variable, but for slices of each example: the first axes are in common."""
     op = "BatchScatterUpdate"
-    at = as_tensor(indices)
-    require(at.ndim > 0, op, "indices must have at least one axis")
-    lead = tuple(at.shape[:-1])
+    index = as_tensor(indices)
+    require(index.ndim > 0, op, "indices must have at least one axis")
+    lead = tuple(index.shape[:-1])
     if tuple(x.shape[: len(lead)]) != lead:
         raise ValueError(
             f"The initial dimensions of the variable, {x.shape}, do not match those of the "
-            f"indices, {at.shape}."
+            f"indices, {index.shape}."
         )
-    numbers = [np.broadcast_to(grid[..., None], at.shape) for grid in np.indices(lead)]
-    wide = elementwise.cast(at, dtypes.int64)
-    tuples = stack([*(as_tensor(np.ascontiguousarray(grid)) for grid in numbers), wide], -1)
-    return updated_nd(x, tuples, updates, "update")
+    batch_ids = [np.broadcast_to(grid[..., None], index.shape) for grid in np.indices(lead)]
+    row_ids = elementwise.cast(index, dtypes.int64)
+    tuples = stack([*(as_tensor(np.ascontiguousarray(grid)) for grid in batch_ids), row_ids], -1)
+    return update_nd(x, tuples, updates, "update")
 
 
 def embedding_lookup(
@@ -139,38 +139,38 @@ def embedding_lookup(
     tables = list(params) if isinstance(params, list | tuple) else [params]
     if not tables:
         raise ValueError("Length of params is currently 0. Need at least one param.")
-    found = as_tensor(ids)
+    id_tensor = as_tensor(ids)
     if len(tables) == 1:
-        return _limited(gather(tables[0], found), found.ndim, max_norm)
+        return _clip_norms(gather(tables[0], id_tensor), id_tensor.ndim, max_norm)
     tables = [x if isinstance(x, Tensor | Variable) else as_tensor(x) for x in tables]
     for x in tables:
         require(len(x.shape) > 0, "EmbeddingLookup", "params must be at least 1 dimensional")
     total, parts = sum(x.shape[0] for x in tables), len(tables)
-    each, extra = divmod(total, parts)
-    flat = checked_indices(found, total, "EmbeddingLookup")._array().ravel().astype(np.int64)
-    which = np.maximum(flat // (each + 1), (flat - extra) // max(each, 1))
-    inside = np.where(which < extra, flat % (each + 1), (flat - extra) % max(each, 1))
-    places, taken = [], []
+    rows_per_table, larger_tables = divmod(total, parts)
+    flat = checked_indices(id_tensor, total, "EmbeddingLookup")._array().ravel().astype(np.int64)
+    table_ids = np.maximum(flat // (rows_per_table + 1), (flat - larger_tables) // max(rows_per_table, 1))
+    local_rows = np.where(table_ids < larger_tables, flat % (rows_per_table + 1), (flat - larger_tables) % max(rows_per_table, 1))
+    positions, gathered = [], []
     for k, table in enumerate(tables):
-        places.append(from_owned_array(np.flatnonzero(which == k).astype(np.int32)))
-        rows = gather(table, from_owned_array(inside[which == k].astype(found.dtype.numpy_dtype)))
-        taken.append(_limited(rows, 1, max_norm))
-    rest = tuple(tables[0].shape[1:])
+        positions.append(from_owned_array(np.flatnonzero(table_ids == k).astype(np.int32)))
+        rows = gather(table, from_owned_array(local_rows[table_ids == k].astype(id_tensor.dtype.numpy_dtype)))
+        gathered.append(_clip_norms(rows, 1, max_norm))
+    row_shape = tuple(tables[0].shape[1:])
     if not flat.size:
-        return movement.reshape(taken[0], (*found.shape, *rest))
-    return movement.reshape(dynamic_stitch(places, taken), (*found.shape, *rest))
+        return movement.reshape(gathered[0], (*id_tensor.shape, *row_shape))
+    return movement.reshape(dynamic_stitch(positions, gathered), (*id_tensor.shape, *row_shape))
 
 
-def _limited(rows: Tensor, lead: int, max_norm: Any) -> Tensor:
+def _clip_norms(rows: Tensor, lead: int, max_norm: Any) -> Tensor:
     """Rows of no larger norm. Those of norm 0 have a finite derivative."""
     if max_norm is None:
         return rows
     squares = reduce_sum(rows * rows, tuple(range(lead, rows.ndim)), True)
-    some = squares > 0
-    safe = elementwise.select(some, squares, 1.0)
-    norm = elementwise.select(some, elementwise.sqrt(safe), squares)
-    found: Tensor = rows * max_norm / elementwise.maximum(norm, max_norm)
-    return found
+    is_nonzero = squares > 0
+    safe = elementwise.select(is_nonzero, squares, 1.0)
+    norm = elementwise.select(is_nonzero, elementwise.sqrt(safe), squares)
+    clipped: Tensor = rows * max_norm / elementwise.maximum(norm, max_norm)
+    return clipped
 
 
 def embedding_lookup_sparse(

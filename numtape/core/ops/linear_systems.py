@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..cpu import lapack, routines
+from ..cpu import blas, lapack
 from ..log.op import ARRAY, Native, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
@@ -101,7 +101,7 @@ def _triangular_vjp(
 def _triangular_native(out: Spec, a: Spec, b: Spec, lower: bool, adjoint: bool) -> Native | None:
     n, k = b.shape[-2:]
     sizes = (n, k, int(lower), int(adjoint))
-    return routines.native("triangular_solve", a, ("trsm", "trsv"), sizes, n * n * k // 2)
+    return blas.native("triangular_solve", a, ("trsm", "trsv"), sizes, n * n * k // 2)
 
 
 TRIANGULAR = defop(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..cpu import lapack, routines
+from ..cpu import blas, lapack
 from ..log.op import ARRAY, STOP, Native, Op, defop
 from ..log.record import record
 from ..log.tensors import as_tensor
@@ -49,8 +49,8 @@ def _lu_spec(op: Op, a: Spec) -> Spec:
 
 def _factor_native(out: Spec, a: Spec) -> Native | None:
     n = a.shape[-1]
-    small = routines.side_by_side("factor", a, (), n**3 // 3)
-    return small or routines.native("factor", a, ("getrf",), (n,), n**3 // 3)
+    small = blas.side_by_side("factor", a, (), n**3 // 3)
+    return small or blas.native("factor", a, ("getrf",), (n,), n**3 // 3)
 
 
 FACTOR = defop(
@@ -175,8 +175,8 @@ def _solve_vjp(
 def _solve_native(out: Spec, a: Spec, factor: Spec, b: Spec, adjoint: bool) -> Native | None:
     n, k = b.shape[-2:]
     sizes = (n, k, int(adjoint), 0)
-    small = routines.side_by_side("lu_solve", a, sizes[1:], n * n * k)
-    return small or routines.native("lu_solve", a, ("trsm", "trsv"), sizes, n * n * k)
+    small = blas.side_by_side("lu_solve", a, sizes[1:], n * n * k)
+    return small or blas.native("lu_solve", a, ("trsm", "trsv"), sizes, n * n * k)
 
 
 SOLVE = defop(
@@ -203,8 +203,8 @@ def _inverse_vjp(g: Tensor, y: Tensor, a: Tensor, factor: Tensor) -> tuple[Tenso
 
 def _inverse_native(out: Spec, a: Spec, factor: Spec) -> Native | None:
     n = a.shape[-1]
-    small = routines.side_by_side("lu_solve", a, (n, 0, 1), n**3)
-    return small or routines.native("lu_solve", a, ("trsm", "trsv"), (n, n, 0, 1), n**3)
+    small = blas.side_by_side("lu_solve", a, (n, 0, 1), n**3)
+    return small or blas.native("lu_solve", a, ("trsm", "trsv"), (n, n, 0, 1), n**3)
 
 
 INVERSE = defop(

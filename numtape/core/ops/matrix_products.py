@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 _INT32 = 2**31 - 1  # BLAS counts with these
 # About how many rows and columns of a product one call of BLAS computes: rows, if columns are few.
 TILE, NARROW, WIDE = 256, 128, 512
-TINY = 8  # rows and columns of matrices that are not worth calls of BLAS; as in kernels/cpu/tiny.py
+TINY = 8  # rows and columns of matrices that are not worth calls of BLAS; as in kernels/cpu/small_matmul.py
 
 
 def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:

@@ -9,7 +9,7 @@ from typing import Any, Never
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
-from ..log.op import ARRAY, ELEMENTWISE, VIEW, OpCode, Native, Op, defop
+from ..log.op import ARRAY, ELEMENTWISE, VIEW, Native, Op, OpCode, defop
 from ..log.record import append, record, require
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown

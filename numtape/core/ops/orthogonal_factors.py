@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..cpu import lapack, routines
+from ..cpu import blas, lapack
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
@@ -223,9 +223,9 @@ def _svd_native(out: Spec, a: Spec, full: bool, vectors: bool) -> Native | None:
     if not k:
         return None
     us, vs = (m if full else k, n if full else k) if vectors else (0, 0)
-    job = 8 * routines.LETTERS.index(("A" if full else "S") if vectors else "N")
-    more, sizes = (*routines.memory(), job), (m, n, k, us, vs, max(us, 1))
-    return routines.native("svd", a, ("gesdd",), sizes, 20 * m * n * k, more)
+    job = 8 * blas.LETTERS.index(("A" if full else "S") if vectors else "N")
+    more, sizes = (*blas.memory(), job), (m, n, k, us, vs, max(us, 1))
+    return blas.native("svd", a, ("gesdd",), sizes, 20 * m * n * k, more)
 
 
 SVD = defop(

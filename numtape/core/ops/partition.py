@@ -65,7 +65,8 @@ def dynamic_partition(
     require(not bad.size, op, f"partitions is not in [0, {count}): {values[bad[:1]].tolist()}")
     flat = movement.reshape(x, (values.size, *x.shape[found.ndim :]))
     return [
-        record(GATHER, (flat, from_owned_array(np.flatnonzero(values == k))), axis=0) for k in range(count)
+        record(GATHER, (flat, from_owned_array(np.flatnonzero(values == k))), axis=0)
+        for k in range(count)
     ]
 
 

@@ -26,7 +26,7 @@ from ..values.dtypes import as_dtype
 from ..values.spec import Spec, intern
 from ..values.spelling import suggesting
 from ..values.tensor import Tensor
-from .elementwise import shuffled
+from .elementwise import without_gradient
 from .indexing import gather
 from .movement import identity, static_shape
 
@@ -383,4 +383,4 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Ten
     x = as_tensor(value)
     if not x.ndim:
         return identity(x)
-    return shuffled(gather(x, drawn(_permutation, seed, int(x.shape[0]))))
+    return without_gradient(gather(x, drawn(_permutation, seed, int(x.shape[0]))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..log.op import OpCode, Op
+from ..log.op import Op, OpCode
 from ..log.record import append, require
 from ..log.tensors import as_tensor
 from ..plan.plan import FEW

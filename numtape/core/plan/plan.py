@@ -16,7 +16,7 @@ from ..log.op import CODES, REDUCTION, VARIADIC
 from ..values.interning import generation
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS, Spec
-from .memo import Remembered, columns_of, operands_of
+from .structure_cache import Remembered, columns_of, operands_of
 
 NO_KERNEL, NO_CALL = 1, 2
 # Fields of the plan's report and of a group: as in kernels/passes/layout.py (a test compares).
@@ -220,7 +220,7 @@ class Planner:
     Attributes:
       lanes: The table of lane kernels.
       few: How many elements a row may have that is computed among other small ones.
-      follow: Whether lane groups come directly behind what they read; see kernels/passes/near.py.
+      follow: Whether lane groups come directly behind what they read; see kernels/passes/schedule.py.
       plan_type: What plans are.
       parameters: What calls in the plan that was made last refer to by address.
     """

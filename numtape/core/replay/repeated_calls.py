@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import settings
 from ..compile import cache as disk
-from ..compile.sources import kernel_source
+from ..compile.kernel_sources import kernel_source
 from ..cpu import sweeper
 from ..cpu.buffers import POOL
 from ..log import variable as variables
@@ -209,7 +209,7 @@ class _Code:
         }
         self._words = np.array([words[name] for name in _PROCESS], np.int64)
         keep(self)  # before anything refers to it
-        source = kernel_source("compiler", "jit", "passes.unchanged", "passes.repeated_call")
+        source = kernel_source("compiler", "jit", "passes.guards", "passes.repeated_call")
         first = disk.load("passes-repeated-call", source, _built)["numtape_repeated_call"]
         address = told("repeated_call", first, self._words, known.known["carry out"])
         call: Any = function.__call__
@@ -217,7 +217,7 @@ class _Code:
 
 
 def _built() -> disk.Built:
-    from ..compile.unit import Function, compile_unit
+    from ..compile.numba_compiler import Function, compile_unit
 
     kernel = importlib.import_module("numtape.kernels.passes.repeated_call").repeated_call
     function = Function("numtape_repeated_call", kernel, [""] * 4)

@@ -29,7 +29,7 @@ _USUAL = {
 }
 
 # What rooms above do with a value: whether it is an array on a GPU, its copy as a tensor, a nest
-# of lists with tensors inside as one tensor, and slices made dense. Set in `core.wiring`.
+# of lists with tensors inside as one tensor, and slices made dense. Set in `core.bindings`.
 is_on_gpu: Callable[[Any], bool] = unset
 copy_of: Callable[[Any, DType | None], Tensor] = unset
 pack: Callable[[Any, DType | None], Tensor] = unset

@@ -1,6 +1,6 @@
 """What tensors give to who asks by the buffer protocol, such as ``memoryview``.
 
-The protocol's machine code (`core.native.buffers`) calls `array_of`, and puts the error of a call
+The protocol's machine code (`core.native.buffer_protocol`) calls `array_of`, and puts the error of a call
 that failed into `FAILED`. NumPy asks by the protocol first, drops the error, whatever it is, and
 then calls ``__array__``. That raises the same error again, so that nothing is computed twice and no
 interrupt is lost.

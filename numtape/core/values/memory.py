@@ -18,7 +18,7 @@ SMALL = 1 << 12  # elements that take less time to look at than to copy
 BEYOND = 2.0**128 - 2.0**103  # from which on numbers are infinite as float32
 LEGACY = 1  # CUDA's legacy default stream, in DLPack, in the array interface and in its driver
 
-# Where large copies lie, and who makes them. Set in `core.wiring`.
+# Where large copies lie, and who makes them. Set in `core.bindings`.
 empty: Callable[[tuple[int, ...], np.dtype[Any]], Array] = np.empty
 shared: Callable[[Callable[[], None], Array], None] = lambda work, out: work()  # noqa: E731
 

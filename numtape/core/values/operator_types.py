@@ -1,6 +1,6 @@
 """The operators of tensors and variables, for type checkers.
 
-They are set in `numtape.core.wiring`, as the very functions that record the ops: a method
+They are set in `numtape.core.bindings`, as the very functions that record the ops: a method
 that called them would cost a frame an op.
 """
 

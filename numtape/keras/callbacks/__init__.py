@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
-from ...names import getter as _getter
+from ...compat.names import getter as _getter
 from .callback import Callback, History, LambdaCallback
 from .callback_list import CallbackList
 from .checkpoint import ModelCheckpoint

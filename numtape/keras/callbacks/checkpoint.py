@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...warned import warn
+from ...compat.traceback_filter import warn
 from .monitor import MonitorCallback, say
 
 

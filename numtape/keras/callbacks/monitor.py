@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ...warned import warn
+from ...compat.traceback_filter import warn
 from .callback import Callback
 
 

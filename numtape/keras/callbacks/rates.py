@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...warned import warn
+from ...compat.traceback_filter import warn
 from .callback import Callback
 from .monitor import MonitorCallback, say
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typing as _typing
 
-from ...absent_methods import tell as _tell
+from ...compat.missing_methods import tell as _tell
+from ...compat.names import getter as _getter
 from ...core.values.habits import elsewhere as _elsewhere
-from ...names import getter as _getter
 from ..habits import EMBEDDINGS as _EMBEDDINGS
 from ..habits import KERNEL as _KERNEL
 from ..input import Input, InputLayer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
-from ...names import getter as _getter
+from ...compat.names import getter as _getter
 from ..crossentropies import (
     binary_crossentropy,
     binary_focal_crossentropy,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from ...absent_methods import tell
+from ...compat.missing_methods import tell
 from ...core.log.variable import Variable, assign_all, original
 from ...core.ops.creation import zeros
 from ...core.ops.elementwise import cast
 from ...core.values.tensor import Tensor
-from ...pickled import refuse_older
-from ...waiting import changed
+from ...deferred_restore import changed
+from ...function.pickling import refuse_older
 from .. import initializers
 from ..described import described
 from ..dtypes import keras_dtype

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compat.traceback_filter import warn
 from ...core.log.tensors import as_tensor
 from ...core.ops.along_axis import argmax
 from ...core.ops.comparison import logical_and, not_equal
@@ -19,7 +20,6 @@ from ...core.ops.reduction import reduce_sum
 from ...core.values.arguments import items, whole
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
-from ...warned import warn
 from ..loss_functions import EPSILON
 from .metric import Metric, add_all, metric_class
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...compat.traceback_filter import warn
 from ...core.log.tensors import as_tensor
 from ...core.ops.comparison import is_inf, logical_and
 from ...core.ops.elementwise import abs_, cast, select
 from ...core.ops.movement import broadcast_to, expand_dims
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.tensor import Tensor
-from ...warned import warn
 from ..loss_functions import EPSILON, same_rank
 from .metric import Metric, add_all, metric_class
 

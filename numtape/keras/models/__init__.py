@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing as _typing
 from typing import Any as _Any
 
-from ...names import getter as _getter
+from ...compat.names import getter as _getter
 from .model import Functional, Model
 from .sequential import Sequential
 

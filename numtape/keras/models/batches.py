@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ...compat.traceback_filter import warn
 from ...core.log.tensors import to_tensor
 from ...core.log.variable import Variable
 from ...core.ops.random import shuffle as shuffled
 from ...core.values.tensor import Tensor
 from ...data import Dataset
 from ...nest import flatten, map_structure
-from ...warned import warn
 
 RAN_OUT = (
     "Your input ran out of data; interrupting training. Make sure that your dataset or generator "

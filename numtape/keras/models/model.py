@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...absent_methods import tell
+from ...compat.missing_methods import tell
 from ...core.values.habits import elsewhere
 from ...nest import map_structure
 from ..call_arguments import shapes_for

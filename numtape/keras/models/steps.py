@@ -11,9 +11,9 @@ from ...core.log.tensors import as_tensor
 from ...core.ops.elementwise import cast
 from ...core.ops.reduction import reduce_sum
 from ...core.values.tensor import Tensor
-from ...function import Function
-from ...gradient_tape import GradientTape
+from ...function.function import Function
 from ...nest import flatten, map_structure
+from ...tape import GradientTape
 from .. import optimizers
 from ..layer_state import LayerState
 from ..metrics import Mean
@@ -217,7 +217,9 @@ class Steps(LayerState):
         """The loss, which an overridden `compute_loss` may give without `training`."""
         x, y, weight = batch
         accepts = signature_of(type(self).compute_loss)
-        options = {"training": training} if "training" in accepts.all or accepts.takes_any_keyword else {}
+        options = (
+            {"training": training} if "training" in accepts.all or accepts.takes_any_keyword else {}
+        )
         return self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=weight, **options)
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
@@ -251,7 +253,11 @@ class Steps(LayerState):
     def _nt_call(self, x: Any, training: bool) -> Any:
         model: Any = self
         signature = signature_of(type(model).call)
-        options = {"training": training} if "training" in signature.all or signature.takes_any_keyword else {}
+        options = (
+            {"training": training}
+            if "training" in signature.all or signature.takes_any_keyword
+            else {}
+        )
         found = model(x, **options)
         if found is None:
             raise ValueError(

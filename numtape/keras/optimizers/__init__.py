@@ -5,8 +5,8 @@ from __future__ import annotations
 import typing as _typing
 from typing import Any
 
+from ...compat.names import getter as _getter
 from ...core.values.dtypes import shown as _shown
-from ...names import getter as _getter
 from ..named import Kind as _Kind
 from ..named import nearest as _nearest
 from . import schedules

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...absent_methods import tell
+from ...compat.missing_methods import tell
+from ...compat.traceback_filter import warn
 from ...core.log.variable import Variable, assign_all
 from ...core.replay.call import undone_if_raised
 from ...core.values.dtypes import shown
 from ...core.values.habits import Elsewhere, elsewhere
 from ...core.values.indexed_slices import IndexedSlices
 from ...core.values.tensor import Tensor
-from ...warned import warn
 from ..habits import OPTIMIZER
 from .arguments import optimizer_class, real
 from .schedule import LearningRateSchedule

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from ...compat.traceback_filter import warn
 from ...core.log.variable import Variable, assign_all, original
 from ...core.ops.elementwise import cast
-from ...warned import warn
 from ..layer_variable import LayerVariable
 
 

@@ -10,11 +10,11 @@ import typing as _typing
 from collections.abc import Sequence
 from typing import Any
 
+from ...compat.names import getter as _getter
 from ...core.log.tensors import as_tensor
 from ...core.ops.arithmetic import pow_
 from ...core.ops.comparison import equal
 from ...core.ops.elementwise import cast, ceil, cos, floor, log, minimum, select
-from ...names import getter as _getter
 from ..named import Kind
 from .schedule import LearningRateSchedule, positive, rate_of, schedule_class
 

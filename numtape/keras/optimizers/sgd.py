@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.log.variable import Variable
-from ...core.ops.indexed_rows import updated
+from ...core.ops.indexed_rows import update_rows
 from ...core.values.dtypes import shown
 from ...core.values.indexed_slices import IndexedSlices
 from ...core.values.tensor import Tensor
@@ -84,7 +84,7 @@ class SGD(Optimizer):
     ) -> tuple[Tensor, list[Tensor]]:
         if isinstance(gradient, IndexedSlices):
             if isinstance(variable, Variable):  # only these rows are touched
-                return updated(variable, gradient.indices, gradient.values * shared, "sub"), []
+                return update_rows(variable, gradient.indices, gradient.values * shared, "sub"), []
             gradient = dense(gradient, variable)
         step = gradient * shared
         if not slots:

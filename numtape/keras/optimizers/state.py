@@ -12,9 +12,9 @@ from ...core.ops.arithmetic import floordiv
 from ...core.ops.creation import fill
 from ...core.values.dtypes import float32, int64, shown
 from ...core.values.tensor import Tensor
+from ...deferred_restore import changed
+from ...function.pickling import refuse_older
 from ...module import snake_case
-from ...pickled import refuse_older
-from ...waiting import changed
 from .. import initializers
 from ..dtypes import keras_dtype
 from ..layer_variable import LayerVariable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys as _sys
 import typing as _typing
 
-from ...names import getter as _getter
+from ...compat.names import getter as _getter
 from .. import models as _models
 from ..registry import (
     custom_object_scope,

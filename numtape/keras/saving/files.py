@@ -8,13 +8,13 @@ import os
 import zipfile
 from typing import Any
 
+from ...compat.traceback_filter import warn
 from ...core.values.dtypes import shown
 from ...errors import DataLossError, NotFoundError, UnimplementedError
 from ...train.arrays import SUFFIX, pack, read, unpack, write
 from ...train.checkpoint import Checkpoint
 from ...train.parts import Graph, checked
 from ...train.restoring import Restoration
-from ...warned import warn
 from ..metrics.metric import Metric
 from ..models import Model
 from ..optimizers import Optimizer

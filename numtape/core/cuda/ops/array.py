@@ -8,7 +8,8 @@ from typing import Any
 
 from ...log.op import Op
 from ...values.spec import Spec, intern
-from .. import fused
+from .. import fusion
+from ..codegen import filled, stored
 from ..launches import (
     Launch,
     OnHost,
@@ -20,8 +21,7 @@ from ..launches import (
     threads,
     written_out,
 )
-from ..text import filled, stored
-from . import axes, conv, gather, moves, scatter
+from . import axes, conv, gather, permute, scatter
 
 
 def whole(
@@ -41,9 +41,9 @@ def whole(
     if op.name in MAKERS:
         return MAKERS[op.name](row)
     native = op.native(out, *operands, **attributes) if op.native is not None else None
-    if native is not None and native.kernel in fused.ROWS:
+    if native is not None and native.kernel in fusion.ROWS:
         epsilon = attributes.get("epsilon", 0.0)
-        held = fused.single(native.kernel, out, len(operands), epsilon, places)
+        held = fusion.single(native.kernel, out, len(operands), epsilon, places)
         if held is not None:
             return [held]
         values, specs = (native.units, *native.parameters), [out, *operands]
@@ -72,7 +72,7 @@ def _matmul(row: Row) -> list[Any]:
         if x.size != math.prod(x.shape[-2:]) and x.shape[:-2] != out.shape[:-2]:
             move, x = _spread(x, tuple(out.shape[:-2]))
             there = row.room(x.size * x.dtype.size)
-            found.append(moves.copied(move, x, (there, place)))
+            found.append(permute.copied(move, x, (there, place)))
             place = there
         operands.append(x)
         places.append(place)
@@ -99,14 +99,14 @@ def _matmul(row: Row) -> list[Any]:
     return [*found, _array("product", [out, a, b], out.size, values, places)]
 
 
-def _spread(x: Spec, lead: tuple[int, ...]) -> tuple[moves.Move, Spec]:
+def _spread(x: Spec, lead: tuple[int, ...]) -> tuple[permute.Move, Spec]:
     """What copies matrices to all batches that use them, and the spec of the copies."""
     shape = (*lead, *x.shape[-2:])
     strides = [0] * (len(shape) - x.rank) + [
         0 if dim == 1 else stride
-        for dim, stride in zip(x.shape, moves.strides_of(x.shape), strict=True)
+        for dim, stride in zip(x.shape, permute.strides_of(x.shape), strict=True)
     ]
-    return moves.Move(shape, tuple(strides), 0, False), intern(shape, x.dtype)
+    return permute.Move(shape, tuple(strides), 0, False), intern(shape, x.dtype)
 
 
 def _apart(x: Spec, transposed: bool) -> tuple[int, int]:
@@ -131,7 +131,7 @@ MAKERS: dict[str, Callable[[Row], list[Any]]] = {
     **axes.MAKERS,
     **conv.MAKERS,
     **gather.MAKERS,
-    **moves.MAKERS,
+    **permute.MAKERS,
     **scatter.MAKERS,
     "MatMul": _matmul,
     "AdjustContrastv2": _contrast,

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...values.dtypes import as_dtype
+from ..codegen import WIDTH, filled, stored
 from ..launches import Launch, Room, Row, blocks, loaded, most_blocks, threads, written_out
-from ..text import WIDTH, filled, stored
-from .held import looped
+from .row_tiling import looped
 
 SHORTEST = 64  # elements of a column up to which it is one thread's
 FEWEST = 32  # those of a stretch of a longer one

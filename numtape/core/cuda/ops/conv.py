@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ..codegen import stored
 from ..launches import Launch, Row, blocks, loaded, threads
-from ..text import stored
-from .moves import zeros
+from .permute import zeros
 
 
 def _conv(name: str, channels: int, features: int) -> Callable[[Row], list[Launch]]:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 
 from ..launches import Launch, Row, blocks, loaded, threads
-from .moves import zeros
-from .pieces import divisor, grid, magnitude, named, parameters, pointer, word
+from .chunked_copy import divisor, grid, magnitude, named, parameters, pointer, word
+from .permute import zeros
 
 
 def _gather(row: Row) -> list[Launch]:

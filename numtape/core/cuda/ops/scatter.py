@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from ... import settings
 from ...values.dtypes import as_dtype
+from ..codegen import stored
 from ..launches import Launch, Row, loaded, most_blocks, threads
 from ..runtime.device import device
-from ..text import stored
 from .axes import scanned
-from .moves import zeros
-from .pieces import divisor, magnitude, parameters, unlimited
+from .chunked_copy import divisor, magnitude, parameters, unlimited
+from .permute import zeros
 
 LANES = 4  # elements of a slice that a thread takes; as what kernels load and store
 VECTOR_ATOMICS = (9, 0)  # the compute capability that adds four float32 at once

@@ -19,7 +19,7 @@ from ... import settings
 from ...compile import cache as disk
 from ...values.memory import Array, address_of
 from .context import STAYS, Entered, Thread, entering
-from .held import GONE, Code, Graph, Memory, Timer, let_go
+from .resources import GONE, Code, Graph, Memory, Timer, let_go
 from .transfer import DISABLE_TIMING, SMALL, Ring, Staging
 
 OLDEST = (7, 5)  # compute capability

@@ -22,7 +22,7 @@ import numpy as np
 from ....errors import DeviceError
 from ...values.memory import Array, aligned, array_at
 from ...values.weak import Gone
-from .held import let_go
+from .resources import let_go
 
 
 class Memory:

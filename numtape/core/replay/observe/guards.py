@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...compile import cache as disk
-from ...compile.sources import kernel_source
+from ...compile.kernel_sources import kernel_source
 from ...native.first import FAST, builtin
 from ...values.memory import Array, address_of
 from . import reads
@@ -27,7 +27,7 @@ from .frames import WORD, word_at
 from .reads import MISSING, Read, same
 from .touched import marked
 
-# Kinds of tests and columns of a row; as in kernels/passes/unchanged.py (a test compares).
+# Kinds of tests and columns of a row; as in kernels/passes/guards.py (a test compares).
 (
     _WORD,
     _ENTRY,
@@ -90,13 +90,13 @@ def _unchanged() -> Callable[[int, int], int]:
     symbol = "numtape_unchanged"
 
     def build() -> disk.Built:
-        from ...compile.unit import Function, compile_unit
+        from ...compile.numba_compiler import Function, compile_unit
 
-        kernel = importlib.import_module("numtape.kernels.passes.unchanged").called
+        kernel = importlib.import_module("numtape.kernels.passes.guards").called
         built: disk.Built = compile_unit("unchanged", [Function(symbol, kernel, [""] * 3)])
         return built
 
-    source = kernel_source("compiler", "jit", "target", "passes.unchanged")
+    source = kernel_source("compiler", "jit", "target", "passes.guards")
     address = disk.load("passes-unchanged", source, build)[symbol]
     # A builtin function costs a tenth of a call by ctypes.
     return builtin("unchanged", address, FAST)  # type: ignore[no-any-return]

@@ -1,0 +1,104 @@
+"""Threads that share the groups of one sweep, without going back to Python between groups.
+
+A sweep that meets a large group has Python wake other threads, which call `assist`. From then on
+the one that sweeps opens a round for each group that is worth it (`lead`), and the others, who
+wait for rounds by looking at a word in memory, take blocks of it until none is left. Who has
+waited long goes home: between two groups there may be much that cannot be shared.
+
+Rounds are numbered: an odd number is one that is open. Who wants to take part says so first
+(INSIDE), and then looks whether the round is still open. The one that sweeps closes it first, and
+then waits until nobody is inside. So nobody is at work on a group that is over. Nor need a sweep
+wait for those who have only to go home: each hiring begins at a multiple of `HIRING`, and who was
+hired before takes no part.
+"""
+
+from __future__ import annotations
+
+from ..jit import POINTERS, call0, exchange, fetch_add, inline, jit, pause, seen
+from ..passes.layout import G_KIND, G_WIDTH, GROUP, LANES
+from ..passes.tables import Log, Plan, Room, Specs
+from .groups import count_blocks, lanes, whole
+
+numbers = POINTERS["int64"]
+
+# A team is some words, by how far they are from each other on cache lines of their own: the round;
+# which group it is about, and whether the next one as well; how many are inside; how many were
+# hired, and how many went home; the address of the function that lets another thread have the
+# processor, or 0.
+ROUND, ITEM, INSIDE, HIRED, HOME, YIELD = (64 * k for k in range(6))
+HIRING = 1 << 32  # rounds
+PATIENCE = 1 << 17  # looks at the round without anything to do: a few milliseconds
+BUSY = 1 << 10  # looks at who is inside before others get the processor
+PARTS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
+
+
+@inline
+def present(team: int) -> bool:
+    """Whether there is somebody to share a group with."""
+    return team != 0 and numbers(team + HIRED)[0] > seen(team + HOME)
+
+
+@inline
+def _part(
+    log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, threads: int
+) -> None:
+    """Take blocks of a group, or of two, until none is left."""
+    groups = plan.groups
+    if groups[GROUP * g + G_KIND] == LANES:
+        blocks = count_blocks(plan, g)
+        lanes(log, cells, specs, plan, g, room, max(1, blocks // (PARTS * threads)))
+    else:
+        count = groups[GROUP * g + G_WIDTH]
+        whole(log, cells, specs, plan, g, both, room, max(1, count // (PARTS * threads)))
+
+
+@jit
+def lead(
+    log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, team: int
+) -> None:
+    """Compute a group, or that and the next one, together with those who wait for it."""
+    numbers(room.counter)[0] = 0
+    numbers(team + ITEM)[0] = g
+    numbers(team + ITEM)[1] = both
+    number = numbers(team + ROUND)[0] + 1
+    exchange(team + ROUND, number)
+    _part(log, cells, specs, plan, g, both, room, numbers(team + HIRED)[0] + 1)
+    exchange(team + ROUND, number + 1)
+    looks = 0
+    while seen(team + INSIDE) > 0:
+        looks += 1
+        if looks > BUSY and numbers(team + YIELD)[0] != 0:
+            call0(numbers(team + YIELD)[0])
+        else:
+            pause()
+
+
+@jit
+def assist(
+    log: Log, cells: int, specs: Specs, plan: Plan, room: Room, team: int, hiring: int, begun: int
+) -> int:
+    """Take part in rounds from ``hiring`` on, until there was none for long, or never will be.
+
+    At address ``begun`` it says that it has begun, and needs its parameters' places no more.
+    """
+    exchange(begun, 1)
+    last = 0
+    looks = 0
+    while looks < PATIENCE:
+        number = seen(team + ROUND)
+        if number < hiring or number - hiring >= HIRING:
+            break
+        if number % 2 == 1 and number != last:
+            fetch_add(team + INSIDE, 1)
+            if seen(team + ROUND) == number:
+                group, both = numbers(team + ITEM)[0], numbers(team + ITEM)[1]
+                threads = numbers(team + HIRED)[0] + 1
+                _part(log, cells, specs, plan, group, both, room, threads)
+                last = number
+                looks = 0
+            fetch_add(team + INSIDE, -1)
+        else:
+            pause()
+            looks += 1
+    fetch_add(team + HOME, 1)
+    return 0

@@ -1,0 +1,498 @@
+"""A look whose rows are as they were before, where nothing has to be asked of Python.
+
+It does what `core.log.look` does, which says why each step is there, for a log that is let go of
+afterwards. All that is made is made first. From there on Python carries out nothing in between: no
+collection, no finalizer, no handler of a signal, no other thread. What the log had is dropped when
+it is another log's rows already. Where something is not as usual, nothing has been changed that
+anybody asks for, and Python looks.
+
+The caller holds the GIL. A word is eight bytes: a number, or the address of an object.
+"""
+
+from __future__ import annotations
+
+from ..jit import POINTERS, call0, call1, call2, call4, jit
+from .guards import LIST_ITEMS, SIZE, TYPE, _at
+from .replay_rows import differ, recall
+from .rows import VALUE
+from .tables import Log
+
+# What there is once in a process, by its place in a block of words: functions of the C API,
+# objects, and at which byte of an object something is. As in numtape/core/cpu/repeated_evaluation.py (a
+# test compares), like those of a look.
+(
+    GET_ENTRY,
+    GET_ATTRIBUTE,
+    THREAD_DICT,
+    MAKE_LIST,
+    MAKE_DICT,
+    NEXT_ENTRY,
+    CLEAR_DICT,
+    CLEAR_SET,
+    HAS,
+    REFERENT,
+    CALL,
+    CALL_WITH,
+    CALL_WITH_ALL,
+    TO_INT,
+    FROM_INT,
+    KEEP,
+    DROP,
+    CLEAR,
+    LOG,
+    TAPE,
+    TENSOR,
+    NONE,
+    TRUE,
+    FALSE,
+    LIST,
+    LOCAL,
+    LOCAL_KEY,
+    LOG_NAME,
+    LOOKING_NAME,
+    EMPTY,
+    TEND,
+    DROPPED,
+    ZERO,
+    LIMIT,
+    BYTES_LIMIT,
+    SCRATCH,
+    AT_NAMES,
+    AT_REFERENCES,
+    AT_WEAK,
+    AT_HOME,
+    AT_ROW,
+    AT_SPEC,
+    AT_SINGLE,
+    AT_VALUE,
+    AT_READ,
+    AT_ITEM,
+    AT_BUFFER,
+    AT_DATA,
+    AT_TAPE_LOG,
+    AT_SPENT,
+    AT_EVALUATE_FAST_PATHS,
+    AT_BUSY,
+    AT_BYTES,
+    AT_BYTES_LIMIT,
+    AT_CALLS,
+    AT_COLUMNS,
+    AT_COMPUTATIONS,
+    AT_EAGER,
+    AT_EXTRA,
+    AT_EXTRA_N,
+    AT_TENSORS,
+    AT_LAZY,
+    AT_PENDING_CLEANUP,
+    AT_LIMIT,
+    AT_N,
+    AT_LAZY_RESCAN_AT,
+    AT_SCANNED,
+    AT_FULL_RESCAN_AT,
+    AT_LOCK,
+    AT_WORKSPACE,
+    AT_CONST_ROWS,
+    AT_VARIABLES,
+    AT_TAPES,
+    AT_READS,
+    AT_VARIABLE_INDEX,
+    AT_LEAF_ROWS,
+    AT_PENDING,
+    AT_BUFFERS,
+) = range(78)
+# What there is of each look.
+(
+    WORDS,
+    WORD_COUNT,
+    ENTRIES,
+    ENTRY_COUNT,
+    LOCK,
+    ACQUIRE,
+    RELEASE,
+    COLUMNS,
+    EXTRA,
+    WORKSPACE,
+    CODE,
+    A,
+    B,
+    C,
+    SPEC,
+    CELL,
+    STATE,
+    OPERANDS_HERE,
+    WANT,
+    LOW,
+    COUNT,
+    STRUCTURE,
+    FLAGS,
+    OPERANDS,
+    OPERAND_COUNT,
+    ORDER,
+    PLANNED,
+    SWEEP,
+    BLOCK,
+    BEGIN,
+    COMPUTED,
+    END,
+    LEFT,
+    HITS,
+    ARRAYS,
+    KINDS,
+    BUFFER_COUNT,
+    BUFFER_ROWS,
+    PLACES,
+    SIZES,
+    INDEX,
+) = range(41)
+DECLINED, FAILED = 0, 1  # in the place of a result: Python's turn; an exception is there
+WANTED, WELCOME = 1, 2  # as in kernels/passes/layout.py
+TENDED = 16  # memory that waits is looked after once in so many looks
+# Containers of the log that are others afterwards: lists up to this one, then dictionaries.
+LISTS, CONTAINERS = 3, 7
+OWN = CONTAINERS + 2  # and another list of tensors, and a number
+
+_u8, _i32, _i64 = POINTERS["uint8"], POINTERS["int32"], POINTERS["int64"]
+_u16, _u32 = POINTERS["uint16"], POINTERS["uint32"]
+
+
+@jit
+def _here(process: int, log: int) -> bool:
+    """Whether the log is its thread's current one, and nothing is computed further up."""
+    p = _at(process)
+    if p[AT_NAMES] < 0:  # Python says where it keeps them
+        current = call2(p[GET_ATTRIBUTE], p[LOCAL], p[LOG_NAME])
+        looking = call2(p[GET_ATTRIBUTE], p[LOCAL], p[LOOKING_NAME])
+        good = current == log and looking != 0 and _at(looking + SIZE)[0] == 0
+        if current != 0:
+            call1(p[DROP], current)
+        if looking != 0:
+            call1(p[DROP], looking)
+        call1(p[CLEAR], 0)
+        return good
+    here = call0(p[THREAD_DICT])
+    found = call2(p[GET_ENTRY], here, p[LOCAL_KEY]) if here != 0 else 0
+    if found == 0:
+        return False
+    names = _at(found + p[AT_NAMES])[0]
+    looking = call2(p[GET_ENTRY], names, p[LOOKING_NAME])
+    free = looking == 0 or _at(looking + SIZE)[0] == 0
+    return free and call2(p[GET_ENTRY], names, p[LOG_NAME]) == log
+
+
+@jit
+def _room(process: int, address: int, log: int) -> int:
+    """A list of what the look takes: containers for the log, and arrays; 0 without memory.
+
+    Containers come first, as the log has them; then a list of tensors, the number of computations,
+    and an array for each value.
+    """
+    p, e = _at(process), _at(address)
+    count = OWN + e[ARRAYS]
+    room = call1(p[MAKE_LIST], count)
+    if room == 0:
+        return 0
+    items = _at(_at(room + LIST_ITEMS)[0])
+    for k in range(count):  # all: a collection may show the list to a finalizer
+        call1(p[KEEP], p[NONE])
+        items[k] = p[NONE]
+    for k in range(count):
+        if k < LISTS or k == CONTAINERS:
+            item = call1(p[MAKE_LIST], 0)
+        elif k < CONTAINERS:
+            item = call0(p[MAKE_DICT])
+        elif k == CONTAINERS + 1:
+            item = call1(p[FROM_INT], call1(p[TO_INT], _at(log + p[AT_COMPUTATIONS])[0]) + 1)
+        else:
+            item = call4(p[CALL_WITH_ALL], p[EMPTY], e[KINDS] + 16 * (k - OWN), 2, 0)
+        if item == 0:
+            call1(p[DROP], room)
+            return 0
+        items[k] = item
+        call1(p[DROP], p[NONE])
+    return room
+
+
+@jit
+def _usual(process: int, address: int, log: int) -> bool:
+    """Whether the log is whole, its rows are those of the look, and no tape holds them."""
+    p, e = _at(process), _at(address)
+    words, entries = _at(e[WORDS]), _at(e[ENTRIES])
+    for k in range(e[WORD_COUNT]):
+        if _at(words[2 * k])[0] != words[2 * k + 1]:
+            return False
+    for k in range(e[ENTRY_COUNT]):
+        if call2(p[GET_ENTRY], entries[3 * k], entries[3 * k + 1]) != entries[3 * k + 2]:
+            return False
+    if _at(log + p[AT_COLUMNS])[0] != e[COLUMNS] or _at(log + p[AT_EXTRA])[0] != e[EXTRA]:
+        return False
+    if _at(log + p[AT_WORKSPACE])[0] != e[WORKSPACE] or _at(log + p[AT_BUSY])[0] != p[FALSE]:
+        return False
+    if _at(log + p[AT_SCANNED])[0] != p[ZERO] or _at(_at(log + p[AT_LAZY])[0] + SIZE)[0] != 0:
+        return False
+    if _at(_at(log + p[AT_TENSORS])[0] + TYPE)[0] != p[LIST]:
+        return False
+    # A dictionary has its size where a list does.
+    calls, left = _at(log + p[AT_CALLS])[0], _at(log + p[AT_PENDING_CLEANUP])[0]
+    if _at(calls + SIZE)[0] != 0 or _at(left + SIZE)[0] != 0:
+        return False
+    if call1(p[TO_INT], _at(log + p[AT_N])[0]) < e[LOW] + e[COUNT]:
+        return False
+    if call1(p[TO_INT], _at(log + p[AT_EXTRA_N])[0]) < e[OPERAND_COUNT]:
+        return False
+    tapes = _at(log + p[AT_TAPES])[0]
+    for k in range(_at(tapes + SIZE)[0]):
+        tape = call1(p[REFERENT], _at(_at(tapes + LIST_ITEMS)[0])[k])
+        if tape == p[NONE]:
+            continue
+        if tape == 0 or _at(tape + TYPE)[0] != p[TAPE]:
+            return False
+        if _at(tape + p[AT_TAPE_LOG])[0] == log and _at(tape + p[AT_SPENT])[0] != p[TRUE]:
+            return False
+    return True
+
+
+@jit
+def _alive(process: int, tensor: int, log: int) -> bool:
+    """Whether others have a tensor than the log's list, and its value is to come."""
+    p = _at(process)
+    if _at(tensor + p[AT_REFERENCES])[0] <= 1 and _at(tensor + p[AT_WEAK])[0] == 0:
+        return False
+    return _at(tensor + p[AT_HOME])[0] == log
+
+
+@jit
+def _mark(process: int, address: int, tensor: int, eager: int) -> bool:
+    """Note that a tensor's value is wanted, or welcome; False if it is of another look.
+
+    ``eager`` is the set of rows that are wanted, however large; 0 if this one is.
+    """
+    p, e = _at(process), _at(address)
+    number = _at(tensor + p[AT_ROW])[0]
+    row = call1(p[TO_INT], number)
+    if row < e[LOW] or row >= e[LOW] + e[COUNT] or _u8(e[STATE])[row] == VALUE:
+        return False
+    want = _u8(e[WANT])
+    if eager == 0 or _at(_at(tensor + p[AT_SPEC])[0] + p[AT_SINGLE])[0] == p[TRUE]:
+        want[row] = WANTED
+    elif want[row] != WANTED:
+        want[row] = WANTED if call2(p[HAS], eager, number) << 32 != 0 else WELCOME
+    return True
+
+
+@jit
+def _marked(process: int, address: int, log: int, tensor: int) -> bool:
+    """Note all that is wanted; False if something is of another look."""
+    p = _at(process)
+    if not _mark(process, address, tensor, 0):
+        return False
+    scratch = p[SCRATCH]
+    _at(scratch)[0] = 0
+    pending = _at(log + p[AT_PENDING])[0]
+    while call4(p[NEXT_ENTRY], pending, scratch, scratch + 8, scratch + 16) << 32 != 0:
+        value = _at(_at(scratch + 16)[0] + p[AT_VALUE])[0]
+        if _at(value + p[AT_HOME])[0] == log and not _mark(process, address, value, 0):
+            return False
+    eager, kept = _at(log + p[AT_EAGER])[0], _at(log + p[AT_TENSORS])[0]
+    tensors = _at(_at(kept + LIST_ITEMS)[0])
+    for k in range(_at(kept + SIZE)[0]):
+        if _alive(process, tensors[k], log) and not _mark(process, address, tensors[k], eager):
+            return False
+    return True
+
+
+@jit
+def _same(process: int, address: int, log: int, tensor: int, rows: Log) -> bool:
+    """Whether rows and what is wanted of them are as they were; then nothing is wanted any more."""
+    e = _at(address)
+    low, count, want = e[LOW], e[COUNT], _u8(e[WANT])
+    if (
+        _marked(process, address, log, tensor)
+        and recall(
+            rows,
+            want,
+            low,
+            count,
+            _i32(e[STRUCTURE]),
+            _u8(e[FLAGS]),
+            _i32(e[OPERANDS]),
+            e[OPERAND_COUNT],
+            _i32(e[ORDER]),
+            e[PLANNED],
+        )
+        == 1
+    ):
+        good = True
+    else:
+        good = False
+    for k in range(low, low + count):  # no array waits for longer
+        want[k] = 0
+    return good
+
+
+@jit
+def _swept(process: int, address: int, room: int) -> bool:
+    """Compute the values, in the arrays of the room."""
+    p, e = _at(process), _at(address)
+    arrays = _at(_at(room + LIST_ITEMS)[0] + 8 * OWN)
+    cells, rows = _i64(e[CELL]), _i64(e[BUFFER_ROWS])
+    for k in range(e[BUFFER_COUNT]):
+        cells[rows[k]] = _at(arrays[k] + p[AT_DATA])[0]
+    _at(e[BEGIN])[0] = 0
+    _at(e[COMPUTED])[0] = 0
+    if call1(e[SWEEP], e[BLOCK]) != e[END]:
+        return False
+    places, sizes = _i64(e[PLACES]), _i64(e[SIZES])
+    for k in range(e[BUFFER_COUNT], e[ARRAYS]):
+        data, bits = _at(arrays[k] + p[AT_DATA])[0], cells[places[k]]
+        if sizes[k] == 8:
+            _i64(data)[0] = bits
+        elif sizes[k] == 4:
+            _u32(data)[0] = bits & 0xFFFFFFFF
+        elif sizes[k] == 2:
+            _u16(data)[0] = bits & 0xFFFF
+        else:
+            _u8(data)[0] = bits & 0xFF
+    return True
+
+
+@jit
+def _put(process: int, place: int, thing: int) -> int:
+    """Put a thing in a slot whose present one has nothing that runs when it goes."""
+    p = _at(process)
+    before = _at(place)[0]
+    call1(p[KEEP], thing)
+    _at(place)[0] = thing
+    call1(p[DROP], before)
+    return 0
+
+
+@jit
+def _handed(process: int, address: int, log: int, room: int) -> int:
+    """Give tensors that others have their values."""
+    p, e = _at(process), _at(address)
+    arrays, index = _at(_at(room + LIST_ITEMS)[0] + 8 * OWN), _i64(e[INDEX])
+    kept = _at(log + p[AT_TENSORS])[0]
+    tensors = _at(_at(kept + LIST_ITEMS)[0])
+    for k in range(_at(kept + SIZE)[0]):
+        if _alive(process, tensors[k], log):
+            row = call1(p[TO_INT], _at(tensors[k] + p[AT_ROW])[0])
+            _put(process, tensors[k] + p[AT_HOME], arrays[index[row - e[LOW]]])
+    return 0
+
+
+@jit
+def _rewound(process: int, address: int, log: int, room: int) -> int:
+    """Start the log again at row 0; what it had is in the room."""
+    p, e = _at(process), _at(address)
+    items = _at(_at(room + LIST_ITEMS)[0])
+    n = call1(p[TO_INT], _at(log + p[AT_N])[0])
+    reads = _at(log + p[AT_READS])[0]
+    variables = _at(_at(reads + LIST_ITEMS)[0])
+    for k in range(_at(reads + SIZE)[0]):
+        read = variables[k] + p[AT_READ]
+        if _at(read)[0] != p[NONE] and _at(_at(read)[0] + p[AT_ITEM])[0] == log:
+            _put(process, read, p[NONE])
+    for k in range(CONTAINERS + 1):
+        place = log + (p[AT_VARIABLES + k] if k < CONTAINERS else p[AT_TENSORS])
+        items[k], _at(place)[0] = _at(place)[0], items[k]
+    call1(p[CLEAR_DICT], _at(log + p[AT_CONST_ROWS])[0])
+    call1(p[CLEAR_SET], _at(log + p[AT_EAGER])[0])
+    _put(process, log + p[AT_N], p[ZERO])
+    _put(process, log + p[AT_EXTRA_N], p[ZERO])
+    _put(process, log + p[AT_FULL_RESCAN_AT], p[ZERO])
+    _put(process, log + p[AT_LAZY_RESCAN_AT], p[ZERO])
+    _put(process, log + p[AT_BYTES], p[ZERO])
+    _put(process, log + p[AT_LIMIT], p[LIMIT])
+    _put(process, log + p[AT_BYTES_LIMIT], p[BYTES_LIMIT])
+    _put(process, log + p[AT_COMPUTATIONS], items[CONTAINERS + 1])
+    for k in range(n):
+        _u8(e[STATE])[k] = 0
+        _u8(e[WANT])[k] = 0
+    return 0
+
+
+@jit
+def _carried_out(process: int, address: int, log: int, tensor: int) -> int:
+    """The value of a tensor after a look, all of which is done, or nothing."""
+    p, e = _at(process), _at(address)
+    rows = Log(
+        _i32(e[CODE]),
+        _i32(e[A]),
+        _i32(e[B]),
+        _i32(e[C]),
+        _i32(e[SPEC]),
+        _i64(e[CELL]),
+        _u8(e[STATE]),
+        _i32(e[OPERANDS_HERE]),
+    )
+    if call1(p[TO_INT], _at(log + p[AT_N])[0]) < e[LOW] + e[COUNT]:
+        return DECLINED
+    if e[LEFT] <= 0 or differ(rows, e[LOW], _i32(e[STRUCTURE]), e[COUNT]):
+        return DECLINED
+    if e[HITS] % TENDED == 0:
+        found = call1(p[CALL], p[TEND])
+        if found == 0:
+            return FAILED
+        call1(p[DROP], found)
+    if _at(log + p[AT_LOCK])[0] != e[LOCK]:
+        return DECLINED
+    room = _room(process, address, log)
+    if room == 0:
+        call1(p[CLEAR], 0)
+        return DECLINED
+    found = call2(p[CALL_WITH], e[ACQUIRE], p[FALSE])
+    if found != p[TRUE]:
+        call1(p[CLEAR], 0)
+        if found != 0:
+            call1(p[DROP], found)
+        call1(p[DROP], room)
+        return DECLINED
+    call1(p[DROP], found)
+    value = DECLINED
+    # From here on Python carries out nothing.
+    if _at(tensor + p[AT_HOME])[0] == log and _here(process, log) and _usual(process, address, log):
+        if _same(process, address, log, tensor, rows) and _swept(process, address, room):
+            e[HITS] += 1
+            e[LEFT] -= 1
+            _handed(process, address, log, room)
+            _rewound(process, address, log, room)
+            value = _at(tensor + p[AT_HOME])[0]
+            call1(p[KEEP], value)
+    found = call1(p[CALL], e[RELEASE])
+    # To here. Now what the log had is dropped.
+    if found == 0:
+        call1(p[CLEAR], 0)
+    else:
+        call1(p[DROP], found)
+    if value != DECLINED:
+        found = call2(p[CALL_WITH], p[DROPPED], _at(_at(room + LIST_ITEMS)[0])[CONTAINERS])
+        if found == 0:
+            call1(p[CLEAR], 0)
+        else:
+            call1(p[DROP], found)
+    call1(p[DROP], room)
+    return value
+
+
+@jit
+def repeated_evaluation(process: int, given: int, count: int, names: int) -> int:
+    """``(log, tensor)``: the tensor's value, or None if Python has to look; see above."""
+    p, arguments = _at(process), _at(given)
+    log, tensor = arguments[0], arguments[1]
+    if _at(log + TYPE)[0] == p[LOG] and _at(tensor + p[AT_HOME])[0] == log:
+        again = _at(log + p[AT_EVALUATE_FAST_PATHS])[0]
+        for k in range(_at(again + SIZE)[0]):
+            held = _at(again + p[AT_ITEM])[k]
+            call1(p[KEEP], again)  # others may put another one in its place meanwhile
+            address = _at(_at(held + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
+            value = _carried_out(process, address, log, tensor)
+            call1(p[DROP], again)
+            if value != DECLINED:
+                return value
+            if (
+                _at(log + p[AT_EVALUATE_FAST_PATHS])[0] != again
+                or _at(tensor + p[AT_HOME])[0] != log
+            ):
+                break
+    call1(p[KEEP], p[NONE])
+    return p[NONE]

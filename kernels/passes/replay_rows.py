@@ -1,0 +1,103 @@
+"""Whether a log looks as it did when something was derived from it."""
+
+from __future__ import annotations
+
+from ..jit import jit
+from .rows import VALUE
+from .tables import I32, I64, U8, Log
+
+
+@jit
+def differ(log: Log, low: int, columns: I32, count: int) -> bool:
+    """Whether any of ``count`` rows from ``low`` on is another one than ``columns`` say.
+
+    No loop ends early: so each compares several rows at once.
+    """
+    different = 0
+    for k in range(count):
+        different |= log.code[low + k] ^ columns[k]
+    for k in range(count):
+        different |= log.a[low + k] ^ columns[count + k]
+    for k in range(count):
+        different |= log.b[low + k] ^ columns[2 * count + k]
+    for k in range(count):
+        different |= log.c[low + k] ^ columns[3 * count + k]
+    for k in range(count):
+        different |= log.spec[low + k] ^ columns[4 * count + k]
+    return different != 0
+
+
+@jit
+def operands_differ(log: Log, operands: I32, count: int) -> bool:
+    """Whether any of the first ``count`` operands of variadic rows is another one."""
+    different = 0
+    for k in range(count):
+        different |= log.extra[k] ^ operands[k]
+    return different != 0
+
+
+@jit
+def recall(
+    log: Log,
+    want: U8,
+    low: int,
+    count: int,
+    columns: I32,
+    flags: U8,
+    operands: I32,
+    operand_count: int,
+    order: I32,
+    planned: int,
+) -> int:
+    """Compare ``count`` rows from ``low`` on, and the first ``operand_count`` of ``extra``.
+
+    ``columns`` has the five columns as they were, one after the other, ``flags`` the
+    states and wants. If all are the same, the ``planned`` rows of ``order`` are not wanted any
+    more, as after `plan`, and 1 is returned; else 0.
+    """
+    if differ(log, low, columns, count) or operands_differ(log, operands, operand_count):
+        return 0
+    different = 0
+    for k in range(count):
+        different |= (log.state[low + k] ^ flags[k]) | (want[low + k] ^ flags[count + k])
+    if different:
+        return 0
+    for k in range(planned):
+        want[order[k]] = 0
+    return 1
+
+
+@jit
+def repeat(
+    log: Log,
+    n: int,
+    columns: I32,
+    operands: I32,
+    operand_count: int,
+    count: int,
+    added: I32,
+    added_cells: I64,
+    added_states: U8,
+    added_operands: I32,
+    added_operand_count: int,
+) -> int:
+    """Append ``count`` rows behind the first ``n`` if these are the same as before.
+
+    ``columns`` and ``added`` have five columns one after the other, of the rows to
+    compare and of those to append; ``operands`` what ``extra`` began with, and
+    ``added_operands`` what is appended there. Returns whether the rows were appended.
+    """
+    if differ(log, 0, columns, n) or operands_differ(log, operands, operand_count):
+        return 0
+    for k in range(added_operand_count):
+        log.extra[operand_count + k] = added_operands[k]
+    for k in range(count):
+        log.code[n + k] = added[k]
+        log.a[n + k] = added[count + k]
+        log.b[n + k] = added[2 * count + k]
+        log.c[n + k] = added[3 * count + k]
+        log.spec[n + k] = added[4 * count + k]
+        if added_states[k] == VALUE:  # a constant of a rule
+            log.cell[n + k] = added_cells[k]
+            log.state[n + k] = VALUE
+    return 1

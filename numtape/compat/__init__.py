@@ -1,0 +1,1 @@
+"""Names, arguments and errors of TensorFlow: hints and tracebacks."""

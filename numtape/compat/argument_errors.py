@@ -1,0 +1,56 @@
+"""Calls that Python refuses: the error names what the program wrote, and what was meant.
+
+Python names the function within, as in ``Convolution.__init__() got an unexpected keyword argument
+'filter'``. Of classes and methods that are wrapped here it is ``Conv2D() got ... 'filter': did you
+mean filters=?``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import FunctionType
+from typing import Any
+
+from ..core.values.spelling import naming
+from .traceback_filter import guard
+
+_DONE: set[Any] = set()  # functions that are wrappers of this module
+
+
+def name_constructors(kinds: Iterable[Any]) -> None:
+    """Have errors of wrong arguments name the class, for classes and those they are made of."""
+    for kind in kinds:
+        for one in kind.__mro__ if isinstance(kind, type) else ():
+            made = vars(one).get("__init__")
+            if one.__module__.startswith("numtape.") and isinstance(made, FunctionType):
+                _wrap(one, "__init__", made, None)
+
+
+def name_methods(kind: type, thing: str, names: str) -> None:
+    """Have errors of wrong arguments name methods as a program does: ``model.fit()``.
+
+    Args:
+      kind: The class.
+      thing: What errors call an object of it.
+      names: The methods.
+    """
+    for name in names.split():
+        owner = next(one for one in kind.__mro__ if name in vars(one))
+        method = vars(owner)[name]
+        inner = method.__func__ if isinstance(method, classmethod | staticmethod) else method
+        _wrap(owner, name, inner, f"{thing}.{name}", type(method))
+
+
+def _wrap(owner: type, name: str, function: Any, shown: str | None, how: Any = None) -> None:
+    if function in _DONE:
+        return
+
+    call = naming(function, lambda args: shown or _class_of(args[0]), bound=True)
+    _DONE.add(call)
+    guard([call])
+    setattr(owner, name, how(call) if how in (classmethod, staticmethod) else call)
+
+
+def _class_of(thing: Any) -> str:
+    """The class that was called, or the first of numtape's that one of the program's is made of."""
+    return next(x.__name__ for x in type(thing).__mro__ if x.__module__.startswith("numtape."))

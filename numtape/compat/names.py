@@ -1,0 +1,163 @@
+"""TensorFlow's names: which numtape has, which in part, and what errors say of the others.
+
+`tensorflow_names.txt` has the public names of TensorFlow 2.21 and their arguments; a test compares
+it with an installed TensorFlow.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NoReturn
+
+from .missing_names import HABITS, INSTEAD, PARTLY
+from .removed_names import BACKEND, BEFORE
+from .traceback_filter import guard
+
+
+@cache
+def table() -> dict[str, tuple[str, ...]]:
+    """TensorFlow's names, without ``tf.``, and the names of their arguments."""
+    from importlib import resources
+
+    text = resources.files("numtape").joinpath("tensorflow_names.txt").read_text("utf-8")
+    lines = [line.split() for line in text.splitlines()]
+    return {name.removeprefix("tf."): tuple(arguments) for name, *arguments in lines}
+
+
+def instead(name: str) -> str | None:
+    """What to use instead of a name of TensorFlow's; None if nothing is said."""
+    return _fitting(INSTEAD, name)
+
+
+def _fitting(table: dict[str, str], name: str) -> str | None:
+    import fnmatch
+
+    for pattern, advice in table.items():
+        if fnmatch.fnmatchcase(name, pattern):
+            return advice
+    return None
+
+
+def missing(module: str, name: str) -> NoReturn:
+    """Raise the error for a name that a module of numtape does not have.
+
+    Args:
+      module: The module's name without ``numtape``: ``"math"``, or ``""`` for numtape itself.
+      name: The name.
+
+    Raises:
+      AttributeError: Always. It says what to use instead, if that is known.
+    """
+    place = f"module 'numtape{'.' * bool(module)}{module}' has no attribute {name!r}"
+    full = f"{module}.{name}" if module else name
+    if name.startswith("_"):
+        raise AttributeError(place)
+    raise AttributeError(": ".join(filter(None, (place, _advice(module, name, full)))))
+
+
+guard([missing])
+
+
+def _advice(module: str, name: str, full: str) -> str | None:
+    """What to write instead of a name: of today's TensorFlow, of other libraries, of before."""
+    if full in table() and (said := instead(full)) is not None:
+        return said
+    if (habit := BACKEND.get(name) if module == "keras.backend" else HABITS.get(full)) is not None:
+        return f"use {habit}"
+    if (said := _nearest(module, name) or _fitting(BEFORE, full)) is not None:
+        return said
+    if not module or (habit := HABITS.get(f"nn.{name}", HABITS.get(name))) is None:
+        return None
+    return f"use {habit}"
+
+
+def _nearest(module: str, name: str) -> str | None:
+    """Where else the name is, or what is spelled alike."""
+    import difflib
+
+    found = sorted(
+        full for full in table() if full.rpartition(".")[2] == name and present(full) is not None
+    )
+    if found:
+        return f"did you mean tf.{min(found, key=len)}?"
+    own = present(module) if module else sys.modules["numtape"]
+    near = difflib.get_close_matches(name, getattr(own, "__all__", ()), 1, 0.8)
+    return f"did you mean {near[0]!r}?" if near else None
+
+
+def getter(module: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module, which is called for names that it does not have."""
+    return partial(missing, module.removeprefix("numtape").removeprefix("."))
+
+
+def present(name: str) -> Any:
+    """What numtape has under a name of TensorFlow's; None if there is nothing."""
+    found: Any = sys.modules["numtape"]
+    for part in name.split("."):
+        if not hasattr(found, "__dict__") or part not in (
+            *getattr(found, "__all__", ()),
+            *vars(found),
+        ):
+            return None
+        found = getattr(found, part)
+    return found
+
+
+def lacking(name: str) -> tuple[str, ...]:
+    """The arguments of TensorFlow's that a function of numtape does not take."""
+    import inspect
+
+    try:
+        parameters = inspect.signature(present(name)).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    kinds = {parameter.kind for parameter in parameters}
+    if kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}:
+        return ()
+    own = {parameter.name for parameter in parameters}
+    return tuple(argument for argument in table()[name] if argument not in own)
+
+
+def status(name: str) -> tuple[str, str]:
+    """Whether numtape has a name: "present", "partly" or "absent", and what there is to say."""
+    if name == "newaxis":
+        return "present", ""
+    if present(name) is None:
+        return "absent", instead(name) or ""
+    said = [PARTLY[name]] if name in PARTLY else []
+    if arguments := lacking(name):
+        said.append(f"without {', '.join(arguments)}")
+    return ("partly", "; ".join(said)) if said else ("present", "")
+
+
+def report(module: str = "") -> str:
+    """A table of modules, and of a module its names that are not there whole.
+
+    Args:
+      module: A module such as ``"math"``; all of them without.
+
+    Returns:
+      Text of several lines.
+    """
+    kinds = ("present", "partly", "absent")
+    groups: dict[str, list[str]] = {}
+    for name in table():
+        groups.setdefault(name.rpartition(".")[0], []).append(name)
+    if module not in groups:
+        raise ValueError(f"No module {module!r}: one of {', '.join(filter(None, groups))}.")
+    lines = [f"{'':<30} {'present':>8} {'partly':>8} {'absent':>8}"]
+    for group, names in groups.items():
+        if group == module or not module:
+            states = [status(name)[0] for name in names]
+            counts = [states.count(kind) for kind in kinds]
+            lines.append(
+                f"{'tf' + '.' * bool(group) + group:<30} "
+                + " ".join(f"{count:>8}" for count in counts)
+            )
+    for name in (name for group, names in groups.items() for name in names):
+        kind, said = status(name)
+        if kind != "present" and (not module or name.rpartition(".")[0] == module):
+            lines.append(f"tf.{name}: {kind}{': ' if said else ''}{said}")
+    return "\n".join(lines)

@@ -1,0 +1,225 @@
+"""Tracebacks that show the program's lines, and none of numtape's.
+
+Every public function ends in a handler, as if its body stood in::
+
+    try:
+        ...
+    except:
+        filtered()
+        raise
+
+It is appended to the function's code object, with its line in the table of exceptions. Python
+looks into that table only if something is raised: a call that goes well runs the instructions
+that it ran before, and the function stays the same object. A wrapper would cost a frame a call.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from ..core.values import emergency
+
+# What numtape calls: their frames go with its own, if it was numtape that called.
+LIBRARIES = {"llvmlite", "ml_dtypes", "numba", "numpy", "optree", "scipy"} | sys.stdlib_module_names
+_state = [True]
+
+
+def enabled() -> bool:
+    """Whether tracebacks are without numtape's frames."""
+    return _state[0]
+
+
+def enable(wanted: bool) -> None:
+    """Have tracebacks without numtape's frames, or with them."""
+    _state[0] = wanted
+
+
+def filtered() -> None:
+    """Take numtape's frames out of the traceback of the exception that is being handled."""
+    error = sys.exception()
+    if isinstance(error, MemoryError):
+        emergency.let_go()
+    if error is None or not _state[0]:
+        return
+    chain: list[BaseException | None] = [error]
+    done: dict[int, BaseException] = {}
+    while chain:
+        if (one := chain.pop()) is not None and id(one) not in done:
+            done[id(one)] = one
+            _clean(one)
+            chain += one.__cause__, one.__context__
+    for one in done.values():
+        # What came up in numtape and was caught there is not the program's.
+        if one.__context__ is not None and one.__context__.__traceback__ is None:
+            one.__suppress_context__ = True
+
+
+def _clean(error: BaseException) -> None:
+    kept, inside = [], False
+    place = error.__traceback__
+    while place is not None:
+        root = place.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        inside = root == "numtape" or (inside and root in LIBRARIES)
+        if not inside:
+            kept.append(place)
+        place = place.tb_next
+    error.__traceback__ = kept[0] if kept else None
+    if kept:
+        for one, following in zip(kept, [*kept[1:], None], strict=True):
+            one.tb_next = following
+
+
+def guard(functions: Iterable[Any]) -> None:
+    """Append the handler to functions, and to the methods of classes; other things are let be."""
+    for value in functions:
+        if isinstance(value, FunctionType):
+            _guard(value)
+            if hasattr(value, "__wrapped__"):  # a context manager's
+                guard([value.__wrapped__])
+        elif isinstance(value, type):
+            for kind in value.__mro__:
+                if kind.__module__.startswith("numtape."):
+                    for function in _methods(kind):
+                        _guard(function)
+
+
+def guard_module(name: str) -> None:
+    """Append the handler to what a module has in ``__all__``; of it what is imported by now."""
+    there = vars(sys.modules[name])
+    for public in there.get("__all__", ()):
+        value = there.get(public)
+        if isinstance(value, ModuleType) and value.__name__.startswith("numtape."):
+            guard_module(value.__name__)
+        else:
+            guard([value])
+
+
+def _methods(kind: type) -> Iterator[FunctionType]:
+    for name, value in vars(kind).items():
+        if name.startswith("_") and not name.endswith("__"):
+            continue
+        if isinstance(value, property):
+            value = value.fget
+        elif isinstance(value, staticmethod | classmethod):
+            value = value.__func__
+        if isinstance(value, FunctionType):
+            yield value
+
+
+def _guard(function: FunctionType) -> None:
+    code = function.__code__
+    consts = code.co_consts
+    # A constant's number must fit into one byte.
+    if len(consts) > 255 or (consts and consts[-1] is filtered):
+        return
+    start = len(code.co_code)
+    handler = bytearray(_HANDLER)
+    handler[_CONSTANT] = len(consts)
+    entries = [*_uncovered(_entries(code.co_exceptiontable), start)]
+    first, size, target, how = _INNER
+    entries.append((first + start, size, target + start, how))
+    function.__code__ = code.replace(
+        co_code=code.co_code + bytes(handler),
+        co_consts=(*consts, filtered),
+        co_stacksize=max(code.co_stacksize, _STACK),
+        co_exceptiontable=b"".join(map(_packed, entries)),
+        co_linetable=code.co_linetable + _NOWHERE,
+    )
+
+
+# The table of exceptions: for a stretch of code, where to go on, and how deep the stack is then.
+# Numbers are written with six bits a byte and count instructions; the first byte of an entry has
+# bit 7 set.
+
+Entry = tuple[int, int, int, int]  # first byte, length, target, 2 * depth + whether it resumes
+
+
+def _entries(table: bytes) -> Iterator[Entry]:
+    numbers: list[int] = []
+    number = 0
+    for byte in table:
+        number = number << 6 | byte & 63
+        if not byte & 64:
+            numbers.append(number)
+            number = 0
+            if len(numbers) == 4:
+                first, size, target, how = numbers
+                yield 2 * first, 2 * size, 2 * target, how
+                numbers = []
+
+
+def _uncovered(entries: Iterable[Entry], end: int) -> Iterator[Entry]:
+    """The entries, with those for the stretches between them: on to the handler at the end."""
+    at = 0
+    for entry in sorted(entries):
+        if entry[0] > at:
+            yield at, entry[0] - at, end, 0
+        yield entry
+        at = entry[0] + entry[1]
+    if end > at:
+        yield at, end - at, end, 0
+
+
+def _packed(entry: Entry) -> bytes:
+    first, size, target, how = entry
+    numbers = (first // 2, size // 2, target // 2, how)
+    if max(numbers) < 64:
+        return bytes((numbers[0] | 128, *numbers[1:]))
+    found: list[int] = []
+    for number in numbers:
+        found += [64 | (number >> bits) & 63 for bits in (24, 18, 12, 6) if number >> bits]
+        found.append(number & 63)
+    found[0] |= 128
+    return bytes(found)
+
+
+def _template() -> CodeType:
+    """A function with such a handler, whose code Python itself wrote; None is what it calls."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # None cannot be called
+        module = compile(
+            "def guarded(f):\n try: return f()\n except:\n  None()\n  raise", "<handler>", "exec"
+        )
+    return next(x for x in module.co_consts if isinstance(x, CodeType))
+
+
+def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
+    """The handler's bytes, at which of them is the number of its constant, and its entry.
+
+    What Python wrote remembers, for an error of the handler itself, which instruction raised it.
+    It has no line, and to remember it may take memory (see `core.values.emergency`): left out here.
+    """
+    entries = [*_entries(code.co_exceptiontable)]
+    start = entries[0][2]
+    constant = next(
+        step.offset
+        for step in dis.get_instructions(code)
+        if step.offset >= start and step.opname == "LOAD_CONST"
+    )
+    first, size, target, how = next(entry for entry in entries if entry[0] >= start)
+    steps = (dis.opmap["COPY"], 2, dis.opmap["POP_EXCEPT"], 0, dis.opmap["RERAISE"], 0)
+    handler = code.co_code[start:target] + bytes(steps)
+    return handler, constant - start + 1, (first - start, size, target - start, how & ~1)
+
+
+_HANDLER, _CONSTANT, _INNER = _handler(_template())
+_STACK = _template().co_stacksize
+_UNITS = len(_HANDLER) // 2
+# Lines: of the handler's instructions none has one.
+_NOWHERE = bytes([0xFF] * (_UNITS // 8) + ([0xF8 + _UNITS % 8 - 1] if _UNITS % 8 else []))
+
+
+# Warnings that show the program's line.
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, once for each line of the program that called numtape."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

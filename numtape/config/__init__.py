@@ -1,0 +1,169 @@
+"""TensorFlow's ``tf.config``: which devices there are, and switches.
+
+What numtape reads of its environment is in `numtape.core.settings`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import typing as _typing
+
+from ..compat.names import getter as _getter
+from ..core import settings
+from ..core.log.log import local
+from ..core.settings import device, override, simulated, threads
+from ..errors import DeviceError
+from . import experimental
+from .physical_devices import PhysicalDevice, list_physical_devices
+
+__all__ = [
+    "PhysicalDevice",
+    "device",
+    "experimental",
+    "functions_run_eagerly",
+    "get_soft_device_placement",
+    "list_physical_devices",
+    "override",
+    "run_functions_eagerly",
+    "set_record_traceback",
+    "set_soft_device_placement",
+    "simulated",
+    "threads",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
+
+_soft = True
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Whether every `function` runs as plain Python from now on: for debugging.
+
+    Args:
+      run_eagerly: A bool.
+
+    Example:
+      >>> tf.config.run_functions_eagerly(True)
+      >>> tf.config.functions_run_eagerly()
+      True
+      >>> tf.config.run_functions_eagerly(False)
+    """
+    local.log.refuse("it changes how functions run")
+    settings.run_eagerly = bool(run_eagerly)
+    settings.eager = settings.run_eagerly or settings.checked
+
+
+def set_record_traceback(enabled: bool) -> None:
+    """Whether to note the program's line of each op, for `GradientTape.why`.
+
+    ``NUMTAPE_TRACEBACK=1`` does so from the start. It costs some time an op.
+
+    Args:
+      enabled: A bool.
+
+    Example:
+      >>> tf.config.set_record_traceback(True)
+      >>> x = tf.Variable(1.0)
+      >>> with tf.GradientTape() as tape:
+      ...     y = tf.stop_gradient(x) * 2.0
+      >>> "StopGradient" in tape.why(y, x) and "config" in tape.why(y, x)
+      True
+      >>> tf.config.set_record_traceback(False)
+    """
+    from ..core.derive import noting
+
+    local.log.refuse("it sets what numtape notes")
+    noting.enable(traceback=bool(enabled))
+
+
+if settings.traceback_wanted():
+    set_record_traceback(True)
+
+
+def functions_run_eagerly() -> bool:
+    """Whether `run_functions_eagerly` was asked for.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.config.functions_run_eagerly()
+      False
+    """
+    found: bool = local.log.call_guarded(getattr, settings, "run_eagerly")
+    return found
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Whether `numtape.device` may take the CPU where there is no GPU: as in TensorFlow, it may.
+
+    Args:
+      enabled: A bool.
+
+    Example:
+      >>> tf.config.set_soft_device_placement(False)
+      >>> tf.config.get_soft_device_placement()
+      False
+      >>> tf.config.set_soft_device_placement(True)
+    """
+    global _soft
+    local.log.refuse("it sets where numtape may compute")
+    _soft = bool(enabled)
+
+
+def get_soft_device_placement() -> bool:
+    """Whether `numtape.device` may take the CPU where there is no GPU.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.config.get_soft_device_placement()
+      True
+    """
+    found: bool = local.log.call_guarded(globals().get, "_soft")
+    return found
+
+
+_NAME = re.compile(
+    r"(/job:\w+/replica:\d+/task:\d+)?/?(device:)?(?P<kind>CPU|GPU)(:(\d+|\*))?", re.IGNORECASE
+)
+
+
+def named(name: str | None) -> str | None:
+    """The device that one of TensorFlow's names stands for; None for the process's.
+
+    Raises:
+      ValueError: If it is no name of a device.
+      DeviceError: If there is no GPU, and the CPU may not take its place.
+    """
+    if name is None or name == "":
+        return None
+    if not isinstance(name, str):
+        raise ValueError(f"Expecting a string device name. Got {type(name)}({name!r})")
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise ValueError(
+            f"{name!r} is not the name of a device: write '/CPU:0' or '/GPU:0', for example."
+        )
+    if found["kind"].upper() == "CPU":
+        return None if settings.chosen == "reference" else "cpu"
+    from ..core.cuda.runtime import device as gpu
+
+    try:
+        gpu.device()
+    except DeviceError as error:
+        if not _soft:
+            raise
+        logging.getLogger("numtape").info(
+            "%s is not there; the CPU takes its place: %s", name, error
+        )
+        return "cpu"
+    return "cuda"

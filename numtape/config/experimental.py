@@ -1,0 +1,145 @@
+"""``tf.config.experimental``: what may make results differ, and the memory of GPUs."""
+
+from __future__ import annotations
+
+import typing as _typing
+from typing import Any
+
+from ..compat.names import getter as _getter
+from ..core import settings
+from ..core.log.log import local
+from .physical_devices import get_memory_growth, list_physical_devices, set_memory_growth
+
+__all__ = [
+    "enable_nondeterministic_scatter",
+    "enable_op_determinism",
+    "enable_tensor_float_32_execution",
+    "get_memory_growth",
+    "get_memory_info",
+    "list_physical_devices",
+    "nondeterministic_scatter_enabled",
+    "reset_memory_stats",
+    "set_memory_growth",
+    "tensor_float_32_execution_enabled",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _getter("config.experimental")
+
+
+def _counted(device: str, caller: str) -> Any:
+    """The GPU, if it is the device that ``device`` names."""
+    if not device.upper().endswith("GPU:0"):
+        raise ValueError(f"{caller}() counts the memory of GPU:0, not of {device!r}.")
+    from ..core.cuda.runtime import device as gpu
+
+    return gpu.device()
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Allow TF32 in float32 products: 10 bits of mantissa. Unlike TensorFlow's, it is off.
+
+    Args:
+      enabled: A bool.
+
+    Example:
+      >>> tf.config.experimental.enable_tensor_float_32_execution(True)
+      >>> tf.config.experimental.tensor_float_32_execution_enabled()
+      True
+      >>> tf.config.experimental.enable_tensor_float_32_execution(False)
+    """
+    local.log.refuse("it sets how products are computed")
+    settings.tensor_float_32 = bool(enabled)
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """Whether TF32 is allowed in float32 products.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.config.experimental.tensor_float_32_execution_enabled()
+      False
+    """
+    found: bool = local.log.call_guarded(getattr, settings, "tensor_float_32")
+    return found
+
+
+def enable_nondeterministic_scatter(enabled: bool) -> None:
+    """Allow the GPU to use atomics where slices are added up by their indices.
+
+    The derivative of `gather` is then computed with less work, but floats are added in another
+    order in every run, which changes their last bits.
+
+    Args:
+      enabled: A bool.
+
+    Example:
+      >>> tf.config.experimental.enable_nondeterministic_scatter(True)
+      >>> tf.config.experimental.nondeterministic_scatter_enabled()
+      True
+      >>> tf.config.experimental.enable_nondeterministic_scatter(False)
+    """
+    local.log.refuse("it sets how sums are computed")
+    settings.nondeterministic_scatter = bool(enabled)
+
+
+def nondeterministic_scatter_enabled() -> bool:
+    """Whether the GPU may add slices up in any order.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.config.experimental.nondeterministic_scatter_enabled()
+      False
+    """
+    found: bool = local.log.call_guarded(getattr, settings, "nondeterministic_scatter")
+    return found
+
+
+def enable_op_determinism() -> None:
+    """Forbid what gives other bits in another run. It is forbidden from the start.
+
+    Example:
+      >>> tf.config.experimental.enable_op_determinism()
+      >>> tf.config.experimental.nondeterministic_scatter_enabled()
+      False
+    """
+    enable_nondeterministic_scatter(False)
+
+
+def get_memory_info(device: str) -> dict[str, int]:
+    """Bytes of the GPU's memory that values take: ``current`` and ``peak``.
+
+    Args:
+      device: ``GPU:0``.
+
+    Returns:
+      A dict of two ints.
+
+    Raises:
+      ValueError: If it is another device, whose memory nobody counts.
+      DeviceError: If there is no GPU that can be used.
+    """
+    found: dict[str, int] = _counted(device, "get_memory_info").memory_info()
+    return found
+
+
+def reset_memory_stats(device: str) -> None:
+    """Let the ``peak`` of `get_memory_info` begin again at what is in use now.
+
+    Args:
+      device: ``GPU:0``.
+
+    Raises:
+      ValueError: If it is another device, whose memory nobody counts.
+      DeviceError: If there is no GPU that can be used.
+    """
+    _counted(device, "reset_memory_stats").forget_peak()

@@ -1,0 +1,180 @@
+"""What rooms below need of rooms above, all of it bound here.
+
+The operators of tensors and variables: which op each one records. How values of other libraries
+become tensors. Which executor a device has, and whether there is one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import Any
+
+from ..errors import InvalidArgumentError
+from . import interop, settings
+from .cpu import buffers
+from .derive.tape import Tape
+from .log import look
+from .log.log import Log
+from .log.record import (
+    Recorder,
+    make_reflected,
+    record_if_inexact,
+    record_reflected_if_inexact,
+    spec_of,
+)
+from .log.variable import Variable, _ops
+from .native import buffer_protocol
+from .ops import arithmetic, comparison, indexed_rows, indexing, matrix_products, tuples
+from .ops import elementwise as ew
+from .ops.creation import constant
+from .ops.getitem import getitem, replace_slice
+from .ops.joining import pack
+from .values import convert, memory
+from .values.tensor import Tensor
+
+
+def _swapped(function: Any) -> Any:
+    return lambda x, y: function(y, x)
+
+
+def _logic(boolean: Recorder, bits: Recorder) -> Any:
+    def operator(x: Any, y: Any) -> Tensor:
+        spec = spec_of(x) or spec_of(y)
+        op: Recorder = boolean if spec is not None and spec.dtype.is_bool else bits
+        return op(x, y)
+
+    return operator
+
+
+def _invert(x: Any) -> Tensor:
+    return comparison.logical_not(x) if x.dtype.is_bool else comparison.invert(x)
+
+
+def _equal(x: Any, y: Any) -> Any:
+    if y is None:
+        return False
+    return _compared(comparison.equal_, x, y, False)
+
+
+def _not_equal(x: Any, y: Any) -> Any:
+    if y is None:
+        return True
+    return _compared(comparison.not_equal_, x, y, True)
+
+
+def _compared(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
+    """An elementwise comparison; shapes that do not fit compare as unequal."""
+    try:
+        return op(x, y)
+    except InvalidArgumentError as error:
+        if "Incompatible shapes" in error.message:
+            return constant(otherwise)
+        raise
+
+
+def _pow(x: Any, y: Any, modulo: Any = None) -> Tensor:
+    if modulo is not None:
+        raise TypeError("pow() of tensors takes no modulus: write `x ** y % z`.")
+    return arithmetic.pow_(x, y)
+
+
+_product = matrix_products.PRODUCT
+_and = _logic(comparison.logical_and, comparison.bitwise_and)
+_or = _logic(comparison.logical_or, comparison.bitwise_or)
+_xor = _logic(comparison.logical_xor, comparison.bitwise_xor)
+
+OPERATORS: dict[str, Any] = {
+    "__add__": ew.add,
+    "__radd__": make_reflected(ew.add),
+    "__sub__": ew.subtract,
+    "__rsub__": make_reflected(ew.subtract),
+    "__mul__": ew.multiply,
+    "__rmul__": make_reflected(ew.multiply),
+    "__truediv__": record_if_inexact(ew.real_divide, arithmetic.divide),
+    "__rtruediv__": record_reflected_if_inexact(ew.real_divide, _swapped(arithmetic.divide)),
+    "__floordiv__": arithmetic.floordiv,
+    "__rfloordiv__": _swapped(arithmetic.floordiv),
+    "__mod__": arithmetic.floormod,
+    "__rmod__": _swapped(arithmetic.floormod),
+    "__pow__": record_if_inexact(ew.pow_float, _pow),
+    "__rpow__": record_reflected_if_inexact(ew.pow_float, _swapped(arithmetic.pow_)),
+    "__matmul__": _product,
+    "__rmatmul__": make_reflected(_product),
+    "__neg__": ew.negative,
+    "__abs__": ew.abs_,
+    "__lt__": comparison.less,
+    "__le__": comparison.less_equal,
+    "__gt__": comparison.greater,
+    "__ge__": comparison.greater_equal,
+    "__eq__": _equal,
+    "__ne__": _not_equal,
+    "__and__": _and,
+    "__rand__": _swapped(_and),
+    "__or__": _or,
+    "__ror__": _swapped(_or),
+    "__xor__": _xor,
+    "__rxor__": _swapped(_xor),
+    "__invert__": _invert,
+    "__getitem__": getitem,
+}
+
+Log.tape_type = Tape
+
+for _class in (Tensor, Variable):
+    for _name, _function in OPERATORS.items():
+        setattr(_class, _name, _function)
+
+_ops.update(
+    add=ew.add,
+    subtract=ew.subtract,
+    with_slice=replace_slice,
+    updated=indexed_rows.update_rows,
+    updated_nd=indexed_rows.update_nd,
+    updated_in_batch=indexed_rows.update_batched_rows,
+    gather=indexing.gather,
+    gather_nd=tuples.gather_nd,
+)
+
+_SHARED: dict[str, Any] = {
+    "__dlpack__": interop.capsule_of,
+    "__dlpack_device__": lambda self: interop.device_of_tensors(),
+    "__cuda_array_interface__": property(interop.cuda_array_interface),
+}
+for _name, _function in _SHARED.items():
+    setattr(Tensor, _name, _function)
+convert.is_on_gpu, convert.copy_of = interop.is_on_gpu, interop.copy_of
+memory.empty, memory.shared = buffers.empty, buffers.shared
+convert.pack, convert.dense_of = pack, indexed_rows.to_dense
+
+
+def _usable(choice: str) -> str:
+    """The device that ``cuda`` (or an error) or ``auto`` (the log says why) stands for."""
+    from .cuda.launches import probe
+    from .cuda.runtime.device import device
+
+    if choice == "cuda":
+        device()
+        return choice
+    try:
+        probe(device())
+    except Exception as error:  # the compiler's as well
+        logging.getLogger("numtape").info("NUMTAPE_DEVICE=auto takes the CPU: %s", error)
+        return "cpu"
+    return "cuda"
+
+
+def _executor(device: str) -> Any:
+    """The module of a device's executor. What compiles also has ops recorded by machine code."""
+    found = importlib.import_module(f"{__package__}.{device}.executor")
+    if device != "reference":
+        from .native import install
+
+        install.begin()
+        buffer_protocol.begin()  # if it could not be before
+    return found
+
+
+buffer_protocol.begin()
+settings.usable = _usable
+look.module_of = _executor

@@ -1,0 +1,444 @@
+"""Looks in machine code, where a log's rows are as they were some times before.
+
+What a look does is said by `core.log.look` and by `Executor.compute`. A plan that came again some
+times gets a `RepeatedLook` in its log: all that machine code (`kernels/passes/repeated_evaluation.py`)
+needs to do the same, where no value is large, no row is NumPy's, no array waits, and the log is let
+go of. It is asked first, and leaves to Python whatever is not as it was.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from ..compile.passes import addresses
+from ..log import look, references
+from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
+from ..native import buffer_protocol
+from ..native.first import builtin, told, translated_pass
+from ..native.install import retry
+from ..native.kept import Kept
+from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
+from ..native.once import Once, keep
+from ..plan.plan import Plan, places
+from ..values.interning import generation
+from ..values.memory import LEAST, address_of, view
+from ..values.spec import SPECS, Spec
+from ..values.tensor import Tensor
+from .buffers import POOL
+
+# What there is once in a process, and of each look; as in kernels/passes/repeated_evaluation.py (a test
+# compares).
+_API = {
+    "GET_ENTRY": "PyDict_GetItemWithError",
+    "GET_ATTRIBUTE": "PyObject_GetAttr",
+    "THREAD_DICT": "PyThreadState_GetDict",
+    "MAKE_LIST": "PyList_New",
+    "MAKE_DICT": "PyDict_New",
+    "NEXT_ENTRY": "PyDict_Next",
+    "CLEAR_DICT": "PyDict_Clear",
+    "CLEAR_SET": "PySet_Clear",
+    "HAS": "PySet_Contains",
+    "REFERENT": "PyWeakref_GetObject",
+    "CALL": "PyObject_CallNoArgs",
+    "CALL_WITH": "PyObject_CallOneArg",
+    "CALL_WITH_ALL": "PyObject_Vectorcall",
+    "TO_INT": "PyLong_AsSsize_t",
+    "FROM_INT": "PyLong_FromSsize_t",
+    "KEEP": "Py_IncRef",
+    "DROP": "Py_DecRef",
+    "CLEAR": "PyErr_Clear",
+}
+_OBJECTS = (
+    "LOG",
+    "TAPE",
+    "TENSOR",
+    "NONE",
+    "TRUE",
+    "FALSE",
+    "LIST",
+    "LOCAL",
+    "LOCAL_KEY",
+    "LOG_NAME",
+    "LOOKING_NAME",
+    "EMPTY",
+    "TEND",
+    "DROPPED",
+    "ZERO",
+    "LIMIT",
+    "BYTES_LIMIT",
+    "SCRATCH",
+)
+_PLACES = (
+    "AT_NAMES",
+    "AT_REFERENCES",
+    "AT_WEAK",
+    "AT_HOME",
+    "AT_ROW",
+    "AT_SPEC",
+    "AT_SINGLE",
+    "AT_VALUE",
+    "AT_READ",
+    "AT_ITEM",
+    "AT_BUFFER",
+    "AT_DATA",
+    "AT_TAPE_LOG",
+    "AT_SPENT",
+)
+_OF_LOG = (
+    "evaluate_fast_paths",
+    "busy",
+    "bytes",
+    "bytes_limit",
+    "calls",
+    "columns",
+    "computations",
+    "eager",
+    "extra",
+    "extra_n",
+    "tensors",
+    "lazy",
+    "pending_cleanup",
+    "limit",
+    "n",
+    "lazy_rescan_at",
+    "scanned",
+    "full_rescan_at",
+    "lock",
+    "workspace",
+    "_const_rows",
+    "variables",
+    "tapes",
+    "reads",
+    "variable_index",
+    "_leaf_rows",
+    "pending",
+    "buffers",
+)
+_PROCESS = (*_API, *_OBJECTS, *_PLACES, *(f"AT_{name.lstrip('_').upper()}" for name in _OF_LOG))
+_LOOK = (
+    "WORDS",
+    "WORD_COUNT",
+    "ENTRIES",
+    "ENTRY_COUNT",
+    "LOCK",
+    "ACQUIRE",
+    "RELEASE",
+    "COLUMNS",
+    "EXTRA",
+    "WORKSPACE",
+    "CODE",
+    "A",
+    "B",
+    "C",
+    "SPEC",
+    "CELL",
+    "STATE",
+    "OPERANDS_HERE",
+    "WANT",
+    "LOW",
+    "COUNT",
+    "STRUCTURE",
+    "FLAGS",
+    "OPERANDS",
+    "OPERAND_COUNT",
+    "ORDER",
+    "PLANNED",
+    "SWEEP",
+    "BLOCK",
+    "BEGIN",
+    "COMPUTED",
+    "END",
+    "LEFT",
+    "HITS",
+    "ARRAYS",
+    "KINDS",
+    "BUFFER_COUNT",
+    "BUFFER_ROWS",
+    "PLACES",
+    "SIZES",
+    "INDEX",
+)
+TURNS = 8  # how often Python carries out a plan before machine code does
+MOST = 4  # looks of one log
+ARRAYS = 256  # values of one look
+FOREVER = 1 << 62
+SIZE = object.__basicsize__  # at which byte a list has its size, which `core.native.layout` checks
+
+
+class _Code:
+    """The machine code, which is asked first when this is made.
+
+    Attributes:
+      words: What it is told of this process.
+    """
+
+    def __init__(self) -> None:
+        tape = Log.tape_type
+        known = layout()
+        if sys.byteorder != "little":
+            raise NotAsKnown("this processor has the bytes of numbers in another order")
+        offsets, array = known.offsets, np.zeros(3)
+        lists = offsets["list.size"], offsets["list.items"], offsets["type"]
+        if lists != (SIZE, SIZE + 8, 8):
+            raise NotAsKnown("lists are not as they are known to be")
+        self._scratch = np.zeros(3, np.int64)
+        # What it refers to stays: finalizers look at values to the very end.
+        self._held = (
+            known,
+            {
+                "LOG": Log,
+                "TAPE": tape,
+                "TENSOR": Tensor,
+                "NONE": None,
+                "TRUE": True,
+                "FALSE": False,
+                "LIST": list,
+                "LOCAL": local,
+                "LOG_NAME": sys.intern("log"),
+                "LOOKING_NAME": sys.intern("evaluating"),
+                "EMPTY": np.empty,
+                "TEND": POOL.swept,
+                "DROPPED": references.release,
+                "ZERO": 0,
+                "LIMIT": SWEEP_ROWS - SLACK,
+                "BYTES_LIMIT": SWEEP_BYTES,
+            },
+        )
+        words = {
+            **{name: address_of_call(call) for name, call in _API.items()},
+            **{name: id(thing) for name, thing in self._held[1].items()},
+            **{f"AT_{name.lstrip('_').upper()}": slot(Log, name) for name in _OF_LOG},
+            "LOCAL_KEY": known.known["key"],
+            "SCRATCH": address_of(self._scratch),
+            "AT_NAMES": offsets.get("thread.names", -1),
+            "AT_REFERENCES": offsets["references"],
+            "AT_WEAK": offsets["tensor.weak"],
+            "AT_HOME": offsets["tensor._home"],
+            "AT_ROW": offsets["tensor._row"],
+            "AT_SPEC": offsets["tensor._spec"],
+            "AT_SINGLE": offsets["spec.single"],
+            "AT_VALUE": offsets["variable._value"],
+            "AT_READ": offsets["variable._read"],
+            "AT_ITEM": offsets["tuple.items"],
+            "AT_BUFFER": offsets["memoryview.buffer"],
+            "AT_DATA": place(array, np.ndarray.__basicsize__, address_of(array), "an address"),
+            "AT_TAPE_LOG": slot(tape, "log"),
+            "AT_SPENT": slot(tape, "spent"),
+        }
+        self.words = np.array([words[name] for name in _PROCESS], np.int64)
+        keep(self)  # before anything refers to it
+        uses = "tables", "rows", "replay_rows", "guards"
+        address = told(
+            "repeated_evaluation", translated_pass("repeated_evaluation", *uses), self.words
+        )
+        look.evaluate_fast_path = builtin("repeated_evaluation", address)
+
+
+_once = Once("Looks are carried out by Python", _Code)
+
+
+def _code_or_reason(now: bool = False) -> _Code | str:
+    """The machine code; or why Python carries out all looks."""
+    return _once.found(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
+
+
+def words() -> Any:
+    """What machine code for looks is told of this process; or why there is none."""
+    found = _code_or_reason()
+    return found if isinstance(found, str) else found.words
+
+
+def said() -> str:
+    """What carries out looks that come again, and why not machine code."""
+    found = _code_or_reason(now=True)
+    return f"Python: {found}" if isinstance(found, str) else "machine code"
+
+
+_of_types: dict[type, dict[str, Any]] = {}
+
+
+def _names(kind: type) -> dict[str, Any]:
+    """The dictionary of a class itself, of which ``vars`` gives a view."""
+    found = _of_types.get(kind)
+    if found is None:
+        (found,) = gc.get_referents(kind.__dict__)
+        assert found is not None and found.keys() == kind.__dict__.keys()
+        _of_types[kind] = found
+    return found
+
+
+def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
+    """Have machine code carry out a plan that came again, if it can.
+
+    Args:
+      log: Whose rows it computes.
+      work: The workspace.
+      plan: The plan; it takes so little time that the GIL is not let go of.
+      executor: Who has carried it out.
+      hot: What it computes, as ``plan.work``, before it is compiled.
+    """
+    for made in log.evaluate_fast_paths:
+        if made[1].plan is plan:
+            made[1].settle()
+    # Those of other columns have ended.
+    others = [
+        x for x in log.evaluate_fast_paths if x[1].plan is not plan and x[1].columns is log.columns
+    ]
+    made = None
+    retry()
+    buffer_protocol.begin()
+    if type(log) is Log and not isinstance(_code_or_reason(), str):
+        made = _look_of(log, work, plan, executor, hot)
+    log.evaluate_fast_paths = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
+
+
+def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedLook | None:
+    """What machine code needs to carry out a plan; None if it cannot. See `prepare`."""
+    compared = getattr(plan, "compared", None)
+    if compared is None or settings.moved or plan.by_hand:
+        return None
+    if any(spec.size * spec.dtype.size >= LEAST for _, spec in plan.buffers):
+        return None
+    flags, count = compared.arrays["flags"], len(compared.arrays["flags"]) // 2
+    rows = (plan.low + np.flatnonzero(flags[count:])).tolist()  # wanted or welcome
+    if not (log.columns.state[rows] == VALUE).all():
+        return None  # an array waits
+    at = places(plan, rows)
+    specs, buffers = SPECS.specs, dict(plan.buffers)
+    values: list[tuple[int, int, Spec]] = []  # rows that have cells, the cells' rows, specs
+    for row in rows:
+        spec = specs[log.spec[row]]
+        if spec.single:
+            values.append((row, at[row], spec))
+        elif at[row] not in buffers or buffers[at[row]].shape != spec.shape:
+            return None  # a constant, say, or an array in another shape
+    if len(values) + len(buffers) > ARRAYS:
+        return None
+    return RepeatedLook(log, work, plan, executor, hot, rows, values, at)
+
+
+class RepeatedLook(Kept):
+    """A look that comes again, and all that machine code refers to by address.
+
+    Attributes:
+      words: What machine code reads, by the names in `_LOOK`.
+      plan: The plan.
+      columns: Of the log, when this was made: a log that has grown has others.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        work: Any,
+        plan: Plan,
+        executor: Any,
+        hot: int,
+        rows: list[int],
+        values: list[tuple[int, int, Spec]],
+        at: dict[int, int],
+    ) -> None:
+        self.plan, self.columns = plan, log.columns
+        columns, extra, lock, compared = log.columns, log.extra, log.lock, plan.compared
+        arrays, of_python = compared.arrays, work.sweeper
+        self._sweeper = sweeper = type(of_python)(log)  # its plan stays set
+        sweeper._fit(plan)
+        block, slots = sweeper.sweep, sweeper.sweep.slots
+        super().__init__(lock, work, extra, of_python, executor, compared)
+        self._limit = FOREVER
+        if plan.done >= 0:
+            self._limit = (hot - plan.done) // max(plan.work, 1) + 1
+        numbers = {row: k for k, (row, _) in enumerate(plan.buffers)}
+        index = np.full(len(arrays["flags"]) // 2, -1, np.int64)
+        for row in rows:
+            index[row - plan.low] = numbers.get(at[row], -1)
+        for k, (row, _, _) in enumerate(values):
+            index[row - plan.low] = len(numbers) + k
+        kinds = [spec for _, spec in plan.buffers] + [spec for _, _, spec in values]
+        pairs = [x for spec in kinds for x in (tuple(spec.shape), spec.dtype.numpy_dtype)]
+        words, entries = self._compared(of_python, plan, executor)
+        self._numbers = {
+            "WORDS": self._table(words),
+            "WORD_COUNT": len(words) // 2,
+            "ENTRIES": self._table(entries),
+            "ENTRY_COUNT": len(entries) // 3,
+            "LOCK": id(lock),
+            "ACQUIRE": self._id(lock.acquire),
+            "RELEASE": self._id(lock.release),
+            "COLUMNS": id(columns),
+            "EXTRA": id(extra),
+            "WORKSPACE": id(work),
+            **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
+            "OPERANDS_HERE": address_of(extra),
+            "WANT": address_of(work.want),
+            "LOW": plan.low,
+            "COUNT": len(index),
+            "STRUCTURE": address_of(arrays["columns"]),
+            "FLAGS": address_of(arrays["flags"]),
+            "OPERANDS": address_of(arrays["operands"]),
+            "OPERAND_COUNT": plan.operand_count,
+            "ORDER": address_of(arrays["order"]),
+            "PLANNED": plan.rows,
+            "SWEEP": addresses("sweep")["sweep"],
+            "BLOCK": block.address,
+            "BEGIN": block.address + 8 * slots["begin_group"],
+            "COMPUTED": block.address + 8 * slots["computed"],
+            "END": plan.found,
+            "LEFT": self._limit,
+            "HITS": 0,
+            "ARRAYS": len(kinds),
+            "KINDS": self._ids(pairs),
+            "BUFFER_COUNT": len(numbers),
+            "BUFFER_ROWS": self._table([*numbers]),
+            "PLACES": self._table([*numbers, *(cell for _, cell, _ in values)]),
+            "SIZES": self._table([spec.dtype.size for spec in kinds]),
+            "INDEX": address_of(index),
+        }
+        self._kept.append(index)
+        self.words = view(np.array([self._numbers[name] for name in _LOOK], np.int64))
+
+    def _compared(self, sweeper: Any, plan: Plan, executor: Any) -> tuple[list[int], list[int]]:
+        """What must be as it is now: words in memory, and entries of dictionaries.
+
+        Who puts another function in the place of a method that Python would call, in a class or in
+        the executor itself, has Python call it: so the dictionaries are settings, what the sweeper
+        has, and the classes of both.
+
+        Returns:
+          Pairs of an address and the word there; a dictionary, a name and what it has under that
+          name, 0 if nothing, all by their addresses.
+        """
+        running, size = sweeper.running, SIZE
+        words = [
+            id(generation) + slot(type(generation), "number"),
+            self._id(generation.number),
+            id(plan) + slot(Plan, "better"),
+            self._id(plan.better),
+            id(running) + size,
+            0,
+        ]
+        self._id(running)
+        known, own, kind = vars(settings), vars(sweeper), type(sweeper)
+        found: list[tuple[dict[str, Any], str, Any]] = [
+            (known, name, known[name]) for name in ("moved", "chosen", "traceback")
+        ]
+        found += [(own, name, own[name]) for name in ("running", "abandoned")]
+        found += [(_names(kind), name, _names(kind)[name]) for name in ("run", "_fit", "_until")]
+        executors, its_kind = look._executors, type(executor)
+        found += [(vars(look), "_executors", executors), (executors, "cpu", executor)]
+        found += [(_names(its_kind), "compute", _names(its_kind)["compute"])]
+        self._kept.append(found)
+        entries = [x for holder, name, value in found for x in (id(holder), id(name), id(value))]
+        entries += [self._id(vars(executor)), self._id(sys.intern("compute")), 0]
+        return words, entries
+
+    def settle(self) -> None:
+        """Count what was swept."""
+        if self.plan.done >= 0:
+            left = self.words[_LOOK.index("LEFT")]
+            self.plan.done += (self._limit - left) * self.plan.work
+            self._limit = left

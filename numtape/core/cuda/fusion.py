@@ -1,0 +1,440 @@
+"""Kernels of whole rows: ops on rows and the elementwise rows around them, in one launch.
+
+A thread holds its part of a row from the first load to the last store. So what one op gives and
+another one takes goes through registers, and what several of them read is loaded once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..log.op import REDUCTION
+from ..plan.plan import LANES_GROUP, WHOLE
+from ..values.spec import Spec
+from .codegen import LONGEST, Loop, Step, written
+from .launches import Kernel, Launch, Room, kernel, threads
+from .ops.axes import along, cut_of
+from .ops.row_tiling import PART, Way, way
+
+# The kernels of ops on rows, as in kernels/cuda/rows.py, and, for rows that are too long, in
+# kernels/cuda/arrays.py (tests compare).
+ROWS = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize", "normalize_grad")
+MOST = 640  # bytes of a thread's part of all that a kernel loads and computes
+SUMMED = 768  # the same with sums of columns
+BUSY = 256  # blocks of rows that keep a GPU busy
+AHEAD = 32  # groups behind the first one that are looked at
+
+
+class Part(NamedTuple):
+    """What a kernel does between loads and stores.
+
+    Attributes:
+      op: An op on rows, or nothing.
+      body: The text of the elementwise function ``body``, if it is none.
+      operands, results: Numbers of values; the loads are the first ones.
+      epsilon: What the op adds to a variance.
+    """
+
+    op: str
+    body: str
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    epsilon: float
+
+
+class Program(NamedTuple):
+    """A kernel of rows.
+
+    Attributes:
+      dtype: That of all it loads and stores.
+      way: How threads share a row.
+      loads: How the loads lie: ``each`` has a row for each row, ``row`` is one for all of them,
+        and ``one`` is an element.
+      parts: What is computed.
+      stores: The values that are stored.
+      sums: The values whose columns are summed. Then a block has every so many-th row, and leaves
+        the sums of these: in the order in which a sum by itself has its stretches.
+    """
+
+    dtype: str
+    way: Way
+    loads: tuple[str, ...]
+    parts: tuple[Part, ...]
+    stores: tuple[int, ...]
+    sums: tuple[int, ...] = ()
+
+
+def text_of(program: Program) -> str:
+    """The text of ``kernel(units, n, *loads, *stores, *sums)``, and of the bodies it calls."""
+    dtype, loads = program.dtype, program.loads
+    bodies = "".join(
+        part.body.replace("def body(", f"def body{k}(", 1)
+        for k, part in enumerate(program.parts)
+        if not part.op
+    )
+    pointers = [*(f"p{k}" for k in range(len(loads))), *(f"out{v}" for v in program.stores)]
+    pointers += [f"sums{v}" for v in program.sums]
+    lines = [f"def kernel(units, n, {', '.join(pointers)}):"]
+    held = [k for k, how in enumerate(loads) if how != "one"]
+    held += [value for part in program.parts for value in part.results]
+    lines += [f"    h{value} = cuda.local.array(SIZE, {dtype})" for value in held]
+    lines += [f"    v{k} = p{k}[0]" for k, how in enumerate(loads) if how == "one"]
+    lines.append("    lane, at, count = place(units, n)")
+    if not program.sums:
+        return bodies + "\n".join([*lines, *_of_a_row(program)]) + "\n"
+    for x in program.sums:
+        lines += [
+            f"    s{x} = cuda.local.array(SIZE, {dtype})",
+            "    for k in range(SIZE):",
+            f"        s{x}[k] = {dtype}(0)",
+        ]
+    lines += ["    while at < units * n:", *(f"    {line}" for line in _of_a_row(program))]
+    lines.append("        at += cuda.gridDim.x * n")
+    lines += [f"    keep(s{x}, sums{x}, cuda.blockIdx.x * n, n, lane)" for x in program.sums]
+    return bodies + "\n".join(lines) + "\n"
+
+
+def _of_a_row(program: Program) -> list[str]:
+    """What is done for a row."""
+    loads = program.loads
+    lines = [f"    {_fetched(program, k)}" for k, how in enumerate(loads) if how == "each"]
+    for k in range(len(loads)):
+        lines += _summed(program, k)
+    there = {k for k, how in enumerate(loads) if how != "row"}
+    for number, part in enumerate(program.parts):
+        # One row for all of them is in a cache: it takes no registers before it is used.
+        late = [k for k in part.operands if k < len(loads) and k not in there]
+        lines += [f"    {_fetched(program, k)}" for k in late]
+        there.update(late)
+        if part.op:
+            lines.append(f"    {_applied(program, number)}")
+        else:
+            args = ", ".join(
+                f"v{x}" if x < len(loads) and loads[x] == "one" else f"h{x}[k]"
+                for x in part.operands
+            )
+            lines += ["    for k in range(SIZE):", f"        r = body{number}({args})"]
+            lines += [f"        h{x}[k] = r[{k}]" for k, x in enumerate(part.results)]
+        for x in part.results:
+            lines += _summed(program, x)
+        lines += [
+            f"    keep(h{x}, out{x}, at, count, lane)" for x in part.results if x in program.stores
+        ]
+    return lines
+
+
+def _applied(program: Program, number: int) -> str:
+    """What applies an op. What `normalize` made of a row is not made again for its derivative."""
+    part = program.parts[number]
+    name, operands, last = part.op, part.operands, repr(part.epsilon)
+    if name == "normalize_grad":
+        for other in program.parts[:number]:
+            made = other.op, other.operands, other.epsilon
+            if made == ("normalize", part.operands[:1], part.epsilon):
+                (normal,) = other.results
+                name, operands, last = "normalized_grad", (normal, operands[1]), f"scale{normal}"
+    names = ", ".join(f"h{value}" for value in (*part.results, *operands))
+    left = f"scale{part.results[0]} = " if name == "normalize" else ""
+    return f"{left}{name}({names}, count, n, lane, {last})"
+
+
+def _summed(program: Program, x: int) -> list[str]:
+    """What adds a value to the sums of its columns, if there are any."""
+    if x not in program.sums:
+        return []
+    return ["    for k in range(SIZE):", f"        s{x}[k] = {program.dtype}(s{x}[k] + h{x}[k])"]
+
+
+def _fetched(program: Program, k: int) -> str:
+    begin = "at" if program.loads[k] == "each" else "0"
+    return f"fetch(h{k}, p{k}, {begin}, count, lane, {program.dtype}(0))"
+
+
+def function(program: Program) -> Any:
+    """The function ``kernel`` of a program's text."""
+    target, scalar, rows, held = (
+        importlib.import_module(f"numtape.kernels.cuda.{name}")
+        for name in ("target", "scalar", "rows", "held")
+    )
+    dtype, how, text = program.dtype, held.Way(*program.way), text_of(program)
+    scope: dict[str, Any] = {"__name__": "numtape.rows", "cuda": target.cuda, "SIZE": how.size}
+    scope |= target.KINDS | scalar.FUNCTIONS
+    scope |= {"place": held.placing(how), "fetch": held.fetching(dtype, how)}
+    scope["keep"] = held.keeping(how)
+    for name, make in rows.FUNCTIONS_OF_ROWS.items():
+        if f"{name}(" in text:
+            scope[name] = make(dtype, how)
+    exec(compile(text, "<rows>", "exec"), scope)
+    for number, part in enumerate(program.parts):
+        if not part.op:
+            scope[f"body{number}"] = target.device(scope[f"body{number}"])
+    if program.sums:  # what it takes for two blocks at once it would else use without need
+        scope["kernel"].bounds = threads(), 2
+    return scope["kernel"]
+
+
+def parameters(program: Program) -> list[str]:
+    """The dtypes of a kernel's parameters; ``*`` stands before those of arrays."""
+    pointers = len(program.loads) + len(program.stores) + len(program.sums)
+    return ["int64", "int64", *[f"*{program.dtype}"] * pointers]
+
+
+def launched(
+    program: Program, units: int, n: int, places: Sequence[int], blocks: int | None = None
+) -> Launch:
+    """The launch for so many rows; ``places`` are those of what it loads, stores and sums."""
+    text = f"{text_of(program)}# {program.way}\n"
+    symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    made: Kernel = kernel(lambda: function(program), parameters(program), symbol, text)
+    count = blocks or program.way.blocks(units)
+    return Launch(made, count, threads(), (units, n), tuple(places))
+
+
+def single(
+    name: str, out: Spec, count: int, epsilon: float, places: Sequence[int]
+) -> Launch | None:
+    """An op on rows by itself, of ``count`` operands; None if its rows are too long."""
+    n = out.shape[-1]
+    how = way(n, out.dtype.size)
+    if how is None:
+        return None
+    part = Part(name, "", tuple(range(count)), (count,), epsilon)
+    program = Program(out.dtype.name, how, ("each",) * count, (part,), (count,))
+    return launched(program, out.size // n, n, [*places[1:], places[0]])
+
+
+# Which groups of a plan are one kernel.
+
+
+class Group(NamedTuple):
+    """A group of a plan: its kind and its rows."""
+
+    kind: int
+    members: list[int]
+
+
+class Joined(NamedTuple):
+    """Groups that are one kernel: what it loads, stores and sums, and the groups' numbers."""
+
+    program: Program
+    spec: Spec
+    loads: tuple[int, ...]
+    stores: tuple[int, ...]
+    sums: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+    def launches(self, number: Callable[[int], int], room: Room) -> list[Launch]:
+        """The kernel, and what finishes its sums; ``number`` gives that of a row's place."""
+        n = self.spec.shape[-1]
+        units, dtype = self.spec.size // n, self.spec.dtype.name
+        cut = cut_of((1, units, n))
+        partials = [room(cut.stretches * n * self.spec.dtype.size) for _ in self.sums]
+        places = [*(number(row) for row in (*self.loads, *self.stores)), *partials]
+        count = cut.stretches if self.sums else None
+        found = [launched(self.program, units, n, places, count)]
+        for row, partial in zip(self.sums, partials, strict=True):
+            sizes = 1, cut.stretches, n
+            found += along("sum", dtype, dtype, sizes, (number(row), partial), room)
+        return found
+
+
+class Joiner:
+    """Finds groups that are one kernel."""
+
+    def __init__(self, rows: Any, groups: Sequence[Group], needed: set[int]) -> None:
+        """``needed`` are rows that are read by others than groups."""
+        self._rows, self._groups, self._needed = rows, groups, needed
+        self._made = {row: k for k, group in enumerate(groups) for row in group.members}
+        self._readers: dict[int, set[int]] = {}
+        for k, group in enumerate(groups):
+            for row in group.members:
+                for x in rows.operands(row):
+                    self._readers.setdefault(x, set()).add(k)
+
+    def found(self) -> dict[int, Joined]:
+        """By the number of the first group, those that are worth it: with several groups."""
+        found: dict[int, Joined] = {}
+        taken: set[int] = set()
+        for first in range(len(self._groups)):
+            if first not in taken:
+                joined = self._from(first, taken)
+                if joined is not None:
+                    found[joined.numbers[0]] = joined
+                    taken.update(joined.numbers)
+        return found
+
+    def _from(self, first: int, taken: set[int]) -> Joined | None:
+        """What begins with a group: others behind it read nothing that is made in between."""
+        spec = self._spec(first)
+        if spec is None or not self._fits(first, spec, first, {first}):
+            return None
+        size = spec.dtype.size
+        how = way(spec.shape[-1], size)
+        if how is None:
+            return None
+        numbers: list[int] = []
+        best: list[int] = []
+        for k in range(first, min(first + AHEAD, len(self._groups))):
+            if k not in taken and self._fits(k, spec, first, {*numbers, k}):
+                if how.size * size * self._held([*numbers, k]) > MOST:
+                    break
+                numbers.append(k)
+                if self._groups[k].kind == WHOLE or best:
+                    best = list(numbers)
+        if len(best) < 2:
+            return None
+        return self._joined(spec, how, best, self._columns(spec, how, best, taken))
+
+    def _columns(self, spec: Spec, how: Way, numbers: Sequence[int], taken: set[int]) -> list[int]:
+        """Groups that sum the columns of what a kernel has in registers anyway."""
+        n, part = spec.shape[-1], how.size * spec.dtype.size
+        stretches = cut_of((1, spec.size // n, n)).stretches
+        if how.threads != threads() or part > PART or stretches < BUSY:
+            return []
+        there = {x for x in self._loads(numbers) if self._lies(x, spec) == "each"}
+        there.update(row for k in numbers for row in self._groups[k].members)
+        found: list[int] = []
+        for k in range(numbers[0], min(numbers[0] + AHEAD, len(self._groups))):
+            kind, (row, *_) = self._groups[k]
+            op, attributes = self._rows.op(row)
+            if k in taken or k in numbers or kind != WHOLE or op.name != "Sum":
+                continue
+            size = part * (self._held(numbers) + len(found) + 1)
+            whole = tuple(attributes["axes"]) == tuple(range(len(spec.shape) - 1))
+            if whole and self._rows.operands(row)[0] in there and size <= SUMMED:
+                found.append(k)
+        return found
+
+    def _spec(self, k: int) -> Spec | None:
+        """The spec of a group that a kernel of rows can compute."""
+        kind, members = self._groups[k]
+        rows = self._rows
+        spec: Spec = rows.spec(members[0])
+        if spec.size <= 1 or not spec.shape or spec.dtype.name not in ("float32", "float64"):
+            return None
+        if kind == WHOLE:
+            return spec if self._op(members[0]) else None
+        plain = kind == LANES_GROUP and len(members) <= LONGEST
+        return spec if plain and all(rows.kind(row) != REDUCTION for row in members) else None
+
+    def _op(self, row: int) -> str:
+        """The name of an op on rows, or nothing."""
+        op, attributes = self._rows.op(row)
+        if op.native is None or op.on_host or op.name == "MatMul":
+            return ""
+        specs = self._rows.spec(row), *(self._rows.spec(x) for x in self._rows.operands(row))
+        if any(spec.wide for spec in specs):
+            return ""
+        native = op.native(*specs, **attributes)
+        return native.kernel if native is not None and native.kernel in ROWS else ""
+
+    def _fits(self, k: int, spec: Spec, first: int, inside: set[int]) -> bool:
+        """Whether a group computes such rows, from what there is before ``first`` or inside."""
+        there = self._spec(k)
+        if there is None or there.shape != spec.shape or there.dtype is not spec.dtype:
+            return False
+        for row in self._escaping(k):
+            if self._rows.spec(row).dtype is not spec.dtype:
+                return False
+        return all(
+            self._rows.spec(x).dtype is spec.dtype
+            and self._lies(x, spec)
+            and ((made := self._made.get(x, -1)) < first or made in inside)
+            for x in self._outside(k)
+        )
+
+    def _lies(self, x: int, spec: Spec) -> str:
+        """How a load lies; nothing if in no way that there is."""
+        own = self._rows.spec(x)
+        if own.size == 1:
+            return "one"
+        if tuple(own.shape) == tuple(spec.shape):
+            return "each"
+        n = spec.shape[-1]
+        return "row" if own.size == n == own.shape[-1] else ""
+
+    def _outside(self, k: int) -> list[int]:
+        """What a group reads from outside of it."""
+        members = self._groups[k].members
+        inside = set(members)
+        return list(
+            dict.fromkeys(x for row in members for x in self._rows.operands(row) if x not in inside)
+        )
+
+    def _escaping(self, k: int, inside: Sequence[int] = ()) -> list[int]:
+        """Rows of a group that others read than it and those groups."""
+        others = {k, *inside}
+        return [
+            row
+            for row in self._groups[k].members
+            if row in self._needed or self._readers.get(row, set()) - others
+        ]
+
+    def _loads(self, numbers: Sequence[int]) -> list[int]:
+        return list(
+            dict.fromkeys(
+                x for k in numbers for x in self._outside(k) if self._made.get(x) not in numbers
+            )
+        )
+
+    def _held(self, numbers: Sequence[int]) -> int:
+        """How many values a kernel of these groups has in registers at most."""
+        loads = [x for x in self._loads(numbers) if self._rows.spec(x).size != 1]
+        return len(loads) + sum(len(self._escaping(k)) for k in numbers)
+
+    def _joined(
+        self, spec: Spec, how: Way, numbers: Sequence[int], columns: Sequence[int]
+    ) -> Joined:
+        rows, everything = self._rows, (*numbers, *columns)
+        loads = self._loads(numbers)
+        value = {row: k for k, row in enumerate(loads)}
+        parts = []
+        for k in numbers:
+            members, results = self._groups[k].members, self._escaping(k)
+            operands = self._outside(k)
+            for row in results:
+                value[row] = len(value)
+            numbered = tuple(value[x] for x in operands), tuple(value[x] for x in results)
+            if self._groups[k].kind == WHOLE:
+                (row,) = members
+                given = tuple(value[x] for x in rows.operands(row))
+                epsilon = float(rows.op(row)[1].get("epsilon", 0.0))
+                parts.append(Part(self._op(row), "", given, (value[row],), epsilon))
+            else:
+                parts.append(Part("", self._body(spec, members, operands, results), *numbered, 0.0))
+        stores = [row for k in numbers for row in self._escaping(k, everything)]
+        sums = [self._groups[k].members[0] for k in columns]
+        program = Program(
+            spec.dtype.name,
+            how,
+            tuple(self._lies(x, spec) for x in loads),
+            tuple(parts),
+            tuple(value[row] for row in stores),
+            tuple(value[rows.operands(row)[0]] for row in sums),
+        )
+        return Joined(program, spec, tuple(loads), tuple(stores), tuple(sums), everything)
+
+    def _body(self, spec: Spec, members: list[int], operands: list[int], results: list[int]) -> str:
+        """The text of what computes an element, as in groups by themselves."""
+        rows = self._rows
+        value = {row: k for k, row in enumerate((*operands, *members))}
+        steps = [
+            Step(
+                rows.op(row)[0].body or "x",
+                tuple(value[x] for x in rows.operands(row)),
+                tuple(rows.spec(x).dtype for x in rows.operands(row)),
+                rows.spec(row).dtype,
+            )
+            for row in members
+        ]
+        loop = Loop(
+            tuple(spec.shape),
+            tuple(rows.spec(x) for x in operands),
+            tuple(steps),
+            tuple(value[row] for row in results),
+            (),
+        )
+        return written(loop).partition("\ndef kernel(")[0] + "\n"

@@ -1,0 +1,262 @@
+"""Ops that copy elements to other places: slices, joins, paddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..codegen import filled, stored
+from ..copies import Axes, Padding, Tile, cleared, either, folded, moved, padded, taken, turned
+from ..launches import Launch, Row, threads, written_out
+from .chunked_copy import grid, named, pointer, unlimited, word
+
+
+class Move(NamedTuple):
+    """A copy between a contiguous array of ``shape`` and one whose elements lie elsewhere."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int | None  # None: it is in the first element of a third array
+    into: bool  # whether it is the result whose elements lie ``strides`` apart
+
+
+def strides_of(shape: Sequence[int]) -> list[int]:
+    """How far apart the elements of a contiguous array are along each axis."""
+    return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+
+
+def _apart(shape: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a slice."""
+    return tuple(s * step for s, step in zip(strides_of(shape), steps, strict=True))
+
+
+def _transpose(row: Row) -> list[Launch]:
+    strides = strides_of(row.operands[0].shape)
+    there = tuple(strides[k] for k in row.attributes["perm"])
+    return [copied(Move(tuple(row.out.shape), there, 0, False), row.out, row.places)]
+
+
+def _slice(row: Row) -> list[Launch]:
+    strides = _apart(row.operands[0].shape, row.attributes["steps"])
+    return [copied(Move(tuple(row.out.shape), strides, None, False), row.out, row.places)]
+
+
+def _small_slice(row: Row) -> list[Launch]:
+    strides = _apart(row.operands[0].shape, row.attributes["steps"])
+    move = Move(row.attributes["counts"], strides, row.attributes["begin"], False)
+    return [copied(move, row.out, row.places)]
+
+
+def _small_slice_grad(row: Row) -> list[Launch]:
+    strides = _apart(row.out.shape, row.attributes["steps"])
+    return _among(row, Move(row.attributes["counts"], strides, row.attributes["begin"], True), "0")
+
+
+def _slice_grad(row: Row) -> list[Launch]:
+    strides = _apart(row.out.shape, row.attributes["steps"])
+    return _among(row, Move(tuple(row.operands[0].shape), strides, None, True), "0")
+
+
+def _pad(row: Row) -> list[Launch]:
+    (x, *_), mode = row.operands, row.attributes.get("mode", "constant")
+    paddings = row.attributes["paddings"]
+    if mode != "constant":
+        axes = [
+            (_pieces(np.pad(np.arange(dim), pair, mode=mode)), stride)
+            for dim, pair, stride in zip(x.shape, paddings, strides_of(x.shape), strict=True)
+        ]
+        return [_text(row, taken(axes), "mirror")]
+    if len(row.operands) == 1 and x.size:
+        return [_padded(row)]
+    strides = strides_of(row.out.shape)
+    begin = sum(before * s for (before, _), s in zip(paddings, strides, strict=True))
+    other = "x[0]" if len(row.operands) > 1 else "0"
+    return _among(row, Move(tuple(x.shape), tuple(strides), begin, True), other)
+
+
+def _padded(row: Row) -> Launch:
+    """Zeros around an array, in one go; axes that have none are one with those before."""
+    item, axes = row.out.dtype.size, [Padding(1, 0, 1)]
+    for dim, (before, after) in zip(row.operands[0].shape, row.attributes["paddings"], strict=True):
+        if before or after:
+            axes.append(Padding(before + dim + after, before, dim))
+        else:
+            axes[-1] = Padding(*(x * dim for x in axes[-1]))
+    bytes_ = word(*(item * x for x in axes[-1]))
+    axes[-1] = Padding(*(item * x // bytes_ for x in axes[-1]))
+    axes = [axis for axis in axes if axis.size != 1] or axes[-1:]
+    size, kind = math.prod(axis.size for axis in axes), pointer(bytes_)
+    launch = written_out(padded(axes, kind, bytes_ == 16), "pad", kind, size, row.places[:2])
+    return launch._replace(blocks=grid(size))
+
+
+def _among(row: Row, move: Move, other: str) -> list[Launch]:
+    """A copy into an array; what it does not write is ``other``, of the last operand ``x``."""
+    found, size = [], math.prod(move.shape)
+    if size < row.out.size and other == "0":
+        found.append(zeros(row.out.size * row.out.dtype.size, row.places[0]))
+    elif size < row.out.size:
+        text = filled(stored(row.out.dtype), other)
+        found.append(_text(row, text, "fill", (row.places[0], row.places[-1])))
+    if size:
+        places = row.places if move.offset is None else row.places[:2]
+        found.append(copied(move, row.out, places))
+    return found
+
+
+def _concat(row: Row) -> list[Launch]:
+    strides, begin, found = strides_of(row.out.shape), 0, []
+    axis = row.attributes["axis"]
+    for x, place in zip(row.operands, row.places[1:], strict=True):
+        move = Move(tuple(x.shape), tuple(strides), begin * strides[axis], True)
+        if x.size:
+            found.append(copied(move, row.out, (row.places[0], place)))
+        begin += x.shape[axis]
+    return found
+
+
+def _pack(row: Row) -> list[Launch]:
+    strides, axis = strides_of(row.out.shape), row.attributes["axis"]
+    others = tuple(strides[:axis] + strides[axis + 1 :])
+    return [
+        copied(
+            Move(tuple(x.shape), others, k * strides[axis], True), row.out, (row.places[0], place)
+        )
+        for k, (x, place) in enumerate(zip(row.operands, row.places[1:], strict=True))
+        if x.size
+    ]
+
+
+def merged(shape: Sequence[int], strides: Sequence[int]) -> Axes:
+    """The same elements with fewer axes: neighbours that follow each other evenly are one."""
+    axes: list[tuple[int, int]] = []
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
+            continue
+        if axes and axes[-1][1] == size * stride:
+            axes[-1] = axes[-1][0] * size, stride
+        else:
+            axes.append((size, stride))
+    return tuple(size for size, _ in axes), tuple(stride for _, stride in axes)
+
+
+def _widened(shape: Sequence[int], strides: Sequence[int], ratio: int) -> Axes:
+    """The same in words of ``ratio`` elements; those of the last axis are neighbours."""
+    whole = (*shape[:-1], shape[-1] // ratio), (*(s // ratio for s in strides[:-1]), 1)
+    return merged(*whole)
+
+
+SMALL = 4096  # bytes of a matrix up to which caches turn it
+
+
+def _tile(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> tuple[int, Tile] | None:
+    """The axis whose elements are neighbours, and what to transpose at once, if that is worth it.
+
+    A tile is a square, but for an axis that is shorter than its side: that is taken whole.
+    """
+    if item > 8 or 1 not in strides[:-1] or strides[-1] <= 1:
+        return None
+    axis = strides.index(1)
+    width, height = shape[axis], shape[-1]
+    area = threads() * min(16, 64 // item)
+    if width * height * item <= SMALL or math.prod(shape) <= area:  # or of one tile
+        return None
+    columns = 1 << (area.bit_length() - 1) // 2
+    if width < columns:
+        columns = 1 << (width - 1).bit_length()
+    elif height < area // columns:
+        columns = area >> (height - 1).bit_length()
+    return axis, Tile(area // columns, columns, threads())
+
+
+def zeros(size: int, place: int) -> Launch:
+    """The launch that sets so many bytes to 0."""
+    bytes_ = word(size)
+    text = cleared() if bytes_ == 16 else filled(named(bytes_), "0")
+    return written_out(text, "zeros", pointer(bytes_), size // bytes_, (place, place))
+
+
+def copied(move: Move, out: Any, places: Sequence[int]) -> Launch:
+    """The launch of a copy from the second place to the first."""
+    item, (shape, strides) = out.dtype.size, merged(move.shape, move.strides)
+    narrow, ratio = named(item), 1
+    if shape and strides[-1] == 1:
+        ratio = word(*(item * x for x in (shape[-1], *strides[:-1], move.offset or 0))) // item
+    wide = _widened(shape, strides, ratio) if ratio > 1 else (shape, strides)
+    size, vector = math.prod(wide[0]), ratio * item == 16
+    kind = pointer(ratio * item)
+    if move.offset is None:
+        if ratio == 1:
+            text, others = moved(shape, strides, None, move.into), ["int64"]
+        else:
+            text = either((shape, strides), wide, ratio, move.into, vector)
+            others, places = ["int64", kind, kind], (*places, *places[:2])
+        launch = written_out(text, "move", narrow, size, places, *others)
+        return launch._replace(blocks=grid(size))
+    tile = None if move.into or move.offset else _tile(*wide, ratio * item)
+    if tile is not None:
+        text = turned(*wide, *tile, kind)
+        rows, columns, _ = tile[1]
+        tiles = size // (wide[0][tile[0]] * wide[0][-1])
+        tiles *= -(-wide[0][tile[0]] // columns) * -(-wide[0][-1] // rows)
+        launch = written_out(text, "transpose", kind, tiles, places)
+        return launch._replace(blocks=unlimited(tiles))
+    text = moved(*wide, move.offset // ratio, move.into, vector)
+    return written_out(text, "move", kind, size, places)._replace(blocks=grid(size))
+
+
+def _text(row: Row, text: str, name: str, places: Sequence[int] = ()) -> Launch:
+    return written_out(text, name, stored(row.out.dtype), row.out.size, places or row.places)
+
+
+# Mirrored padding. Its derivatives know which index each element of an axis came from.
+
+Piece = tuple[int, int, int]  # a length, the first index and a step of 1 or -1
+
+
+def _pieces(origin: Any) -> list[Piece]:
+    """Indices as pieces in which each follows, or comes before, the one before it."""
+    steps = np.diff(origin)
+    found: list[Piece] = []
+    k = 0
+    while k < len(origin):
+        step = -1 if k < steps.size and steps[k] == -1 else 1
+        ends = np.flatnonzero(steps[k:] != step)
+        length = 1 + (int(ends[0]) if ends.size else steps.size - k)
+        found.append((length, int(origin[k]), step))
+        k += length
+    return found
+
+
+def _unfold(row: Row) -> list[Launch]:
+    (g,), axis = row.operands, row.attributes["axis"]
+    strides = strides_of(g.shape)
+    axes: list[tuple[list[Piece], int]] = [
+        ([(dim, 0, 1)], stride) for dim, stride in zip(g.shape, strides, strict=True)
+    ]
+    axes[axis] = _pieces(np.array(row.attributes["origin"])), strides[axis]
+    return [_text(row, taken(axes), "mirror")]
+
+
+def _fold(row: Row) -> list[Launch]:
+    size, inner = row.attributes["size"], math.prod(row.out.shape[row.attributes["axis"] + 1 :])
+    pieces = _pieces(np.array(row.attributes["origin"]))
+    return [_text(row, folded(pieces, size, inner, stored(row.out.dtype)), "fold")]
+
+
+MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
+    "Transpose": _transpose,
+    "StridedSlice": _slice,
+    "StridedSliceGrad": _slice_grad,
+    "SmallSlice": _small_slice,
+    "SmallSliceGrad": _small_slice_grad,
+    "Pad": _pad,
+    "PadV2": _pad,
+    "ConcatV2": _concat,
+    "Pack": _pack,
+    "MirrorPadGrad": _fold,
+    "MirrorPadGradGrad": _unfold,
+}

@@ -1,0 +1,152 @@
+"""The buffer protocol of tensors: their type's slot for it, filled with machine code.
+
+Up to Python 3.11 nothing but a function of C can be there. From 3.12 on ``__buffer__`` could be,
+but a signal handler that runs as a function of Python begins may raise, and NumPy, which asks by
+this protocol first, drops errors. Machine code keeps them for ``__array__``: see `values.exported`.
+
+Variables do not support it, as in TensorFlow: NumPy's arrays of them are copies of one's own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from .. import settings
+from ..compile import cache as disk
+from ..values.exported import FAILED, array_of
+from ..values.tensor import Tensor
+from .layout import NotAsKnown, address_of_call, unsupported, word_at
+from .once import Once, keep
+
+AS_BUFFER = 160  # at which byte of a type the address of its slots for the protocol is
+GETBUFFER = 1  # the number under which Python's `PyType_GetSlot` knows the slot
+
+CALLS = (
+    "PyErr_Clear",
+    "PyErr_Fetch",
+    "PyErr_NormalizeException",
+    "PyErr_Restore",
+    "PyException_SetTraceback",
+    "PyList_Append",
+    "PyList_SetSlice",
+    "PyObject_CallOneArg",
+    "PyObject_GetBuffer",
+    "Py_DecRef",
+)
+NAMES = (*CALLS, "array_of", "FAILED")
+SYMBOLS = ["getbuffer", "getbuffer_setup"]
+
+
+def _built() -> disk.Built:
+    """Object code with the protocol's function, and what takes the addresses of `NAMES`."""
+    from llvmlite import ir
+
+    from ..compile.llvm import assembled
+    from .writer import COUNT, WORD, Writer
+
+    module = ir.Module("buffers")
+    writer = Writer(module, {}, NAMES)
+    value, view, flags = writer.function(SYMBOLS[0], 3).args
+    b, call, failed = writer.builder, writer.call, writer.block()
+    array = writer.need(call("PyObject_CallOneArg", writer.known("array_of"), value), failed)
+    refused = writer.failed("PyObject_GetBuffer", array, view, flags)
+    call("Py_DecRef", array)
+    b.ret(b.select(refused, WORD(-1), WORD(0)))
+
+    b.position_at_end(failed)
+    places = [b.alloca(WORD) for _ in range(3)]
+    addresses = [b.ptrtoint(place, WORD) for place in places]
+    call("PyErr_Fetch", *addresses)
+    call("PyErr_NormalizeException", *addresses)
+    kind, error, trace = (b.load(place) for place in places)
+    with b.if_then(writer.is_not(trace, WORD(0))):
+        call("PyException_SetTraceback", error, trace)
+    call("PyList_SetSlice", writer.known("FAILED"), WORD(0), WORD(COUNT), WORD(0))
+    call("PyList_Append", writer.known("FAILED"), error)
+    call("PyErr_Clear")
+    call("PyErr_Restore", kind, error, trace)
+    b.store(WORD(0), writer.at(view, 8))  # whose buffer it is: nobody's
+    b.ret(WORD(-1))
+    writer.setup(len(NAMES), SYMBOLS[1])
+    return assembled(module, SYMBOLS)
+
+
+def _code() -> int:
+    """The address of the machine code, ready for use."""
+    files = [Path(__file__).parent / name for name in ("buffer_protocol.py", "writer.py")]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    found = disk.load("buffers", source, _built)
+    objects: dict[str, Any] = {"array_of": array_of, "FAILED": FAILED}
+    known = [id(objects[x]) if x in objects else address_of_call(x) for x in NAMES]
+    words = (ctypes.c_int64 * len(known))(*known)
+    setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(found[SYMBOLS[1]])
+    setup(ctypes.addressof(words))
+    for thing in objects.values():  # to the very end, when modules have nothing any more
+        keep(thing)
+    return found[SYMBOLS[0]]
+
+
+def _slot(kind: type) -> Any:
+    """The slot of a class, as a word that can be set.
+
+    Raises:
+      NotAsKnown: If it is not where it is known to be.
+    """
+    address, size = word_at(id(kind) + AS_BUFFER), cast(int, type.__basicsize__)
+    if not id(kind) < address < id(kind) + size:
+        raise NotAsKnown("a type's slots for buffers are not where they are known to be")
+    return ctypes.c_size_t.from_address(address)
+
+
+def _check() -> None:
+    """See that Python finds in a class's slot what is put there."""
+
+    class Probe:
+        pass
+
+    ask = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
+    get = ask(address_of_call("PyType_GetSlot"))
+    slot = _slot(Probe)
+    before, slot.value = get(Probe, GETBUFFER), 1
+    after, slot.value = get(Probe, GETBUFFER), 0
+    if (before, after) != (None, 1):
+        raise NotAsKnown("a type's slot for buffers is not where it is known to be")
+
+
+def _exported(value: Any, flags: int, /) -> memoryview[Any]:
+    """What ``__buffer__`` gives, for subclasses and who calls it."""
+    return memoryview(array_of(value))  # type: ignore[arg-type]
+
+
+def _fill(kind: type, address: int) -> None:
+    """Fill the slot of a class, and of those that were made of it."""
+    _slot(kind).value = address
+    derived: list[type] = type.__subclasses__(kind)
+    for each in derived:
+        _fill(each, address)
+
+
+def _used() -> int:
+    """Have tensors support the protocol. Returns the address of what does."""
+    if not settings.native_recorders():
+        raise NotAsKnown("NUMTAPE_RECORD=python")
+    if reason := unsupported():
+        raise NotAsKnown(reason)
+    _check()
+    with disk.in_this_thread():  # an import waits for no other thread
+        address = _code()
+    if sys.version_info >= (3, 12):
+        Tensor.__buffer__ = _exported  # type: ignore[method-assign]
+    _fill(Tensor, address)
+    return address
+
+
+_once = Once("memoryview(tensor) is a TypeError", _used)
+
+
+def begin() -> None:
+    """Have tensors support the protocol, where that can be; if not now, then when asked again."""
+    _once.found()

@@ -1,0 +1,390 @@
+"""Derivatives that a program gives: `custom_gradient`, `recompute_grad`, `grad_pass_through`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, NoReturn
+
+from . import nest
+from .compat.traceback_filter import guard
+from .core.derive.custom import recorded
+from .core.derive.tape import Tape
+from .core.log.log import Log, local
+from .core.log.tensors import as_tensor
+from .core.log.variable import Variable, creation_order, original
+from .core.ops.movement import identity
+from .core.values.tensor import Tensor
+from .tape import GradientTape, UnconnectedGradients
+
+
+def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
+    """Give a function a gradient of one's own. A decorator.
+
+    What the function computes is as before; a tape that follows one of its arguments asks the
+    second thing it returns for the gradient, and looks at nothing that it computed inside. So it
+    also gives a gradient to what has none: NumPy or SciPy code, `numpy_function`, a library. What
+    the gradient function computes is recorded: it can be differentiated in turn.
+
+    Args:
+      f: ``f(*args)`` gives ``(result, grad_fn)``: a tensor or a nest of them, and a function
+        ``grad_fn(*upstream)`` that takes one tensor for each of them and gives one gradient (or
+        None) for each tensor in ``args``. If ``f`` uses variables that are no arguments,
+        ``grad_fn(*upstream, variables)`` also gives a list of gradients, one for each of them.
+
+    Returns:
+      A function of the same arguments that gives ``result``. Without ``f``, a decorator.
+
+    Raises:
+      TypeError: At a call, if variables are used and ``grad_fn`` takes no ``variables``.
+      ValueError: When the gradient is asked for, if ``grad_fn`` gives a wrong number of gradients,
+        or one of another shape or dtype than its argument.
+
+    Example:
+      >>> @tf.custom_gradient
+      ... def log1pexp(x):
+      ...     e = tf.exp(x)
+      ...     return tf.math.log(1.0 + e), lambda upstream: upstream * (1.0 - 1.0 / (1.0 + e))
+      >>> x = tf.constant(100.0)
+      >>> with tf.GradientTape() as tape:
+      ...     tape.watch(x)
+      ...     y = log1pexp(x)
+      >>> tape.gradient(y, x).numpy()
+      np.float32(1.0)
+    """
+    return custom_gradient if f is None else _Custom(f)
+
+
+class _Custom:
+    """A function with a gradient of its own; as a method, it belongs to its object.
+
+    Args:
+      f: What it looks like.
+      inner: Gives, for ``f`` or a method made of it, what gives results and gradient function.
+    """
+
+    def __init__(self, f: Callable[..., Any], inner: Callable[[Any], Any] = lambda f: f) -> None:
+        functools.update_wrapper(self, f)
+        self._inner, self._called = inner, inner(f)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return _called(self._called, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        return _Custom(self.__wrapped__.__get__(instance, owner), self._inner)  # type: ignore[attr-defined]
+
+
+guard([_Custom])
+
+
+def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    watcher = Tape(True, True)
+    watcher.start()
+    try:
+        found: Any = f(*args, **kwargs)
+        apart: list[Variable] = []
+        if type(found) is _Noted:
+            *found, apart = found
+        result, grad_fn = found
+    finally:
+        watcher.stop()
+        read = [v for v in watcher.variables_read() if v.trainable]
+        watcher.release()
+    flat = nest.flatten(args)
+    leaves = (*flat, *nest.flatten(kwargs))  # a layer's weight is another name of a variable
+    given = {id(original(x) if isinstance(x, Variable) else x) for x in leaves}
+    read += apart
+    variables = [v for v in sorted(_once(read), key=creation_order) if id(v) not in given]
+    if variables and not _takes_variables(grad_fn):
+        raise TypeError(
+            f"@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function "
+            f"uses variables: {variables}"
+        )
+    results = [identity(x) for x in nest.flatten(result)]
+    inputs = [as_tensor(x) for x in (*flat, *variables)]
+    log = local.log
+    if log.may_need_gradients():
+        grad = functools.partial(_gradients, grad_fn, len(flat), variables, inputs)
+        results = recorded(results, inputs, grad)
+    return nest.pack_sequence_as(result, results)
+
+
+def _once(variables: list[Variable]) -> list[Variable]:
+    return list({id(v): v for v in variables}.values())
+
+
+def _takes_variables(grad_fn: Any) -> bool:
+    found = inspect.getfullargspec(grad_fn)
+    return "variables" in found.args or "variables" in found.kwonlyargs or bool(found.varkw)
+
+
+def _gradients(
+    grad_fn: Any,
+    count: int,
+    variables: list[Variable],
+    inputs: list[Tensor],
+    upstream: list[Tensor],
+) -> list[Tensor | None]:
+    """The gradients of arguments and variables, from those of the results."""
+    more: list[Any] = []
+    if variables:
+        found, more = grad_fn(*upstream, variables=variables)
+        if len(more) != len(variables):
+            raise ValueError(
+                "Must return gradient for each variable from @custom_gradient grad_fn."
+            )
+    else:
+        found = grad_fn(*upstream)
+    flat = nest.flatten(found)
+    if len(flat) != count:
+        raise ValueError(
+            f"custom_gradient function expected to return {count} gradients, but returned "
+            f"{len(flat)} instead."
+        )
+    return [_fitting(x, of) for x, of in zip((*flat, *more), inputs, strict=True)]
+
+
+def _fitting(gradient: Any, of: Tensor) -> Tensor | None:
+    if gradient is None or not of.dtype.is_floating:
+        return None
+    found = as_tensor(gradient, of._spec, "custom_gradient")
+    if found._spec is not of._spec:
+        raise ValueError(
+            f"A custom_gradient function gives a gradient of shape {found.shape} and dtype "
+            f"{found.dtype.name} for an argument of shape {of.shape} and dtype {of.dtype.name}."
+        )
+    return found
+
+
+def recompute_grad(f: Callable[..., Any]) -> Any:
+    """Have a function's gradient compute the function again, and not keep what it needs.
+
+    Inside, nothing is recorded: of a call only arguments and results stay in memory. Computing it
+    twice takes longer; this is for what does not fit.
+
+    Args:
+      f: ``f(*args)`` gives a tensor or a sequence of them.
+
+    Returns:
+      A function of the same arguments that gives the same.
+
+    Raises:
+      TypeError: As ``f`` does.
+
+    Example:
+      >>> v = tf.Variable(3.0)
+      >>> g = tf.recompute_grad(lambda x: tf.sin(v * x))
+      >>> with tf.GradientTape() as tape:
+      ...     y = g(tf.constant(0.0))
+      >>> tape.gradient(y, v).numpy()
+      np.float32(0.0)
+    """
+    return _Custom(f, _recomputed)
+
+
+def _recomputed(f: Callable[..., Any]) -> Callable[..., Any]:
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        with _apart(local.log.is_recorded()) as apart:
+            result = f(*args, **kwargs)
+        noted = [] if apart is None else list(apart.noted.values())
+
+        def grad(*upstream: Any, variables: Any = None) -> Any:
+            known = list(variables or [])
+            with _apart(not local.log.is_recorded()):
+                with GradientTape() as tape:
+                    copies = nest.map_structure(identity, args)
+                    tape.watch([x for x in nest.flatten(copies) if x.dtype.is_floating])
+                    tape.watch(known)
+                    again = f(*copies, **kwargs)
+                found, more = tape.gradient(
+                    again,
+                    [list(copies), known],
+                    output_gradients=list(upstream),
+                    unconnected_gradients=UnconnectedGradients.ZERO,
+                )
+            return (found, more) if variables is not None else found
+
+        return _Noted(result, grad, noted)
+
+    return inner
+
+
+class _Noted(NamedTuple):
+    """What a function with a gradient of its own gives, and variables that it read elsewhere."""
+
+    result: Any
+    grad: Any
+    variables: list[Variable]
+
+
+class _Apart(Log):
+    """A log for what is not recorded.
+
+    Attributes:
+      noted: The trainable variables that were read.
+    """
+
+    __slots__ = ("noted",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted: dict[int, Variable] = {}
+
+    def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
+        """Append a read."""
+        if variable.trainable:
+            self.noted[id(variable)] = variable
+        return super().read(variable, value, codes)
+
+    def successor(self) -> Log:
+        """The next one."""
+        found = _Apart()
+        found.noted = self.noted
+        return found
+
+
+@contextmanager
+def _apart(wanted: bool) -> Iterator[_Apart | None]:
+    """Compute in another log, where nothing is kept for a tape; not in a call that is recorded."""
+    outer = local.log
+    if not wanted or outer.nested:
+        yield None
+        return
+    log = _Apart()
+    try:
+        local.log = log
+        yield log
+        local.log.collect()  # what it gives has its values from here on
+    finally:
+        last, local.log = local.log, outer
+        last.invalidate_reads()
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Any:
+    """Have a function's gradient be that of the identity.
+
+    Args:
+      f: ``f(*args)`` gives as many tensors as it takes, of the same shapes.
+
+    Returns:
+      A function of the same arguments that gives the same.
+
+    Raises:
+      ValueError: When the gradient is asked for, if shapes or numbers do not fit.
+
+    Example:
+      >>> x = tf.Variable(2.6)
+      >>> with tf.GradientTape() as tape:
+      ...     y = tf.grad_pass_through(tf.round)(x)
+      >>> y.numpy(), tape.gradient(y, x).numpy()
+      (np.float32(3.0), np.float32(1.0))
+    """
+    return _Custom(f, _passed_through)
+
+
+def _passed_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        def grad(*upstream: Any, variables: Any = None) -> Any:
+            return upstream if variables is None else (upstream, [None] * len(variables))
+
+        return f(*args, **kwargs), grad
+
+    return inner
+
+
+class RegisterGradient:
+    """Not here: `custom_gradient` gives an op a gradient of one's own.
+
+    TensorFlow's graphs look ops' gradients up by name. Here, write a function around the op:
+
+    Args:
+      op_type: The name of an op.
+
+    Raises:
+      NotImplementedError: Always.
+
+    Example:
+      >>> @tf.custom_gradient
+      ... def straight_round(x):
+      ...     return tf.round(x), lambda upstream: upstream
+      >>> x = tf.Variable(1.7)
+      >>> with tf.GradientTape() as tape:
+      ...     y = straight_round(x)
+      >>> tape.gradient(y, x).numpy()
+      np.float32(1.0)
+    """
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError("op_type must be a string")
+        _no_registry(op_type)
+
+
+def no_gradient(op_type: str) -> None:
+    """Not here: `stop_gradient` of its result keeps gradients out of an op.
+
+    Args:
+      op_type: The name of an op.
+
+    Raises:
+      NotImplementedError: Always.
+
+    Example:
+      >>> x = tf.Variable(3.0)
+      >>> with tf.GradientTape() as tape:
+      ...     y = x * tf.stop_gradient(x)
+      >>> tape.gradient(y, x).numpy()
+      np.float32(3.0)
+    """
+    if not isinstance(op_type, str):
+        raise TypeError("op_type must be a string")
+    _no_registry(op_type)
+
+
+def _no_registry(op_type: str) -> NoReturn:
+    raise NotImplementedError(
+        f"Gradients are not looked up by the names of ops ({op_type}): wrap the op in a function, "
+        f"and give that a gradient with tf.custom_gradient."
+    )
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> None:
+    """Not where operations run at once: use a `GradientTape`.
+
+    Args:
+      ys: Targets.
+      xs: Sources.
+      grad_ys: Factors.
+      name: Not used.
+      gate_gradients: Not used.
+      aggregation_method: Not used.
+      stop_gradients: Not used.
+      unconnected_gradients: Not used.
+
+    Raises:
+      RuntimeError: Always, as in TensorFlow.
+
+    Example:
+      >>> x = tf.Variable(3.0)
+      >>> with tf.GradientTape() as tape:
+      ...     y = x * x
+      >>> tape.gradient(y, x).numpy()
+      np.float32(6.0)
+    """
+    raise RuntimeError(
+        "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape "
+        "instead."
+    )

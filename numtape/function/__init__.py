@@ -1,0 +1,1 @@
+"""`tf.function`: recording, signatures, control flow and Python calls inside functions."""

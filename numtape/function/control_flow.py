@@ -1,0 +1,627 @@
+"""Control flow as functions: `cond`, `while_loop`, `map_fn`, `scan`.
+
+Python's own `if`, `while` and `for` do the same; these are for programs that were written with
+them. They record like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import nest
+from ..core.derive.custom import unrecorded
+from ..core.log.log import local
+from ..core.log.tensors import as_tensor
+from ..core.log.variable import Variable
+from ..core.ops.creation import zeros
+from ..core.ops.joining import stack
+from ..core.values.arguments import items
+from ..core.values.dtypes import as_dtype, shown
+from ..core.values.tensor import Reference, Tensor
+from ..debugging.assertions import Assert
+from ..errors import InvalidArgumentError, OutOfRangeError
+
+
+def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
+    """``true_fn()`` if a boolean scalar is true, else ``false_fn()``. Only one of them is called.
+
+    Args:
+      pred: A scalar; its value is read at the call.
+      true_fn: A function of no arguments.
+      false_fn: Another.
+      name: Not used.
+
+    Returns:
+      What the function returns.
+
+    Raises:
+      TypeError: If one of the functions cannot be called.
+      ValueError: If ``pred`` is no scalar.
+
+    Example:
+      >>> x = tf.constant(-2.0)
+      >>> tf.cond(x > 0, lambda: x, lambda: -x).numpy()
+      np.float32(2.0)
+    """
+    for branch, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
+        if not callable(branch):
+            raise TypeError(f"'{what}' must be callable.")
+    return true_fn() if _truth(pred) else false_fn()
+
+
+def _truth(pred: Any) -> bool:
+    """Whether a scalar is true; of a list, a tensor's truth."""
+    if isinstance(pred, bool | int | float | str):
+        return bool(pred)
+    found = as_tensor(pred)
+    if found._spec.size != 1:
+        raise ValueError(
+            f"The truth value of a tensor of shape {found.shape} is ambiguous: it has not one "
+            f"element. Use reduce_any or reduce_all."
+        )
+    return bool(found)
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Call ``body(*loop_vars)`` for new ``loop_vars`` while ``cond(*loop_vars)`` is true.
+
+    Args:
+      cond: Gives a boolean scalar.
+      body: Gives a nest like ``loop_vars``.
+      loop_vars: A list, tuple or dict, possibly nested.
+      shape_invariants: Accepted for TensorFlow's sake, like the following but the last.
+      parallel_iterations: Not used.
+      back_prop: Not used.
+      swap_memory: Not used.
+      maximum_iterations: The loop ends after so many, if given.
+      name: Not used.
+
+    Returns:
+      The last ``loop_vars``, as tensors.
+
+    Raises:
+      TypeError: If ``cond`` or ``body`` cannot be called.
+      ValueError: If there are no loop variables, or ``body`` gives another structure.
+
+    Example:
+      >>> i, total = tf.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (0, 0))
+      >>> total.numpy()
+      np.int32(10)
+    """
+    for function, what in ((cond, "cond"), (body, "body")):
+        if not callable(function):
+            raise TypeError(f"'{what}' must be callable.")
+    if not nest.flatten(loop_vars):
+        raise ValueError("'loop_vars' must be provided.")
+    if not nest.is_nested(loop_vars):
+        raise ValueError(f"'loop_vars' must be a list, tuple or dict, got {loop_vars!r}.")
+    most = None if maximum_iterations is None else int(maximum_iterations)
+    single = len(loop_vars) == 1
+    count = 0
+    while (most is None or count < most) and _truth(cond(*loop_vars)):
+        found = body(*loop_vars)
+        if single and not isinstance(found, list | tuple | dict):
+            found = [found]
+        # A list of them may become a tuple, and the other way round.
+        alike = type(loop_vars) in (list, tuple) and type(found) in (list, tuple)
+        _same_structure(*map(list, (loop_vars, found)) if alike else (loop_vars, found))
+        loop_vars = found
+        count += 1
+    return nest.map_structure(as_tensor, loop_vars)
+
+
+def _same_structure(first: Any, second: Any) -> None:
+    if nest.structure(first) != nest.structure(second):
+        raise ValueError(
+            f"The two structures don't have the same nested structure.\n\nFirst structure: "
+            f"{first!r}\n\nSecond structure: {second!r}"
+        )
+
+
+def _axis(elems: Any) -> tuple[list[Tensor], int]:
+    """The tensors of a nest, and how many slices they have."""
+    tensors = [as_tensor(x) for x in nest.flatten(elems)]
+    if not tensors:
+        raise ValueError("elems must be a tensor or a nest of tensors, got none.")
+    if not all(x.ndim for x in tensors):
+        raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
+    if len({x.shape[0] for x in tensors}) > 1:
+        raise ValueError(f"elems have first axes of {[x.shape[0] for x in tensors]}: not equal")
+    return tensors, tensors[0].shape[0]
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """``fn`` of each slice of ``elems`` along the first axis, stacked.
+
+    Args:
+      fn: Takes one slice, or a nest of slices.
+      elems: A tensor of at least one axis, or a nest of them.
+      dtype: The old name of ``fn_output_signature``.
+      parallel_iterations: Accepted for TensorFlow's sake, like the following but the last.
+      back_prop: Not used.
+      swap_memory: Not used.
+      infer_shape: Not used.
+      name: Not used.
+      fn_output_signature: The dtypes that ``fn`` gives, in its structure; default: as ``elems``.
+
+    Returns:
+      A tensor whose first axis is that of ``elems``, or a nest of them.
+
+    Raises:
+      ValueError: If ``elems`` has scalars, or first axes of different sizes.
+      InvalidArgumentError: If ``fn`` gives another dtype than it should.
+
+    Example:
+      >>> tf.map_fn(lambda row: tf.reduce_sum(row), tf.constant([[1, 2], [3, 4]])).numpy()
+      array([3, 7], dtype=int32)
+    """
+    tensors, count = _axis(elems)
+    signature = dtype if fn_output_signature is None else fn_output_signature
+    if signature is None:
+        signature = nest.map_structure(lambda x: as_tensor(x).dtype, elems)
+    # A class of NumPy's is a dtype, though it has an attribute of that name.
+    wanted = [
+        as_dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
+        for x in nest.flatten(signature)
+    ]
+    columns: list[list[Tensor]] = [[] for _ in wanted]
+    for k in range(count):
+        found = fn(nest.pack_sequence_as(elems, [x[k] for x in tensors]))
+        _same_structure(signature, found)
+        for column, value, kind in zip(columns, nest.flatten(found), wanted, strict=True):
+            column.append(_of_dtype(value, kind))
+    shapes = [tuple(x.shape[1:]) for x in tensors]
+    results = [
+        stack(column) if column else zeros((0, *shapes[min(k, len(shapes) - 1)]), kind)
+        for k, (column, kind) in enumerate(zip(columns, wanted, strict=True))
+    ]
+    return nest.pack_sequence_as(signature, results)
+
+
+def _of_dtype(value: Any, dtype: Any) -> Tensor:
+    found = value if isinstance(value, Tensor | Variable) else as_tensor(value)
+    if found.dtype is not dtype:
+        raise InvalidArgumentError(
+            f"TensorArray dtype is {dtype.name} but Op is trying to write dtype {found.dtype.name}"
+        )
+    return as_tensor(found)
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All ``a[k] = fn(a[k - 1], elems[k])``, stacked.
+
+    Args:
+      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      elems: A tensor of at least one axis, or a nest of them.
+      initializer: The result before the first; default: the first slice.
+      parallel_iterations: Accepted for TensorFlow's sake, like the following but ``reverse``.
+      back_prop: Not used.
+      swap_memory: Not used.
+      infer_shape: Not used.
+      reverse: Whether to go from the last slice to the first.
+      name: Not used.
+
+    Returns:
+      A tensor whose first axis is that of ``elems``, or a nest of them, in the structure of the
+      results.
+
+    Raises:
+      TypeError: If ``fn`` cannot be called.
+      ValueError: If ``elems`` has scalars, first axes of different sizes, or no first element where
+        there is no ``initializer``; or if ``fn`` gives another structure.
+
+    Example:
+      >>> tf.scan(lambda a, x: a * x, tf.constant([1, 2, 3, 4])).numpy()
+      array([ 1,  2,  6, 24], dtype=int32)
+    """
+    if not callable(fn):
+        raise TypeError(f"{fn!r} is not a callable object.")
+    tensors, count = _axis(elems)
+    order = list(range(count))[:: -1 if reverse else 1]
+    columns: list[list[Tensor]]
+    if initializer is None:
+        if not order:
+            raise ValueError("elems has no first element, and there is no initializer.")
+        form = elems
+        last = nest.pack_sequence_as(elems, [x[order[0]] for x in tensors])
+        columns = [[x] for x in nest.flatten(last)]
+        order = order[1:]
+    else:
+        form = initializer
+        last = nest.map_structure(as_tensor, initializer)
+        columns = [[] for _ in nest.flatten(last)]
+    for k in order:
+        last = fn(last, nest.pack_sequence_as(elems, [x[k] for x in tensors]))
+        _same_structure(form, last)
+        for column, value in zip(columns, nest.flatten(last), strict=True):
+            column.append(as_tensor(value))
+    if not columns[0]:
+        empty = [zeros((0, *x.shape), x.dtype) for x in nest.flatten(last)]
+        return nest.pack_sequence_as(form, empty)
+    return nest.pack_sequence_as(form, [stack(c[::-1] if reverse else c) for c in columns])
+
+
+# Choices and folds as functions, and what orders operations in graphs: `case`, `group`.
+
+
+def switch_case(
+    branch_index: Any,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
+    name: str = "switch_case",
+) -> Any:
+    """What one of several functions returns. Only that one is called.
+
+    Args:
+      branch_index: A scalar tensor of integers: its number.
+      branch_fns: A list of functions of no arguments, or pairs of a number and a function, or a
+        dict of them; the numbers are all from 0 on.
+      default: The function for other numbers; without it, that of the largest.
+      name: Not used.
+
+    Returns:
+      What the function returns.
+
+    Raises:
+      TypeError: If ``branch_index`` is no tensor of integers, or functions cannot be called.
+      ValueError: If there are no functions, or numbers are missing.
+
+    Example:
+      >>> tf.switch_case(tf.constant(1), [lambda: tf.constant(10), lambda: tf.constant(20)]).numpy()
+      np.int32(20)
+    """
+    if not isinstance(branch_index, Tensor):
+        raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
+    if not branch_index.dtype.is_integer:
+        raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype!s}")
+    if not branch_fns:
+        raise ValueError("Must provide at least one item in 'branch_fns'")
+    if not isinstance(branch_fns, list | tuple | dict):
+        raise TypeError(
+            f"'branch_fns' must be a list, tuple, or dict. Received: {type(branch_fns)}"
+        )
+    pairs = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
+    if all(map(callable, pairs)):
+        pairs = list(enumerate(pairs))
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in 'branch_fns' must be a 2-tuple. Received {pair}.")
+        key, branch = pair
+        if not isinstance(key, int):
+            raise TypeError(f"key must be a Python `int`, got {type(key)}")
+        if not callable(branch):
+            raise TypeError(f"fn for key {key} must be callable.")
+    found = dict(pairs)
+    if sorted(found) != list(range(len(pairs))):
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "
+            f"{{{','.join(map(str, sorted(key for key, _ in pairs)))}}}"
+        )
+    if default is not None:
+        found[len(found)] = default
+    number = int(branch_index)
+    chosen: Any = found[number if number in found else len(found) - 1]
+    return chosen()
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the first function returns whose condition is true. Only that one is called.
+
+    Args:
+      pred_fn_pairs: Pairs of a boolean scalar and a function of no arguments; a dict of them, by
+        references, only if ``exclusive``.
+      default: The function where no condition is true.
+      exclusive: Accepted for TensorFlow's sake: the first one counts.
+      strict: Not used.
+      name: Not used.
+
+    Returns:
+      What the function returns.
+
+    Raises:
+      TypeError: If there are no pairs, a condition is no boolean tensor, or a function cannot be
+        called.
+      ValueError: If they are none, or a dict and not ``exclusive``.
+      InvalidArgumentError: If no condition is true and there is no ``default``.
+
+    Example:
+      >>> x = tf.constant(0.3)
+      >>> tf.case([(x < 0.0, lambda: "less"), (x < 1.0, lambda: "between")], lambda: "more")
+      'between'
+    """
+    if not isinstance(pred_fn_pairs, list | tuple | dict):
+        raise TypeError(
+            f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}"
+        )
+    if isinstance(pred_fn_pairs, dict):
+        if not exclusive:
+            raise ValueError(
+                "Unordered dictionaries are not supported for the 'pred_fn_pairs' argument when "
+                "`exclusive=False` and eager mode is enabled."
+            )
+        if not all(isinstance(key, Reference) for key in pred_fn_pairs):
+            raise TypeError(
+                f"The keys of a dict of conditions are what `ref()` of tensors gives, got "
+                f"{shown(list(pred_fn_pairs))}."
+            )
+        pred_fn_pairs = [(key.deref(), branch) for key, branch in pred_fn_pairs.items()]
+    if not pred_fn_pairs:
+        raise ValueError("'pred_fn_pairs' has no pairs of a condition and a function.")
+    for pair in pred_fn_pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
+        pred, branch = pair
+        if not isinstance(pred, Tensor):
+            raise TypeError(f"pred must be a Tensor, got: {pred}")
+        if pred.dtype.name != "bool" or not callable(branch):
+            raise TypeError(f"Expected a boolean tensor and a function, got {pair}.")
+    if default is not None and not callable(default):
+        raise TypeError("'false_fn' must be callable.")
+    for pred, branch in pred_fn_pairs:
+        if pred:
+            return branch()
+    if default is not None:
+        return default()
+    Assert(pred, ["Input error: None of conditions evaluated as True:", pred])
+    return None
+
+
+def _folded(fn: Any, elems: Any, initializer: Any, backward: bool) -> Any:
+    if not callable(fn):
+        raise TypeError(f"{fn!r} is not a callable object.")
+    tensors, count = _axis(elems)
+    order = list(range(count))[:: -1 if backward else 1]
+    if initializer is None:
+        if not order:
+            raise OutOfRangeError("Tried to read from index 0 but array size is: 0 ")
+        last = nest.pack_sequence_as(elems, [x[order[0]] for x in tensors])
+        order = order[1:]
+    else:
+        last = nest.map_structure(as_tensor, initializer)
+    for k in order:
+        last = fn(last, nest.pack_sequence_as(elems, [x[k] for x in tensors]))
+    return nest.map_structure(as_tensor, last)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The last ``a = fn(a, elems[k])``, from the first slice to the last.
+
+    Args:
+      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      elems: A tensor of at least one axis, or a nest of them.
+      initializer: The result before the first; default: the first slice.
+      parallel_iterations: Accepted for TensorFlow's sake, like the following.
+      back_prop: Not used.
+      swap_memory: Not used.
+      name: Not used.
+
+    Returns:
+      The last result.
+
+    Raises:
+      TypeError: If ``fn`` cannot be called.
+      ValueError: If ``elems`` has scalars, or first axes of different sizes.
+      OutOfRangeError: If there is no first element where there is no ``initializer``.
+
+    Example:
+      >>> tf.foldl(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
+      np.int32(-4)
+    """
+    return _folded(fn, elems, initializer, False)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The last ``a = fn(a, elems[k])``, from the last slice to the first.
+
+    Args:
+      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      elems: A tensor of at least one axis, or a nest of them.
+      initializer: The result before the first; default: the last slice.
+      parallel_iterations: Accepted for TensorFlow's sake, like the following.
+      back_prop: Not used.
+      swap_memory: Not used.
+      name: Not used.
+
+    Returns:
+      The last result.
+
+    Raises:
+      TypeError: If ``fn`` cannot be called.
+      ValueError: If ``elems`` has scalars, or first axes of different sizes.
+      OutOfRangeError: If there is no first element where there is no ``initializer``.
+
+    Example:
+      >>> tf.foldr(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
+      np.int32(0)
+    """
+    return _folded(fn, elems, initializer, True)
+
+
+# What orders operations in TensorFlow's graphs: here they run in the order of the program.
+
+
+def no_op(name: str | None = None) -> None:
+    """Do nothing.
+
+    Args:
+      name: Not used.
+
+    Example:
+      >>> tf.no_op()
+    """
+
+
+def group(*inputs: Any, **kwargs: Any) -> None:
+    """Do nothing: the operations have run.
+
+    Args:
+      *inputs: Anything.
+      **kwargs: Likewise.
+
+    Example:
+      >>> v = tf.Variable(1.0)
+      >>> tf.group(v.assign(2.0), v.assign_add(1.0))
+    """
+
+
+def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> Any:
+    """The tensors themselves.
+
+    Args:
+      tensors: A list of them; None stays None.
+      control_inputs: Accepted for TensorFlow's sake.
+      name: Not used.
+
+    Returns:
+      ``tensors``.
+
+    Example:
+      >>> [x.numpy() for x in tf.tuple([tf.constant(1), tf.constant(2)])]
+      [np.int32(1), np.int32(2)]
+    """
+    return tensors
+
+
+tuple_.__name__ = tuple_.__qualname__ = "tuple"
+
+
+@contextmanager
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
+    """A block that changes nothing: operations run in the order of the program.
+
+    Args:
+      control_inputs: A list of anything.
+
+    Raises:
+      TypeError: If it is no list.
+
+    Example:
+      >>> v = tf.Variable(1.0)
+      >>> with tf.control_dependencies([v.assign(2.0)]):
+      ...     v.read_value().numpy()
+      np.float32(2.0)
+    """
+    if control_inputs is not None and not callable(control_inputs):
+        items(control_inputs, "control_inputs")
+    elif callable(control_inputs):
+        raise TypeError(f"`control_inputs` is a list of tensors, not {shown(control_inputs)}.")
+    yield
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """A block in which no tape records.
+
+    Example:
+      >>> v = tf.Variable(2.0)
+      >>> with tf.GradientTape() as tape:
+      ...     with tf.init_scope():
+      ...         y = v * v
+      >>> tape.gradient(y, v) is None
+      True
+    """
+    with unrecorded():
+        yield
+
+
+def executing_eagerly() -> bool:
+    """Whether operations run at once: always, in functions too.
+
+    Returns:
+      True.
+
+    Example:
+      >>> tf.executing_eagerly()
+      True
+    """
+    return True
+
+
+class name_scope:
+    """A block in which names of variables begin with a name.
+
+    Args:
+      name: A string. One that ends in "/" is the whole beginning; "" ends all others.
+
+    Raises:
+      ValueError: If it is no string.
+
+    Example:
+      >>> with tf.name_scope("layer") as scope:
+      ...     scope, tf.Variable(1.0, name="w").name
+      ('layer/', 'layer/w:0')
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise ValueError("name for name_scope must be a string.")
+        self._name = name
+        self._before: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    def __enter__(self) -> str:
+        name, before = self._name, local.log.call_guarded(getattr, local, "scope")
+        self._before.append(before)
+        local.scope = name if not name or name.endswith("/") else f"{before}{name}/"
+        return local.scope
+
+    def __exit__(self, *_: object) -> None:
+        local.scope = self._before.pop()

@@ -1,0 +1,301 @@
+"""Python in the midst of operations: `py_function`, `numpy_function`, `print`, static values."""
+
+from __future__ import annotations
+
+import pprint
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import nest
+from ..core.log.log import local
+from ..core.log.tensors import as_tensor, to_tensor
+from ..core.log.variable import Variable
+from ..core.values.arguments import items
+from ..core.values.dtypes import as_dtype, float64
+from ..core.values.tensor import Tensor
+from ..errors import (
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
+from ..tensor_spec import TensorSpec
+
+
+def numpy_function(
+    func: Callable[..., Any] | None = None,
+    inp: Any = None,
+    Tout: Any = None,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """What a function of NumPy arrays gives, as tensors. It has no gradient.
+
+    `custom_gradient` gives it one. A `function` that calls it runs as plain Python.
+
+    Args:
+      func: Takes an array for each tensor; gives an array or a number, or a list of them.
+      inp: A list of tensors.
+      Tout: Its dtype, or a list of them; an empty one for none.
+      stateful: Accepted for TensorFlow's sake.
+      name: Not used.
+
+    Returns:
+      A tensor, or a list of them. Without ``func``, a decorator.
+
+    Raises:
+      TypeError: If ``inp`` does not fit the function. It raises what the function does.
+
+    Example:
+      >>> tf.numpy_function(np.sinc, [tf.constant([0.0, 0.5])], tf.float32).numpy()
+      array([1.       , 0.63661975], dtype=float32)
+    """
+    if func is None:
+        return lambda f: lambda *args: numpy_function(f, args, Tout, stateful, name)
+    local.log.refuse("it calls numpy_function")
+    given = [np.asarray(as_tensor(x).numpy()) for x in items(inp, "inp")]
+    found = func(*given)
+    single = not isinstance(found, list | tuple)
+    if found is None:
+        return None
+    tensors = [to_tensor(x, None) for x in ([found] if single else found)]
+    return tensors[0] if single else tensors
+
+
+_RAISED: list[tuple[type[BaseException] | tuple[type[BaseException], ...], type[OpError]]] = [
+    ((TypeError, ValueError), InvalidArgumentError),
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+]
+
+
+def py_function(
+    func: Callable[..., Any] | None = None,
+    inp: Any = None,
+    Tout: Any = None,
+    name: str | None = None,
+) -> Any:
+    """What a function of tensors gives, of the dtypes that it should. Gradients flow through it.
+
+    A `function` that calls it runs as plain Python.
+
+    Args:
+      func: Takes tensors; gives a tensor, a list of them, or None.
+      inp: A list of tensors.
+      Tout: Its dtype, or a list of them; an empty one for none.
+      name: Not used.
+
+    Returns:
+      A tensor, or a list of them. Without ``func``, a decorator.
+
+    Raises:
+      InvalidArgumentError: If the function gives another dtype, or raises a TypeError or a
+        ValueError.
+      UnknownError: If it raises something else.
+
+    Example:
+      >>> tf.py_function(lambda x: x if x > 0 else -x, [tf.constant(-2.0)], tf.float32).numpy()
+      np.float32(2.0)
+    """
+    if func is None:
+        return lambda f: lambda *args: py_function(f, args, Tout, name)
+    local.log.refuse("it calls py_function")
+    kinds = list(Tout) if isinstance(Tout, list | tuple) else [Tout]
+    inputs = items(inp, "inp")
+    try:
+        found = func(*[as_tensor(x) for x in inputs])
+        values = list(found) if isinstance(found, list | tuple) else [found]
+        values = [] if found is None else values
+        if len(values) != len(kinds):
+            raise ValueError(f"The function gives {len(values)} values instead of {len(kinds)}.")
+        tensors = [_as(x, kind) for x, kind in zip(values, kinds, strict=True)]
+    except OpError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        for kind, raised in _RAISED:
+            if isinstance(error, kind):
+                raise raised(said) from error
+        raise UnknownError(said) from error
+    return tensors if isinstance(Tout, list | tuple) else tensors[0]
+
+
+def _as(value: Any, kind: Any) -> Tensor:
+    dtype = as_dtype(kind)
+    found = to_tensor(value, dtype)
+    return as_tensor(found)
+
+
+# Looking at tensors.
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """A tensor's value.
+
+    Args:
+      tensor: A tensor; anything else is given back, of a variable None.
+      partial: Accepted for TensorFlow's sake.
+
+    Returns:
+      An array, a NumPy scalar, or None.
+
+    Example:
+      >>> tf.get_static_value(tf.constant([1, 2]))
+      array([1, 2], dtype=int32)
+    """
+    if isinstance(tensor, Variable):
+        return None
+    return tensor.numpy() if isinstance(tensor, Tensor) else tensor
+
+
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether something is a tensor without a value: there are none.
+
+    Args:
+      tensor: Anything.
+
+    Returns:
+      False.
+
+    Example:
+      >>> tf.is_symbolic_tensor(tf.constant(1.0))
+      False
+    """
+    return False
+
+
+def type_spec_from_value(value: Any) -> TensorSpec:
+    """The shape and dtype of a tensor, or of what could become one.
+
+    Args:
+      value: A tensor, a variable, an array or a number.
+
+    Returns:
+      A `TensorSpec`.
+
+    Raises:
+      TypeError: If it could not become a tensor.
+
+    Example:
+      >>> tf.type_spec_from_value(tf.constant([1.0]))
+      TensorSpec(shape=(1,), dtype=tf.float32, name=None)
+    """
+    try:
+        x = value if isinstance(value, Tensor | Variable) else to_tensor(value, None)
+    except Exception:
+        raise TypeError(f"Could not build a TypeSpec for {value} with type {type(value)}") from None
+    return TensorSpec(x.shape, x.dtype)
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """The time, in seconds since 1970.
+
+    Args:
+      name: Not used.
+
+    Returns:
+      A scalar of float64.
+
+    Example:
+      >>> bool(tf.timestamp() > 1e9)
+      True
+    """
+    local.log.refuse("it asks for the time")
+    return to_tensor(time.time(), float64)
+
+
+# Printing.
+
+
+def _number(x: Any) -> str:
+    """As TensorFlow shows one: the fewer digits of two, if they say which number it is."""
+    if isinstance(x, bool | np.bool_):
+        return str(int(x))
+    if not isinstance(x, float | np.floating):
+        return str(x)
+    few, many = (6, 9) if x.dtype.itemsize < 8 else (15, 17)  # type: ignore[union-attr]
+    short = f"{float(x):.{few}g}"
+    return short if type(x)(float(short)) == x else f"{float(x):.{many}g}"
+
+
+def _array(array: Any, most: int, depth: int = 0) -> str:
+    """An array, of each long axis only the ends."""
+    if not array.ndim:
+        return _number(array[()])
+    between = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (depth + 1)
+    count = len(array)
+    if most < 0 or count <= 2 * most:
+        parts = [_array(x, most, depth + 1) for x in array]
+    else:
+        ends = [_array(array[k], most, depth + 1) for k in (*range(most), *range(-most, 0))]
+        parts = [*ends[:most], "...", *ends[most:]]
+    return f"[{between.join(parts)}]"
+
+
+class _Shown:
+    """What `pprint` shows for a tensor."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def print_(*inputs: Any, **kwargs: Any) -> None:
+    """Print tensors, and anything else.
+
+    A `function` that prints so runs as plain Python.
+
+    Args:
+      *inputs: Tensors, nests of them, strings, anything.
+      **kwargs: ``output_stream``: where to, a file or "file://" and a path (`sys.stderr`);
+        ``summarize``: how many of the first and last elements of each axis (3), -1: all; ``sep``:
+        between them (" "); ``end``: at the end (a new line); ``name``: not used.
+
+    Raises:
+      ValueError: If there are others, or the stream is none.
+
+    Example:
+      >>> import sys
+      >>> tf.print("values:", tf.constant([1.5, 2.0]), output_stream=sys.stdout)
+      values: [1.5 2]
+    """
+    stream, most = kwargs.pop("output_stream", sys.stderr), kwargs.pop("summarize", 3)
+    end, sep = kwargs.pop("end", "\n"), kwargs.pop("sep", " ")
+    kwargs.pop("name", None)
+    if kwargs:
+        raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
+    local.log.refuse("it calls tf.print")
+    most = 3 if most is None else most
+
+    def shown(x: Any) -> Any:
+        if isinstance(x, Tensor | Variable):
+            return _Shown(_array(np.asarray(x.numpy()), most))
+        return x
+
+    parts = [
+        x if isinstance(x, str) else pprint.pformat(nest.map_structure(shown, x)) for x in inputs
+    ]
+    text = sep.join(parts) + end
+    if isinstance(stream, str):
+        if not stream.startswith("file://"):
+            raise ValueError(
+                f'Unknown output stream, output_stream={stream!r}: use a file or "file://".'
+            )
+        with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
+            file.write(text)
+    elif hasattr(stream, "write"):
+        stream.write(text)
+    else:
+        raise ValueError(f"Unknown output stream, output_stream={stream!r}.")
+
+
+print_.__name__ = print_.__qualname__ = "print"

@@ -1,0 +1,207 @@
+"""What `function` knows of signatures: parameters and defaults; methods and their objects."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..core.log.tensors import to_tensor
+from ..core.log.variable import Variable
+from ..core.replay.arguments import Kept, is_plain
+from ..core.values.tensor import Tensor
+from ..tensor_spec import TensorSpec
+from .concrete_function import ConcreteFunction
+
+
+class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc__` is the function's
+    # A function of an object, with the object, which it keeps alive: what an attribute gives.
+    # Like bound methods these come and go. It is a `partial` because that is called in C.
+
+    __slots__ = ("__self__",)
+    __self__: Any
+    func: Any
+
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]
+        return self.func.__doc__
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.func, name)
+
+    def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """As `Function.get_concrete_function`."""
+        return ConcreteFunction(self, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Method and self.func is other.func and self.__self__ is other.__self__
+
+    def __hash__(self) -> int:
+        return hash(self.func)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        instance = memo.get(id(self.__self__), self.__self__)
+        return getattr(instance, self.func._attribute)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self.func._attribute)
+
+    def __repr__(self) -> str:
+        return repr(self.func)
+
+
+def weakly_bound(function: Any, reference: Callable[[], Any]) -> Callable[..., Any]:
+    """A method whose object is not kept alive."""
+
+    def bound(*args: Any, **kwargs: Any) -> Any:
+        instance = reference()
+        if instance is None:
+            raise ReferenceError(f"The object whose method {function.__name__} is has gone.")
+        return function.__get__(instance)(*args, **kwargs)
+
+    return functools.update_wrapper(bound, function)
+
+
+PLAIN = (int, float, bool, str, bytes, type(None))
+
+
+class Parameters:
+    """The parameters of a function: all arguments in their order, defaults included."""
+
+    def __init__(self, call: Callable[..., Any], specs: tuple[Any, ...] | None) -> None:
+        self.specs = specs
+        # A method's object is not kept alive.
+        self._method = isinstance(call, types.MethodType)
+        self._of: Any = call
+        if isinstance(call, types.MethodType):
+            self._of = call.__func__
+        elif isinstance(call, Method):
+            self._of = call.func
+        self._inner: Any = self._of
+        self._partial: list[dict[str, Any]] = []  # what partial functions give by name
+        while isinstance(self._inner, functools.partial) and type(self._inner) is not Method:
+            self._partial.append(self._inner.keywords)
+            self._inner = self._inner.func
+        if not hasattr(self._inner, "__defaults__"):  # an object with a method
+            self._inner = inspect.getattr_static(type(self._inner), "__call__", None)
+        self._inspect()
+
+    def defaults(self) -> Any:
+        """The defaults that the function has now."""
+        return getattr(self._inner, "__defaults__", ())
+
+    def _by_name(self) -> list[Any]:
+        """The defaults that are given by name, and their names."""
+        given = getattr(self._inner, "__kwdefaults__", None) or {}
+        return [x for names in (given, *self._partial) for entry in names.items() for x in entry]
+
+    def _changed(self) -> bool:
+        """Whether the function has got other defaults, or code, since they were looked at."""
+        defaults, code, by_name = self._known
+        if self.defaults() is not defaults or getattr(self._inner, "__code__", None) is not code:
+            return True
+        if not by_name and not self._partial and not getattr(self._inner, "__kwdefaults__", None):
+            return False
+        found = self._by_name()
+        return len(found) != len(by_name) or not all(map(operator.is_, found, by_name))
+
+    def _inspect(self) -> None:
+        code = getattr(self._inner, "__code__", None)
+        known: Any = self.defaults(), code, self._by_name()
+        try:
+            # What is called is the wrapper, if there is one, not what it wraps.
+            signature = inspect.signature(self._of, follow_wrapped=False)
+            if self._method:
+                first, *rest = signature.parameters.values()
+                rest = [first, *rest] if first.kind is first.VAR_POSITIONAL else rest
+                signature = signature.replace(parameters=rest)
+            self.signature: inspect.Signature | None = signature
+        except (TypeError, ValueError):  # some of C's
+            self.signature, self.kept, self._known = None, {}, known
+            return
+        parameters = list(self.signature.parameters.values())
+        self._positional = [
+            p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        self._all_positional = len(self._positional) == len(parameters)
+        self._defaults = [p.default for p in self._positional]
+        # Those that can change are the function's state: it gets them, and not copies.
+        self.kept = {
+            id(p.default): Kept(id(p.default), p.default)
+            for p in parameters
+            if isinstance(p.default, list | dict | tuple | set) and not is_plain(p.default)
+        }
+        self._known = known  # last: an interrupt may come
+
+    def complete(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as they are compared.
+
+        Raises:
+          TypeError: If they do not fit the parameters, or the input signature.
+        """
+        if self.signature is None:
+            return args, kwargs
+        if self._changed():
+            self._inspect()
+        if not kwargs and self._all_positional and len(args) <= len(self._defaults):
+            rest = self._defaults[len(args) :]
+            if all(x is not inspect.Parameter.empty for x in rest):
+                return self._checked((*args, *rest)), kwargs
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise self._misfit(str(error), args, kwargs) from None
+        bound.apply_defaults()
+        return self._checked(bound.args), bound.kwargs
+
+    def _misfit(self, why: str, args: Any, kwargs: Any) -> TypeError:
+        return TypeError(
+            f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} and "
+            f"kwargs: {kwargs} for signature: {self.signature}."
+        )
+
+    def _checked(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What the input signature says of the arguments."""
+        if self.specs is None:
+            return args
+        count = len(self.specs)
+        defaults = self._defaults[count:]
+        if len(args) < count or any(
+            given is not x for given, x in zip(args[count:], defaults, strict=False)
+        ):
+            raise self._misfit(
+                f"input_signature has {count} specs, and others of the arguments are not their "
+                f"defaults",
+                args,
+                {},
+            )
+        return (
+            *(self._fit(x, spec, args) for x, spec in zip(args, self.specs, strict=False)),
+            *args[count:],
+        )
+
+    def _fit(self, x: Any, spec: Any, args: Any) -> Any:
+        if not isinstance(spec, TensorSpec):
+            from ..nest import flatten, map_up_to
+
+            try:
+                found = map_up_to(lambda inner, part: self._fit(part, inner, args), spec, x)
+            except ValueError:
+                raise self._misfit(f"{x!r} has another structure than {spec!r}", args, {}) from None
+            return x if all(map(operator.is_, flatten(found), flatten(x))) else found
+        if isinstance(x, Variable):
+            x = x.read_value()
+        tensor = x if type(x) is Tensor else to_tensor(x, spec.dtype)
+        if not spec.is_compatible_with(tensor):
+            raise self._misfit(
+                f"Can not cast {TensorSpec.from_tensor(tensor)!r} to {spec!r}", args, {}
+            )
+        return tensor

@@ -1,0 +1,1 @@
+"""`numtape.kernel`: native loops compiled by Numba, with derivatives."""

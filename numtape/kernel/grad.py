@@ -1,0 +1,185 @@
+"""Derivatives of native loops: the gradient, with the value, and the Jacobian of a kernel."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+from ..compat.traceback_filter import guard
+from ..errors import KernelError
+from .kernel import as_argnums, as_kernel
+from .pickling import alone
+
+__all__ = ["grad", "jacobian", "value_and_grad"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0
+) -> Callable[..., tuple[Any, Any]]:
+    """The function that gives the value of a kernel and its gradient, in reverse mode.
+
+    Arguments are numbers and NumPy arrays of one to three axes, of floats, ints or bools. None is
+    changed: what the kernel writes to is a copy.
+
+    Args:
+      f: A kernel, a function that ``numba.njit`` made, or one of Python. It returns one float.
+      argnums: By which argument to differentiate, or by which.
+
+    Returns:
+      A function of the same arguments. It returns the value and the gradient, which has the shape
+      and dtype of its argument; a tuple of gradients if ``argnums`` is a sequence.
+
+    Raises:
+      TypeError: If ``f`` is no function, or ``argnums`` are no ints.
+      ValueError: If ``argnums`` is empty; at a call, if an argument is not there, or named twice.
+      KernelError: At a call, if ``f`` holds what cannot be differentiated, or does not return a
+        float.
+      ResourceExhaustedError: At a call, if the stack is full.
+
+    Example:
+      >>> def energy(x, k):
+      ...     s = 0.0
+      ...     for i in range(1, len(x)):
+      ...         s += 0.5 * k * (x[i] - x[i - 1]) ** 2
+      ...     return s
+      >>> value, (gx, gk) = tf.value_and_grad(energy, (0, 1))(np.array([0.0, 1.0, 3.0]), 2.0)
+      >>> value, gx, gk
+      (5.0, array([-2., -2.,  4.]), 2.5)
+    """
+    return _Derivative(f, argnums, True)
+
+
+def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The function that gives the gradient of a kernel, in reverse mode; see `value_and_grad`.
+
+    Args:
+      f: A kernel, a function that ``numba.njit`` made, or one of Python. It returns one float.
+      argnums: By which argument to differentiate, or by which.
+
+    Returns:
+      A function of the same arguments, which returns the gradient; a tuple of gradients if
+      ``argnums`` is a sequence.
+
+    Raises:
+      TypeError: If ``f`` is no function, or ``argnums`` are no ints.
+      ValueError: If ``argnums`` is empty; at a call, if an argument is not there, or named twice.
+      KernelError: At a call, if ``f`` holds what cannot be differentiated.
+
+    Example:
+      >>> def root(a):
+      ...     x = a
+      ...     while abs(x * x - a) > 1e-12 * a:
+      ...         x = 0.5 * (x + a / x)
+      ...     return x
+      >>> round(tf.grad(root)(4.0), 9)
+      0.25
+    """
+    return _Derivative(f, argnums, False)
+
+
+def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The function that gives the Jacobian of a kernel: one reverse sweep an element of its result.
+
+    The result may be a number, an array, or a tuple of them, of tuples, and so on. For functions of
+    tensors there is `GradientTape.jacobian`.
+
+    Args:
+      f: A kernel, a function that ``numba.njit`` made, or one of Python.
+      argnums: By which argument to differentiate, or by which.
+
+    Returns:
+      A function of the same arguments. It returns, in the place of each number or array of the
+      result, its Jacobian: an array of the result's shape and then the argument's; a tuple of them
+      if ``argnums`` is a sequence. What is no float, or does not depend on the argument, has zeros.
+
+    Raises:
+      TypeError: If ``f`` is no function, or ``argnums`` are no ints.
+      ValueError: If ``argnums`` is empty; at a call, if an argument is not there, or named twice.
+      KernelError: At a call, if ``f`` holds what cannot be differentiated, or returns nothing.
+      ResourceExhaustedError: At a call, if the stack is full.
+
+    Example:
+      >>> def polar(r, angle):
+      ...     return r * np.cos(angle), r * np.sin(angle)
+      >>> tf.jacobian(polar, (0, 1))(2.0, 0.0)
+      ((1.0, 0.0), (0.0, 2.0))
+    """
+    return _Jacobian(f, argnums)
+
+
+class _Of:
+    """A derivative of a function. Pickled, it is what makes it, and the function."""
+
+    def __init__(self, f: Any, argnums: Any) -> None:
+        if isinstance(f, _Of):
+            raise KernelError(
+                f"a second derivative: {f!r} is one already",
+                way=("Take differences of the gradient, or write it with operations on tensors."),
+            )
+        self._given, self._kernel, self._argnums = f, as_kernel(f), as_argnums(argnums)
+        wrapped: Any = self
+        functools.update_wrapper(wrapped, self._kernel.python_function)
+
+    _make: Callable[..., Any]
+    _what: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        by_name = not isinstance(self._given, FunctionType) or not alone(self._given)
+        return self._make, (self._given if by_name else self._kernel, self._argnums)
+
+    def __repr__(self) -> str:
+        return f"<{self._what} of {self._kernel!r}>"
+
+
+class _Jacobian(_Of):
+    """The Jacobian of a kernel."""
+
+    _make, _what = staticmethod(jacobian), "Jacobian"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = self._kernel._bound(args, kwargs)
+        return self._kernel._jacobian(args, self._argnums)(args)
+
+
+class _Derivative(_Of):
+    """The gradient of a kernel, with its value or alone; Numba knows it in other compiled code."""
+
+    def __init__(self, f: Any, argnums: Any, with_value: bool) -> None:
+        super().__init__(f, argnums)
+        self._with_value = with_value
+        self._make = value_and_grad if with_value else grad
+        self._what = "value and gradient" if with_value else "gradient"
+        self._recent: Any = None
+        self._jitted: Any = None
+        code = self._kernel.python_function.__code__
+        self._count = -1 if code.co_kwonlyargcount else code.co_argcount
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recent = self._recent
+        if recent is not None and not kwargs and len(args) == self._count:
+            done = recent.quick(args)  # arguments are mostly of the kinds that the last ones had
+            if done is not None:
+                return done if self._with_value else done[1]
+        args = self._kernel._bound(args, kwargs)
+        gradient = self._kernel._gradient(args, self._argnums)
+        result = gradient(args)
+        self._recent = gradient
+        return result if self._with_value else result[1]
+
+    @property
+    def _numba_type_(self) -> Any:
+        if self._jitted is None:
+            self._jitted = importlib.import_module("numtape.core.loops.jitted").gradient(
+                self._kernel, self._argnums, self._with_value
+            )
+        return self._jitted._numba_type_
+
+
+guard([_Derivative, _Jacobian])

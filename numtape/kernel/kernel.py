@@ -1,0 +1,456 @@
+"""Native loops: functions of plain loops, compiled by Numba. Derivatives are in `kernel_grad`."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import math
+import operator
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ..compat.traceback_filter import guard
+from ..core.log.variable import Variable
+from ..core.ops import kernel as rows
+from ..core.values.tensor import Tensor
+from ..errors import KernelError
+from ..function.pickling import stand_in
+from .pickling import locate, reduced
+
+__all__ = ["kernel"]
+
+_TENSORS = frozenset((Tensor, Variable))
+_NUMBERS = frozenset((int, float, np.int64, np.int32, np.float64, np.float32))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class Kernel:
+    """A function of plain loops that Numba compiles, and that `grad` differentiates.
+
+    Made by `kernel`. A call is one of the function as ``numba.njit`` compiles it, with writes to
+    the caller's arrays. Ctrl-C ends one that takes long, and then nothing is written; but one of
+    a kernel that cannot be differentiated, or that writes to an array and returns one, ends first,
+    as functions of Numba do. Objects can be pickled by their name;
+    cloudpickle sends those of a script or notebook with their code.
+
+    Args:
+      function: A function of Python.
+      recompute: Whether, where another kernel or itself calls it, only the arguments of the call
+        are stored, and it is computed again in the reverse sweep: takes less memory and more time.
+      memory_limit: How many bytes of stack a gradient may take; None for half of the machine's
+        memory.
+      error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
+      fastmath: Numba's option of this name, for calls and for the forward sweep.
+      boundscheck: Whether an index that is out of bounds raises IndexError. By default it does so
+        in derivatives and in calls with tensors, whose reverse sweep would write there otherwise,
+        and plain calls are Numba's: as ``NUMBA_BOUNDSCHECK`` says. Checks that can be proved, as of
+        ``x[i]`` in a loop over ``range(len(x))``, are left out.
+
+    Attributes:
+      python_function: The function.
+
+    Raises:
+      TypeError: If it is no function.
+      ValueError: If there is no such error model, or a limit is not positive.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        recompute: bool = False,
+        memory_limit: int | None = None,
+        error_model: str = "numpy",
+        fastmath: bool = False,
+        boundscheck: bool | None = None,
+    ) -> None:
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"A kernel is made of a function, not of {function!r}.")
+        if error_model not in ("numpy", "python"):
+            raise ValueError(f"error_model is 'numpy' or 'python', not {error_model!r}.")
+        if memory_limit is not None and memory_limit <= 0:
+            raise ValueError(f"memory_limit is a number of bytes, not {memory_limit!r}.")
+        self.python_function = function
+        self._recompute = bool(recompute)
+        self._limit, self._fastmath = memory_limit, bool(fastmath)
+        self._boundscheck = None if boundscheck is None else bool(boundscheck)
+        self._model = error_model
+        self._gradients: dict[Any, Any] = {}
+        self._jacobians: dict[Any, Any] = {}
+        self._runs: dict[Any, Any] = {}
+        self._call: Any = None
+        self._watched: Any = None
+        self._most = -math.inf  # up to which size plain calls are short
+        self._rule: FunctionType | None = None
+        self._key: str | None = None  # under which other processes know it
+        self._sources: dict[str, tuple[str, list[str]]] | None = None  # until it is compiled
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result for numbers and NumPy arrays, computed by Numba.
+
+        With a tensor or variable among the arguments it is a row of the log, through which tapes
+        find derivatives: see `kernel`.
+        """
+        if kwargs:
+            return self._called(self._bound(args, kwargs))
+        most = self._most
+        for x in args:  # what is larger than all short calls may take long
+            kind = type(x)
+            if kind is ndarray:
+                if x.size > most:
+                    break
+            elif kind in _NUMBERS:
+                if x > most:
+                    break
+            elif kind in _TENSORS:
+                break
+        else:
+            return (self._call or self.njit)(*args)
+        return self._called(args)
+
+    def _called(self, args: tuple[Any, ...]) -> Any:
+        """The same, of tensors, or what may take long."""
+        if any(isinstance(x, Tensor | Variable) for x in args):
+            return rows.call(self, self._bound(args, {}))
+        if self._watched is None:
+            locate(self)
+            self._watched = importlib.import_module("numtape.core.loops.watched").Watched(self)
+        try:
+            return self._watched(args)
+        finally:
+            self._most = self._watched.most
+
+    def _written_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """Those arguments that a call may write to, or None if that is not known.
+
+        With a tensor among them there are none: such a call works on copies.
+        """
+        args = self._bound(args, kwargs)
+        if any(isinstance(x, Tensor | Variable) for x in args):
+            return []
+        locate(self)
+        effects = importlib.import_module("numtape.core.loops.effects")
+        written = effects.written_arguments(self.python_function, args)
+        return None if written is None else [args[j] for j in written]
+
+    def _run(self, kinds: Any, wanted: tuple[int, ...], kept: bool) -> Any:
+        """What computes the rows of calls with arguments of some kinds."""
+        try:
+            return self._runs[kinds, wanted, kept]
+        except KeyError:
+            made = importlib.import_module("numtape.core.loops.rows").Run
+            return self._runs.setdefault((kinds, wanted, kept), made(self, kinds, wanted, kept))
+
+    @property
+    def njit(self) -> Any:
+        """The function as ``numba.njit`` compiles it; helpers that it calls are compiled as well.
+
+        Example:
+          >>> @tf.kernel
+          ... def twice(x):
+          ...     return 2 * x
+          >>> twice.njit(4)
+          8
+        """
+        return self._jitted({})
+
+    def _jitted(self, kernels: dict[Any, Any]) -> Any:
+        """The same; ``kernels`` has those that are being made: they may call each other."""
+        if self._call is None:
+            locate(self)
+            make = importlib.import_module("numtape.core.loops.jitted").plain
+            self._call = make(
+                self.python_function,
+                {
+                    "error_model": self._model,
+                    "fastmath": self._fastmath,
+                    "nogil": True,
+                    "boundscheck": self._boundscheck,
+                },
+                {},
+                kernels,
+            )
+        return self._call
+
+    def _by_numba(self, *args: Any) -> Any:
+        return self.njit(*args)
+
+    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the function a rule of its own for its derivative, in place of its reverse sweep.
+
+        Derivatives call the rule, wherever the function is called: by itself, in other kernels, or
+        with tensors. It may hold what kernels may, and so may the function: both are compiled as
+        they are. Neither may write to its arguments, and the function returns one number or array.
+
+        Args:
+          rule: A function ``rule(g, y, *args)`` of the adjoint of the result, the result and the
+            arguments. It returns the adjoint of each argument, of the argument's shape; for an int,
+            and for what nothing depends on, None.
+
+        Returns:
+          The rule, so that this can be a decorator.
+
+        Raises:
+          TypeError: If it is no function of so many arguments.
+          ValueError: If derivatives of the function were taken before.
+
+        Example:
+          >>> @tf.kernel
+          ... def root(a):
+          ...     x = a
+          ...     for _ in range(60):
+          ...         x = 0.5 * (x + a / x)
+          ...     return x
+          >>> @root.vjp
+          ... def root_rule(g, x, a):
+          ...     return g / (2.0 * x)
+          >>> tf.grad(root)(4.0)
+          0.25
+        """
+        name = self.python_function.__qualname__
+        if not isinstance(rule, FunctionType):
+            raise TypeError(f"The rule of {name} is a function, not {rule!r}.")
+        count = len(_signature(self.python_function).parameters)
+        if len(_signature(rule).parameters) != count + 2:
+            raise TypeError(
+                f"The rule of {name} takes g, y and its {count} arguments, not {_signature(rule)}."
+            )
+        if self._gradients or self._jacobians or self._runs:
+            raise ValueError(f"Derivatives of {name} were taken before it was given a rule.")
+        self._rule = rule
+        return rule
+
+    def adjoint(self, *args: Any, argnums: int | Sequence[int] | None = None) -> Any:
+        """What differentiates the function for such arguments.
+
+        Args:
+          *args: Arguments, as for a call.
+          argnums: Which of them are differentiated: a number, several, or None for all floats.
+
+        Returns:
+          An object whose ``source`` is the text of the forward and the reverse sweep. ``stored``
+          says how many bytes of stack these arguments need, by line of the file, ``recomputed``
+          what the reverse sweep computes again for each line; printed it is a table of both.
+
+        Raises:
+          KernelError: If the function holds what cannot be differentiated.
+
+        Example:
+          >>> @tf.kernel
+          ... def power(x, n):
+          ...     y = 1.0
+          ...     for i in range(n):
+          ...         y = y * x
+          ...     return y
+          >>> print(power.adjoint(2.0, 3).source.splitlines()[0])
+          def power_forward(x_at, n_at, d_x_at, SP, END, OUT, MARK):
+        """
+        args = self._bound(args, {})
+        kinds = _call().kinds_of(args)
+        if argnums is None:
+            wanted = tuple(j for j, (dtype, _) in enumerate(kinds) if dtype.startswith("float"))
+        else:
+            wanted, _ = _numbers(as_argnums(argnums), len(args))
+        report = importlib.import_module("numtape.core.loops.report")
+        return report.Adjoint(self._program(kinds, wanted), args)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What other code that Numba compiles sees."""
+        return self.njit._numba_type_
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments in the order of the parameters, with those that were left out."""
+        code = self.python_function.__code__
+        if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            raise KernelError(
+                "a parameter *args or **kwargs",
+                code.co_filename,
+                code.co_firstlineno,
+                "Name each parameter.",
+            )
+        if not kwargs and len(args) == code.co_argcount and not code.co_kwonlyargcount:
+            return args
+        bound = _signature(self.python_function).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def _program(self, kinds: Any, wanted: tuple[int, ...], several: bool = False) -> Any:
+        for j in wanted:
+            if not kinds[j][0].startswith("float"):
+                raise KernelError(
+                    f"a derivative by argument {j}, of dtype {kinds[j][0]}",
+                    way="Pass it as floats.",
+                )
+        locate(self)
+        make = importlib.import_module("numtape.core.loops.program").program
+        return make(
+            self.python_function,
+            list(kinds),
+            list(wanted),
+            boundscheck=self._boundscheck is not False,
+            divisions=self._model == "python",
+            several=several,
+            rule=self._rule,
+        )
+
+    def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
+        """What differentiates for such arguments."""
+        return self._gradient_of(_call().kinds_of(args), argnums)
+
+    def _gradient_of(self, kinds: Any, argnums: Any) -> Any:
+        """The same for dtypes and axes of arguments."""
+        try:
+            return self._gradients[kinds, argnums]
+        except KeyError:
+            wanted, single = _numbers(argnums, len(kinds))
+            program = self._program(kinds, wanted)
+            made = _call().Gradient(
+                program, wanted, single, self._fastmath, self._limit, self._by_numba
+            )
+            return self._gradients.setdefault((kinds, argnums), made)
+
+    def _jacobian(self, args: tuple[Any, ...], argnums: Any) -> Any:
+        """What gives the Jacobians for such arguments."""
+        kinds = _call().kinds_of(args)
+        try:
+            return self._jacobians[kinds, argnums]
+        except KeyError:
+            wanted, single = _numbers(argnums, len(args))
+            program = self._program(kinds, wanted, True)
+            made = importlib.import_module("numtape.core.loops.jacobian").Jacobian(
+                program, wanted, single, self._fastmath, self._limit, self._by_numba
+            )
+            return self._jacobians.setdefault((kinds, argnums), made)
+
+    _stand_in = functools.cached_property(lambda self: stand_in(self.python_function))
+
+    def __reduce__(self) -> Any:
+        return reduced(self)
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.python_function.__qualname__}>"
+
+
+guard([Kernel])
+
+
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    recompute: bool = False,
+    memory_limit: int | None = None,
+    error_model: str = "numpy",
+    fastmath: bool = False,
+    boundscheck: bool | None = None,
+) -> Any:
+    """Have Numba compile a function of plain loops, which `grad` can differentiate.
+
+    Global names and free variables are constants: what they are when it is compiled for arguments
+    of some dtypes. Numba is imported when the first kernel is called.
+
+    Where there is a tensor or a variable among its arguments, a call is one of an op: what it
+    returns are tensors, through which a `GradientTape` goes in first derivatives, and
+    `tf.function` records it. It is computed at once, so that what it raises it raises there. What
+    it writes to is a copy of its own. A scalar is a tensor of shape ``()``; numbers are float64,
+    int64 or bool.
+
+    Args:
+      function: The function; None to give options first.
+      recompute: Whether, where another kernel or itself calls it, only the arguments of the call
+        are stored, and it is computed again in the reverse sweep: takes less memory and more time.
+      memory_limit: How many bytes of stack a gradient may take; None for half of the machine's
+        memory.
+      error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
+      fastmath: Numba's option of this name, for calls and for the forward sweep.
+      boundscheck: Whether an index that is out of bounds raises IndexError. By default it does so
+        in derivatives and in calls with tensors, whose reverse sweep would write there otherwise,
+        and plain calls are Numba's: as ``NUMBA_BOUNDSCHECK`` says. Checks that can be proved, as of
+        ``x[i]`` in a loop over ``range(len(x))``, are left out.
+
+    Returns:
+      A `Kernel`; or without a function, a decorator that makes one.
+
+    Raises:
+      TypeError: If it is no function.
+      ValueError: If there is no such error model, or the limit is not positive.
+
+    Example:
+      >>> @tf.kernel
+      ... def length(x):
+      ...     s = 0.0
+      ...     for i in range(len(x)):
+      ...         s += x[i] ** 2
+      ...     return np.sqrt(s)
+      >>> length(np.array([3.0, 4.0]))
+      5.0
+      >>> tf.grad(length)(np.array([3.0, 4.0]))
+      array([0.6, 0.8])
+      >>> x = tf.Variable([3.0, 4.0])
+      >>> with tf.GradientTape() as tape:
+      ...     y = 2.0 * length(x)
+      >>> tape.gradient(y, x).numpy()
+      array([1.2, 1.6], dtype=float32)
+    """
+    options: dict[str, Any] = {
+        "recompute": recompute,
+        "memory_limit": memory_limit,
+        "error_model": error_model,
+        "fastmath": fastmath,
+        "boundscheck": boundscheck,
+    }
+    if function is None:
+        return lambda function: Kernel(function, **options)
+    return Kernel(function, **options)
+
+
+def as_kernel(f: Any) -> Kernel:
+    """A kernel of a function."""
+    if isinstance(f, Kernel):
+        return f
+    return Kernel(getattr(f, "py_func", f))
+
+
+def _call() -> Any:
+    """What calls sweeps, imported when it is first needed."""
+    return importlib.import_module("numtape.core.loops.call")
+
+
+_signature = functools.lru_cache(256)(inspect.signature)
+
+
+def as_argnums(argnums: Any) -> int | tuple[int, ...]:
+    """By which arguments to differentiate, as one int or a tuple of them."""
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        pass
+    try:
+        found = tuple([operator.index(j) for j in argnums])
+    except TypeError:
+        raise TypeError(f"argnums is an int or a sequence of them, not {argnums!r}.") from None
+    if not found:
+        raise ValueError("argnums is empty: name an argument to differentiate by.")
+    return found
+
+
+def _numbers(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, ...], bool]:
+    """Numbers of arguments, and whether one was given and no sequence."""
+    given = (argnums,) if isinstance(argnums, int) else argnums
+    for j in given:
+        if not -count <= j < count:
+            raise ValueError(f"argnums has {j}, but there are {count} arguments.")
+    found = tuple([j % count for j in given])
+    for k, j in enumerate(found):
+        if j in found[:k]:
+            raise ValueError(f"argnums has argument {j} twice.")
+    return found, isinstance(argnums, int)

@@ -1,0 +1,169 @@
+"""Kernels in pickles: by name, or, where cloudpickle asks, with their code and its source.
+
+As with functions of `tf.function` (see `pickled`), a script's kernels and those within functions go
+with their code: another process would find nothing under their names. What is compiled there needs
+their source, which a notebook's cell has in its own process only, so it goes along. A kernel that
+comes again, with each of many tasks, is the one that came first: it is compiled once.
+
+cloudpickle 3.1.3 and later send code without the name of its file. So the source is sent by a key
+of the code itself, and the functions get the names of their files back before one is compiled:
+earlier, not all of them are there, as functions that call each other are unpickled in turns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import types
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from ..function.pickling import again, at_module_level, real_name
+
+MOST = 128  # kernels that are known by their keys
+
+_known: dict[str, Any] = {}
+
+
+def alone(function: Any) -> bool:
+    """Whether no other process finds a function by its name."""
+    return function.__module__ in ("__main__", "__mp_main__") or "<" in function.__qualname__
+
+
+def reduced(kernel: Any) -> Any:
+    """What a kernel is pickled as."""
+    inner, rule = kernel.python_function, kernel._rule
+    if not alone(inner):
+        return inner.__qualname__
+    kernel._key = kernel._key or uuid.uuid4().hex
+    _keep(kernel._key, kernel)
+    locate(kernel)
+    given = kernel._stand_in if at_module_level(kernel) else inner
+    codes = [function.__code__ for function in _called(kernel)]
+    texts = {file: linecache.getlines(file) for file in {code.co_filename for code in codes}}
+    sources = {
+        _code_key(code): (code.co_filename, lines)
+        for code in codes
+        if (lines := texts[code.co_filename])
+    }
+    options = {
+        "recompute": kernel._recompute,
+        "memory_limit": kernel._limit,
+        "error_model": kernel._model,
+        "fastmath": kernel._fastmath,
+        "boundscheck": kernel._boundscheck,
+    }
+    return restored, (type(kernel), given, options, rule, kernel._key, sources)
+
+
+def restored(
+    kind: Any,
+    function: Any,
+    options: dict[str, Any],
+    rule: Any,
+    key: str,
+    sources: dict[str, tuple[str, list[str]]],
+) -> Any:
+    """The kernel of a pickle: the one that is there, or a new one."""
+    kernel = _known.get(key)
+    if kernel is None:
+        kernel = again(kind, function, **options)
+        if kernel._key is None:
+            kernel._key, kernel._rule, kernel._sources = key, rule, sources
+    _keep(kernel._key, kernel)
+    return kernel
+
+
+def locate(kernel: Any) -> None:
+    """Give the functions of an unpickled kernel their names and files, and Python their source."""
+    if kernel._sources is None:
+        return
+    for function in _called(kernel):
+        function.__qualname__ = real_name(function)
+        file, lines = kernel._sources.get(_code_key(function.__code__), ("", []))
+        if not lines:
+            continue
+        if (present := linecache.getlines(file)) and present != lines:  # another state of the file
+            file += f" ({hashlib.sha256(''.join(lines).encode()).hexdigest()[:16]})"
+        if linecache.getlines(file) != lines:
+            linecache.cache[file] = sum(map(len, lines)), None, lines, file
+        if function.__code__.co_filename != file:
+            function.__code__ = _moved(function.__code__, file)
+    kernel._sources = None
+
+
+def _moved(code: types.CodeType, file: str) -> types.CodeType:
+    """Code as if it stood in a file, with the code within it."""
+    constants = tuple(
+        _moved(x, file) if isinstance(x, types.CodeType) else x for x in code.co_consts
+    )
+    return code.replace(co_filename=file, co_consts=constants)
+
+
+def _code_key(code: types.CodeType) -> str:
+    """A digest of everything in code but the name of its file; the same in all processes."""
+    return hashlib.sha256(repr(_contents(code)).encode()).hexdigest()
+
+
+def _contents(x: Any) -> Any:
+    if isinstance(x, types.CodeType):
+        return (
+            x.co_name,
+            x.co_firstlineno,
+            x.co_code,
+            x.co_linetable,
+            x.co_names,
+            x.co_varnames,
+            x.co_freevars,
+            x.co_cellvars,
+            [_contents(constant) for constant in x.co_consts],
+        )
+    if isinstance(x, tuple):
+        return [_contents(item) for item in x]
+    if isinstance(x, frozenset):  # its order is another in each process
+        return sorted(repr(_contents(item)) for item in x)
+    return type(x).__name__, repr(x)
+
+
+def _keep(key: str, kernel: Any) -> None:
+    """Know a kernel by its key; of many those that were asked for last."""
+    _known.pop(key, None)
+    _known[key] = kernel
+    for old in list(_known)[:-MOST]:
+        _known.pop(old, None)
+
+
+def _called(kernel: Any) -> Iterator[types.FunctionType]:
+    """A kernel's function and rule, and all they call that no other process finds by its name."""
+    waiting, seen = [kernel], set()
+    while waiting:
+        found = waiting.pop()
+        if type(found) is type(kernel):
+            waiting.append(found._rule)
+        found = getattr(found, "python_function", getattr(found, "py_func", found))
+        if not isinstance(found, types.FunctionType) or found in seen or not alone(found):
+            continue
+        seen.add(found)
+        yield found
+        names = {name for code in _codes(found.__code__) for name in code.co_names}
+        values = [found.__globals__.get(name) for name in names]
+        for cell in found.__closure__ or ():
+            try:
+                values.append(cell.cell_contents)
+            except ValueError:  # it has none yet
+                pass
+        waiting += values
+        for value in values:  # functions that are attributes of a class or another object
+            if not isinstance(value, types.ModuleType):
+                held = getattr(value, "__dict__", {})
+                held = [held[name] for name in names if name in held]
+                waiting += [getattr(x, "__func__", x) for x in held]
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Code, and the code within it: comprehensions, lambdas."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)

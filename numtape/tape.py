@@ -1,0 +1,740 @@
+"""`GradientTape`: which rows of the log to differentiate."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import itemgetter
+from typing import Any, NoReturn, overload
+
+import numpy as np
+
+from .core import settings
+from .core.derive import jacobians, repeated_gradients
+from .core.derive.sparse import SUMS, slices_of
+from .core.derive.tape import Tape
+from .core.derive.transpose import transposed
+from .core.log.log import LEAF_CODE, Log, local
+from .core.log.look import drop_unreachable
+from .core.log.op import CODES
+from .core.log.variable import Variable, creation_order, original
+from .core.ops.creation import zeros, zeros_like
+from .core.ops.movement import broadcast_to, identity, permuted, shaped
+from .core.values.convert import NUMPY
+from .core.values.dtypes import mismatch
+from .core.values.spec import intern
+from .core.values.tensor import Tensor
+from .explain import Explained
+
+SEEN_WATCHED = 2  # as in kernels/passes/rows.py (a test compares)
+
+log_messages = logging.getLogger("numtape")
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `GradientTape.gradient` gives for a source that the targets do not depend on.
+
+    Attributes:
+      NONE: None; also written ``"none"``.
+      ZERO: Zeros; also written ``"zero"``.
+
+    Example:
+      >>> x = tf.Variable([1.0, 2.0])
+      >>> with tf.GradientTape(persistent=True) as tape:
+      ...     y = tf.constant(1.0)
+      >>> tape.gradient(y, x) is None
+      True
+      >>> tape.gradient(y, x, unconnected_gradients=tf.UnconnectedGradients.ZERO).numpy()
+      array([0., 0.], dtype=float32)
+    """
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+_SPENT = (
+    "A non-persistent GradientTape can only be used to compute one set of gradients (or "
+    "jacobians). Make it with persistent=True to ask more often."
+)
+
+_RELEASED = (
+    "This tape is not persistent and released its rows when it computed gradients. It can still "
+    "explain each gradient that was None in that call, and this was none of them. Make it with "
+    "persistent=True to ask about other gradients, NaN and infinity afterwards."
+)
+
+_warned: Counter[tuple[str, int, str]] = Counter()
+
+
+def _warn_here(message: str, times: int) -> None:
+    """Log a warning, at most so many times for one line of the caller's code."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
+        frame = frame.f_back
+    place = frame.f_code.co_filename, frame.f_lineno, message
+    _warned[place] += 1
+    if _warned[place] <= times:
+        log_messages.warning(message)
+
+
+class GradientTape(Explained):
+    """Record operations for automatic differentiation.
+
+    Inside its ``with`` block, what is computed from watched tensors and from trainable variables is
+    followed; `gradient` then differentiates it. A tape belongs to the thread that recorded. Tapes
+    may be nested: the outer one differentiates what the inner one's `gradient` computed.
+
+    Args:
+      persistent: Whether `gradient` may be called more than once.
+      watch_accessed_variables: Whether reading a trainable variable watches it.
+
+    Raises:
+      ValueError: If a tape is entered that is recording.
+
+    Example:
+      >>> x = tf.constant(3.0)
+      >>> with tf.GradientTape() as outer:
+      ...     outer.watch(x)
+      ...     with tf.GradientTape() as tape:
+      ...         tape.watch(x)
+      ...         y = x * x * x
+      ...     slope = tape.gradient(y, x)
+      >>> slope
+      <tf.Tensor: shape=(), dtype=float32, numpy=27.0>
+      >>> outer.gradient(slope, x)
+      <tf.Tensor: shape=(), dtype=float32, numpy=18.0>
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = bool(persistent)
+        self._watch_accessed = bool(watch_accessed_variables)
+        self._tape: Tape | None = None
+        self._watched: dict[int, Variable] = {}
+
+    def __reduce__(self) -> NoReturn:
+        """A tape belongs to what this process recorded: neither pickled nor copied."""
+        raise TypeError(
+            "A GradientTape cannot be pickled or copied: what it follows is recorded in this "
+            "process. Pickle tensors, or the gradients."
+        )
+
+    # Recording.
+
+    def __enter__(self) -> GradientTape:
+        self._start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        tape = self._tape
+        if tape is not None and tape.ranges and tape.ranges[-1] < 0:
+            tape.stop()
+            if kind is not None and issubclass(kind, MemoryError) and tape.log is not None:
+                drop_unreachable(tape.log)
+
+    def _start(self) -> None:
+        tape = self._tape
+        if tape is not None and tape.recording:
+            raise ValueError(
+                "Tape is still recording, This can happen if you try to re-enter an "
+                "already-active tape."
+            )
+        if tape is None or tape.spent:
+            tape = self._tape = Tape(self._persistent, self._watch_accessed)
+            self._watched = {}
+        tape.start()
+
+    def watch(self, tensor: Any) -> None:
+        """Follow what is computed from a tensor, or a nest of tensors, from here on.
+
+        What is recorded already, for the sake of another operand, has derivatives by them, too.
+
+        Args:
+          tensor: A tensor or variable, or a nest of them. Those that are no floats have no
+            derivatives: the log warns.
+
+        Raises:
+          ValueError: If something is no tensor or variable; or if the tape never recorded, or was
+            asked already and is not persistent.
+
+        Example:
+          >>> x, y = tf.constant(2.0), tf.constant(5.0)
+          >>> with tf.GradientTape() as tape:
+          ...     tape.watch([x, y])
+          ...     z = x * y
+          >>> [g.numpy() for g in tape.gradient(z, [x, y])]
+          [np.float32(5.0), np.float32(2.0)]
+        """
+        leaves = _leaves(tensor)
+        for leaf in leaves:
+            if not isinstance(leaf, _LEAVES):
+                raise ValueError(
+                    f"Passed in object {leaf} of type {type(leaf).__name__!r}, not "
+                    f"tf.Tensor or tf.Variable or ExtensionType."
+                )
+        tape = self._tape
+        if tape is None or tape.spent:
+            raise ValueError("Tape is not recording: watch belongs inside its `with` block.")
+        # As in TensorFlow, a tape that has ended hears nothing, unless another one records.
+        heard = tape.recording or local.log.is_recorded()
+        for leaf in leaves:
+            if not leaf._spec.inexact:
+                _warn_here(
+                    f"The dtype of the watched tensor must be floating (e.g. tf.float32), got "
+                    f"{leaf.dtype!r}",
+                    5,
+                )
+            elif type(leaf) is Tensor:
+                if heard:
+                    tape.watch_tensor(leaf)
+            else:
+                variable = original(leaf)
+                self._watched[id(variable)] = variable
+                if heard:
+                    tape.watch_variable(variable)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Do not record what is computed inside this ``with`` block.
+
+        Raises:
+          RuntimeError: If the tape was never entered.
+          ValueError: If it is not recording; or, at the end of the block, if it is.
+
+        Example:
+          >>> v = tf.Variable(3.0)
+          >>> with tf.GradientTape() as tape:
+          ...     y = v * v
+          ...     with tape.stop_recording():
+          ...         z = v * y
+          >>> tape.gradient([y, z], v).numpy()
+          np.float32(6.0)
+        """
+        tape = self._tape
+        if tape is None or (tape.spent and not tape.recording):
+            raise RuntimeError("Trying to stop recording a tape which is not recording.")
+        if not tape.recording:
+            raise ValueError("Tape is not recording.")
+        tape.stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def reset(self) -> None:
+        """Forget everything recorded, and go on recording.
+
+        Raises:
+          ValueError: If the tape is not recording.
+
+        Example:
+          >>> v = tf.Variable(3.0)
+          >>> with tf.GradientTape() as tape:
+          ...     y = v * v
+          ...     tape.reset()
+          ...     z = 2.0 * v
+          >>> tape.gradient([y, z], v).numpy()
+          np.float32(2.0)
+        """
+        tape = self._tape
+        if tape is None or not tape.recording:
+            raise ValueError("Tape is not recording: reset belongs inside its `with` block.")
+        tape.stop()
+        self._tape = None
+        self._start()
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables that were read or watched while recording, in order of construction.
+
+        Returns:
+          A tuple of variables.
+
+        Example:
+          >>> v, w = tf.Variable(3.0, name="v"), tf.Variable(1.0, trainable=False)
+          >>> with tf.GradientTape() as tape:
+          ...     y = v * w
+          >>> [variable.name for variable in tape.watched_variables()]
+          ['v:0']
+        """
+        if self._tape is not None:
+            self._tape.inside("asks for the variables of a tape")
+        self._note_variables()
+        return tuple(sorted(self._watched.values(), key=creation_order))
+
+    def _note_variables(self) -> None:
+        """Remember the variables read so far: the log will forget them."""
+        tape = self._tape
+        if tape is None:
+            return
+        for _, event in tape.events:
+            if isinstance(event, Variable):
+                self._watched[id(event)] = event
+        for variable, flag in zip(*tape.seen, strict=False):
+            if flag == SEEN_WATCHED:
+                self._watched[id(variable)] = variable
+        if tape.log is not None and tape.watch_accessed:
+            for variable in tape.variables_read():
+                if variable.trainable:
+                    self._watched[id(variable)] = variable
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the log that were recorded on this tape."""
+        return 0 if self._tape is None else self._tape.rows
+
+    def _why(self, target: Any, source: Any) -> str:
+        from .core.derive.why import explain
+
+        if target is None or source is None:
+            raise TypeError("A target and a source are tensors or variables.")
+        target, source = _checked([target, source])
+        if self._tape is not None and self._tape.spent:
+            unconnected = self._tape.unconnected
+            reason: str | None = unconnected and unconnected.explain(target, source)
+            if reason is None:
+                raise RuntimeError(_RELEASED)
+            return reason
+        tape = self._ready()
+        log = _home(tape)
+        busy, log.busy = log.busy, True
+        try:
+            log.reserve(4)
+            row = -1 if isinstance(target, Variable) else log.row_of(target, None, "why")[0]
+            return explain(log, tape, row, _seed(log, target, None), target, source)
+        finally:
+            log.busy = busy
+
+    def __repr__(self) -> str:
+        tape = self._tape
+        kind = "a persistent GradientTape" if self._persistent else "a GradientTape"
+        if tape is None:
+            return f"<{kind}: never entered>"
+        state = "recording" if tape.recording else "asked already" if tape.spent else "recorded"
+        count = len(self.watched_variables())
+        return f"<{kind}: {state}, {count} variable{'s' * (count != 1)} watched>"
+
+    # Differentiating.
+
+    # For type checkers. A gradient may be None or IndexedSlices, which few programs ask about.
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Tensor | Variable,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Tensor | Any: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: list[Tensor] | list[Variable] | list[Tensor | Variable],
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> list[Tensor | Any]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any: ...
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The derivative of the sum of all targets with respect to each source.
+
+        Args:
+          target: A tensor or variable, or a nest of them.
+          sources: A tensor or variable, or a nest of them.
+          output_gradients: A factor for each target, of its shape; None means ones.
+          unconnected_gradients: What a source gets that no target depends on: "none" or "zero".
+
+        Returns:
+          A tensor (or None) for each source, of its shape and dtype, in the structure of
+          ``sources``; `IndexedSlices` where the targets depend on slices of it alone.
+
+        Raises:
+          RuntimeError: If the tape is not persistent and was asked before, or never recorded.
+          TypeError: If ``target`` or ``sources`` is None.
+          LookupError: If a path leads through an op that has no gradient registered.
+          ValueError: If ``unconnected_gradients`` is unknown.
+
+        Example:
+          >>> x = tf.Variable([1.0, 2.0])
+          >>> with tf.GradientTape() as tape:
+          ...     y = x * x
+          >>> tape.gradient(y, {"x": x}, output_gradients=tf.constant([1.0, 10.0]))
+          {'x': <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 2., 40.], dtype=float32)>}
+        """
+        tape = self._ready()
+        if output_gradients is None and unconnected_gradients is _NONE:
+            again = repeated_gradients.repeated_gradient(tape, target, sources)
+            if again is not None:
+                return again
+        if target is None:
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors, "
+                "Variables or CompositeTensors to be differentiated, but received "
+                "None."
+            )
+        if sources is None:
+            raise TypeError(
+                "Argument `sources` should be a list or nested structure of Tensors, "
+                "Variables or CompositeTensors, but received None."
+            )
+        zero = unconnected_gradients is not _NONE and _unconnected(unconnected_gradients)
+        targets = _checked(_leaves(target))
+        leaves, rebuild = _flat(sources)
+        leaves = _checked(leaves)
+        seeds = [] if output_gradients is None else _leaves(output_gradients)
+        if tape.recording:
+            self._suspend(tape)
+        first = (tape.log.n, tape.log.extra_n) if tape.log is not None else (0, 0)
+        found = self._gradient(tape, targets, leaves, seeds, zero)
+        if tape.recalled is not None and not seeds and not zero:
+            repeated_gradients.prepare(tape, first, target, sources, found)
+        if not tape.persistent:
+            if not zero and any([x is None for x in found]):
+                _keep_reasons(tape, targets, leaves, found)
+            tape.release()
+        return rebuild(found)
+
+    def _ready(self) -> Tape:
+        tape = self._tape
+        if tape is None:
+            raise RuntimeError(f"{_SPENT} This one recorded nothing: it was never entered (with).")
+        if tape.spent:
+            raise RuntimeError(_SPENT)
+        return tape
+
+    def _suspend(self, tape: Tape) -> None:
+        """Asked inside its own block: an ordinary tape ends, a persistent one goes on."""
+        if tape.recording:
+            if tape.persistent:
+                _warn_here(
+                    "Calling GradientTape.gradient on a persistent tape inside its context is "
+                    "significantly less efficient than calling it outside the context (it causes "
+                    "the gradient ops to be recorded on the tape, leading to increased CPU and "
+                    "memory usage). Only call GradientTape.gradient inside the context if you "
+                    "actually want to trace the gradient in order to compute higher order "
+                    "derivatives.",
+                    1,
+                )
+            else:
+                tape.stop()
+
+    def _gradient(
+        self, tape: Tape, targets: list[Any], sources: list[Any], seeds: list[Any], zero: bool
+    ) -> list[Any]:
+        log = _home(tape)
+        busy = log.busy
+        try:
+            log.busy = True
+            first = log.n
+            log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
+            rows: list[tuple[int, int]] = []
+            for k, target in enumerate(targets):
+                # A variable depends on itself alone: it is no row to go back from.
+                row = log.row_of(target, None, "gradient")[0] if type(target) is Tensor else -1
+                rows.append((row, _seed(log, target, seeds[k] if k < len(seeds) else None)))
+            found = transposed(log, tape, [pair for pair in rows if pair[0] >= 0], sources)
+            results: list[Any] = []
+            names = {id(target) for target in targets}
+            for source, adjoint in zip(sources, found, strict=True):
+                total = None if adjoint is None else log.tensor(*adjoint)
+                if id(source) in names:
+                    # A variable that is a source itself has the derivative 1.
+                    for target, (row, seed) in zip(targets, rows, strict=True):
+                        if target is source and row < 0:
+                            own = log.tensor(seed, source._spec)
+                            total = own if total is None else total + own
+                if total is not None and total._spec is not source._spec:
+                    raise AssertionError("an adjoint of another shape than its primal")
+                if total is None and zero:  # another tape that follows the source follows it
+                    variable = isinstance(source, Variable)
+                    total = zeros(source.shape, source.dtype) if variable else zeros_like(source)
+                elif total is not None and total._home is log:
+                    op = CODES.entries[log.code[total._row]][0]
+                    slices = slices_of(log, total, first) if op in SUMS else None
+                    if slices is not None:
+                        if slices.values._home is log:
+                            log.eager.add(slices.values._row)
+                        results.append(slices)
+                        continue
+                    if log.code[total._row] == LEAF_CODE:  # others may have this constant, too
+                        total = identity(total)
+                    log.eager.add(total._row)
+                results.append(total)
+            return results
+        finally:
+            log.busy = busy
+
+    # Jacobians.
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of every element of ``target`` with respect to each source.
+
+        Args:
+          target: A tensor.
+          sources: A tensor or variable, or a nest of them.
+          unconnected_gradients: As for `gradient`.
+          parallel_iterations: Accepted for TensorFlow's sake.
+          experimental_use_pfor: Likewise; False asks for a persistent tape.
+
+        Returns:
+          A tensor of shape target.shape + source.shape (or None) for each source.
+
+        Raises:
+          RuntimeError: As for `gradient`.
+
+        Example:
+          >>> x = tf.constant([1.0, 2.0, 3.0])
+          >>> with tf.GradientTape() as tape:
+          ...     tape.watch(x)
+          ...     y = x[:2] * x[2]
+          >>> tape.jacobian(y, x).numpy()
+          array([[3., 0., 1.],
+                 [0., 3., 2.]], dtype=float32)
+        """
+        tape = self._ready()
+        if not experimental_use_pfor and not tape.persistent:
+            raise RuntimeError(
+                "GradientTape must be created with persistent=True to compute the jacobian with "
+                "eager execution enabled and with experimental_use_pfor set to False."
+            )
+        zero = _unconnected(unconnected_gradients)
+        (target,) = _checked([target])
+        leaves, rebuild = _flat(sources)
+        leaves = _checked(leaves)
+        found: list[Tensor | None] = [None] * len(leaves)
+        if target._spec.inexact:
+            self._suspend(tape)
+            found = self._asked(tape, lambda log: jacobians.jacobian(log, tape, target, leaves))
+        if not tape.persistent:
+            if not zero and any([x is None for x in found]):
+                tape.recalled = None  # its rows are those of a column
+                _keep_reasons(tape, [target], leaves, found)
+            tape.release()
+        shape = tuple(target.shape)
+        return rebuild(
+            [
+                _whole(part, (*shape, *source.shape), source, zero)
+                for part, source in zip(found, leaves, strict=True)
+            ]
+        )
+
+    def _asked(self, tape: Tape, ask: Callable[[Log], Any]) -> Any:
+        """What a function records in the tape's log, which stays where it is."""
+        log = _home(tape)
+        busy = log.busy
+        try:
+            log.busy = True
+            return ask(log)
+        finally:
+            log.busy = busy
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Tensor:
+        """The Jacobian of each example: ``target[i]`` depends on ``source[i]`` alone.
+
+        Args:
+          target: A tensor of shape (b, ...).
+          source: A tensor of shape (b, ...).
+          unconnected_gradients: Accepted for TensorFlow's sake: an unconnected source gives 0.
+          parallel_iterations: Likewise.
+          experimental_use_pfor: Likewise; False asks for a persistent tape.
+
+        Returns:
+          A tensor of shape (b,) + target.shape[1:] + source.shape[1:].
+
+        Raises:
+          RuntimeError: As for `gradient`.
+          ValueError: If ranks or first axes do not fit.
+
+        Example:
+          >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+          >>> with tf.GradientTape() as tape:
+          ...     tape.watch(x)
+          ...     y = x * x
+          >>> tape.batch_jacobian(y, x).numpy().tolist()
+          [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
+        """
+        tape = self._ready()
+        target, source = _checked([target, source])
+        for one in (target, source):
+            if one.shape.rank < 2:
+                raise ValueError(f"Shape {one.shape} must have rank at least 2")
+        if target.shape[0] != source.shape[0]:
+            raise ValueError(
+                f"Need first dimension of target shape ({target.shape}) and source shape "
+                f"({source.shape}) to match."
+            )
+        if not experimental_use_pfor and not tape.persistent:
+            raise RuntimeError(
+                "GradientTape must be created with persistent=True to compute the batch_jacobian "
+                "with eager execution enabled and with experimental_use_pfor set to False."
+            )
+        self._suspend(tape)
+        found = self._asked(tape, lambda log: jacobians.batch_jacobian(log, tape, target, source))
+        if not tape.persistent:
+            tape.release()
+        if found is not None:  # the axis of the batch first
+            order = (1, 0, *range(2, found.ndim))
+            found = permuted(found, order)
+        batch, *rest = target.shape
+        found = _whole(found, (batch, *rest, *source.shape[1:]), source, True)
+        assert found is not None
+        return found
+
+
+def _whole(found: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool) -> Tensor | None:
+    """A Jacobian in its shape; None or zeros where nothing is connected."""
+    if found is None:
+        return zeros(shape, source.dtype) if zero else None
+    return jacobians.of_its_own(shaped(found, shape))
+
+
+def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], found: list[Any]) -> None:
+    """Keep what explains the gradients that are None, before the tape releases its rows."""
+    from .core.derive.why import Unconnected
+
+    log, recalled = tape.log, tape.recalled
+    assert log is not None
+    # Equal rows share one recording, so that a training loop copies its rows once.
+    shared = None if recalled is None or settings.traceback else recalled.recording
+    missing = [source for source, x in zip(sources, found, strict=True) if x is None]
+    tape.unconnected = Unconnected(log, tape, targets, missing, shared)
+    if recalled is not None and not settings.traceback:
+        recalled.recording = tape.unconnected.recording
+
+
+def _home(tape: Tape) -> Log:
+    """The log to transpose in: the tape's, which is made the thread's current one."""
+    log = tape.log
+    assert log is not None
+    if tape.thread != threading.get_ident():
+        raise RuntimeError("A GradientTape belongs to the thread that recorded it.")
+    if log is not local.log:
+        tape.inside("asks a tape for gradients")
+        if local.log.is_recorded():
+            raise RuntimeError(
+                "This tape holds an older part of the log than a tape that is recording now: "
+                "ask for its gradient before entering that tape, or inside the same one."
+            )
+        local.log = log
+    return log
+
+
+def _seed(log: Log, target: Any, seed: Any) -> int:
+    """The row of a target's incoming adjoint: ones, or what the caller gave."""
+    spec = target._spec
+    if seed is None:
+        number = 1.0 if spec.inexact else 1
+        if not spec.rank:
+            return log.constant(number, spec)
+        scalar = intern((), spec.dtype)
+        one = log.tensor(log.constant(number, scalar), scalar)
+        return broadcast_to(one, tuple(spec.shape))._row
+    # Python's numbers take the target's dtype.
+    like = None if isinstance(seed, NUMPY) else spec
+    given = log.tensor(*log.row_of(seed, like, "gradient"))
+    if given.dtype is not spec.dtype:
+        raise mismatch("gradient", 0, spec.dtype, given.dtype)
+    if given._spec is not spec:
+        given = broadcast_to(given, tuple(spec.shape))
+    return log.row_of(given, spec, "gradient")[0]
+
+
+def _unconnected(value: Any) -> bool:
+    """Whether unconnected sources get zeros."""
+    try:
+        return UnconnectedGradients(value) is UnconnectedGradients.ZERO
+    except ValueError:
+        raise ValueError(f"Unknown value for unconnected_gradients: {value!r}") from None
+
+
+_NONE = UnconnectedGradients.NONE
+_LEAVES = Tensor, Variable
+_PLAIN = frozenset(_LEAVES)
+
+
+def _checked(leaves: list[Any]) -> list[Any]:
+    """Targets or sources, each alias replaced by its variable."""
+    if _PLAIN.issuperset(map(type, leaves)):
+        return leaves
+    for leaf in leaves:
+        if not isinstance(leaf, _LEAVES):
+            raise TypeError(
+                f"Targets and sources must be tensors or variables, got {type(leaf).__name__}."
+                f"{_why_none(leaf)}"
+            )
+    return [original(leaf) if isinstance(leaf, Variable) else leaf for leaf in leaves]
+
+
+def _why_none(leaf: Any) -> str:
+    """What may have happened to a value that is no tensor."""
+    if isinstance(leaf, np.ndarray | np.generic):
+        return (
+            " NumPy left the tape: what NumPy computes has no gradient. Use numtape's functions, "
+            "such as tf.reduce_sum for np.sum, and numpy() only after the gradient."
+        )
+    if isinstance(leaf, bool | int | float | complex):
+        return (
+            " A number of Python's has no gradient: float(x), int(x) and x.numpy() leave the "
+            "tape. Give what they were made of, or a tf.Variable."
+        )
+    return ""
+
+
+def _leaves(structure: Any) -> list[Any]:
+    kind = type(structure)
+    if kind in _PLAIN or isinstance(structure, _LEAVES):
+        return [structure]
+    if (kind is list or kind is tuple) and _PLAIN.issuperset(map(type, structure)):
+        return list(structure)
+    from .nest import flatten
+
+    return flatten(structure)
+
+
+_first = itemgetter(0)
+
+
+def _same(found: list[Any]) -> list[Any]:
+    return found
+
+
+def _flat(structure: Any) -> tuple[list[Any], Any]:
+    """Leaves of a structure, and what puts results in their places."""
+    kind = type(structure)
+    if kind in _PLAIN or isinstance(structure, _LEAVES):
+        return [structure], _first
+    if kind is list and _PLAIN.issuperset(map(type, structure)):
+        return structure, _same
+    from .nest import flatten_with
+
+    return flatten_with(structure)
