@@ -99,7 +99,7 @@ def _ours(name: str, dtype: str) -> int:
 
     recorder = getattr(elementwise, name, None) or getattr(activations, name)
     op, kind = recorder.op, dtypes.as_dtype(dtype)
-    return lane_kernels.compiled(op, (kind,) * op.arity, kind)
+    return lane_kernels.compile_lane(op, (kind,) * op.arity, kind)
 
 
 def _libm(body: str, dtype: str) -> Any:

@@ -175,7 +175,7 @@ from .core.values.dtypes import (
 from .core.values.dtypes import bool_ as bool
 from .core.values.dtypes import float16 as half
 from .core.values.dtypes import float64 as double
-from .core.values.habits import Elsewhere as _Elsewhere
+from .core.values.habits import MissingAttribute as _Elsewhere
 from .core.values.indexed_slices import IndexedSlices
 from .core.values.policies import VariableAggregation, VariableSynchronization
 from .core.values.spec import TensorShape
@@ -444,14 +444,7 @@ if _typing.TYPE_CHECKING:
         testing,
         train,
     )
-    from .custom_gradient import (
-        RegisterGradient,
-        custom_gradient,
-        grad_pass_through,
-        gradients,
-        no_gradient,
-        recompute_grad,
-    )
+    from .custom_gradients import RegisterGradient, custom_gradient, grad_pass_through, gradients, no_gradient, recompute_grad
     from .debugging.assertions import Assert, assert_equal, assert_greater, assert_less
     from .debugging.shape_assertions import assert_rank
     from .function.control_flow import (
@@ -481,7 +474,7 @@ if _typing.TYPE_CHECKING:
     )
     from .function.py_function import print_ as print
     from .keras import initializers, losses, metrics, optimizers
-    from .vectorized_map import vectorized_map
+    from .vectorization import vectorized_map
 
 # Modules that are imported when they are first used, and functions of such modules.
 _FUNCTIONS = {
@@ -490,12 +483,12 @@ _FUNCTIONS = {
         "debugging.assertions": "Assert assert_equal assert_greater assert_less",
         "function.control_flow": "case cond control_dependencies executing_eagerly foldl foldr "
         "group init_scope map_fn name_scope no_op scan switch_case tuple while_loop",
-        "custom_gradient": "RegisterGradient custom_gradient grad_pass_through gradients no_gradient "
+        "custom_gradients": "RegisterGradient custom_gradient grad_pass_through gradients no_gradient "
         "recompute_grad",
         "debugging.shape_assertions": "assert_rank",
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print py_function timestamp "
         "type_spec_from_value",
-        "vectorized_map": "vectorized_map",
+        "vectorization": "vectorized_map",
     }.items()
     for name in names.split()
 }

@@ -78,7 +78,7 @@ def _looks() -> str:
     from .core.cpu import repeated_evaluation
 
     try:
-        return repeated_evaluation.said()
+        return repeated_evaluation.describe()
     except ValueError as error:
         return f"none: {error}"
 

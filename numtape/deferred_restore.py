@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .core.values.weak import ByObject
+from .core.values.weak import WeakObjectMap
 
 # By a thing, who wants to know when it gets new parts.
-_waiting: ByObject[list[Callable[[Any], bool]]] = ByObject()
+_waiting: WeakObjectMap[list[Callable[[Any], bool]]] = WeakObjectMap()
 
 
 def wait(thing: Any, tell: Callable[[Any], bool]) -> None:

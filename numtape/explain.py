@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from .core.log.op import CODES, LEAF, READ
-from .core.values.arguments import whole
+from .core.values.arguments import to_int
 from .core.values.spec import SPECS
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Explained:
         from .core.derive.reach import operands
 
         rows = self._rows()
-        shown = rows[max(len(rows) - whole("most", most), 0) :]
+        shown = rows[max(len(rows) - to_int("most", most), 0) :]
         number = {row: k for k, row in enumerate(shown)}
         lines = ["digraph tape {"]
         if len(shown) < len(rows):

@@ -8,7 +8,7 @@ from typing import Any
 
 from .compat.missing_methods import tell
 from .core.log.variable import Variable
-from .core.values.habits import MODULE, elsewhere
+from .core.values.habits import MODULE_REPLACEMENTS, hint_missing_attributes
 from .deferred_restore import changed
 
 
@@ -159,7 +159,7 @@ class Module:
         return method
 
 
-elsewhere(Module, MODULE)
+hint_missing_attributes(Module, MODULE_REPLACEMENTS)
 
 
 def _inside(value: Any) -> Iterator[Any]:

@@ -11,15 +11,15 @@ import optree
 
 from .compat.names import getter as _getter
 from .compat.traceback_filter import guard_module as _guard_module
-from .core.values.dtypes import shown
+from .core.values.dtypes import format_value
 from .core.values.nests import (
     LEAVES,
     by_key,
     has_containers,
     has_ordered,
     is_container,
-    restored,
-    standard,
+    restore_containers,
+    to_standard,
 )
 from .core.values.nests import flatten_with as _flatten_with
 
@@ -59,8 +59,8 @@ def flatten_with(
     """The leaves, as `flatten` gives them, and a function that puts others in their places."""
     if not has_containers(structure):
         return _flatten_with(structure, expand_composites)
-    leaves, rebuild = _flatten_with(standard(structure), expand_composites)
-    return leaves, lambda values: restored(structure, rebuild(values))
+    leaves, rebuild = _flatten_with(to_standard(structure), expand_composites)
+    return leaves, lambda values: restore_containers(structure, rebuild(values))
 
 
 def map_structure(
@@ -89,15 +89,15 @@ def map_structure(
       {'a': 11, 'b': [22]}
     """
     if not callable(func):
-        raise TypeError(f"func must be a function, got {shown(func)}.")
+        raise TypeError(f"func must be a function, got {format_value(func)}.")
     if not structures:
         raise ValueError("Expected at least one structure.")
     if len(structures) == 1:
         leaves, rebuild = flatten_with(structures[0])
         return rebuild([func(x) for x in leaves])
     if any(map(has_containers, structures)):
-        standards = map(standard, structures)
-        return restored(structures[0], map_structure(func, *standards, check_types=check_types))
+        standards = map(to_standard, structures)
+        return restore_containers(structures[0], map_structure(func, *standards, check_types=check_types))
     plain = structures if check_types else tuple(map(_loose, structures))
     try:
         corresponding = _up_to(*plain)
@@ -110,7 +110,7 @@ def map_structure(
     for x in chain.from_iterable(others for _, *others in corresponding):
         if is_nested(x):
             raise ValueError(
-                f"The structures differ: one has {shown(x)} where the first one has a leaf."
+                f"The structures differ: one has {format_value(x)} where the first one has a leaf."
             )
     return flatten_with(structures[0])[1]([func(*x) for x in corresponding])
 

@@ -26,7 +26,7 @@ from .core.log.variable import Variable, creation_order, original
 from .core.ops.creation import zeros, zeros_like
 from .core.ops.movement import broadcast_to, identity, permuted, shaped
 from .core.values.convert import NUMPY
-from .core.values.dtypes import mismatch
+from .core.values.dtypes import mismatch_error
 from .core.values.spec import intern
 from .core.values.tensor import Tensor
 from .explain import Explained
@@ -663,7 +663,7 @@ def _seed(log: Log, target: Any, seed: Any) -> int:
     like = None if isinstance(seed, NUMPY) else spec
     given = log.tensor(*log.row_of(seed, like, "gradient"))
     if given.dtype is not spec.dtype:
-        raise mismatch("gradient", 0, spec.dtype, given.dtype)
+        raise mismatch_error("gradient", 0, spec.dtype, given.dtype)
     if given._spec is not spec:
         given = broadcast_to(given, tuple(spec.shape))
     return log.row_of(given, spec, "gradient")[0]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
-from ..core.values.spelling import naming
+from ..core.values.spelling import name_in_errors
 from .traceback_filter import guard
 
 _DONE: set[Any] = set()  # functions that are wrappers of this module
@@ -45,7 +45,7 @@ def _wrap(owner: type, name: str, function: Any, shown: str | None, how: Any = N
     if function in _DONE:
         return
 
-    call = naming(function, lambda args: shown or _class_of(args[0]), bound=True)
+    call = name_in_errors(function, lambda args: shown or _class_of(args[0]), is_bound=True)
     _DONE.add(call)
     guard([call])
     setattr(owner, name, how(call) if how in (classmethod, staticmethod) else call)

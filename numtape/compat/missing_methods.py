@@ -5,7 +5,7 @@ By class; names that have the same answer stand in one string. Errors for them e
 
 from __future__ import annotations
 
-from ..core.values.habits import elsewhere
+from ..core.values.habits import hint_missing_attributes
 
 _TYPES = "numtape has no graphs, whose types this is for"
 _GRAPH = "numtape is eager and has no graphs: `tf.function` records and replays what Python does"
@@ -130,4 +130,4 @@ METHODS: dict[str, dict[str, str]] = {
 def tell(kind: type, name: str) -> None:
     """Have a class say what to use instead of what TensorFlow's class of this name has besides."""
     for names, said in METHODS[name].items():
-        elsewhere(kind, dict.fromkeys(names.split(), said), "")
+        hint_missing_attributes(kind, dict.fromkeys(names.split(), said), "")

@@ -43,7 +43,7 @@ def filtered() -> None:
     """Take numtape's frames out of the traceback of the exception that is being handled."""
     error = sys.exception()
     if isinstance(error, MemoryError):
-        emergency.let_go()
+        emergency.release()
     if error is None or not _state[0]:
         return
     chain: list[BaseException | None] = [error]

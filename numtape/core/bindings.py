@@ -29,7 +29,7 @@ from .ops import arithmetic, comparison, indexed_rows, indexing, matrix_products
 from .ops import elementwise as ew
 from .ops.creation import constant
 from .ops.getitem import getitem, replace_slice
-from .ops.joining import pack
+from .ops.joining import stack_nested
 from .values import convert, memory
 from .values.tensor import Tensor
 
@@ -144,8 +144,8 @@ _SHARED: dict[str, Any] = {
 for _name, _function in _SHARED.items():
     setattr(Tensor, _name, _function)
 convert.is_on_gpu, convert.copy_of = interop.is_on_gpu, interop.copy_of
-memory.empty, memory.shared = buffers.empty, buffers.shared
-convert.pack, convert.dense_of = pack, indexed_rows.to_dense
+memory.empty, memory.run_shared = buffers.empty, buffers.share_work
+convert.pack, convert.dense_of = stack_nested, indexed_rows.to_dense
 
 
 def _usable(choice: str) -> str:

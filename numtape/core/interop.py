@@ -23,7 +23,7 @@ from . import settings
 from .ops.elementwise import cast
 from .values import dtypes
 from .values.dtypes import DType
-from .values.memory import LEGACY, converted
+from .values.memory import LEGACY_STREAM, convert_array
 from .values.spec import intern
 from .values.tensor import Tensor, of_array
 
@@ -178,8 +178,8 @@ def _gpu_capsule(
     tensor: Tensor, stream: int | None, max_version: tuple[int, int] | None, copy: bool | None
 ) -> Any:
     if stream is None:
-        stream = LEGACY
-    elif stream != UNORDERED and stream < LEGACY:
+        stream = LEGACY_STREAM
+    elif stream != UNORDERED and stream < LEGACY_STREAM:
         raise ValueError(
             f"__dlpack__ got stream={stream}. It is -1 (no order), 1 (the legacy default stream), "
             f"2 (that of the thread) or a stream's address."
@@ -203,14 +203,14 @@ def _on_gpu(tensor: Tensor) -> DeviceArray:
     """The value on the GPU; single elements, and what came from the host, are copied there."""
     from .cuda.runtime.device import resident
 
-    value: DeviceArray | Array = tensor._stored()
+    value: DeviceArray | Array = tensor._stored_value()
     if not isinstance(value, np.ndarray):
         return value
     with _lock:  # one copy: users of the array interface keep the tensor, and nothing else
         try:
-            return tensor._copied
+            return tensor._device_copy
         except AttributeError:
-            tensor._copied = found = resident(value)
+            tensor._device_copy = found = resident(value)
             return found
 
 
@@ -241,7 +241,7 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
         )
     gpu, value = _device(), _on_gpu(tensor)
     # Some libraries look at no "stream", and compute in the default one.
-    gpu.order(gpu.stream, LEGACY)
+    gpu.order(gpu.stream, LEGACY_STREAM)
     found = _interface(value, True) | {"strides": None, "stream": int(gpu.stream), "version": 3}
     if not value.size:
         found["data"] = 0, True
@@ -308,7 +308,7 @@ def copy_of(value: Any, dtype: DType | None) -> Tensor:
             copied: Any = _copied(address, shadow.shape, shadow.dtype)
         else:
             kind = (dtype or found).numpy_dtype
-            copied = converted(_downloaded(shadow) if on_gpu else shadow, kind)
+            copied = convert_array(_downloaded(shadow) if on_gpu else shadow, kind)
     finally:
         if on_gpu:
             _device().keep(shadow)  # until the copy is made
@@ -350,7 +350,7 @@ def _taken(value: Any) -> tuple[Array, bool]:
         on_gpu = _checked(fields.device, fields.number)
         if on_gpu:  # nobody said in which stream it is computed
             gpu = _device()
-            gpu.order(LEGACY, gpu.stream)
+            gpu.order(LEGACY_STREAM, gpu.stream)
         return _opened(value, fields), on_gpu
     if hasattr(value, "__dlpack__"):
         on_gpu = _checked(*value.__dlpack_device__())
@@ -418,7 +418,7 @@ def _shadow(value: Any) -> Array:
     if interface.get("mask") is not None:
         raise InvalidArgumentError("An array with a mask: numtape has none such.")
     # Before version 3 nothing was said of streams. None: there is nothing to wait for.
-    stream = interface.get("stream", LEGACY)
+    stream = interface.get("stream", LEGACY_STREAM)
     gpu = _device()
     if stream is not None:
         gpu.order(stream, gpu.stream)

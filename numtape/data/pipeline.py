@@ -326,7 +326,7 @@ def whole(name: str, value: Any) -> int:
       TypeError: If it is none.
       ValueError: If it does not fit int64.
     """
-    return arguments.whole(name, value.numpy() if isinstance(value, Tensor) else value)
+    return arguments.to_int(name, value.numpy() if isinstance(value, Tensor) else value)
 
 
 def least(counts: list[int]) -> int:

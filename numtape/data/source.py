@@ -172,7 +172,7 @@ class Source:
 def _value(x: Any) -> Tensor:
     """A leaf as a tensor that belongs to no log."""
     tensor = to_tensor(x, None)
-    return of_array(tensor._stored(), tensor._spec)
+    return of_array(tensor._stored_value(), tensor._spec)
 
 
 def element_of(source: Source) -> Any:

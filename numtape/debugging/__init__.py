@@ -17,7 +17,7 @@ from ..core.ops.checks import every
 from ..core.ops.comparison import is_finite
 from ..core.ops.movement import identity
 from ..core.values.tensor import Tensor
-from ..custom_gradient import custom_gradient
+from ..custom_gradients import custom_gradient
 from ..errors import InvalidArgumentError
 from .assertions import (
     Assert,

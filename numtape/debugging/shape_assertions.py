@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..core.log.tensors import as_tensor
-from ..core.values.arguments import items
-from ..core.values.dtypes import DType, as_dtype, float32, shown
+from ..core.values.arguments import to_list
+from ..core.values.dtypes import DType, as_dtype, float32, format_value
 from ..core.values.tensor import Tensor
 from .assertions import prefix
 
@@ -93,7 +93,7 @@ def assert_rank_in(
     Example:
       >>> tf.debugging.assert_rank_in([[1, 2]], (1, 2))
     """
-    wanted = tuple(map(_rank_of, items(ranks, "ranks")))
+    wanted = tuple(map(_rank_of, to_list(ranks, "ranks")))
     _ranked(x, message, lambda found: found in wanted, f"in {wanted}")
 
 
@@ -184,7 +184,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
       tf.float32
     """
     wanted, first = None if dtype is None else as_dtype(dtype), None
-    for x in () if tensors is None else items(tensors, "tensors"):
+    for x in () if tensors is None else to_list(tensors, "tensors"):
         x = as_tensor(x)
         if wanted is None:
             wanted, first = x.dtype, x
@@ -246,10 +246,10 @@ def assert_shapes(
       >>> tf.debugging.assert_shapes([(x, ("N", 3)), (y, ("N", "M"))])
     """
     start = prefix(message)
-    pairs = items(shapes.items() if isinstance(shapes, dict) else shapes, "shapes")
+    pairs = to_list(shapes.items() if isinstance(shapes, dict) else shapes, "shapes")
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise ValueError(f"`shapes` holds pairs of a tensor and its shape, not {shown(pair)}.")
+            raise ValueError(f"`shapes` holds pairs of a tensor and its shape, not {format_value(pair)}.")
     wanted = [_wanted(as_tensor(x), shape, start) for x, shape in pairs if shape is not None]
     for x, symbols, inner in wanted:
         if len(symbols) < 2:

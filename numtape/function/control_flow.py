@@ -17,8 +17,8 @@ from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
 from ..core.ops.creation import zeros
 from ..core.ops.joining import stack
-from ..core.values.arguments import items
-from ..core.values.dtypes import as_dtype, shown
+from ..core.values.arguments import to_list
+from ..core.values.dtypes import as_dtype, format_value
 from ..core.values.tensor import Reference, Tensor
 from ..debugging.assertions import Assert
 from ..errors import InvalidArgumentError, OutOfRangeError
@@ -380,7 +380,7 @@ def case(
         if not all(isinstance(key, Reference) for key in pred_fn_pairs):
             raise TypeError(
                 f"The keys of a dict of conditions are what `ref()` of tensors gives, got "
-                f"{shown(list(pred_fn_pairs))}."
+                f"{format_value(list(pred_fn_pairs))}."
             )
         pred_fn_pairs = [(key.deref(), branch) for key, branch in pred_fn_pairs.items()]
     if not pred_fn_pairs:
@@ -556,9 +556,9 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
       np.float32(2.0)
     """
     if control_inputs is not None and not callable(control_inputs):
-        items(control_inputs, "control_inputs")
+        to_list(control_inputs, "control_inputs")
     elif callable(control_inputs):
-        raise TypeError(f"`control_inputs` is a list of tensors, not {shown(control_inputs)}.")
+        raise TypeError(f"`control_inputs` is a list of tensors, not {format_value(control_inputs)}.")
     yield
 
 

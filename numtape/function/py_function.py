@@ -14,7 +14,7 @@ from .. import nest
 from ..core.log.log import local
 from ..core.log.tensors import as_tensor, to_tensor
 from ..core.log.variable import Variable
-from ..core.values.arguments import items
+from ..core.values.arguments import to_list
 from ..core.values.dtypes import as_dtype, float64
 from ..core.values.tensor import Tensor
 from ..errors import (
@@ -59,7 +59,7 @@ def numpy_function(
     if func is None:
         return lambda f: lambda *args: numpy_function(f, args, Tout, stateful, name)
     local.log.refuse("it calls numpy_function")
-    given = [np.asarray(as_tensor(x).numpy()) for x in items(inp, "inp")]
+    given = [np.asarray(as_tensor(x).numpy()) for x in to_list(inp, "inp")]
     found = func(*given)
     single = not isinstance(found, list | tuple)
     if found is None:
@@ -108,7 +108,7 @@ def py_function(
         return lambda f: lambda *args: py_function(f, args, Tout, name)
     local.log.refuse("it calls py_function")
     kinds = list(Tout) if isinstance(Tout, list | tuple) else [Tout]
-    inputs = items(inp, "inp")
+    inputs = to_list(inp, "inp")
     try:
         found = func(*[as_tensor(x) for x in inputs])
         values = list(found) if isinstance(found, list | tuple) else [found]

@@ -11,9 +11,9 @@ from ..core.ops import elementwise, movement, reduction, softmax_losses
 from ..core.ops.arithmetic import pow_
 from ..core.ops.comparison import not_equal
 from ..core.ops.indexing import where
-from ..core.values.arguments import number
+from ..core.values.arguments import to_float
 from ..core.values.dtypes import int32, int64
-from ..core.values.spec import one_axis
+from ..core.values.spec import to_axis
 from ..core.values.tensor import Tensor
 from .loss_functions import EPSILON, loss_function, pair
 from .smooth import sigmoid
@@ -85,7 +85,7 @@ def _logits(y_pred: Tensor, op: str, from_logits: bool) -> Tensor | None:
 
 def _smoothed(y_true: Tensor, smoothing: float, classes: int | None = None) -> Tensor:
     """Labels, of each of which a part is shared by all classes; None: those of the last axis."""
-    if not (smoothing := number(smoothing, "label_smoothing")):
+    if not (smoothing := to_float(smoothing, "label_smoothing")):
         return y_true
     classes = y_true.shape[-1] if classes is None else classes
     if not classes:
@@ -134,7 +134,7 @@ def sparse_categorical_crossentropy(
     """
     y_pred, y_true = as_tensor(y_pred), as_tensor(y_true)
     given, rank = (*y_pred._spec.shape,), y_pred._spec.rank
-    axis = one_axis("SparseCategoricalCrossentropy", axis, rank)
+    axis = to_axis("SparseCategoricalCrossentropy", axis, rank)
     if y_true._spec.rank == rank and y_true.shape[axis] == 1:
         y_true = movement.squeeze(y_true, axis)
     if (*y_true._spec.shape,) != (*given[:axis], *given[axis + 1 :]):

@@ -14,7 +14,7 @@ from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
 from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.elementwise import cast
-from ..core.values.habits import elsewhere
+from ..core.values.habits import hint_missing_attributes
 from ..core.values.tensor import Tensor
 from ..errors import OpError
 from ..nest import flatten, map_structure
@@ -381,5 +381,5 @@ class Layer(LayerLosses):
         return self._nt_node("output").structure
 
 
-elsewhere(Layer, LAYER)
+hint_missing_attributes(Layer, LAYER)
 tell(Layer, "keras.Layer")

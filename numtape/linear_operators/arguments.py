@@ -11,7 +11,7 @@ import numpy as np
 from ..core.log.tensors import to_tensor
 from ..core.ops import elementwise, movement, reduction
 from ..core.ops.movement import static
-from ..core.values.dtypes import DType, shown
+from ..core.values.dtypes import DType, format_value
 from ..core.values.tensor import Tensor
 from .base import LinearOperator
 
@@ -44,10 +44,10 @@ def size_of(value: Any) -> int:
 def operators_of(values: Any) -> list[LinearOperator]:
     """A list of operators of the same dtype."""
     if not isinstance(values, list | tuple) or not values:
-        raise ValueError(f"Expected a non-empty list of operators. Found: {shown(values)}")
+        raise ValueError(f"Expected a non-empty list of operators. Found: {format_value(values)}")
     for value in values:
         if not isinstance(value, LinearOperator):
-            raise TypeError(f"Expected a LinearOperator. Found: {shown(value)}")
+            raise TypeError(f"Expected a LinearOperator. Found: {format_value(value)}")
     if len({value.dtype for value in values}) > 1:
         found = ", ".join(f"({x.name}, {x.dtype.name})" for x in values)
         raise TypeError(f"Expected all operators to have the same dtype. Found: {found}")

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.derive.noting import caller
 from ..core.derive.reach import operands
 from ..core.values.spec import SPECS
-from ..core.values.weak import ByObject
+from ..core.values.weak import WeakObjectMap
 from .rows import Row
 
 PICKS = {"SmallSlice", "StridedSlice", "GatherV2"}  # they take elements out of an array
@@ -75,7 +75,7 @@ class Facts:
         self.twice: Counter[str] = Counter()
         self.steps: Counter[str] = Counter()
         self.functions: dict[int, tuple[Any, Function]] = {}
-        self._tapes: ByObject[list[Any]] = ByObject()
+        self._tapes: WeakObjectMap[list[Any]] = WeakObjectMap()
 
     def noted(self, op: str, log: Any, tensor: Any, line: str) -> None:
         """An op was recorded."""

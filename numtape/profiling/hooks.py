@@ -18,7 +18,7 @@ from ..core.log.log import Log, local
 from ..core.plan.plan import Planner
 from ..core.replay import calls
 from ..core.replay.recording import Recording
-from ..core.values.weak import ByObject
+from ..core.values.weak import WeakObjectMap
 from ..keras.optimizers.optimizer import Optimizer
 from ..tape import GradientTape
 
@@ -38,7 +38,7 @@ RECORDING, GRADIENTS, PLANNING, COMPILING, LOOKING, REPLAYING, GUARDS = (
 
 # Functions whose time is of a kind: who has them, their names, the kind.
 TIMED: tuple[tuple[Any, str, str], ...] = (
-    (Planner, "planned", PLANNING),
+    (Planner, "plan_for", PLANNING),
     (cache, "load", COMPILING),
     (calls, "traced", RECORDING),
     (Recording, "_failed", GUARDS),
@@ -56,7 +56,7 @@ class Hooks:
         self.profile = profile
         self.before: list[tuple[Any, str, Any]] = []
         self.noted = settings.traceback
-        self.trees: ByObject[bool] = ByObject()  # those whose guards are timed
+        self.trees: WeakObjectMap[bool] = WeakObjectMap()  # those whose guards are timed
 
     def enter(self) -> None:
         """Listen."""
@@ -109,7 +109,7 @@ class Hooks:
             if not clock.mine():
                 return run(sweeper, log, plan)  # type: ignore[no-any-return]
             with clock.aside():
-                profile.computed(log, plan, sweeper.timed(log, plan), caller())
+                profile.computed(log, plan, sweeper.run_timed(log, plan), caller())
             return None
 
         return sweep

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.log.log import local
 from ..core.log.variable import Variable, assign_all, set_values
 from ..core.values.tensor import of_array
-from ..core.values.weak import ByObject
+from ..core.values.weak import WeakObjectMap
 from ..deferred_restore import forget, wait
 from ..errors import InvalidArgumentError, UnimplementedError
 from .parts import Graph, named_parts, parts, renamed
@@ -38,8 +38,8 @@ class Restoration:
     ) -> None:
         self._without = without
         self.where, self.nodes, self.left = where, nodes, dict(arrays)
-        self._bound: ByObject[int] = ByObject()  # the node of a thing
-        self._keepers: ByObject[int] = ByObject()  # those of optimizers
+        self._bound: WeakObjectMap[int] = WeakObjectMap()  # the node of a thing
+        self._keepers: WeakObjectMap[int] = WeakObjectMap()  # those of optimizers
 
     def begin(self, roots: Iterable[Any], whole: Any = None, skipped: Any = None) -> None:
         """Give all variables inside of roots the values of theirs; or, if one does not fit, none.

@@ -11,7 +11,7 @@ import pytest
 from processes import run
 
 from numtape.core.native import layout
-from numtape.core.values.exported import FAILED, array_of
+from numtape.core.values.exported import FAILED_EXPORTS, array_of
 from numtape.core.values.tensor import Tensor
 
 pytestmark = [
@@ -143,7 +143,7 @@ def test_the_error_of_a_look_comes_out_once(tf, monkeypatch, make, error):
     assert raised == [caught.value]
     monkeypatch.undo()
     assert np.asarray(tensor).tolist() == [1.0, 2.0]
-    assert not FAILED
+    assert not FAILED_EXPORTS
 
 
 def test_an_interrupt_before_the_first_instruction_is_not_lost(tf):

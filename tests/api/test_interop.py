@@ -14,7 +14,7 @@ from processes import ROOT, environment
 from stub_driver import stub_gpu
 
 from numtape.core import settings
-from numtape.core.values.weak import ByObject
+from numtape.core.values.weak import WeakObjectMap
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow shares in other places")
 
@@ -600,7 +600,7 @@ def test_gpu_what_a_capsule_says(tf, gpu, shape, dtype, version):
 @on_gpu
 def test_gpu_values_are_where_they_were_computed(tf, gpu):
     tensor = tf.constant([1.0, 2.0, 3.0]) * 2.0
-    where = tensor._stored().address
+    where = tensor._stored_value().address
     found, _, _ = contents(tensor.__dlpack__(), None)
     assert found["data"] == where == tensor.__cuda_array_interface__["data"][0]
     same, _, _ = contents(tensor.__dlpack__(), None)
@@ -640,7 +640,7 @@ def test_gpu_a_copy(tf, gpu):
         capsule = tensor.__dlpack__(max_version=version, copy=True)
         found, flags, _ = contents(capsule, version)
         assert flags == expected
-        assert found["data"] != tensor._stored().address
+        assert found["data"] != tensor._stored_value().address
         np.testing.assert_array_equal(at(gpu, found["data"], 3, "float32"), [2.0, 4.0, 6.0])
 
 
@@ -723,7 +723,7 @@ def test_gpu_from_an_array_interface(tf, gpu, shape, dtype):
         assert found.dtype == dtype
         assert found.shape == shape
     if array.size:
-        assert tensor._stored().address == foreign.memory.address
+        assert tensor._stored_value().address == foreign.memory.address
         gpu.upload(np.zeros_like(array), foreign.memory.address)
         np.testing.assert_array_equal(tensor.numpy(), np.zeros_like(array))
     for copy in copies:
@@ -792,7 +792,7 @@ def test_gpu_masks_and_other_dtypes(tf, gpu):
 def test_gpu_from_dlpack(tf, wrap):
     first = tf.constant([1.0, 2.0, 3.0]) * 2.0
     second = tf.experimental.dlpack.from_dlpack(wrap(first))
-    assert second._stored().address == first._stored().address
+    assert second._stored_value().address == first._stored_value().address
     del first
     gc.collect()
     np.testing.assert_array_equal((second + 1.0).numpy(), [3.0, 5.0, 7.0])
@@ -849,7 +849,7 @@ def stub(monkeypatch):
 
     found = stub_gpu(monkeypatch)
     monkeypatch.setattr(device, "_device", found)
-    monkeypatch.setattr(device, "_copies", ByObject())
+    monkeypatch.setattr(device, "_copies", WeakObjectMap())
     with settings.override("cuda"):
         yield found
         gc.collect()
@@ -1006,7 +1006,7 @@ def test_gpu_library_there_and_back(tf, library, shape, dtype):
 def test_gpu_library_shares_what_numtape_computes(tf, library):
     tensor = tf.constant(numbers(1000)) * 2.0
     found = library.from_dlpack(tensor)
-    assert pointer(found) == tensor._stored().address
+    assert pointer(found) == tensor._stored_value().address
     del tensor
     np.testing.assert_array_equal(fetched(found + 1), 2 * numbers(1000) + 1)
 

@@ -169,7 +169,7 @@ def test_habits_name_what_there_is():
     advice = [
         *HABITS.values(),
         *INSTEAD.values(),
-        *habits.INSTEAD.values(),
+        *habits.REPLACEMENTS.values(),
         *BEFORE.values(),
         *BACKEND.values(),
     ]
@@ -178,7 +178,7 @@ def test_habits_name_what_there_is():
     assert [name for name in HABITS if name in numtape.__all__] == []
 
 
-@pytest.mark.parametrize("name", sorted(habits.INSTEAD))
+@pytest.mark.parametrize("name", sorted(habits.REPLACEMENTS))
 def test_habits_with_tensors_and_variables(name):
     for value in (numtape.ones((2, 2)), numtape.Variable([1.0]), numtape.Variable(1).assign(2)):
         assert not hasattr(value, name)
@@ -197,7 +197,7 @@ def test_methods_named_instead_of_habits_give_what_was_wanted():
         attribute = getattr(array if name not in ("all", "any") else array > 0, name)
         wanted = attribute() if callable(attribute) else attribute
         operand = x if name not in ("all", "any") else x > 0
-        found = eval(habits.INSTEAD[name], {"tf": numtape, "x": operand})
+        found = eval(habits.REPLACEMENTS[name], {"tf": numtape, "x": operand})
         if name == "tobytes":
             assert found == wanted
         else:

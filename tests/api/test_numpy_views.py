@@ -139,16 +139,18 @@ COPIED = {
 
 
 @pytest.mark.parametrize("made", HANDED.values(), ids=HANDED)
-@pytest.mark.skipif(handed.ALONE[0] < 0, reason="reference counts do not tell who holds a tensor")
+@pytest.mark.skipif(
+    handed.SOLE_OWNER_COUNTS[0] < 0, reason="reference counts do not tell who holds a tensor"
+)
 def test_memory_is_handed_over_where_nobody_else_can_reach_it(tf, monkeypatch, made):
-    monkeypatch.setattr(handed, "copied", None)
+    monkeypatch.setattr(handed, "copy_array", None)
     assert made(tf, tf.constant(numbers())).flags.writeable
 
 
 @pytest.mark.parametrize("made", COPIED.values(), ids=COPIED)
 def test_memory_is_copied_where_somebody_can_reach_it(tf, monkeypatch, made):
     found = []
-    monkeypatch.setattr(handed, "copied", lambda x: found.append(1) or memory.copied(x))
+    monkeypatch.setattr(handed, "copy_array", lambda x: found.append(1) or memory.copy_array(x))
     made(tf, tf.constant(numbers()))
     assert found == [1]
 
@@ -212,12 +214,12 @@ def test_a_replay_writes_to_arrays_of_its_own(tf):
 
 def test_threads_share_a_copy_and_its_errors(tf, monkeypatch):
     monkeypatch.setattr(buffers, "MANY", 1 << 10)
-    monkeypatch.setattr(memory, "PIECE", 1 << 10)
+    monkeypatch.setattr(memory, "CHUNK_SIZE", 1 << 10)
     x = numbers()
     for dtype in ("float64", "float32", "int16"):
-        found = memory.converted(100 * x.reshape(4, -1).T, np.dtype(dtype))
+        found = memory.convert_array(100 * x.reshape(4, -1).T, np.dtype(dtype))
         assert np.array_equal(found, (100 * x.reshape(4, -1).T).astype(dtype))
-    assert np.isinf(memory.converted(np.full(N, 1e300), np.dtype("float32"))).all()
+    assert np.isinf(memory.convert_array(np.full(N, 1e300), np.dtype("float32"))).all()
     parts = []
 
     def fails(part, out):
@@ -225,12 +227,12 @@ def test_threads_share_a_copy_and_its_errors(tf, monkeypatch):
         raise MemoryError("none left")
 
     with pytest.raises(MemoryError, match="none left"):
-        memory._filled(np.empty(N), x, fails)
+        memory._fill_by_parts(np.empty(N), x, fails)
     assert len(parts) <= 2
 
 
 def test_memory_of_copies_is_used_again(tf):
     x = numbers()
     places = {memory.address_of(tf.constant(x)._array()) for _ in range(20)}
-    places |= {memory.address_of(memory.copied(x)) for _ in range(20)}
+    places |= {memory.address_of(memory.copy_array(x)) for _ in range(20)}
     assert len(places) < 10

@@ -56,7 +56,10 @@ def test_first_example_fits_the_first_screen():
 def test_commands_of_a_new_user():
     """Those that CI runs, too."""
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for command in ("pip install . && python -m numtape demo", 'pip install ".[test]" && pytest'):
+    for command in (
+        "pip install . && python -m numtape demo",
+        'pip install ".[test]" && pytest -n auto',
+    ):
         assert command in README
         assert f"\n{command}\n" in ci
         before = ci.partition(f"\n{command}\n")[0]

@@ -2,11 +2,11 @@
 
 import importlib
 import importlib.util
-import itertools
 import random
 import re
 
 import pytest
+from cuda_compilation import CAPABILITY, MARKS, NUMBERS, check, in_turn_with, kernels_of
 
 from numtape.core.cuda.codegen import (
     LONGEST,
@@ -25,44 +25,10 @@ from numtape.core.values.dtypes import DTYPES
 from numtape.core.values.spec import intern
 from numtape.errors import OpError
 
-FOUND = all(importlib.util.find_spec(name) for name in ("numba_cuda", "cuda"))
-pytestmark = [
-    pytest.mark.skipif(not FOUND, reason="pip install 'numtape[cuda]' to compile for CUDA"),
-    pytest.mark.numtape_only(reason="TensorFlow compiles elsewhere"),
-    pytest.mark.cpu_only("compiles where there is no GPU"),
-]
+pytestmark = MARKS
 
-CAPABILITY = (9, 0)  # an H200's
-REGISTERS = 128  # of a thread: two blocks of 256 threads run at once
-# What libdevice does on the stack: arguments of sin, cos and tan beyond 105615.
-SLOW_PATHS = "__internal_trig_reduction_slowpath"
 STACK = 40  # bytes of it
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
-
-
-def report(make, dtypes, symbol):
-    """What the assembler says of a kernel: registers, bytes of stack, bytes spilled."""
-    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
-    code, said = compiler.linked(compiler.ptx(make(), dtypes, symbol, CAPABILITY), CAPABILITY)
-    assert code[:4] == b"\x7fELF"
-    found = dict.fromkeys(("registers", "stack", "spilled"), 0)
-    found["registers"] = max(map(int, re.findall(r"Used (\d+) registers", said)))
-    for name, stack, stores, loads in re.findall(
-        r"Function properties for '?(\w+)'?\s*\n.*?(\d+) bytes stack frame, (\d+) bytes spill "
-        r"stores, (\d+) bytes spill loads",
-        said,
-    ):
-        found["spilled"] += int(stores) + int(loads)
-        if not name.startswith(SLOW_PATHS):
-            found["stack"] = max(found["stack"], int(stack))
-    return found
-
-
-def check(make, dtypes, symbol, stack=0):
-    found = report(make, dtypes, symbol)
-    assert found["spilled"] == 0
-    assert found["stack"] <= stack
-    assert found["registers"] <= REGISTERS
 
 
 ATTRIBUTES = {"Cast": {"dtype": BY_NAME["float32"]}, "BroadcastTo": {"shape": (2, 3)}}
@@ -103,19 +69,6 @@ def after(count, values):
     return [
         x if k < count else pytest.param(x, marks=pytest.mark.slow) for k, x in enumerate(values)
     ]
-
-
-def in_turn_with(first, *others):
-    """All combinations; each first value once with the others in turn, what is left slow."""
-    found = []
-    for places in itertools.product(*(range(len(values)) for values in (first, *others))):
-        rest, usual = places[0], True
-        for place, values in zip(places[1:], others, strict=True):
-            usual &= place == rest % len(values)
-            rest //= len(values)
-        chosen = [values[k] for values, k in zip((first, *others), places, strict=True)]
-        found.append(pytest.param(*chosen, marks=() if usual else pytest.mark.slow))
-    return found
 
 
 @pytest.mark.parametrize("op, operands, result", list(in_one_dtype()))
@@ -180,9 +133,6 @@ def test_groups(seed):
     check(lambda: function(text, reduced), parameters(loop), f"group_{seed}", STACK)
 
 
-NUMBERS = ("float32", "float64", "int32", "int64", "uint8")
-
-
 @pytest.mark.parametrize("dtype, name", in_turn_with(NUMBERS, ["sum", "max", "min"]))
 def test_reductions(dtype, name):
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
@@ -197,10 +147,6 @@ def test_reductions(dtype, name):
 def test_fillings(value):
     text = filled("float32", value)
     check(lambda: function(text, []), ["int64", "*float32", "*float32"], "fill")
-
-
-def kernels_of(module):
-    return importlib.import_module(f"numtape.kernels.cuda.{module}").KERNELS
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])

@@ -1,7 +1,10 @@
 """Kernels of convolutions and pooling, compiled for an H200."""
 
 import pytest
-from test_cuda_compile import check, kernels_of, pytestmark
+from cuda_compilation import MARKS, check, kernels_of
+
+pytestmark = MARKS
+
 
 __all__ = ["pytestmark"]  # as there: only where it can be compiled
 

@@ -5,15 +5,7 @@ import random
 import re
 
 import pytest
-from test_cuda_compile import (
-    CAPABILITY,
-    NUMBERS,
-    check,
-    in_turn_with,
-    kernels_of,
-    pytestmark,
-    report,
-)
+from cuda_compilation import CAPABILITY, MARKS, NUMBERS, check, in_turn_with, kernels_of, report
 
 from numtape.core.cuda.codegen import function
 from numtape.core.cuda.copies import (
@@ -28,6 +20,9 @@ from numtape.core.cuda.copies import (
     turned,
 )
 from numtape.core.cuda.ops import chunked_copy, permute, scatter
+
+pytestmark = MARKS
+
 
 __all__ = ["pytestmark"]  # as there: only where it can be compiled
 

@@ -5,10 +5,13 @@ import re
 from collections import Counter
 
 import pytest
-from test_cuda_compile import CAPABILITY, REGISTERS, kernels_of, pytestmark, report
+from cuda_compilation import CAPABILITY, MARKS, REGISTERS, kernels_of, report
 
 from numtape.core.cuda import fusion
 from numtape.core.cuda.ops import axes, row_tiling
+
+pytestmark = MARKS
+
 
 __all__ = ["pytestmark"]  # as there: only where it can be compiled
 

@@ -401,9 +401,11 @@ def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module
                     break
         assert moved and moved[0] is not log.extra
         for numbers, made in getattr(log, held):
-            kept = {id(thing) for thing in made._kept}
+            kept = {id(thing) for thing in made._owned}
             assert numbers[words.index("EXTRA")] in kept
-            addresses = {thing.ctypes.data for thing in made._kept if isinstance(thing, np.ndarray)}
+            addresses = {
+                thing.ctypes.data for thing in made._owned if isinstance(thing, np.ndarray)
+            }
             assert numbers[words.index("OPERANDS_HERE")] in addresses
         for k in range(MANY):
             assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
@@ -422,7 +424,7 @@ def test_nothing_is_left_behind():
     def counts():
         # Of None, booleans and small ints others have some, too.
         things = [Log, Tape, tf.Tensor, tf.Variable, local.log, x, w, x._spec, w._spec]
-        held = [thing for _, made in local.log.gradient_fast_paths for thing in made._kept]
+        held = [thing for _, made in local.log.gradient_fast_paths for thing in made._owned]
         return [sys.getrefcount(thing) for thing in things] + [
             sys.getrefcount(thing) for thing in held if not isinstance(thing, int | bool)
         ]

@@ -521,7 +521,7 @@ def test_a_step_is_one_plan_of_few_loops(tf, name, monkeypatch):
     """However many variables there are."""
     from numtape.core.plan.plan import Planner
 
-    plans, planned = [], Planner.planned
+    plans, planned = [], Planner.plan_for
 
     def noted(self, *args):
         plans.append(planned(self, *args))
@@ -535,7 +535,7 @@ def test_a_step_is_one_plan_of_few_loops(tf, name, monkeypatch):
         for v in [*variables, *optimizer.variables]:
             v.numpy()
         with fresh_log(), monkeypatch.context() as patch:
-            patch.setattr(Planner, "planned", noted)
+            patch.setattr(Planner, "plan_for", noted)
             optimizer.apply(gradients, variables)
             variables[0].numpy()
     one, three = [len(plan.arrays["groups"]) for plan in plans if plan is not None]

@@ -26,19 +26,27 @@ INPUT = "each replay reads it anew, and moves it on"
 FILES = "what sets it reads or writes files, which is refused"
 
 STATE = {
-    "assertions.py": {"check.__doc__": NEW, "check.__name__": NEW, "check.__qualname__": NEW},
+    "debugging/assertions.py": {
+        "check.__doc__": NEW,
+        "check.__name__": NEW,
+        "check.__qualname__": NEW,
+    },
     "autodiff.py": {
         "self._waiting": LOG,
         "self._given": LOG,
         "log.eager": LOG,
     },
-    "calls.py": {"_DONE": CACHE},
-    "config.py": {"settings.run_eagerly": COMPARED, "settings.eager": COMPARED, "_soft": COMPARED},
-    "config_experimental.py": {
+    "compat/argument_errors.py": {"_DONE": CACHE},
+    "config/__init__.py": {
+        "settings.run_eagerly": COMPARED,
+        "settings.eager": COMPARED,
+        "_soft": COMPARED,
+    },
+    "config/experimental.py": {
         "settings.nondeterministic_scatter": COMPARED,
         "settings.tensor_float_32": COMPARED,
     },
-    "custom.py": {"self.noted": LOG, "found.noted": NEW, "local.log": LOG},
+    "custom_gradients.py": {"self.noted": LOG, "found.noted": NEW, "local.log": LOG},
     "data/functions.py": {"found._kind": NEW},
     "data/groups.py": {"found._kind": NEW},
     "data/pipeline.py": {
@@ -61,8 +69,8 @@ STATE = {
         "self.noted": LOG,
         "self.taken": INPUT,
     },
-    "flow.py": {"local.scope": COMPARED, "self._before": COMPARED},
-    "function.py": dict.fromkeys(
+    "function/control_flow.py": {"local.scope": COMPARED, "self._before": COMPARED},
+    "function/function.py": dict.fromkeys(
         [
             "calls.turn",
             "leaves.copied",
@@ -82,7 +90,7 @@ STATE = {
         ],
         LOG,
     ),
-    "gradient_tape.py": {
+    "tape.py": {
         **dict.fromkeys(
             [
                 "local.log",
@@ -98,7 +106,7 @@ STATE = {
         ),
         "_warned": MEASURE,
     },
-    "kernel.py": dict.fromkeys(
+    "kernel/kernel.py": dict.fromkeys(
         [
             "self._call",
             "self._gradients",
@@ -110,8 +118,8 @@ STATE = {
         ],
         CACHE,
     ),
-    "kernel_grad.py": {"self._jitted": CACHE, "self._recent": CACHE},
-    "kernel_pickled.py": {
+    "kernel/grad.py": {"self._jitted": CACHE, "self._recent": CACHE},
+    "kernel/pickling.py": {
         "_known": CACHE,
         "kernel._key": CACHE,
         "kernel._rule": CACHE,
@@ -120,7 +128,7 @@ STATE = {
         "function.__qualname__": CACHE,
         "kernel._sources": CACHE,
     },
-    "pickled.py": dict.fromkeys(
+    "function/pickling.py": dict.fromkeys(
         [
             "function.__qualname__",
             "made.__doc__",
@@ -130,8 +138,8 @@ STATE = {
         ],
         NEW,
     ),
-    "placement.py": {"_before.stack": LOG},
-    "signature.py": dict.fromkeys(
+    "config/placement.py": {"_before.stack": LOG},
+    "function/signature.py": dict.fromkeys(
         [
             "self._all_positional",
             "self._defaults",
@@ -142,7 +150,7 @@ STATE = {
         ],
         NEW,
     ),
-    "tracebacks.py": {
+    "compat/traceback_filter.py": {
         "_state": COMPARED,
         **dict.fromkeys(
             [

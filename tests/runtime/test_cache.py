@@ -254,7 +254,7 @@ def place(tmp_path, monkeypatch):
     """An empty cache folder of this process."""
     found = tmp_path / "cache"
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(found))
-    monkeypatch.setattr(cache_folder, "_said", set())
+    monkeypatch.setattr(cache_folder, "_warned", set())
     return found
 
 
@@ -303,10 +303,10 @@ def test_file_that_needs_a_missing_symbol_is_compiled_again(place):
     tiny = Tiny()
     tiny.use()
     (path,) = place.iterdir()
-    code, functions, _ = cache._unpacked(path.name, path.read_bytes())
-    path.write_bytes(cache._packed(path.name, (code, functions, ["no_such_symbol_anywhere"])))
+    code, functions, _ = cache._unpack(path.name, path.read_bytes())
+    path.write_bytes(cache._pack(path.name, (code, functions, ["no_such_symbol_anywhere"])))
     assert [tiny.use(), tiny.use()] == [2, 2]
-    path.write_bytes(cache._packed(path.name, (code, functions, ["sin", "memcpy"])))
+    path.write_bytes(cache._pack(path.name, (code, functions, ["sin", "memcpy"])))
     assert tiny.use() == 2
 
 
@@ -338,10 +338,10 @@ def test_keys_of_kernels_hold_the_whole_source():
     from numtape.core.loops import units
 
     vectors = {*VECTOR_SOURCES}
-    assert {*kernel_sources.imported("cpu.scalar")} <= vectors
-    assert {*kernel_sources.imported(*_SOURCES)} <= {*vectors, *_SOURCES}
-    assert {*kernel_sources.imported("cpu.fused")} <= {*vectors, "body", "cpu.fused"}
-    assert {*kernel_sources.imported("loops.stack")} <= {*units._SOURCES}
+    assert {*kernel_sources.transitive_imports("cpu.scalar")} <= vectors
+    assert {*kernel_sources.transitive_imports(*_SOURCES)} <= {*vectors, *_SOURCES}
+    assert {*kernel_sources.transitive_imports("cpu.fused")} <= {*vectors, "body", "cpu.fused"}
+    assert {*kernel_sources.transitive_imports("loops.stack")} <= {*units._SOURCES}
 
 
 def test_keys_of_loops_of_floats_hold_what_compiles_them(monkeypatch):
@@ -357,9 +357,9 @@ def test_keys_of_loops_of_floats_hold_what_compiles_them(monkeypatch):
         return {name: 0}
 
     monkeypatch.setattr(cache, "load", load)
-    lane_kernels.compiled.__wrapped__(elementwise.exp.op, (float32,), float32)
+    lane_kernels.compile_lane.__wrapped__(elementwise.exp.op, (float32,), float32)
     monkeypatch.setattr(fuse, "_addresses", {})
-    fuse._compiled("a loop", False)
+    fuse._compile_loop("a loop", False)
     assert [text in key for key in keys] == [True, True]
 
 
@@ -374,7 +374,7 @@ def test_keys_of_passes_hold_the_whole_source(monkeypatch, unit):
 
     monkeypatch.setattr(passes.disk, "load", load)
     passes.addresses.__wrapped__(unit)
-    needed = kernel_sources.imported(*passes._UNITS[unit].values())
+    needed = kernel_sources.transitive_imports(*passes._UNITS[unit].values())
     assert {"jit", "passes.tables"} <= set(needed)
     for name in needed:
         path = numtape.kernels_folder().joinpath(*name.split(".")).with_suffix(".py")
@@ -529,7 +529,7 @@ def test_folder_exchanged_while_it_is_open_is_not_read(place, tmp_path):
     tiny = Tiny()
     tiny.use()
     (path,) = place.iterdir()
-    with cache_folder.opened(place) as found:
+    with cache_folder.open_folder(place) as found:
         place.rename(tmp_path / "old")
         place.mkdir()
         path.write_text("planted")
@@ -576,7 +576,7 @@ def test_what_another_user_planted_is_not_executed(warm):
         reloc="pic", codemodel="large"
     )
     built = machine.emit_object(module), [symbol], ["_exit"]
-    victim.write_bytes(cache._packed(victim.name, built))
+    victim.write_bytes(cache._pack(victim.name, built))
     child = start(USE, NUMTAPE_CACHE_DIR=warm)
     child.communicate(timeout=60)
     assert child.returncode == 66  # so it would be executed
@@ -606,7 +606,7 @@ def test_read_only_folder_is_read(place):
 
 
 def test_user_without_a_home_has_no_folder(tf, monkeypatch):
-    monkeypatch.setattr(cache_folder, "_said", set())
+    monkeypatch.setattr(cache_folder, "_warned", set())
     for name in ("NUMTAPE_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
 

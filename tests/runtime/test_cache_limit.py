@@ -22,7 +22,7 @@ def place(tmp_path, monkeypatch):
     """An empty cache folder of this process."""
     found = tmp_path / "cache"
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(found))
-    monkeypatch.setattr(cache_folder, "_said", set())
+    monkeypatch.setattr(cache_folder, "_warned", set())
     monkeypatch.setattr(cache, "_written", [0, cache.RECOUNT])
     return found
 
@@ -38,7 +38,7 @@ def use(name, compiled):
         compiled.append(name)
         return built()
 
-    return cache.kept(name, f"source of {name}", compile_unit)
+    return cache.load_or_compile(name, f"source of {name}", compile_unit)
 
 
 def aged(place, name, hours):
@@ -202,11 +202,11 @@ def test_compiling_that_takes_long_is_said_once(place, monkeypatch, capfd, quiet
     monkeypatch.setenv("NUMTAPE_QUIET", quiet)
     monkeypatch.setattr(cache, "PATIENCE", 0.1)
     monkeypatch.setattr(cache, "_waited", [0.0])
-    monkeypatch.setattr(cache, "_told", [])
-    cache.kept("quick", "1", built)
+    monkeypatch.setattr(cache, "_announced", [])
+    cache.load_or_compile("quick", "1", built)
     assert capfd.readouterr().err == ""
     for k in range(2):
-        cache.kept("slow", f"2{k}", slowly)
+        cache.load_or_compile("slow", f"2{k}", slowly)
     said = capfd.readouterr().err
     if quiet == "1":
         assert said == ""

@@ -17,9 +17,9 @@ from numtape.core.derive import tape as tapes
 from numtape.core.log.log import Log
 from numtape.core.log.threads import ThreadState
 from numtape.core.values import memory
-from numtape.core.values.memory import LEAST
+from numtape.core.values.memory import LARGE_BYTES
 from numtape.core.values.spec import intern
-from numtape.core.values.weak import ByObject, Gone
+from numtape.core.values.weak import FinalizationQueue, WeakObjectMap
 from numtape.deferred_restore import changed, wait
 
 pytestmark = pytest.mark.numtape_only("how objects end is numtape's own affair")
@@ -47,11 +47,11 @@ def functions_called(act):
 
 
 def large(tf):
-    return [POOL.empty(intern((LEAST,), tf.float64)) for _ in range(3)]
+    return [POOL.empty(intern((LARGE_BYTES,), tf.float64)) for _ in range(3)]
 
 
 def tensors(tf):
-    x = tf.ones((LEAST,)) * 2.0
+    x = tf.ones((LARGE_BYTES,)) * 2.0
     return [x, x.numpy(), tf.Variable(x)]
 
 
@@ -85,7 +85,7 @@ def test_nothing_of_python_runs_when_objects_end(tf, make):
 
 
 def test_memory_of_arrays_that_ended_is_used_again(tf):
-    spec = intern((LEAST + 24,), tf.float64)
+    spec = intern((LARGE_BYTES + 24,), tf.float64)
     x = POOL.empty(spec)
     part, at = x[5:], x.ctypes.data
     del x
@@ -96,7 +96,7 @@ def test_memory_of_arrays_that_ended_is_used_again(tf):
 
 
 def test_what_objects_leave_comes_in_the_order_in_which_they_go():
-    gone, things = Gone(), [Thing() for _ in range(3)]
+    gone, things = FinalizationQueue(), [Thing() for _ in range(3)]
     for k, thing in enumerate(things):
         gone.add(thing, k)
     assert not gone
@@ -110,7 +110,7 @@ def test_what_objects_leave_comes_in_the_order_in_which_they_go():
 
 
 def test_things_by_objects_go_with_them():
-    table, one, two = ByObject(), Thing(), Thing()
+    table, one, two = WeakObjectMap(), Thing(), Thing()
     for thing, value in ((one, 1), (two, 2), (one, 3)):
         table.put(thing, value)
     assert dict(table) == {one: 3, two: 2}
@@ -271,5 +271,5 @@ def test_what_is_beyond_float32_is_found_as_by_converting_it():
     x = np.array([edge, np.nextafter(edge, 0), -edge, 1e39, 3.4e38, np.inf, -np.inf, np.nan, 0.0])
     with np.errstate(over="ignore"):
         found = x.astype(np.float32)
-    np.testing.assert_array_equal(memory.beyond_float32(x), np.isinf(found) & ~np.isinf(x))
-    np.testing.assert_array_equal(memory.converted(x, np.dtype("float32")), found)
+    np.testing.assert_array_equal(memory.exceeds_float32(x), np.isinf(found) & ~np.isinf(x))
+    np.testing.assert_array_equal(memory.convert_array(x, np.dtype("float32")), found)

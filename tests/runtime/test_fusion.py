@@ -171,7 +171,7 @@ def test_what_llvm_makes_of_a_loop(monkeypatch):
     loops_of_llvm.write_lanes(
         module, "exps", loops_of_llvm.Loop((("float32", False),), (exp,), (1,))
     )
-    llvm.assembled(module, ["exps"])
+    llvm.compile_module(module, ["exps"])
     inside = seen[0].partition("\nvector.body:")[2].partition("\n\n")[0]
     assert inside.count("store <") == 2
     assert "alignstack=64" in seen[0] or "alignstack(64)" in seen[0]

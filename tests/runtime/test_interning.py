@@ -22,7 +22,7 @@ from numtape.core.derive import templates
 from numtape.core.log.op import CODES
 from numtape.core.values import interning
 from numtape.core.values.dtypes import ALL, DTYPES
-from numtape.core.values.interning import Table
+from numtape.core.values.interning import InternTable
 from numtape.core.values.spec import SPECS, intern
 
 pytestmark = pytest.mark.numtape_only("numtape's tables")
@@ -172,12 +172,12 @@ def test_threads_that_meet_the_same_things(tf):
 def test_numbers_of_what_nobody_has_are_used_again():
     for k in range(50):
         intern((k, 12345), DTYPES[9])
-    interning.let_go()
-    interning.let_go()  # shapes are held by the specs that were freed before
+    interning.free_unused()
+    interning.free_unused()  # shapes are held by the specs that were freed before
     before = len(SPECS)
     numbers = {intern((k, 54321), DTYPES[9]).id for k in range(50)}
-    interning.let_go()
-    interning.let_go()
+    interning.free_unused()
+    interning.free_unused()
     assert len(SPECS) <= before + 1
     assert {intern((k, 54322), DTYPES[9]).id for k in range(200)} & numbers
     one_object_each()
@@ -185,10 +185,10 @@ def test_numbers_of_what_nobody_has_are_used_again():
 
 def test_a_number_that_is_given_back_while_the_dead_are_counted(monkeypatch):
     """By a thread that came second: its object is dead, and the number has no key."""
-    dead, came_second = SPECS._dead, weakref.ref(set())
+    dead, came_second = SPECS._dead_entries, weakref.ref(set())
     monkeypatch.setattr(SPECS, "_dead", lambda: [*dead(), (interning.CAPACITY - 1, came_second)])
-    interning.let_go()
-    assert interning.CAPACITY - 1 not in SPECS._free
+    interning.free_unused()
+    assert interning.CAPACITY - 1 not in SPECS._free_ids
 
 
 def test_numbers_are_used_again_once_what_is_derived_from_them_is_forgotten(monkeypatch):
@@ -196,12 +196,14 @@ def test_numbers_are_used_again_once_what_is_derived_from_them_is_forgotten(monk
     number, seen = intern((77, 12347), DTYPES[9]).id, []
 
     def forgets():
-        seen.append((number in SPECS._objects, number in SPECS._free, interning.generation.number))
+        seen.append(
+            (number in SPECS._objects, number in SPECS._free_ids, interning.generation.number)
+        )
 
     before = interning.generation.number
     monkeypatch.setattr(interning, "CACHES", [*interning.CACHES, forgets])
-    interning.let_go()
-    assert number in SPECS._free
+    interning.free_unused()
+    assert number in SPECS._free_ids
     assert seen == [(True, False, before + 1), (False, False, before + 2)]
 
 
@@ -221,10 +223,10 @@ def test_numbers_in_rows_that_are_copied_meanwhile(monkeypatch):
 
     copies, listed = [Copy()], Listed()
     interning.LOGS.add(listed)
-    interning.let_go()
+    interning.free_unused()
     assert number in SPECS._objects
     copies.clear()
-    interning.let_go()
+    interning.free_unused()
     assert number not in SPECS._objects
 
 
@@ -274,7 +276,7 @@ def test_numbers_in_rows_are_not_freed(tf):
         z = tf.reduce_sum(y)
         del y
         for _ in range(3):
-            interning.let_go()
+            interning.free_unused()
         assert tuple(SPECS[number].shape) == (41, 7)
         assert CODES.entries[code]
         assert float(z) == 2.0 * 7 * 41
@@ -287,7 +289,7 @@ def test_a_spec_that_died_comes_back_with_its_number(tf):
         row = [r for r in range(log.n) if SPECS.size[log.spec[r]] == 129][-1]
         number = log.spec[row]
         log.tensors[:] = [y]  # a row that no tensor stands for
-        interning.let_go()
+        interning.free_unused()
         gc.collect()
         assert SPECS._objects[number]() is None
         assert intern((43, 3), tf.float32).id == number
@@ -361,7 +363,7 @@ def test_new_shapes_are_met_by_eight_threads(limit, beside):
 def freeing(monkeypatch):
     """Numbers are freed whenever something new is met."""
     limit = property(lambda self: 0, lambda self, value: None)
-    monkeypatch.setattr(Table, "_limit", limit, raising=False)
+    monkeypatch.setattr(InternTable, "_limit", limit, raising=False)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -398,10 +400,10 @@ def test_templates_that_are_entered_inside_of_one_another():
 
 def test_a_table_that_is_full_says_so(monkeypatch, tf):
     monkeypatch.setattr(interning, "CAPACITY", 0)
-    table = Table("spec", lambda number, key: types.SimpleNamespace(), lambda *_: None)
+    table = InternTable("spec", lambda number, key: types.SimpleNamespace(), lambda *_: None)
     interning.TABLES.remove(table)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="in use at once"):
-        table.met(1)
+        table.intern(1)
 
 
 WITHOUT_A_LOCK = """
@@ -430,4 +432,4 @@ def test_constants_of_rules_are_met_anew(tf):
         both = (np.tanh(v) + slope * v) / (3.0 if k % 2 else 1.0)
         both += 0.5 / np.sqrt(v) / (1.0 if k % 2 else 3.0)
         np.testing.assert_allclose(found, both, rtol=1e-5)
-        interning.let_go()
+        interning.free_unused()

@@ -73,7 +73,7 @@ def test_same_bits_as_numbas(tf, op, kind, monkeypatch, tmp_path):
         fused.write_kernel(module, own, step)
 
     addresses = (
-        cache.load(own, own, lambda: lane_kernels.written(own, write))[own],
+        cache.load(own, own, lambda: lane_kernels.compile_written(own, write))[own],
         cache.load(numbas, numbas, lambda: lane_kernels._compile(numbas, source))[numbas],
     )
     for n in (1, 13, 924):

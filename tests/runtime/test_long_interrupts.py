@@ -288,17 +288,17 @@ def heard_of(act):
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "complex64", "bool"])
 def test_large_arrays_are_copied_piece_by_piece(monkeypatch, x, dtype):
     dtype = np.dtype(dtype)
-    expected = memory.converted(x, dtype)
-    monkeypatch.setattr(memory, "PIECE", 64)
-    found = memory.converted(x, dtype)
+    expected = memory.convert_array(x, dtype)
+    monkeypatch.setattr(memory, "CHUNK_SIZE", 64)
+    found = memory.convert_array(x, dtype)
     np.testing.assert_array_equal(found, expected, strict=True)
     assert found.flags.c_contiguous
     if np.ndim(x):
-        np.testing.assert_array_equal(memory.copied(x), x, strict=True)
-        assert not np.shares_memory(memory.copied(x), x)
+        np.testing.assert_array_equal(memory.copy_array(x), x, strict=True)
+        assert not np.shares_memory(memory.copy_array(x), x)
     if np.size(x) > 64:
-        assert heard_of(lambda: memory.converted(x, dtype)) > np.size(x) // 64
-        assert heard_of(lambda: memory.copied(x)) > np.size(x) // 64
+        assert heard_of(lambda: memory.convert_array(x, dtype)) > np.size(x) // 64
+        assert heard_of(lambda: memory.copy_array(x)) > np.size(x) // 64
 
 
 def test_another_thread_shuffles(tf, monkeypatch):

@@ -280,7 +280,7 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
         def value(name, kind):
             if kind == "int":
                 return int(block.set[block.slots[name]])
-            array = (block._arrays | block._given)[name]
+            array = (block._arrays | block._packed)[name]
             assert array.dtype == passes._KINDS[kind], name
             return Strict(array)
 

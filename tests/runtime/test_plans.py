@@ -78,7 +78,7 @@ def test_programs_that_alternate_recall_the_right_plans(tf, seed):
 def recalls(monkeypatch):
     """The list to which each plan recalled, and each gradient, adds a word."""
     found = []
-    plan, gradient = plans.Planner._recalled, adjoints.Memory.recall
+    plan, gradient = plans.Planner._recall, adjoints.Memory.recall
 
     def recalled(self, log, key):
         result = plan(self, log, key)
@@ -93,7 +93,7 @@ def recalls(monkeypatch):
     # Machine code recalls by itself.
     for machine in (repeated_evaluation, repeated_gradients):
         monkeypatch.setattr(machine, "prepare", lambda *rest: None)
-    monkeypatch.setattr(plans.Planner, "_recalled", recalled)
+    monkeypatch.setattr(plans.Planner, "_recall", recalled)
     monkeypatch.setattr(adjoints.Memory, "recall", repeated)
     return found
 
@@ -142,17 +142,17 @@ def test_slices_that_begin_elsewhere_are_one_structure(tf, monkeypatch):
 
 
 def test_few_structures_are_compared_for_one_question():
-    found = structure_cache.Remembered()
+    found = structure_cache.StructureCache()
     for k in range(20):
         found.keep("question", 10, k, generation.number)
-    assert found.alike("question") == [19, 18, 17, 16]
+    assert found.entries_of("question") == [19, 18, 17, 16]
     found.keep("long", structure_cache.ROWS - 5, "all", generation.number)
-    assert found.alike("question") == []
-    assert found.alike("long") == ["all"]
-    interning.let_go()
-    assert found.alike("long") == []
+    assert found.entries_of("question") == []
+    assert found.entries_of("long") == ["all"]
+    interning.free_unused()
+    assert found.entries_of("long") == []
     found.keep("late", 5, "copied before", generation.number - 1)
-    assert found.alike("late") == []
+    assert found.entries_of("late") == []
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_parameters_of_kernels_that_are_forgotten_while_a_plan_is_made(tf):
             return status
 
         planner.plan.call = forgetting
-        plan = planner.planned(log, [y._row], [], False)
+        plan = planner.plan_for(log, [y._row], [], False)
         program = plan.arrays["program"]
         addresses = program[program[:, 0] == plans.CALLED, 2].tolist()
         kept = {address_of(x) for part in plan.keeps if type(part) is list for x in part}

@@ -32,7 +32,7 @@ MANY = 4 * repeated_evaluation.TURNS
 @pytest.fixture(autouse=True)
 def usual(monkeypatch):
     """A thread as at first: tests that were interrupted may have left another behind."""
-    assert repeated_evaluation.said() == "machine code"
+    assert repeated_evaluation.describe() == "machine code"
     local.log, local.rule, local.evaluating = Log(), None, ()
     monkeypatch.setattr(settings, "moved", False)
 
@@ -248,7 +248,7 @@ def test_nothing_is_left_behind():
 
         def counts():
             gc.collect()
-            process = repeated_evaluation._code_or_reason()._held[1]
+            process = repeated_evaluation._code_or_reason()._held_objects[1]
             things = [
                 log,
                 log.columns,

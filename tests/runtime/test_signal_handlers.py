@@ -264,7 +264,7 @@ def test_no_weak_reference_runs_python():
     class Thing:
         pass
 
-    found, things = interning.Weak(), [Thing() for _ in range(300)]
+    found, things = interning.WeakRefs(), [Thing() for _ in range(300)]
     for thing in things:
         found.add(thing)
     refs = list(found._refs.values())

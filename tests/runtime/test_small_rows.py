@@ -157,7 +157,7 @@ def test_usual_ops_on_arrays_have_kernels(tf, shape):
 def test_the_table_of_calls_is_forgotten_with_the_numbers(tf):
     x = tf.constant([1.0, 2.0, 3.0])
     assert tf.stack([x[0], x[2]]).numpy().tolist() == [1.0, 3.0]
-    interning.let_go()
+    interning.free_unused()
     assert not CALLS.first.any()
     assert tf.stack([x[2], x[0]]).numpy().tolist() == [3.0, 1.0]
 

@@ -40,8 +40,8 @@ def built(monkeypatch, text, kinds, name="f"):
     """A function of a kernel module with this text, called with the words of its arguments."""
     own = f"own{next(unit)}"
     monkeypatch.setattr(kernel_sources, "kernel_source", lambda *modules: HEAD + text)
-    written = translate.translated([Entry(own, own, name, kinds)])
-    address = cache.load(own, written, lambda: llvm.compiled(written, [own]))[own]
+    written = translate.translate([Entry(own, own, name, kinds)])
+    address = cache.load(own, written, lambda: llvm.compile_text(written, [own]))[own]
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
 
     def call(*words):

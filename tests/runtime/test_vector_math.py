@@ -93,7 +93,7 @@ def lane(name, dtype):
 
     recorder = getattr(elementwise, name, None) or getattr(activations, name)
     kind, op = dtypes.as_dtype(dtype), recorder.op
-    address = lane_kernels.compiled(op, (kind,) * op.arity, kind)
+    address = lane_kernels.compile_lane(op, (kind,) * op.arity, kind)
     kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)(address)
 
     def call(out, *operands):

@@ -10,7 +10,7 @@ from math import exp as exponential
 import numpy as np
 from numba import njit
 
-from numtape.kernel import kernel
+from numtape.kernel.kernel import kernel
 
 # Expressions, and where. Points are away from kinks, poles and jumps.
 FUNCTIONS = [

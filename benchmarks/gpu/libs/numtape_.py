@@ -80,7 +80,7 @@ def _computed(step: Step) -> Step:
     def run() -> list[nt.Tensor]:
         results = step.run()
         for result in results:
-            result._stored()
+            result._stored_value()
         return results
 
     return Step(run, step.weights)

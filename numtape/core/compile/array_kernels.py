@@ -14,7 +14,7 @@ from ..values import interning
 from ..values.memory import Array, address_of
 from ..values.spec import SPECS, Spec
 from . import cache as disk
-from .kernel_sources import imported, kernel_source
+from .kernel_sources import transitive_imports, kernel_source
 from .lane_kernels import VECTOR_SOURCES
 from .tables import LANES
 
@@ -31,7 +31,7 @@ _SOURCES = (
 )
 
 # What was found for a code and specs.
-_calls: dict[tuple[Any, ...], Call | None] = interning.cache()
+_calls: dict[tuple[Any, ...], Call | None] = interning.clearable_cache()
 
 
 class Call(NamedTuple):
@@ -64,11 +64,11 @@ def call_of(code: OpCode, out: Spec, operands: list[Spec]) -> Call | None:
     wide = any(spec.wide for spec in (out, *operands))
     if op.native is not None and out.size and not wide:
         native = op.native(out, *operands, **attributes)
-    found = None
+    call = None
     if native is not None:
         kernel = array_kernel(native.kernel, native.dtypes)
         parameters = np.array([*native.parameters, 0], np.int64)
-        found = Call(
+        call = Call(
             kernel,
             address_of(parameters),
             native.units,
@@ -77,8 +77,8 @@ def call_of(code: OpCode, out: Spec, operands: list[Spec]) -> Call | None:
             native.unsure,
             native.part,
         )
-    _calls[key] = found
-    return found
+    _calls[key] = call
+    return call
 
 
 @cache
@@ -86,12 +86,12 @@ def array_kernel(name: str, dtypes: tuple[str, ...]) -> int:
     """The address of a kernel of ``kernels.cpu.arrays``, or of the module before the dot."""
     module, _, name = name.rpartition(".")
     symbol = "_".join(["array", *filter(None, (module, name)), *dtypes])
-    return _compiled(symbol, module or "arrays", name, dtypes, 7)
+    return _compile_kernel(symbol, module or "arrays", name, dtypes, 7)
 
 
 def random_kernel(name: str, dtype: str) -> int:
     """The address of a kernel of ``kernels.cpu.random``."""
-    return _compiled(f"random_{name}_{dtype}", "random", name, (dtype,), 7)
+    return _compile_kernel(f"random_{name}_{dtype}", "random", name, (dtype,), 7)
 
 
 def reduction_kernel(log: Log, row: int) -> None:
@@ -103,11 +103,11 @@ def reduction_kernel(log: Log, row: int) -> None:
 
 @cache
 def _runs_kernel(name: str, dtype: str) -> int:
-    return _compiled(f"runs_{name}_{dtype}", "reduce", name, (dtype,), 5)
+    return _compile_kernel(f"runs_{name}_{dtype}", "reduce", name, (dtype,), 5)
 
 
-def _compiled(symbol: str, module: str, name: str, dtypes: tuple[str, ...], count: int) -> int:
-    more = () if f"cpu.{module}" in _SOURCES else imported(f"cpu.{module}")
+def _compile_kernel(symbol: str, module: str, name: str, dtypes: tuple[str, ...], count: int) -> int:
+    more = () if f"cpu.{module}" in _SOURCES else transitive_imports(f"cpu.{module}")
     source = kernel_source(*VECTOR_SOURCES, *_SOURCES, *more)
 
     def build() -> disk.Built:
@@ -117,8 +117,8 @@ def _compiled(symbol: str, module: str, name: str, dtypes: tuple[str, ...], coun
         jit = importlib.import_module("numtape.kernels.jit")
         function = room.runs(name, *dtypes) if module == "reduce" else room.KERNELS[name](*dtypes)
         # Reductions are loops over memory, and worth the time.
-        made = jit.jit_loops if function.__module__.endswith(".reduce") else jit.jit
-        built: disk.Built = compile_unit(symbol, [Function(symbol, made(function), [""] * count)])
+        compile_function = jit.jit_loops if function.__module__.endswith(".reduce") else jit.jit
+        built: disk.Built = compile_unit(symbol, [Function(symbol, compile_function(function), [""] * count)])
         return built
 
     return disk.load(symbol, source, build)[symbol]

@@ -29,7 +29,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from .. import settings
-from .cache_folder import PART, Folder, opened, say_once
+from .cache_folder import PART, Folder, open_folder, say_once
 from .processor import processor
 
 FORMAT = 3
@@ -82,7 +82,7 @@ def _environment() -> str:
     )
 
 
-def _packed(name: str, built: Built) -> bytes:
+def _pack(name: str, built: Built) -> bytes:
     """A file's content. Its name goes into the checksum: it is no other unit's, renamed."""
     code, functions, needs = built
     header = json.dumps({"functions": functions, "needs": needs}).encode()
@@ -90,7 +90,7 @@ def _packed(name: str, built: Built) -> bytes:
     return MAGIC + hashlib.sha256(name.encode() + body).digest() + body
 
 
-def _unpacked(name: str, content: bytes) -> Built | None:
+def _unpack(name: str, content: bytes) -> Built | None:
     if content[:8] != MAGIC or len(content) < 44:
         return None
     if hashlib.sha256(name.encode() + content[40:]).digest() != content[8:40]:
@@ -125,7 +125,7 @@ def _folder(make: bool = False) -> AbstractContextManager[Folder | None]:
     settings.cache_limit()  # a wrong one is an error before anything needs to be written
     path = settings.cache_dir()
     if path is not None:
-        return opened(path, make=make)
+        return open_folder(path, make=make)
     say_once(
         "There is no home folder to keep compiled kernels in, and each process compiles them anew. "
         "Set NUMTAPE_CACHE_DIR to a folder that only you can write to."
@@ -144,7 +144,7 @@ def read(name: str, source: str, for_host: bool = True) -> Built | None:
     file = _file(name, source, for_host)
     with _folder() as folder:
         content = folder.read(file) if folder else None
-    built = _unpacked(file, content) if content else None
+    built = _unpack(file, content) if content else None
     return built if built is not None and _usable(built[2]) else None
 
 
@@ -158,7 +158,7 @@ def _keep(file: str, built: Built) -> None:
     limit = settings.cache_limit()
     with _folder(make=True) as folder:
         if folder:  # a full or read-only disk costs the next process a compile, nothing else
-            content = _packed(file, built)
+            content = _pack(file, built)
             folder.write(file, content)
             _written[0] += len(content)
             _written[1] += 1
@@ -167,16 +167,16 @@ def _keep(file: str, built: Built) -> None:
                 _written[:] = folder.shrink(limit, SUFFIX, PART), 0
 
 
-def kept(name: str, source: str, compile_unit: Callable[[], Built], for_host: bool = True) -> Built:
+def load_or_compile(name: str, source: str, compile_unit: Callable[[], Built], for_host: bool = True) -> Built:
     """A unit from the cache, or compiled now and kept there; see `load`.
 
     With ``for_host`` false, it is code for another processor: any host may use it.
     """
     built = read(name, source, for_host)
-    return _compiled(_file(name, source, for_host), compile_unit) if built is None else built
+    return _compile_in_thread(_file(name, source, for_host), compile_unit) if built is None else built
 
 
-def _compiled(file: str, compile_unit: Callable[[], Built]) -> Built:
+def _compile_in_thread(file: str, compile_unit: Callable[[], Built]) -> Built:
     """Compile in a thread, whose stack is empty, however deep the caller is.
 
     An import of Numba that ends halfway, for want of stack or by an interrupt, cannot be made up
@@ -208,7 +208,7 @@ def _compiled(file: str, compile_unit: Callable[[], Built]) -> Built:
     else:
         thread.join(max(PATIENCE - _waited[0], 0.0))
         if thread.is_alive():
-            _tell()
+            _announce()
             thread.join()
     if errors:
         raise errors.pop()
@@ -234,18 +234,18 @@ def in_this_thread() -> Iterator[None]:
 
 PATIENCE = 1.0  # seconds of compiling that nothing is said of
 _waited = [0.0]
-_told: list[bool] = []
+_announced: list[bool] = []
 
 
-def _tell() -> None:
+def _announce() -> None:
     """Say, once in a process, what takes so long."""
-    if _told or settings.quiet() or sys.stderr is None:
+    if _announced or settings.quiet() or sys.stderr is None:
         return
-    _told.append(True)
+    _announced.append(True)
     folder = settings.cache_dir()
-    kept = "" if folder is None else f", and keeps it in {folder}"
+    where = "" if folder is None else f", and keeps it in {folder}"
     sys.stderr.write(
-        f"numtape compiles what is used for the first time{kept} (NUMTAPE_QUIET=1 hides this)\n"
+        f"numtape compiles what is used for the first time{where} (NUMTAPE_QUIET=1 hides this)\n"
     )
 
 
@@ -274,7 +274,7 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
         try:
             _loading.append(name)
             engine = _engine()  # before it is made, no symbol of the process is known
-            built = kept(name, source, compile_unit)
+            built = load_or_compile(name, source, compile_unit)
             _need(4 * len(built[0]) + LOADING)
             engine.add_object_file(llvm.ObjectFileRef.from_data(built[0]))
             engine.finalize_object()

@@ -22,7 +22,7 @@ from pathlib import Path
 PART = ".numtape-part"  # of a file that is being written
 
 _messages = logging.getLogger("numtape")
-_said: set[str] = set()
+_warned: set[str] = set()
 # Not everywhere.
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe has no writer to wait for
@@ -35,12 +35,12 @@ class NotTrusted(Exception):
 
 def say_once(message: str) -> None:
     """Log a warning, if this process has not logged it yet."""
-    if message not in _said:
-        _said.add(message)
+    if message not in _warned:
+        _warned.add(message)
         _messages.warning("%s", message)
 
 
-def _refusal(found: os.stat_result, *, above: bool = False) -> str | None:
+def _refusal(status: os.stat_result, *, above: bool = False) -> str | None:
     """Why others may have written to a file or folder; None if they cannot have.
 
     Args:
@@ -51,10 +51,10 @@ def _refusal(found: os.stat_result, *, above: bool = False) -> str | None:
     if not hasattr(os, "geteuid"):
         return None
     trusted = {0, os.geteuid(), *([os.stat("/").st_uid] if above else [])}
-    if found.st_uid not in trusted:
-        return f"belongs to user {found.st_uid}, not to user {os.geteuid()}"
-    if found.st_mode & 0o022 and not (above and found.st_mode & stat.S_ISVTX):
-        return f"can be written to by others (mode {stat.S_IMODE(found.st_mode):04o})"
+    if status.st_uid not in trusted:
+        return f"belongs to user {status.st_uid}, not to user {os.geteuid()}"
+    if status.st_mode & 0o022 and not (above and status.st_mode & stat.S_ISVTX):
+        return f"can be written to by others (mode {stat.S_IMODE(status.st_mode):04o})"
     return None
 
 
@@ -66,15 +66,15 @@ def _check(path: Path, make: bool) -> None:
     """
     for part in (*reversed(path.parents), path):
         try:
-            found = os.lstat(part)
+            status = os.lstat(part)
         except FileNotFoundError:
             if not make:
                 raise
             part.mkdir(mode=0o700, exist_ok=True)
-            found = os.lstat(part)
-        if not stat.S_ISDIR(found.st_mode):
+            status = os.lstat(part)
+        if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, f"{part} is no folder")
-        reason = _refusal(found, above=part != path)
+        reason = _refusal(status, above=part != path)
         if reason is not None:
             raise NotTrusted(f"{part} {reason}")
 
@@ -98,13 +98,13 @@ class Folder:
         try:
             handle = os.open(self._name(name), os.O_RDONLY | _FLAGS | _NO_WAIT, dir_fd=self._at)
             with os.fdopen(handle, "rb") as file:
-                found = os.fstat(handle)
-                if not stat.S_ISREG(found.st_mode):
+                status = os.fstat(handle)
+                if not stat.S_ISREG(status.st_mode):
                     return None
-                reason = _refusal(found)
+                reason = _refusal(status)
                 if reason is None:
                     content = file.read()
-                    self._used(name, found)
+                    self._touch(name, status)
                     return content
         except OSError:
             return None
@@ -115,9 +115,9 @@ class Folder:
         )
         return None
 
-    def _used(self, name: str, found: os.stat_result) -> None:
+    def _touch(self, name: str, status: os.stat_result) -> None:
         """Note that a file is used, in its time of change; not more often than once an hour."""
-        if time.time() - found.st_mtime > 3600:
+        if time.time() - status.st_mtime > 3600:
             try:
                 os.utime(self._name(name), dir_fd=self._at)
             except OSError:  # not ours, or on a read-only disk
@@ -125,7 +125,7 @@ class Folder:
 
     def files(self, *suffixes: str) -> list[tuple[float, int, str]]:
         """When each file with such a name was last used, its size, and its name."""
-        found = []
+        files = []
         try:
             with os.scandir(self._path if self._at is None else self._at) as entries:
                 for entry in entries:
@@ -134,10 +134,10 @@ class Folder:
                             stat_ = entry.stat(follow_symlinks=False)
                         except OSError:  # another process removed it
                             continue
-                        found.append((stat_.st_mtime, stat_.st_size, entry.name))
+                        files.append((stat_.st_mtime, stat_.st_size, entry.name))
         except OSError:
             pass
-        return found
+        return files
 
     def shrink(self, limit: int, *suffixes: str) -> int:
         """Remove the files that were not used for longest, until nine tenths of a limit are left.
@@ -202,21 +202,21 @@ class Folder:
 
 
 @contextmanager
-def opened(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
+def open_folder(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
     """A folder while it is used; None if it is not there, or cannot be trusted, which is said.
 
     Args:
       path: The folder. A link is followed; where it leads must be trusted.
       make: Whether to make it, for the user alone, if it is not there.
     """
-    found, descriptor = None, None
+    folder, descriptor = None, None
     try:
         try:
             path = Path(os.path.realpath(path))
             _check(path, make)
             if _BY_FOLDER:
                 descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
-            found = Folder(path, descriptor)
+            folder = Folder(path, descriptor)
         except NotTrusted as error:
             say_once(
                 f"The cache folder {path} is not used, and each process compiles its kernels "
@@ -230,7 +230,7 @@ def opened(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
                     f"The cache folder {path} cannot be used, and each process compiles its "
                     f"kernels anew: {error.strerror}. Set NUMTAPE_CACHE_DIR to one that can."
                 )
-        yield found
+        yield folder
     finally:
         if descriptor is not None:
             os.close(descriptor)

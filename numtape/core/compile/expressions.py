@@ -86,7 +86,7 @@ def flat_of(value: Value) -> list[Value]:
     return [value]
 
 
-def listed(values: list[Value]) -> str:
+def join_arguments(values: list[Value]) -> str:
     """Arguments, or parameters."""
     return ", ".join(f"{type_of(value.kind)} {value.text}" for value in values)
 
@@ -120,9 +120,9 @@ class Expressions(ABC):
         return f"{self._count}"
 
     def _emit(self, text: str) -> str:
-        found = f"%v{self._new()}"
-        self._lines.append(f"  {found} = {text}")
-        return found
+        name = f"%v{self._new()}"
+        self._lines.append(f"  {name} = {text}")
+        return name
 
     def _begin(self, label: str) -> None:
         self._lines.append(f"{label}:")
@@ -161,8 +161,8 @@ class Expressions(ABC):
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise self._unknown(node)
-        found: Value = method(node)
-        return found
+        value: Value = method(node)
+        return value
 
     def _as(self, kind: Any, value: Value, node: ast.AST) -> str:
         """A value as one of a kind."""
@@ -245,9 +245,9 @@ class Expressions(ABC):
         raise self._unknown(node)
 
     def _binop(self, node: ast.BinOp) -> Value:
-        return self._operated(node.op, self._value(node.left), self._value(node.right), node)
+        return self._binary_op(node.op, self._value(node.left), self._value(node.right), node)
 
-    def _operated(self, op: ast.operator, x: Value, y: Value, node: ast.AST) -> Value:
+    def _binary_op(self, op: ast.operator, x: Value, y: Value, node: ast.AST) -> Value:
         if x.kind == y.kind == BOOL and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
             return Value(BOOL, self._emit(f"{_SIMPLE[type(op)]} i1 {x.text}, {y.text}"))
         kind = UINT if x.kind == UINT else INT
@@ -257,10 +257,10 @@ class Expressions(ABC):
         if isinstance(op, ast.RShift):
             return Value(kind, self._emit(f"{'lshr' if kind is UINT else 'ashr'} i64 {a}, {b}"))
         if kind is INT and isinstance(op, ast.FloorDiv | ast.Mod):
-            return Value(INT, self._divided(a, b, isinstance(op, ast.Mod)))
+            return Value(INT, self._divide(a, b, isinstance(op, ast.Mod)))
         raise self._unknown(node)
 
-    def _divided(self, a: str, b: str, rest: bool) -> str:
+    def _divide(self, a: str, b: str, rest: bool) -> str:
         """Rounded down, as Python does; 0 where Python raises."""
         constant = int(b) if b.lstrip("-").isdigit() else 0
         if constant > 0 and constant & (constant - 1) == 0:
@@ -274,16 +274,16 @@ class Expressions(ABC):
         below = self._emit(f"and i1 {some}, {signs}")
         if rest:
             more = self._emit(f"select i1 {below}, i64 {by}, i64 0")
-            found = self._emit(f"add i64 {left}, {more}")
+            rounded = self._emit(f"add i64 {left}, {more}")
         else:
-            found = self._emit(f"sub i64 {quotient}, {self._emit(f'zext i1 {below} to i64')}")
-        return self._emit(f"select i1 {zero}, i64 0, i64 {found}")
+            rounded = self._emit(f"sub i64 {quotient}, {self._emit(f'zext i1 {below} to i64')}")
+        return self._emit(f"select i1 {zero}, i64 0, i64 {rounded}")
 
     def _compare(self, node: ast.Compare) -> Value:
         x = self._value(node.left)
-        found = ""
+        condition = ""
         for op, right in zip(node.ops, node.comparators, strict=True):
-            if found and not isinstance(right, ast.Name | ast.Constant):
+            if condition and not isinstance(right, ast.Name | ast.Constant):
                 raise self._unknown(node)  # it may not be computed if the first does not hold
             y = self._value(right)
             if type(op) not in _COMPARED:
@@ -292,9 +292,9 @@ class Expressions(ABC):
             way = _COMPARED[type(op)][kind is UINT]
             a, b = self._as(kind, x, node), self._as(kind, y, node)
             one = self._emit(f"icmp {way} i64 {a}, {b}")
-            found = self._emit(f"and i1 {found}, {one}") if found else one
+            condition = self._emit(f"and i1 {condition}, {one}") if condition else one
             x = y
-        return Value(BOOL, found)
+        return Value(BOOL, condition)
 
     def _is_bool(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):
@@ -347,7 +347,7 @@ class Expressions(ABC):
             raise self._unknown(node)
         args = [self._value(x) for x in node.args]
         if isinstance(node.func, ast.Attribute):
-            return self._converted(ast.unparse(node.func), args, node)
+            return self._convert(ast.unparse(node.func), args, node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         known = self._names.names.get(name)
         if isinstance(known, Definition):
@@ -358,17 +358,17 @@ class Expressions(ABC):
             return Value(known, text)
         if known is None and name in ("min", "max") and args:
             texts = [self._as(INT, value, node) for value in args]
-            found = texts[0]
+            extreme = texts[0]
             for text in texts[1:]:
-                found = self._emit(f"call i64 @llvm.s{name}.i64(i64 {found}, i64 {text})")
-            return Value(INT, found)
+                extreme = self._emit(f"call i64 @llvm.s{name}.i64(i64 {extreme}, i64 {text})")
+            return Value(INT, extreme)
         if type(known) is tuple and len(known) == len(args):  # a record, by its fields' names
             return Value(Fields(known, tuple(value.kind for value in args)), parts=tuple(args))
         if isinstance(known, Special):
             return self._special(known.name, [self._as(INT, x, node) for x in args], node)
         raise self._unknown(node)
 
-    def _converted(self, name: str, args: list[Value], node: ast.AST) -> Value:
+    def _convert(self, name: str, args: list[Value], node: ast.AST) -> Value:
         kind = {"np.int64": INT, "np.uint64": UINT}.get(name)
         if kind is None or len(args) != 1:
             raise self._unknown(node)
@@ -380,15 +380,15 @@ class Expressions(ABC):
         if kind is None:  # it calls itself
             raise self._unknown(node)
         flat = [one for value in args for one in flat_of(value)]
-        call = f'call {type_of(kind)} @"{name}"({listed(flat)})'
+        call = f'call {type_of(kind)} @"{name}"({join_arguments(flat)})'
         if kind is NONE:
             self._line(call)
             return Value(NONE)
-        whole = self._emit(call)
+        result = self._emit(call)
         if isinstance(kind, str | Pointer):
-            return Value(kind, whole)
+            return Value(kind, result)
         parts = tuple(
-            Value(one, self._emit(f"extractvalue {type_of(kind)} {whole}, {k}"))
+            Value(one, self._emit(f"extractvalue {type_of(kind)} {result}, {k}"))
             for k, one in enumerate(kind)
         )
         return Value(kind, parts=parts)

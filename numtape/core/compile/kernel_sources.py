@@ -35,7 +35,7 @@ def _package(module: str, node: ast.ImportFrom) -> list[str]:
     return package + (node.module.split(".") if node.module else [])
 
 
-def imported(*modules: str) -> tuple[str, ...]:
+def transitive_imports(*modules: str) -> tuple[str, ...]:
     """Kernel modules, and those that they import, and so on; by their text, without importing."""
     known, left = set(modules), list(modules)
     while left:
@@ -96,32 +96,32 @@ def module(name: str) -> Module:
     Names of what it takes from elsewhere than the kernels, and of what is not computed from names
     that are known, are left out.
     """
-    found = Module(name)
+    module_text = Module(name)
     for node in tree(kernel_source(name)).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             origin = ".".join(_package(name, node))
             for alias in node.names:
-                known = _taken(origin, alias.name)
+                known = _definition(origin, alias.name)
                 if known is not None:
-                    found.names[alias.asname or alias.name] = known
+                    module_text.names[alias.asname or alias.name] = known
         elif isinstance(node, ast.FunctionDef):
             kinds = [x.id for x in node.decorator_list if isinstance(x, ast.Name)]
             if "jit" in kinds or "inline" in kinds:
-                found.names[node.name] = Definition(found, node, "inline" in kinds)
+                module_text.names[node.name] = Definition(module_text, node, "inline" in kinds)
             elif "intrinsic" in kinds:
-                found.names[node.name] = Special(node.name)
+                module_text.names[node.name] = Special(node.name)
         elif isinstance(node, ast.ClassDef):
-            found.names[node.name] = tuple(
+            module_text.names[node.name] = tuple(
                 x.target.id
                 for x in node.body
                 if isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name)
             )
         elif isinstance(node, ast.Assign):
-            _assign(node, found.names)
-    return found
+            _assign(node, module_text.names)
+    return module_text
 
 
-def _taken(origin: str, name: str) -> Any:
+def _definition(origin: str, name: str) -> Any:
     if origin == "jit":
         return _POINTERS if name == "POINTERS" else Special(name)
     return module(origin).names.get(name) if _is_module(origin) else None

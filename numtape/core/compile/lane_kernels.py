@@ -44,14 +44,14 @@ def lane_kernel(log: Log, row: int) -> None:
     op, _ = CODES.entries[log.code[row]]
     assert op.arity != VARIADIC
     operands = [log.a, log.b, log.c][: op.arity]
-    found = [DTYPES[SPECS.dtype[log.spec[column[row]]]] for column in operands]
+    dtypes = [DTYPES[SPECS.dtype[log.spec[column[row]]]] for column in operands]
     result = DTYPES[SPECS.dtype[log.spec[row]]]
-    address = compiled(op, tuple(found), result)
-    LANES.add(op.lane, found[-1].code, result.code, address)
+    address = compile_lane(op, tuple(dtypes), result)
+    LANES.add(op.lane, dtypes[-1].code, result.code, address)
 
 
 @cache
-def compiled(op: Op, operands: tuple[DType, ...], result: DType) -> int:
+def compile_lane(op: Op, operands: tuple[DType, ...], result: DType) -> int:
     """The address of the lane kernel of an op for these dtypes."""
     symbol = "_".join(["lane", op.name, *(dtype.name for dtype in operands), result.name])
     source = lane_source(op.body, symbol, operands, result)
@@ -62,7 +62,7 @@ def compiled(op: Op, operands: tuple[DType, ...], result: DType) -> int:
         if not fused.fits(op.body, dtypes, result.name):
             return _compile(symbol, source)
         step = fused.Step(op.body, tuple(range(len(dtypes))), dtypes, result.name)
-        return written(symbol, lambda module: fused.write_kernel(module, symbol, step))
+        return compile_written(symbol, lambda module: fused.write_kernel(module, symbol, step))
 
     return disk.load(symbol, writers() + source, build)[symbol]
 
@@ -74,7 +74,7 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
     into float64.
     """
     literal = operands[-1]
-    tree = typed(body, literal, result)
+    tree = typed_body(body, literal, result)
     expression = ast.unparse(tree)
     lines = [f"def {symbol}(out_, x_, y_, z_, n):", f"    out = {result.name}_at(out_)"]
     for name, dtype in zip("xyz", operands, strict=False):
@@ -90,17 +90,17 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
         # Elements that are too large are done again: one branch an element would keep the first
         # loop from being vectorised. No operand lies where the output does.
         beyond = " | ".join(f"beyond({argument})" for argument in limited.arguments)
-        again = [
+        next_element = [
             f"        if {beyond}:",
             f"            out[i] = {result.name}({ast.unparse(tree)})",
         ]
         lines.insert(1, "    found = False")
         lines += [f"        found |= {beyond}", "    if found:"]
-        lines += [f"    {line}" for line in (*loop, *again)]
+        lines += [f"    {line}" for line in (*loop, *next_element)]
     return "\n".join(lines) + "\n"
 
 
-def typed(body: str, dtype: DType, result: DType) -> Any:
+def typed_body(body: str, dtype: DType, result: DType) -> Any:
     """The tree of a body with literals of a dtype; the caller may change it."""
     parsed = importlib.import_module("numtape.kernels.body").parsed
     return _Typed(dtype, result).visit(copy.deepcopy(parsed(body)))
@@ -153,15 +153,15 @@ class _Limited(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def written(symbol: str, write: Callable[[Any], None]) -> disk.Built:
+def compile_written(symbol: str, write: Callable[[Any], None]) -> disk.Built:
     """A function of floats that is written in a module: without Numba, in a quarter of its time."""
     from llvmlite import ir
 
-    from .llvm import assembled
+    from .llvm import compile_module
 
     module = ir.Module(symbol)
     write(module)
-    return assembled(module, [symbol])
+    return compile_module(module, [symbol])
 
 
 def _compile(symbol: str, source: str) -> disk.Built:

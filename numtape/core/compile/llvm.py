@@ -33,25 +33,25 @@ _LIBM = (
 )
 
 
-def assembled(module: Any, symbols: list[str]) -> Built:
+def compile_module(module: Any, symbols: list[str]) -> Built:
     """Optimise a module of llvmlite's and compile it for the processor."""
     machine = _machine()
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    return _compiled(machine, str(module), symbols)
+    return _compile_for(machine, str(module), symbols)
 
 
-def compiled(text: str, symbols: list[str], loops: bool = True) -> Built:
+def compile_text(text: str, symbols: list[str], loops: bool = True) -> Built:
     """The same for text, which does not name a processor.
 
     Where there are no ``loops`` that LLVM makes faster, it takes half the time without trying.
     """
     machine = _machine()
     layout = f'target datalayout = "{machine.target_data}"\n'
-    return _compiled(machine, f'{layout}target triple = "{machine.triple}"\n{text}', symbols, loops)
+    return _compile_for(machine, f'{layout}target triple = "{machine.triple}"\n{text}', symbols, loops)
 
 
-def _compiled(machine: Any, text: str, symbols: list[str], loops: bool = True) -> Built:
+def _compile_for(machine: Any, text: str, symbols: list[str], loops: bool = True) -> Built:
     parsed = llvm.parse_assembly(text)
     parsed.verify()
     tuning = llvm.create_pipeline_tuning_options(speed_level=3 if loops else 1)
@@ -73,14 +73,14 @@ def _machine() -> Any:
 
 def needs(module: Any) -> list[str]:
     """The symbols that a module's object code may leave to the process."""
-    found = set()
+    symbols = set()
     for function in module.functions:
         if not function.is_declaration:
             continue
         if not function.name.startswith("llvm."):
-            found.add(function.name)
+            symbols.add(function.name)
             continue
         parts = function.name.split(".")
         if parts[1] in _LIBM and len(parts) > 2:
-            found.add(parts[1] + ("f" if parts[2].endswith("f32") else ""))
-    return sorted(found)
+            symbols.add(parts[1] + ("f" if parts[2].endswith("f32") else ""))
+    return sorted(symbols)

@@ -62,9 +62,9 @@ def _records() -> dict[str, dict[str, str]]:
 @cache
 def _parameters(symbol: str) -> dict[str, str]:
     """The kinds of a pass's parameters, some of them records; by text as well."""
-    found = re.search(rf"^def {symbol}\(([^)]*)\)", kernel_source(_PASSES[symbol]), re.MULTILINE)
-    assert found is not None, symbol
-    return _fields(found[1])
+    definition = re.search(rf"^def {symbol}\(([^)]*)\)", kernel_source(_PASSES[symbol]), re.MULTILINE)
+    assert definition is not None, symbol
+    return _fields(definition[1])
 
 
 @cache
@@ -80,12 +80,12 @@ def _slots(symbol: str) -> dict[str, int]:
 @cache
 def _fields_of(symbol: str) -> dict[str, list[tuple[str, int]]]:
     """The fields of a pass's records and their slots, by parameter."""
-    found: dict[str, list[tuple[str, int]]] = {}
+    fields: dict[str, list[tuple[str, int]]] = {}
     for name, slot in _slots(symbol).items():
         record, _, field = name.partition(".")
         if field:
-            found.setdefault(record, []).append((field, slot))
-    return found
+            fields.setdefault(record, []).append((field, slot))
+    return fields
 
 
 @cache
@@ -111,8 +111,8 @@ def addresses(unit: str) -> dict[str, int]:
         _start_ahead(unit)
         return _compile_unit(unit)
 
-    found = disk.load(f"passes-{unit}", source, compile_passes)
-    return {symbol: found[f"numtape_{symbol}"] for symbol in _UNITS[unit]}
+    loaded = disk.load(f"passes-{unit}", source, compile_passes)
+    return {symbol: loaded[f"numtape_{symbol}"] for symbol in _UNITS[unit]}
 
 
 @cache
@@ -125,8 +125,8 @@ def compilers() -> str:
 def _compile_unit(unit: str) -> disk.Built:
     """Compile passes: without Numba, unless one has something in it that only Numba knows."""
     from .expressions import INT, Fields, Unknown
-    from .llvm import compiled
-    from .translate import Entry, translated
+    from .llvm import compile_text
+    from .translate import Entry, translate
 
     def kind(name: str) -> Any:
         fields = _records().get(name)
@@ -139,8 +139,8 @@ def _compile_unit(unit: str) -> disk.Built:
         for symbol, module in _UNITS[unit].items()
     ]
     try:
-        text = translated(entries)
-        return compiled(text, [entry.symbol for entry in entries], unit not in _BRANCHES)
+        text = translate(entries)
+        return compile_text(text, [entry.symbol for entry in entries], unit not in _BRANCHES)
     except Unknown as reason:
         _messages.info("Passes are compiled by Numba (%s): %s", unit, reason)
         return _compile_with_numba(unit)
@@ -218,7 +218,7 @@ class Packed(NamedTuple):
     arrays: dict[str, Array]
 
 
-def packed(symbol: str, **arguments: Array | int) -> Packed:
+def pack_arguments(symbol: str, **arguments: Array | int) -> Packed:
     """Arguments of a pass that follow each other."""
     slots = _slots(symbol)
     first = slots[next(iter(arguments))]
@@ -257,8 +257,8 @@ class Block:
         self._fields = _fields_of(symbol)
         self._memory = np.zeros(len(self.slots), np.int64)
         self.set = view(self._memory)
+        self._packed: dict[str, Array] = {}
         self._arrays: dict[str, Array] = {}
-        self._given: dict[str, Array] = {}
         self.address = address_of(self._memory)
         unit = next(name for name, passes in _UNITS.items() if symbol in passes)
         pointer = addresses(unit)[symbol]
@@ -282,7 +282,7 @@ class Block:
 
     def give(self, packed: Packed) -> None:
         """Set arguments that come again; their arrays are kept alive until others are given."""
-        self._given = packed.arrays
+        self._packed = packed.arrays
         self.set[packed.where] = packed.words
 
     def point(self, name: str, array: Array, address: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..values.dtypes import DTYPES
 from ..values.interning import CACHES, CAPACITY
-from ..values.memory import Array, reserved, view
+from ..values.memory import Array, reserve_zeros, view
 
 
 class Lanes:
@@ -21,7 +21,7 @@ class Lanes:
 
     def __init__(self) -> None:
         self.dtypes = len(DTYPES)
-        self.kernels = reserved((self.MOST, self.dtypes, self.dtypes), np.int64)
+        self.kernels = reserve_zeros((self.MOST, self.dtypes, self.dtypes), np.int64)
 
     def add(self, lane: int, operand: int, result: int, address: int) -> None:
         """Enter a kernel."""
@@ -51,9 +51,9 @@ class Calls:
     MOST = 1 << 14
 
     def __init__(self) -> None:
-        self.first = reserved((CAPACITY,), np.int32)
-        self.entries = reserved((self.MOST, 8), np.int64)
-        self.held: list[Array] = []
+        self.first = reserve_zeros((CAPACITY,), np.int32)
+        self.entries = reserve_zeros((self.MOST, 8), np.int64)
+        self.arrays: list[Array] = []
         self._before: list[Array] = []
         self._codes: list[int] = []
         self._numbers = count()  # of entries; they take places in turn
@@ -77,7 +77,7 @@ class Calls:
             return False
         place = number % len(self.entries)
         if parameters is not None:
-            self.held.append(parameters)
+            self.arrays.append(parameters)
         specs = [*specs, -1, -1, -1][:4]
         self.entries[place, 1:] = *specs, kernel, address, units
         self._codes.append(code)
@@ -89,14 +89,14 @@ class Calls:
 
     def lists(self) -> tuple[list[Array], list[Array]]:
         """What all entries of now refer to by address."""
-        return self._before, self.held
+        return self._before, self.arrays
 
     def clear(self) -> None:
         """Forget everything."""
         # The list of codes is another one first: who enters a kernel begins before the next step,
         # and then it is forgotten here or never there, or has its code in the new list.
         codes: list[int] = []
-        held: list[Array] = []
+        arrays: list[Array] = []
         # whole: nothing runs in between, see core.values.interning
         swapped = self._codes
         self._codes = codes
@@ -105,8 +105,8 @@ class Calls:
         for code in swapped:
             self.first[code] = 0
         # whole: nothing runs in between, see core.values.interning
-        self._before = self.held
-        self.held = held
+        self._before = self.arrays
+        self.arrays = arrays
         # done
 
 

@@ -26,7 +26,7 @@ from .expressions import (
     Fields,
     Unknown,
     Value,
-    listed,
+    join_arguments,
     type_of,
 )
 from .kernel_sources import Definition, Pointer, module
@@ -59,12 +59,12 @@ class _Unit:
             name = f"{definition.node.name}.{len(self._known)}"
             self._known[key] = name, None  # until it is written: only its own calls ask before
             body = _Body(self, definition, kinds)
-            self.texts.append(body.written(name))
+            self.texts.append(body.write(name))
             self._known[key] = name, body.returns
         return self._known[key]
 
 
-def translated(entries: list[Entry]) -> str:
+def translate(entries: list[Entry]) -> str:
     """The text of functions, and of all that they call, for LLVM."""
     unit = _Unit()
     for entry in entries:
@@ -85,7 +85,7 @@ def translated(entries: list[Entry]) -> str:
                 if isinstance(one, Pointer):
                     lines.append(f"%v{k} = inttoptr i64 %w{k} to ptr")
                 flat.append(Value(one, f"%v{k}" if isinstance(one, Pointer) else f"%w{k}"))
-        call = f'call {type_of(kind)} @"{name}"({listed(flat)})'
+        call = f'call {type_of(kind)} @"{name}"({join_arguments(flat)})'
         if kind is NONE:
             lines += [call, "ret i64 0"]
         elif kind is BOOL:
@@ -117,7 +117,7 @@ class _Body(Expressions):
     def _function(self, definition: Definition, kinds: tuple[Any, ...]) -> tuple[str, Any]:
         return self._unit.function(definition, kinds)
 
-    def written(self, name: str) -> str:
+    def write(self, name: str) -> str:
         """The text of the whole function."""
         node = self._definition.node
         if len(node.args.args) != len(self._kinds):
@@ -144,7 +144,7 @@ class _Body(Expressions):
         if self._open:
             self._line("ret void")
         inline = " alwaysinline" if self._definition.inline else ""
-        head = f'define internal {type_of(self.returns)} @"{name}"({listed(parameters)}) nounwind'
+        head = f'define internal {type_of(self.returns)} @"{name}"({join_arguments(parameters)}) nounwind'
         body = "\n".join(["start:", *self._places, *self._lines])
         return f"{head}{inline} {{\n{body}\n}}"
 
@@ -209,11 +209,11 @@ class _Body(Expressions):
         if isinstance(node.target, ast.Subscript):
             pointer, place = self._element(node.target)
             before = self._get(pointer, place)
-            now = self._operated(node.op, before, self._value(node.value), node)
+            now = self._binary_op(node.op, before, self._value(node.value), node)
             self._put(pointer, place, now, node)
         elif isinstance(node.target, ast.Name):
             before = self._name(node.target)
-            now = self._operated(node.op, before, self._value(node.value), node)
+            now = self._binary_op(node.op, before, self._value(node.value), node)
             self._assign(node.target.id, now, node)
         else:
             raise self._unknown(node)
@@ -231,17 +231,17 @@ class _Body(Expressions):
             self._begin(after)
 
     def _while(self, node: ast.While) -> None:
-        again, body, after = self._labels("again", "body", "done")
-        self._jump(again)
-        self._begin(again)
+        condition, body, after = self._labels("again", "body", "done")
+        self._jump(condition)
+        self._begin(condition)
         self._test(node.test, body, after)
-        self._loop(node.body, body, again, after)
+        self._loop(node.body, body, condition, after)
 
-    def _loop(self, nodes: list[ast.stmt], body: str, again: str, after: str) -> None:
-        self._loops.append((again, after))
+    def _loop(self, nodes: list[ast.stmt], body: str, condition: str, after: str) -> None:
+        self._loops.append((condition, after))
         self._begin(body)
         self._statements(nodes)
-        self._jump(again)
+        self._jump(condition)
         self._loops.pop()
         self._begin(after)
 
@@ -257,16 +257,16 @@ class _Body(Expressions):
             raise self._unknown(node)
         bounds = [self._as(INT, self._value(x), x) for x in call.args]
         start, end = bounds if len(bounds) == 2 else ("0", bounds[0])
-        again, body, more, after = self._labels("again", "body", "more", "done")
-        place = f"%.{again}"  # which no variable has: their places are called %name.at
+        condition, body, more, after = self._labels("again", "body", "more", "done")
+        place = f"%.{condition}"  # which no variable has: their places are called %name.at
         self._places.append(f"  {place} = alloca i64")
         self._line(f"store i64 {start}, ptr {place}")
-        self._jump(again)
+        self._jump(condition)
         self._begin(more)
         following = self._emit(f"add nsw i64 {self._emit(f'load i64, ptr {place}')}, 1")
         self._line(f"store i64 {following}, ptr {place}")
-        self._jump(again)
-        self._begin(again)
+        self._jump(condition)
+        self._begin(condition)
         now = self._emit(f"load i64, ptr {place}")
         inside = self._emit(f"icmp slt i64 {now}, {end}")
         self._line(f"br i1 {inside}, label %{body}, label %{after}")

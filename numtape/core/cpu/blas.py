@@ -24,7 +24,7 @@ from ..values.spec import Spec
 
 _LAPACK = ("gesdd", "getrf", "potrf")
 _lock = threading.RLock()
-_held = np.zeros(8, np.int64)
+_thread_words = np.zeros(8, np.int64)
 _loading: list[str] = []
 
 
@@ -55,8 +55,8 @@ def _address(name: str) -> int:
     signature = name_of(ctypes.py_object(capsule))
     if b"int *" not in signature:  # a build with integers of another size
         return 0
-    found: int = pointer_of(ctypes.py_object(capsule), ctypes.c_char_p(signature))
-    return found
+    address: int = pointer_of(ctypes.py_object(capsule), ctypes.c_char_p(signature))
+    return address
 
 
 def threads() -> tuple[int, int, int]:
@@ -66,16 +66,16 @@ def threads() -> tuple[int, int, int]:
     words; 0 if unknown.
     """
     address("sgemm")
-    told, put = _threads()
-    return told, put, address_of(_held) if told else 0
+    get_threads, put = _threads()
+    return get_threads, put, address_of(_thread_words) if get_threads else 0
 
 
 def _alone() -> None:
     """In a forked child nobody computes, whatever the other threads of the parent did."""
-    before = int(_held[2])
-    held = _held[1] > 0 and before > 1
-    _held[:] = 0
-    if held:
+    before = int(_thread_words[2])
+    was_limited = _thread_words[1] > 0 and before > 1
+    _thread_words[:] = 0
+    if was_limited:
         ctypes.CFUNCTYPE(None, ctypes.c_int)(_threads()[1])(before)
 
 
@@ -87,11 +87,11 @@ def _threads() -> tuple[int, int]:
     library = ctypes.CDLL(_module("cython_blas").__file__)
     for name in ("scipy_openblas_{}_num_threads", "openblas_{}_num_threads"):
         names = [name.format(word) for word in ("get", "set")]
-        if all(hasattr(library, found) for found in names):
-            told, set_ = (
-                ctypes.cast(getattr(library, found), ctypes.c_void_p).value or 0 for found in names
+        if all(hasattr(library, name) for name in names):
+            get_threads, set_ = (
+                ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names
             )
-            return told, set_
+            return get_threads, set_
     return 0, 0
 
 
@@ -106,17 +106,17 @@ def has_small_kernels() -> bool:
 @cache
 def _module(name: str) -> Any:
     """SciPy's module, loaded without the package around it, which takes five times as long."""
-    whole = f"scipy.linalg.{name}"
+    full_name = f"scipy.linalg.{name}"
     scipy = importlib.util.find_spec("scipy")  # finds it without importing it
-    if whole not in sys.modules and scipy is not None and scipy.origin is not None:
+    if full_name not in sys.modules and scipy is not None and scipy.origin is not None:
         for suffix in EXTENSION_SUFFIXES:
             file = Path(scipy.origin).parent / "linalg" / f"{name}{suffix}"
-            spec = importlib.util.spec_from_file_location(whole, file)
+            spec = importlib.util.spec_from_file_location(full_name, file)
             if file.exists() and spec is not None and spec.loader is not None:
                 module = importlib.util.module_from_spec(spec)
                 spec.loader.exec_module(module)
                 return module
-    return importlib.import_module(whole)
+    return importlib.import_module(full_name)
 
 
 # LAPACK and BLAS in jitted kernels: the parameters of those in ``kernels.cpu.lapack``.
@@ -185,9 +185,9 @@ def side_by_side(kernel: str, matrices: Spec, sizes: tuple[int, ...], cost: int)
 @cache
 def memory() -> tuple[int, int]:
     """The addresses of functions that give and take back memory."""
-    found = (
+    addresses = (
         ctypes.cast(function, ctypes.c_void_p).value
         for function in (ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawFree)
     )
-    allocation, release = (place or 0 for place in found)
+    allocation, release = (place or 0 for place in addresses)
     return allocation, release

@@ -17,9 +17,9 @@ import numpy as np
 
 from .. import settings
 from ..settings import after_fork_in_child
-from ..values.memory import LEAST, Array, Lent, address_of, aligned
+from ..values.memory import LARGE_BYTES, Array, BorrowedMemory, address_of, aligned_buffer
 from ..values.spec import Spec
-from ..values.weak import Gone
+from ..values.weak import FinalizationQueue
 from .workers import share
 
 PATIENCE = 64  # sweeps that memory waits
@@ -40,7 +40,7 @@ class Pool:
         self.lock = threading.RLock()  # a signal handler may come here as well
         # An array may die anywhere, in the middle of what is done here as well: where it does, a
         # deque is all that is touched.
-        self.returned: Gone[tuple[int, Array]] = Gone()
+        self.returned: FinalizationQueue[tuple[int, Array]] = FinalizationQueue()
         self.free: dict[int, list[tuple[int, Array]]] = {}  # since which sweep, and the bytes
         self.waiting = 0
         self.sweeps = 0
@@ -49,11 +49,11 @@ class Pool:
     def empty(self, spec: Spec) -> Array:
         """An array that nobody else has, with any contents."""
         size = spec.size * spec.dtype.size
-        if size < LEAST:
+        if size < LARGE_BYTES:
             return np.empty(spec.shape, spec.dtype.numpy_dtype)
-        return self.lent(size, spec.shape, spec.dtype.numpy_dtype)
+        return self.lend(size, spec.shape, spec.dtype.numpy_dtype)
 
-    def lent(self, size: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    def lend(self, size: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """The same, of so many bytes."""
         with self.lock:
             self._collect()
@@ -61,19 +61,19 @@ class Pool:
                 memory = self.free[size].pop()[1]
                 self.waiting -= size
             except (KeyError, IndexError):
-                memory = self._made(size)
-        loan = Lent(address_of(memory), shape, dtype)
+                memory = self._allocate(size)
+        loan = BorrowedMemory(address_of(memory), shape, dtype)
         self.returned.add(loan, (size, memory))
         return loan.array(dtype)
 
-    def _made(self, size: int) -> Array:
+    def _allocate(self, size: int) -> Array:
         try:
-            return aligned(size)[0]
+            return aligned_buffer(size)[0]
         except MemoryError:  # but for what only waits for use, perhaps
             if not self.free:
                 raise
             self.free, self.waiting = {}, 0
-            return aligned(size)[0]
+            return aligned_buffer(size)[0]
 
     def swept(self) -> None:
         """One more sweep: let go of what has waited too long, or is too much."""
@@ -114,10 +114,10 @@ class Pool:
             self._drop(size, found)
         self.waiting = sum(size * len(found) for size, found in list(self.free.items()))
 
-    def _drop(self, size: int, found: list[tuple[int, Array]]) -> None:
+    def _drop(self, size: int, entries: list[tuple[int, Array]]) -> None:
         """Forget a size of which nothing waits."""
         # whole: nothing runs in between, see core.values.interning
-        if not found and size in self.free:
+        if not entries and size in self.free:
             del self.free[size]
         # done
 
@@ -142,14 +142,14 @@ MANY = 1 << 21  # bytes that are worth a thread: some 0.2 ms, where waking one t
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An array that nobody else has, with any contents."""
     size = math.prod(shape) * dtype.itemsize
-    if size < LEAST or dtype.hasobject:
+    if size < LARGE_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
-    found = POOL.lent(size, shape, dtype)
+    array = POOL.lend(size, shape, dtype)
     POOL.swept()  # a program that only copies lets go of memory as well
-    return found
+    return array
 
 
-def shared(work: Callable[[], None], out: Array) -> None:
+def share_work(work: Callable[[], None], out: Array) -> None:
     """Have threads do work on ``out``, of which each does as much as is left to do."""
     threads = min(settings.threads(), out.nbytes // MANY)
     if threads > 1 and out.dtype.kind != "O":

@@ -11,7 +11,7 @@ from ..compile.passes import addresses
 from ..executor import Direct
 from ..log.log import Log
 from ..plan.plan import Plan, Planner, finish, places
-from ..values.memory import LEAST, Array, address_of
+from ..values.memory import LARGE_BYTES, Array, address_of
 from ..values.spec import Spec
 from . import fuse, repeated_evaluation, sweeper
 from .buffers import POOL
@@ -31,7 +31,7 @@ class Workspace(Planner):
 class Executor:
     """Plans what a look needs and sweeps it."""
 
-    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
+    def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep what is expensive."""
         work: Workspace | None = log.workspace
         capacity = log.columns.capacity
@@ -46,7 +46,7 @@ class Executor:
             work.sweeper = Sweeper(log)
         if work.sweeper.running:
             settle(work.sweeper.running)
-        plan = work.planned(log, wanted, welcome, retain)
+        plan = work.plan_for(log, required, optional, retain)
         if plan is None:
             return
         if plan.buffers:
@@ -62,25 +62,25 @@ class Executor:
             finish(log, plan)
         POOL.swept()
         plan.turns = turns = plan.turns + 1
-        again = turns >= repeated_evaluation.TURNS and not turns & (turns - 1)
-        if again and not (retain or plan.work > LONG_WORK):
+        try_fast_path = turns >= repeated_evaluation.TURNS and not turns & (turns - 1)
+        if try_fast_path and not (retain or plan.work > LONG_WORK):
             repeated_evaluation.prepare(log, work, plan, self, sweeper.HOT)
 
     def program(
         self,
         log: Log,
-        wanted: list[int],
+        required: list[int],
         compiled: bool = False,
         looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
     ) -> Program:
         """What computes the wanted rows again and again; ``compiled`` now, or when it is hot."""
-        plan = Planner(log).planned(log, wanted, [], False) if wanted else None
+        plan = Planner(log).plan_for(log, required, [], False) if required else None
         if plan is not None:
             plan.own()
             if compiled:
-                plan = fuse.fused(log, plan)
-        return Program(log, wanted, plan)
+                plan = fuse.fuse_plan(log, plan)
+        return Program(log, required, plan)
 
     def draw(self, name: str, key: list[int], spec: Spec) -> Array:
         """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
@@ -104,13 +104,13 @@ class Program:
     feed = None
     deferred = unsure = False
 
-    def __init__(self, log: Log, wanted: list[int], plan: Plan | None) -> None:
+    def __init__(self, log: Log, required: list[int], plan: Plan | None) -> None:
         self.log, self.plan = log, plan
         if settings.moved:
             log.fetch()
         self.cell = log.columns.cell_view
         self.sweeper = Sweeper(log)
-        self.place = places(plan, wanted)
+        self.place = places(plan, required)
 
     def another(self, log: Log) -> Program:
         """The same program for a copy of its log."""
@@ -137,14 +137,14 @@ class Program:
         if plan is None:
             return Direct(0, 0, 0, 0, 0, None, ())
         plan = self.plan = plan.better or plan
-        large = any(spec.size * spec.dtype.size >= LEAST for _, spec in plan.buffers)
+        large = any(spec.size * spec.dtype.size >= LARGE_BYTES for _, spec in plan.buffers)
         if large or plan.by_hand or plan.work > LONG_WORK:
             return None
         self.sweeper._fit(plan)
         block = self.sweeper.sweep
         begin, computed = (block.address + 8 * block.slots[x] for x in ("begin_group", "computed"))
         function = addresses("sweep")["sweep"]
-        return Direct(function, block.address, begin, computed, plan.found, plan, plan.buffers)
+        return Direct(function, block.address, begin, computed, plan.n_groups, plan, plan.buffers)
 
     def late(self, row: int) -> bool:
         """Whether a single element is found elsewhere than in its cell."""

@@ -4,7 +4,7 @@ Among small rows these are the scalars: a loop that runs once. It stands in the 
 instructions it replaces: should an argument be beyond the reach of one of its functions, these
 compute the block instead.
 
-What comes out is a `Loop` of `kernels.cpu.fused`, which is another one than the GPU's (in
+What comes out is a `Loop` of `kernels.cpu.fuse_plan`, which is another one than the GPU's (in
 `core.cuda.codegen`), though both number loads, steps and stores alike. This one is made of a finished
 plan, from a stretch of its instructions: its operands are slots, which are used again and may have
 to be renamed, and its loads say which elements are for all. It has names of dtypes, as the kernels
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compile import cache as disk
-from ..compile.lane_kernels import writers, written
+from ..compile.lane_kernels import writers, compile_written
 from ..log.log import Log
 from ..log.op import CODES, ELEMENTWISE
 from ..plan.plan import (
@@ -93,18 +93,18 @@ class _Group:
         self.rows = _scalars(self.steps, order) if self.scalar else order
         self.operands: list[list[tuple[int, int]]] = []  # reference, and the step that made it
         self.last_use = [-1] * len(self.steps)
-        made: dict[int, int] = {}
+        producer: dict[int, int] = {}
         for k, (step, row) in enumerate(zip(self.steps, self.rows, strict=True)):
             if row < 0:
                 self.operands.append([])
                 continue
             op, _ = CODES.entries[log.code[row]]
-            found = [(ref, made.get(ref, -1)) for ref in step[2 : 2 + op.arity]]
-            for _, maker in found:
+            operands = [(ref, producer.get(ref, -1)) for ref in step[2 : 2 + op.arity]]
+            for _, maker in operands:
                 if maker >= 0:
                     self.last_use[maker] = k
-            self.operands.append(found)
-            made[step[1]] = k
+            self.operands.append(operands)
+            producer[step[1]] = k
 
     def rename(self, k: int) -> None:
         """Give the result of step ``k`` a slot of its own."""
@@ -119,11 +119,11 @@ class _Group:
 
 def _scalars(steps: list[list[int]], order: list[int]) -> list[int]:
     """The row of each instruction of a group of small rows that is a scalar; -1 for others."""
-    found, at = [], 0
+    scalars, at = [], 0
     for kernel, *_ in steps:
-        found.append(order[at] if kernel // COUNT == 1 else -1)
+        scalars.append(order[at] if kernel // COUNT == 1 else -1)
         at += kernel >= COUNT or kernel in (COPIED, CALLED, JOINED)
-    return found
+    return scalars
 
 
 def _dtypes(log: Log, row: int) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ def _dtypes(log: Log, row: int) -> tuple[str, ...]:
 def _runs(log: Log, group: _Group) -> list[tuple[int, int]]:
     """Where steps that can be fused begin and end."""
     fused = importlib.import_module("numtape.kernels.cpu.fused")
-    found, start = [], -1
+    runs, start = [], -1
     for k, row in enumerate([*group.rows, -1]):
         fits = False
         if row >= 0:
@@ -144,11 +144,11 @@ def _runs(log: Log, group: _Group) -> list[tuple[int, int]]:
             fits = op.kind == ELEMENTWISE and fused.fits(op.body, _dtypes(log, row), dtype)
         if start >= 0 and (not fits or k - start >= LONGEST):
             if k - start >= LEAST:
-                found.append((start, k))
+                runs.append((start, k))
             start = -1
         if fits and start < 0:
             start = k
-    return found
+    return runs
 
 
 def _run(log: Log, group: _Group, first: int, last: int) -> Run:
@@ -195,8 +195,8 @@ class _Rows:
 
     def numbers(self, column: str) -> memoryview[int]:
         """The numbers of codes or specs in the rows."""
-        found: memoryview[int] = getattr(self, column)
-        return found
+        values: memoryview[int] = getattr(self, column)
+        return values
 
 
 _compiling = threading.Lock()
@@ -211,8 +211,8 @@ def later(log: Log, plan: Plan) -> None:
         # A process that ends waits for a compilation that has begun, and begins no other one.
         if threading.main_thread().is_alive():
             with _compiling:
-                found = fused(rows, plan)
-            plan.better = found if found is not plan else None
+                better = fuse_plan(rows, plan)
+            plan.better = better if better is not plan else None
 
     try:
         threading.Thread(target=work, name="numtape compiler").start()
@@ -234,7 +234,7 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def fused(log: Log, plan: Plan) -> Plan:
+def fuse_plan(log: Log, plan: Plan) -> Plan:
     """The plan with loops for what can be fused; the same plan if there is nothing.
 
     Compiles what the cache does not have.
@@ -256,7 +256,7 @@ def fused(log: Log, plan: Plan) -> Plan:
         splats = row[G_BODY] - row[G_CODE]
         if g in chosen:
             group, runs = chosen[g]
-            written = _written(group, runs)
+            written = _write_group(group, runs)
             code = np.concatenate([code[:splats], np.array(written, np.int64)])
             if not group.scalar:
                 scratch = max(scratch, group.slots * row[G_STRIDE])
@@ -267,27 +267,27 @@ def fused(log: Log, plan: Plan) -> Plan:
     return plan.with_program(new_groups, np.concatenate(pieces), scratch, body)
 
 
-def _written(group: _Group, runs: list[Run]) -> list[list[int]]:
+def _write_group(group: _Group, runs: list[Run]) -> list[list[int]]:
     """The instructions of a group with its loops."""
-    found = list(group.spreads)
+    instructions = list(group.spreads)
     starts = {run.first: run for run in runs}
     for k, step in enumerate(group.steps):
         run = starts.get(k)
         if run is not None:
             refs = run.refs + [0] * (-len(run.refs) % 4)
             places = [[PLACES, *refs[j : j + 4]] for j in range(0, len(refs), 4)]
-            address, replaced = _compiled(run.loop, group.scalar), run.last - run.first
-            found.append([FUSED, address, len(places), replaced, 0])
-            found += places
-        found.append(step)
-    assert all(len(step) == STEP for step in found)
-    return found
+            address, replaced = _compile_loop(run.loop, group.scalar), run.last - run.first
+            instructions.append([FUSED, address, len(places), replaced, 0])
+            instructions += places
+        instructions.append(step)
+    assert all(len(step) == STEP for step in instructions)
+    return instructions
 
 
 _addresses: dict[str, int] = {}  # of loops: code is never unloaded, so it is loaded once
 
 
-def _compiled(loop: Any, scalar: bool) -> int:
+def _compile_loop(loop: Any, scalar: bool) -> int:
     """The address of a loop."""
     module = importlib.import_module("numtape.kernels.cpu.fused")
     text = repr(loop)
@@ -297,8 +297,8 @@ def _compiled(loop: Any, scalar: bool) -> int:
         return _addresses[symbol]
 
     def build() -> disk.Built:
-        return written(symbol, lambda unit: write(unit, symbol, loop))
+        return compile_written(symbol, lambda unit: write(unit, symbol, loop))
 
     source = writers() + text
-    found = _addresses[symbol] = disk.load(symbol, source, build)[symbol]
-    return found
+    address = _addresses[symbol] = disk.load(symbol, source, build)[symbol]
+    return address

@@ -43,9 +43,9 @@ class Listening:
         began = perf_counter()
         try:
             if self.long or size > self.most:
-                found = heard_here(lambda: function(*arguments))
+                result = heard_here(lambda: function(*arguments))
             else:
-                found = function(*arguments)
+                result = function(*arguments)
         except Exception:
             raise  # that it was short says nothing of others
         except BaseException:  # an interrupt: the next one as well
@@ -54,7 +54,7 @@ class Listening:
         self.long = perf_counter() - began > LONG_CALL
         if not self.long and size > self.most:
             self.most = 2.0 * size
-        return found
+        return result
 
 
 def largest(arguments: Iterable[Any]) -> float:

@@ -29,7 +29,7 @@ def careful(function: Callable[..., Any], out: tuple[Array, ...], a: Array) -> N
     if not a.size:
         return
     try:
-        found = function(a)
+        results = function(a)
     except np.linalg.LinAlgError:
         if a.ndim > 2:
             for k in range(a.shape[0]):
@@ -38,18 +38,18 @@ def careful(function: Callable[..., Any], out: tuple[Array, ...], a: Array) -> N
             for x in out:
                 x[...] = np.nan
         return
-    for x, value in zip(out, found if isinstance(found, tuple) else (found,), strict=True):
+    for x, value in zip(out, results if isinstance(results, tuple) else (results,), strict=True):
         x[...] = value
 
 
 def parts(packed: Array, *shapes: tuple[int, ...]) -> list[Array]:
     """Views of a packed row: matrices laid end to end along the last axis."""
-    lead, found, at = packed.shape[:-1], [], 0
+    lead, views, at = packed.shape[:-1], [], 0
     for shape in shapes:
         size = math.prod(shape)
-        found.append(packed[..., at : at + size].reshape(*lead, *shape))
+        views.append(packed[..., at : at + size].reshape(*lead, *shape))
         at += size
-    return found
+    return views
 
 
 def _routine(kind: str, name: str, x: Array) -> Any:
@@ -83,7 +83,7 @@ def factor(out: Array, a: Array) -> None:
         packed[: n * n] = packed[: n * n].reshape(n, n).T.ravel()
 
 
-def factored(packed: Array, n: int) -> tuple[Array, Array]:
+def unpack_factors(packed: Array, n: int) -> tuple[Array, Array]:
     """The factors and the pivots of one row that `factor` packed."""
     return packed[: n * n].reshape(n, n).T, packed[n * n :].real.astype(np.int32)
 
@@ -94,14 +94,14 @@ def lu_solve(out: Array, factor: Array, b: Array, adjoint: bool) -> None:
         return
     n, k = b.shape[-2:]
     getrs = _routine("lapack", "getrs", out)
-    trans = _turned(out, adjoint)
+    trans = _trans_code(out, adjoint)
     flat = factor.reshape(-1, n * n + n), b.reshape(-1, n, k), out.reshape(-1, n, k)
-    for packed, right, found in zip(*flat, strict=True):
-        factors, pivots = factored(packed, n)
-        found[...] = getrs(factors, pivots, right, trans=trans)[0]
+    for packed, right, solution in zip(*flat, strict=True):
+        factors, pivots = unpack_factors(packed, n)
+        solution[...] = getrs(factors, pivots, right, trans=trans)[0]
 
 
-def _turned(x: Array, adjoint: bool) -> int:
+def _trans_code(x: Array, adjoint: bool) -> int:
     """What LAPACK is told: 0 as it lies, 1 transposed, 2 the adjoint."""
     return 0 if not adjoint else 2 if x.dtype.kind == "c" else 1
 
@@ -120,12 +120,12 @@ def triangular_solve(out: Array, a: Array, b: Array, lower: bool, adjoint: bool)
         return
     n, k = b.shape[-2:]
     trsm = _routine("blas", "trsm", out)
-    one, trans = out.dtype.type(1), _turned(out, adjoint)
+    one, trans = out.dtype.type(1), _trans_code(out, adjoint)
     flat = a.reshape(-1, n, n), b.reshape(-1, n, k), out.reshape(-1, n, k)
-    for matrix, right, found in zip(*flat, strict=True):
+    for matrix, right, solution in zip(*flat, strict=True):
         # From the right: x.T = b.T inv(a.T). Fortran reads the transpose where `a` lies.
         turned = np.asfortranarray(matrix.T)
-        found[...] = trsm(one, turned, right.T, side=1, lower=not lower, trans_a=trans).T
+        solution[...] = trsm(one, turned, right.T, side=1, lower=not lower, trans_a=trans).T
 
 
 def cholesky(out: Array, a: Array) -> None:
@@ -169,8 +169,8 @@ def svd(out: Array, a: Array, full: bool, vectors: bool) -> None:
         return
 
     def function(x: Array) -> tuple[Array, ...]:
-        found = np.linalg.svd(x, full_matrices=full)
-        return found.U, found.S, found.Vh.swapaxes(-1, -2).conj()
+        factors = np.linalg.svd(x, full_matrices=full)
+        return factors.U, factors.S, factors.Vh.swapaxes(-1, -2).conj()
 
     careful(function, (u, s, v), a)
 

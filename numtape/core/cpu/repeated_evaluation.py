@@ -1,7 +1,7 @@
 """Looks in machine code, where a log's rows are as they were some times before.
 
 What a look does is said by `core.log.look` and by `Executor.compute`. A plan that came again some
-times gets a `RepeatedLook` in its log: all that machine code (`kernels/passes/repeated_evaluation.py`)
+times gets a `RepeatedEvaluation` in its log: all that machine code (`kernels/passes/repeated_evaluation.py`)
 needs to do the same, where no value is large, no row is NumPy's, no array waits, and the log is let
 go of. It is asked first, and leaves to Python whatever is not as it was.
 """
@@ -21,12 +21,12 @@ from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
 from ..native import buffer_protocol
 from ..native.first import builtin, told, translated_pass
 from ..native.install import retry
-from ..native.kept import Kept
+from ..native.kept import KeepAlive
 from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
 from ..native.once import Once, keep
 from ..plan.plan import Plan, places
 from ..values.interning import generation
-from ..values.memory import LEAST, address_of, view
+from ..values.memory import LARGE_BYTES, address_of, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .buffers import POOL
@@ -188,7 +188,7 @@ class _Code:
             raise NotAsKnown("lists are not as they are known to be")
         self._scratch = np.zeros(3, np.int64)
         # What it refers to stays: finalizers look at values to the very end.
-        self._held = (
+        self._held_objects = (
             known,
             {
                 "LOG": Log,
@@ -211,7 +211,7 @@ class _Code:
         )
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
-            **{name: id(thing) for name, thing in self._held[1].items()},
+            **{name: id(thing) for name, thing in self._held_objects[1].items()},
             **{f"AT_{name.lstrip('_').upper()}": slot(Log, name) for name in _OF_LOG},
             "LOCAL_KEY": known.known["key"],
             "SCRATCH": address_of(self._scratch),
@@ -249,14 +249,14 @@ def _code_or_reason(now: bool = False) -> _Code | str:
 
 def words() -> Any:
     """What machine code for looks is told of this process; or why there is none."""
-    found = _code_or_reason()
-    return found if isinstance(found, str) else found.words
+    code = _code_or_reason()
+    return code if isinstance(code, str) else code.words
 
 
-def said() -> str:
+def describe() -> str:
     """What carries out looks that come again, and why not machine code."""
-    found = _code_or_reason(now=True)
-    return f"Python: {found}" if isinstance(found, str) else "machine code"
+    code = _code_or_reason(now=True)
+    return f"Python: {code}" if isinstance(code, str) else "machine code"
 
 
 _of_types: dict[type, dict[str, Any]] = {}
@@ -264,12 +264,12 @@ _of_types: dict[type, dict[str, Any]] = {}
 
 def _names(kind: type) -> dict[str, Any]:
     """The dictionary of a class itself, of which ``vars`` gives a view."""
-    found = _of_types.get(kind)
-    if found is None:
-        (found,) = gc.get_referents(kind.__dict__)
-        assert found is not None and found.keys() == kind.__dict__.keys()
-        _of_types[kind] = found
-    return found
+    names = _of_types.get(kind)
+    if names is None:
+        (names,) = gc.get_referents(kind.__dict__)
+        assert names is not None and names.keys() == kind.__dict__.keys()
+        _of_types[kind] = names
+    return names
 
 
 def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
@@ -282,27 +282,27 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
       executor: Who has carried it out.
       hot: What it computes, as ``plan.work``, before it is compiled.
     """
-    for made in log.evaluate_fast_paths:
-        if made[1].plan is plan:
-            made[1].settle()
+    for evaluation in log.evaluate_fast_paths:
+        if evaluation[1].plan is plan:
+            evaluation[1].settle()
     # Those of other columns have ended.
     others = [
         x for x in log.evaluate_fast_paths if x[1].plan is not plan and x[1].columns is log.columns
     ]
-    made = None
+    evaluation = None
     retry()
     buffer_protocol.begin()
     if type(log) is Log and not isinstance(_code_or_reason(), str):
-        made = _look_of(log, work, plan, executor, hot)
-    log.evaluate_fast_paths = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
+        evaluation = _look_of(log, work, plan, executor, hot)
+    log.evaluate_fast_paths = (*([] if evaluation is None else [(evaluation.words, evaluation)]), *others[: MOST - 1])
 
 
-def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedLook | None:
+def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedEvaluation | None:
     """What machine code needs to carry out a plan; None if it cannot. See `prepare`."""
     compared = getattr(plan, "compared", None)
     if compared is None or settings.moved or plan.by_hand:
         return None
-    if any(spec.size * spec.dtype.size >= LEAST for _, spec in plan.buffers):
+    if any(spec.size * spec.dtype.size >= LARGE_BYTES for _, spec in plan.buffers):
         return None
     flags, count = compared.arrays["flags"], len(compared.arrays["flags"]) // 2
     rows = (plan.low + np.flatnonzero(flags[count:])).tolist()  # wanted or welcome
@@ -319,10 +319,10 @@ def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> Repeat
             return None  # a constant, say, or an array in another shape
     if len(values) + len(buffers) > ARRAYS:
         return None
-    return RepeatedLook(log, work, plan, executor, hot, rows, values, at)
+    return RepeatedEvaluation(log, work, plan, executor, hot, rows, values, at)
 
 
-class RepeatedLook(Kept):
+class RepeatedEvaluation(KeepAlive):
     """A look that comes again, and all that machine code refers to by address.
 
     Attributes:
@@ -360,7 +360,7 @@ class RepeatedLook(Kept):
             index[row - plan.low] = len(numbers) + k
         kinds = [spec for _, spec in plan.buffers] + [spec for _, _, spec in values]
         pairs = [x for spec in kinds for x in (tuple(spec.shape), spec.dtype.numpy_dtype)]
-        words, entries = self._compared(of_python, plan, executor)
+        words, entries = self._expected_state(of_python, plan, executor)
         self._numbers = {
             "WORDS": self._table(words),
             "WORD_COUNT": len(words) // 2,
@@ -387,7 +387,7 @@ class RepeatedLook(Kept):
             "BLOCK": block.address,
             "BEGIN": block.address + 8 * slots["begin_group"],
             "COMPUTED": block.address + 8 * slots["computed"],
-            "END": plan.found,
+            "END": plan.n_groups,
             "LEFT": self._limit,
             "HITS": 0,
             "ARRAYS": len(kinds),
@@ -398,10 +398,10 @@ class RepeatedLook(Kept):
             "SIZES": self._table([spec.dtype.size for spec in kinds]),
             "INDEX": address_of(index),
         }
-        self._kept.append(index)
+        self._owned.append(index)
         self.words = view(np.array([self._numbers[name] for name in _LOOK], np.int64))
 
-    def _compared(self, sweeper: Any, plan: Plan, executor: Any) -> tuple[list[int], list[int]]:
+    def _expected_state(self, sweeper: Any, plan: Plan, executor: Any) -> tuple[list[int], list[int]]:
         """What must be as it is now: words in memory, and entries of dictionaries.
 
         Who puts another function in the place of a method that Python would call, in a class or in
@@ -423,16 +423,16 @@ class RepeatedLook(Kept):
         ]
         self._id(running)
         known, own, kind = vars(settings), vars(sweeper), type(sweeper)
-        found: list[tuple[dict[str, Any], str, Any]] = [
+        expected: list[tuple[dict[str, Any], str, Any]] = [
             (known, name, known[name]) for name in ("moved", "chosen", "traceback")
         ]
-        found += [(own, name, own[name]) for name in ("running", "abandoned")]
-        found += [(_names(kind), name, _names(kind)[name]) for name in ("run", "_fit", "_until")]
+        expected += [(own, name, own[name]) for name in ("running", "abandoned")]
+        expected += [(_names(kind), name, _names(kind)[name]) for name in ("run", "_fit", "_until")]
         executors, its_kind = look._executors, type(executor)
-        found += [(vars(look), "_executors", executors), (executors, "cpu", executor)]
-        found += [(_names(its_kind), "compute", _names(its_kind)["compute"])]
-        self._kept.append(found)
-        entries = [x for holder, name, value in found for x in (id(holder), id(name), id(value))]
+        expected += [(vars(look), "_executors", executors), (executors, "cpu", executor)]
+        expected += [(_names(its_kind), "compute", _names(its_kind)["compute"])]
+        self._owned.append(expected)
+        entries = [x for holder, name, value in expected for x in (id(holder), id(name), id(value))]
         entries += [self._id(vars(executor)), self._id(sys.intern("compute")), 0]
         return words, entries
 

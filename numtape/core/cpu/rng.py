@@ -11,7 +11,7 @@ import numpy as np
 from .. import settings
 from ..compile.array_kernels import random_kernel
 from ..compile.passes import Block
-from ..values.memory import LEAST, Array, address_of
+from ..values.memory import LARGE_BYTES, Array, address_of
 from ..values.spec import Spec
 from .buffers import POOL
 from .workers import share, watch
@@ -41,15 +41,15 @@ def drawn(name: str, key: list[int], spec: Spec) -> Array:
     address, function = _kernel(name, spec.dtype.name)
     threads = min(settings.threads(), units // MANY)
     if threads > 1 or units > LONG:
-        _shared(address, out, parameters, units, threads)
+        _draw_in_threads(address, out, parameters, units, threads)
     else:
         function(address_of(out), 0, 0, 0, address_of(parameters), 0, units)
-    if out.nbytes >= LEAST:
+    if out.nbytes >= LARGE_BYTES:
         POOL.swept()  # a program that only draws lets go of memory as well
     return out
 
 
-def _shared(address: int, out: Array, parameters: Array, units: int, threads: int) -> None:
+def _draw_in_threads(address: int, out: Array, parameters: Array, units: int, threads: int) -> None:
     counter = np.zeros(8, np.int64)  # a cache line of its own
     arguments = {
         "function": address,

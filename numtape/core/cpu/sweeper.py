@@ -31,7 +31,7 @@ from ..plan.plan import (
     Plan,
 )
 from ..reference.bodies import apply
-from ..values.memory import Array, address_of, aligned, array_at
+from ..values.memory import Array, address_of, aligned_buffer, array_at
 from ..values.spec import SPECS
 from . import fuse
 from .workers import Team, heard, share, watch
@@ -75,7 +75,7 @@ class Worker:
     """What one thread needs to take part in a log's sweeps: slots, control blocks."""
 
     def __init__(self, log: Log, counter: Array) -> None:
-        self.scratch = aligned(0)  # the memory and its address, which change in one step
+        self.scratch = aligned_buffer(0)  # the memory and its address, which change in one step
         self.places = np.empty(0, np.int64)
         self.columns, self.extra, self.counter = log.columns, log.extra, counter
         self.blocks: tuple[Block, Block] | None = None
@@ -118,7 +118,7 @@ class Worker:
     def fit(self, plan: Plan, block: Block) -> None:
         """Make room for a plan's slots."""
         if plan.scratch > self.scratch[0].size:
-            self.scratch = aligned(plan.scratch)
+            self.scratch = aligned_buffer(plan.scratch)
         if 8 * plan.body > self.places.size:
             self.places = np.empty(16 * plan.body, np.int64)
         block.set[block.slots["room.places"]] = address_of(self.places)
@@ -130,14 +130,14 @@ class Sweeper:
 
     `run` has a plan swept by `_until`: machine code computes one group after the other, alone or
     `_together` with other threads, and stops in front of what Python has to see to, a `_group`.
-    A plan that takes long is swept by `_staged` instead, which calls `_until` for a few groups at a
-    time; so does `timed`, for each group.
+    A plan that takes long is swept by `_run_staged` instead, which calls `_until` for a few groups at a
+    time; so does `run_timed`, for each group.
     """
 
     def __init__(self, log: Log) -> None:
         self.sweep = Block("sweep")
         self.counter = np.zeros(8, np.int64)  # a cache line of its own
-        self.partials, self.arena = aligned(0), aligned(0)  # as a worker's scratch
+        self.partials, self.arena = aligned_buffer(0), aligned_buffer(0)  # as a worker's scratch
         self.workers = [Worker(log, self.counter)]  # the first one is the caller
         columns = log.columns
         self.sweep.take("log", columns, extra=log.extra)
@@ -153,16 +153,16 @@ class Sweeper:
         """Sweep a plan whose buffers are there."""
         self._fit(plan)
         if plan.work > WATCHED:
-            self._staged(log, plan)
+            self._run_staged(log, plan)
         else:
-            self._until(log, plan, plan.found)
+            self._until(log, plan, plan.n_groups)
         self._count(log, plan)
 
-    def timed(self, log: Log, plan: Plan) -> list[int]:
+    def run_timed(self, log: Log, plan: Plan) -> list[int]:
         """As `run`, one group at a time. Returns the nanoseconds that each one took."""
         times = [perf_counter_ns()]
         self._fit(plan)
-        self._staged(log, plan, times)
+        self._run_staged(log, plan, times)
         self._count(log, plan)
         return [after - before for before, after in pairwise(times)]
 
@@ -192,13 +192,13 @@ class Sweeper:
         """Sweep with other threads, who share the large groups. Returns what the sweep does."""
         if self.team is None:
             self.team = Team()
-        team, sweep, found = self.team, self.sweep, [0]
+        team, sweep, result = self.team, self.sweep, [0]
         _, *others = self._crew(log)
         hiring = team.hire(len(others))
         sweep.set[sweep.slots["team"]] = team.address
 
         def lead() -> None:
-            found[0] = sweep.call_without_gil()
+            result[0] = sweep.call_without_gil()
 
         def end(worker: Worker) -> bool:
             """Have a thread leave the team. Returns whether nobody need wait: it has begun."""
@@ -209,7 +209,7 @@ class Sweeper:
         calls = [lead, *(block.call_without_gil for block in blocks)]
         ends = [partial(end, worker) for worker in others]
         share(calls, self._keeps(log, plan), self.running, ends)
-        return found[0]
+        return result[0]
 
     def _crew(self, log: Log) -> list[Worker]:
         """A worker for each thread; the first one is the caller's."""
@@ -223,7 +223,7 @@ class Sweeper:
         # A copy is made in one step: another thread may be recording there.
         return plan, self, *log.buffers.copy().values()
 
-    def _staged(self, log: Log, plan: Plan, times: list[int] | None = None) -> None:
+    def _run_staged(self, log: Log, plan: Plan, times: list[int] | None = None) -> None:
         """Sweep a plan in stages: an interrupt is heard between them, and in long groups.
 
         If ``times`` are wanted, each group is a stage.
@@ -234,7 +234,7 @@ class Sweeper:
             done = 0
             for g, work in enumerate(map(_work_of, groups.tolist())):
                 done += work
-                if times is None and done < WATCHED and g + 1 < plan.found:
+                if times is None and done < WATCHED and g + 1 < plan.n_groups:
                     continue
                 if work >= WATCHED and groups[g, G_KIND] == WHOLE and g not in plan.by_hand:
                     put[slots["found"]] = g
@@ -275,13 +275,13 @@ class Sweeper:
             return
         self.plan_set = None  # until all is set: an interrupt may come
         if plan.arena > self.arena[0].size:
-            self.arena = aligned(plan.arena)
+            self.arena = aligned_buffer(plan.arena)
         if plan.partials > self.partials[0].size:
-            self.partials = aligned(plan.partials)
+            self.partials = aligned_buffer(plan.partials)
         self.workers[0].fit(plan, sweep)
         put[slots["room.arena"]] = self.arena[1]
         put[slots["room.partials"]] = self.partials[1]
-        put[slots["found"]] = plan.found
+        put[slots["found"]] = plan.n_groups
         put[slots["large"]] = LARGE if settings.threads() > 1 else NEVER
         put[slots["watched"]] = WATCHED
         for name, array, address in plan.addresses:
@@ -290,13 +290,13 @@ class Sweeper:
 
     def _group(self, log: Log, plan: Plan, g: int) -> None:
         """Compute a group in front of which the sweep stopped: NumPy's, or one that takes long."""
-        found = plan.by_hand.get(g)
-        if found is not None:
-            row, inputs = found
+        by_hand = plan.by_hand.get(g)
+        if by_hand is not None:
+            row, inputs = by_hand
             op, attributes = CODES.entries[log.columns.code_view[row]]
             out, operands = self.array(log, row), [self.array(log, x) for x in inputs]
             if out.size > 1 and max(x.size for x in (out, *operands)) >= WATCHED_BY_HAND:
-                self._watched(plan, lambda: apply(op, out, operands, attributes))
+                self._run_interruptible(plan, lambda: apply(op, out, operands, attributes))
             else:
                 apply(op, out, operands, attributes)
             return
@@ -323,7 +323,7 @@ class Sweeper:
         leave = self._leave if alone else None
         watch(calls, self._keeps(log, plan), self.running, self._stop, leave)
 
-    def _watched(self, plan: Plan, compute: Callable[[], None]) -> None:
+    def _run_interruptible(self, plan: Plan, compute: Callable[[], None]) -> None:
         """Have another thread compute, while this one hears of interrupts."""
 
         def work() -> None:

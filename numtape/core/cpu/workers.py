@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..settings import after_fork_in_child, inside_another
-from ..values.memory import address_of, aligned, view
+from ..values.memory import address_of, aligned_buffer, view
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class Team:
     """
 
     def __init__(self) -> None:
-        memory, self.address = aligned(64 * 6)
+        memory, self.address = aligned_buffer(64 * 6)
         start = self.address - address_of(memory)
         memory[:] = 0
         self._words = view(memory[start : start + 64 * 6].view(np.int64))
@@ -216,19 +216,19 @@ def heard(
     leave: Callable[[], None] = lambda: None,
 ) -> T:
     """What a function returns, or raises, that another thread calls; see `watch`."""
-    found: list[T] = []
+    results: list[T] = []
     errors: list[Exception] = []
 
     def work() -> None:
         try:
-            found.append(compute())
+            results.append(compute())
         except Exception as error:
             errors.append(error)
 
     watch([work], keeps, [] if running is None else running, stop, leave)
     if errors:
         raise errors.pop()
-    return found.pop()
+    return results.pop()
 
 
 def _dismiss() -> None:

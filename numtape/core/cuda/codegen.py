@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from ..compile.lane_kernels import typed
+from ..compile.lane_kernels import typed_body
 from ..values.dtypes import DType
 from ..values.spec import Spec
 
@@ -109,7 +109,7 @@ def _line(loop: Loop, number: int) -> str:
     step = loop.steps[number]
     literal = step.dtypes[-1]
     names = {x: f"v{value}" for x, value in zip("xyz", step.operands, strict=False)}
-    text = ast.unparse(_Named(names, literal).visit(typed(step.body, literal, step.dtype)))
+    text = ast.unparse(_Named(names, literal).visit(typed_body(step.body, literal, step.dtype)))
     return f"    v{len(loop.loads) + number} = {step.dtype.name}({text})"
 
 

@@ -19,7 +19,7 @@ from ..log.log import VALUE, Log
 from ..log.op import CODES
 from ..plan.plan import finish, places
 from ..reference import executor as reference
-from ..values.interning import Weak
+from ..values.interning import WeakRefs
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
@@ -190,7 +190,7 @@ class Program:
         """Give a leaf its value."""
         found = tensor._home
         if type(found) is not DeviceArray:
-            found = tensor._stored()
+            found = tensor._stored_value()
         if not tensor._spec.single:
             self._given.append((row, found))
         elif type(found) is DeviceArray and not found.known and not self.looked:
@@ -296,8 +296,8 @@ def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
 
 
 # What may be given up where memory is exhausted.
-_PROGRAMS: Weak[Program] = Weak()
-_RUNNERS: Weak[Runner] = Weak()
+_PROGRAMS: WeakRefs[Program] = WeakRefs()
+_RUNNERS: WeakRefs[Runner] = WeakRefs()
 
 
 def _give_up() -> None:
@@ -323,7 +323,7 @@ class Executor:
             if before is not None:  # which rows are welcome
                 work.want[: before.want.size] = before.want
             log.workspace = work
-        plan = work.planned(log, wanted, welcome, retain)
+        plan = work.plan_for(log, wanted, welcome, retain)
         if plan is None:
             return
         assert isinstance(plan, GpuPlan)
@@ -349,7 +349,7 @@ class Executor:
         checks: Sequence[tuple[int, str]] = (),
     ) -> Program:
         """What computes the wanted rows again and again."""
-        plan: Any = GpuPlanner(log, True).planned(log, wanted, [], False) if wanted else None
+        plan: Any = GpuPlanner(log, True).plan_for(log, wanted, [], False) if wanted else None
         if plan is not None:
             plan.own()
         deferred = bool(checks) and not looked and self._deferred(plan, wanted, checks)

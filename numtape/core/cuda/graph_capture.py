@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..values.memory import LEGACY, Array
+from ..values.memory import LEGACY_STREAM, Array
 from .launches import Launch, launched
 from .plan import GpuPlan
 from .runtime.device import device, empty
@@ -35,7 +35,7 @@ class Lender:
             memory = empty(size)
         if memory.lent:  # what other libraries do with it comes first
             gpu = device()
-            gpu.order(LEGACY, gpu.stream)
+            gpu.order(LEGACY_STREAM, gpu.stream)
             memory.lent = False
         self.held[memory.address] = memory
         return Loan(memory, self)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import DeviceError
 from .. import settings
-from ..compile.kernel_sources import imported, kernel_source
+from ..compile.kernel_sources import transitive_imports, kernel_source
 from ..log.op import Op
 from ..reference.bodies import apply
 from ..values.spec import Spec
@@ -60,13 +60,13 @@ class Kernel:
 
     Attributes:
       made: What it is made of.
-      alike: Whether it computes the same bits with any number of blocks.
+      has_same_bits: Whether it computes the same bits with any number of blocks.
     """
 
-    __slots__ = ("_begin", "_found", "_made", "alike", "made")
+    __slots__ = ("_begin", "_found", "_made", "has_same_bits", "made")
 
     def __init__(self, made: Made, begin: Callable[[], Future[Any]]) -> None:
-        self.made, self.alike = made, False
+        self.made, self.has_same_bits = made, False
         self._begin, self._made = begin, begin()
         self._found: Any = None
 
@@ -149,7 +149,7 @@ class Row(NamedTuple):
 def sources() -> tuple[str, ...]:
     """The modules that kernels on the GPU are made of: all of their room, and what it imports."""
     room = settings.kernels_folder() / "cuda"
-    return imported(*(f"cuda.{path.stem}" for path in room.glob("*.py")))
+    return transitive_imports(*(f"cuda.{path.stem}" for path in room.glob("*.py")))
 
 
 @cache
@@ -263,7 +263,7 @@ def elementwise(loop: Loop, arrays: list[int], outs: list[int], room: Room) -> l
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     symbol = f"group_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     made = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
-    made.alike = not reduced
+    made.has_same_bits = not reduced
     count = _blocks_of(loop)
     if count == 1:  # what a block leaves is the result
         return [Launch(made, count, threads(), (size,), (*arrays, *outs))]
@@ -322,7 +322,7 @@ def chained(launches: Sequence[Any]) -> list[Any]:
 
 def _short(launch: Launch) -> bool:
     """Whether a launch may be one of a chain."""
-    made, most = launch.kernel.made, BLOCKS if launch.kernel.alike else 1
+    made, most = launch.kernel.made, BLOCKS if launch.kernel.has_same_bits else 1
     # All that kernels of a chain share among threads is there at once.
     large = "shared.array" in made.text or made.name.startswith("scatter")
     return not large and launch.threads == threads() and launch.blocks <= most

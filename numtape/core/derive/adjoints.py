@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ..compile.passes import Block, packed
+from ..compile.passes import Block, pack_arguments
 from ..log.log import Log
-from ..plan.structure_cache import Remembered, columns_of, operands_of
+from ..plan.structure_cache import StructureCache, columns_of, operands_of
 from ..values.interning import generation
 from ..values.memory import Array
 
@@ -63,7 +63,7 @@ class Adjoints:
         self.recording: Any = None
         self.extra_n, self.added = extra_n, log.extra_n - extra_n
         cells, states = log.columns.cell[n : log.n].copy(), log.columns.state[n : log.n].copy()
-        self.arguments = packed(
+        self.arguments = pack_arguments(
             "repeat",
             n=n,
             columns=columns,
@@ -82,14 +82,14 @@ class Memory:
     """What one thread remembers."""
 
     def __init__(self) -> None:
-        self.remembered: Remembered[Adjoints] = Remembered()
+        self.remembered: StructureCache[Adjoints] = StructureCache()
         self.block: Block | None = None  # made when something is remembered
         self.columns: Any = None
         self.extra: Any = None
 
     def recall(self, log: Log, key: Key) -> Adjoints | None:
         """Append the rows of a gradient that was asked for before, if everything is the same."""
-        for entry in self.remembered.alike(key):
+        for entry in self.remembered.entries_of(key):
             if entry.extra_n != log.extra_n:
                 continue
             log.reserve(entry.count)

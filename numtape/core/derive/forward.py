@@ -23,7 +23,7 @@ from ..ops.creation import zeros
 from ..ops.elementwise import add
 from ..ops.joining import CONCAT
 from ..ops.movement import BROADCAST
-from ..values.interning import cache
+from ..values.interning import clearable_cache
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
 from .reach import operands
@@ -56,7 +56,7 @@ class Template(NamedTuple):
     held: list[Any]
 
 
-_templates: dict[tuple[Any, ...], Template | str] = cache()
+_templates: dict[tuple[Any, ...], Template | str] = clearable_cache()
 
 
 class Forward:

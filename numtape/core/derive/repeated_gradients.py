@@ -17,7 +17,7 @@ from ..cpu import repeated_evaluation
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
 from ..native.first import builtin, told, translated_pass
-from ..native.kept import Kept
+from ..native.kept import KeepAlive
 from ..native.layout import address_of_call, slot
 from ..native.once import Once, keep
 from ..plan.structure_cache import columns_of, operands_of
@@ -209,7 +209,7 @@ def _gradient_of(
     return RepeatedGradient(log, tape, adjoints, first, target, leaves, listed, found, key)
 
 
-class RepeatedGradient(Kept):
+class RepeatedGradient(KeepAlive):
     """A gradient that comes again, and all that machine code refers to by address.
 
     Attributes:
@@ -286,5 +286,5 @@ class RepeatedGradient(Kept):
 
     def _array(self, array: Any) -> int:
         """The address of an array."""
-        self._kept.append(array)
+        self._owned.append(array)
         return address_of(array)

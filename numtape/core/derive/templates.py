@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import ResourceExhaustedError
 from ..log.op import CODES, VARIADIC
 from ..values import interning
-from ..values.memory import reserved, view
+from ..values.memory import reserve_zeros, view
 from ..values.spec import Spec
 from . import lookup
 
@@ -72,18 +72,18 @@ class Templates:
         self.count = self.rows = self.results = self.constants = 0
         self._numbers: dict[tuple[int, int], int] = {}  # of constants
         self._held: list[Any] = []
-        self.start = reserved((MOST,), np.int32)
-        self.end = reserved((MOST,), np.int32)
-        self.result_start = reserved((MOST,), np.int32)
-        self.operands = reserved((MOST,), np.int32)
-        self.code = reserved((ROWS,), np.int32)
-        self.a = reserved((ROWS,), np.int32)
-        self.b = reserved((ROWS,), np.int32)
-        self.c = reserved((ROWS,), np.int32)
-        self.spec = reserved((ROWS,), np.int32)
-        self.result = reserved((RESULTS,), np.int32)
-        self.pool_bits = reserved((CONSTANTS,), np.int64)
-        self.pool_spec = reserved((CONSTANTS,), np.int32)
+        self.start = reserve_zeros((MOST,), np.int32)
+        self.end = reserve_zeros((MOST,), np.int32)
+        self.result_start = reserve_zeros((MOST,), np.int32)
+        self.operands = reserve_zeros((MOST,), np.int32)
+        self.code = reserve_zeros((ROWS,), np.int32)
+        self.a = reserve_zeros((ROWS,), np.int32)
+        self.b = reserve_zeros((ROWS,), np.int32)
+        self.c = reserve_zeros((ROWS,), np.int32)
+        self.spec = reserve_zeros((ROWS,), np.int32)
+        self.result = reserve_zeros((RESULTS,), np.int32)
+        self.pool_bits = reserve_zeros((CONSTANTS,), np.int64)
+        self.pool_spec = reserve_zeros((CONSTANTS,), np.int32)
 
     def many(self) -> bool:
         """Whether it is time to begin anew."""
@@ -173,5 +173,5 @@ interning.CACHES.append(_current.renew)
 def current() -> Templates:
     """Those to use from now on. Who uses them holds them, and so the numbers in them."""
     if _current.templates.many():
-        interning.let_go()
+        interning.free_unused()
     return _current.templates

@@ -10,7 +10,7 @@ import numpy as np
 from ..compile.passes import Block, Numbers
 from ..log.log import Log
 from ..log.op import CODES
-from ..values.memory import Array, reserved, resized
+from ..values.memory import Array, reserve_zeros, resize
 from ..values.spec import SPECS
 from .templates import CONSTANTS, LONGEST, Templates
 
@@ -38,8 +38,8 @@ class Workspace:
         self.templates: Templates | None = None
         self.index: Any = None
         # By constants of the pool, where they are in this log.
-        self.pool_row = reserved((CONSTANTS,), np.int32)
-        transpose.bind(local=reserved((LONGEST,), np.int32), pool_row=self.pool_row)
+        self.pool_row = reserve_zeros((CONSTANTS,), np.int32)
+        transpose.bind(local=reserve_zeros((LONGEST,), np.int32), pool_row=self.pool_row)
         self.flags: Array = np.empty(0, np.uint8)
         self.adjoint: Array = np.empty(0, np.int32)
         self.called: set[int] = set()  # rows whose functions were called
@@ -50,9 +50,9 @@ class Workspace:
         if columns is not self.columns or log.extra is not self.extra:
             self.columns = None  # until all is bound: an interrupt may come
             if self.flags.size < columns.capacity:
-                self.flags = resized(self.flags, columns.capacity, self.flags.size)
+                self.flags = resize(self.flags, columns.capacity, self.flags.size)
             if self.adjoint.size < columns.capacity:
-                self.adjoint = resized(self.adjoint, columns.capacity, self.adjoint.size)
+                self.adjoint = resize(self.adjoint, columns.capacity, self.adjoint.size)
             flow = {"flow.flags": self.flags, "flow.adjoint": self.adjoint}
             for block in (self.follow, self.transpose):
                 block.take("log", columns, extra=log.extra)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..values import dtypes, emergency
-from ..values.memory import Array, address_of, converted, resized, view
+from ..values.memory import Array, address_of, convert_array, resize, view
 
 _FORMATS = {
     "bool": "?",
@@ -32,7 +32,7 @@ PACK: dict[dtypes.DType, Callable[[Any], bytes]] = {
 
 def _packer(dtype: dtypes.DType) -> Callable[[Any], bytes]:
     def pack(value: Any) -> bytes:
-        return converted(np.float64(value), dtype.numpy_dtype).tobytes()
+        return convert_array(np.float64(value), dtype.numpy_dtype).tobytes()
 
     return pack
 
@@ -70,14 +70,14 @@ class Columns:
     state_view: memoryview[int]
 
     def __init__(self, capacity: int, source: Columns | None = None, n: int = 0) -> None:
-        emergency.hold()  # growing columns are what exhausts memory
+        emergency.refill()  # growing columns are what exhausts memory
         self.capacity = capacity
         for name in self.NAMES:
             if source is None:
                 dtype = {"cell": np.int64, "state": np.uint8}.get(name, np.int32)
                 array = np.zeros(capacity, dtype)
             else:
-                array = resized(getattr(source, name), capacity, n)
+                array = resize(getattr(source, name), capacity, n)
             setattr(self, name, array)
             setattr(self, f"{name}_view", view(array))
         self.address = address_of(self.cell)

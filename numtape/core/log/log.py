@@ -36,7 +36,7 @@ from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.convert import to_array
 from ..values.interning import LOGS
-from ..values.memory import Array, address_of, resized
+from ..values.memory import Array, address_of, resize
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import references
@@ -201,7 +201,7 @@ class Log(LogInterface):
         while self.extra_n + count > self.extra.size:
             with self.lock:
                 old, n = self.extra, self.extra_n
-                extra = resized(old, max(2 * old.size, n + count), n)
+                extra = resize(old, max(2 * old.size, n + count), n)
                 # whole: nothing runs in between, see core.values.interning
                 if self.extra is old and self.extra_n == n:
                     self.extra = extra
@@ -282,7 +282,7 @@ class Log(LogInterface):
         try:
             raw = PACK[spec.dtype](value)
         except (OverflowError, struct.error):
-            raw = PACK[spec.dtype](dtypes.too_large(value, spec.dtype))
+            raw = PACK[spec.dtype](dtypes.overflow_to_infinity(value, spec.dtype))
         cell = bits_of(raw)
         # whole: nothing runs in between, see core.values.interning
         n = self.n
@@ -310,7 +310,7 @@ class Log(LogInterface):
             key, tensors = id(value), self.tensors
             leaf = self._leaf_rows.get(key)
             if leaf is None:
-                leaf = self.leaf(value._stored(), spec), value
+                leaf = self.leaf(value._stored_value(), spec), value
                 # whole: nothing runs in between, see core.values.interning
                 if self.tensors is tensors:
                     self._leaf_rows[key] = leaf
@@ -380,7 +380,7 @@ class Log(LogInterface):
                     return n
                 # done
                 continue
-            array = home if type(home) is np.ndarray else value._stored()
+            array = home if type(home) is np.ndarray else value._stored_value()
             single = spec.single
             cell = bits_of(array.tobytes()) if single else address_of(array)
             size = 0 if single else array.nbytes

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import OpError
-from ..values.dtypes import not_computed
-from ..values.interning import CAPACITY, Table
-from ..values.memory import reserved
+from ..values.dtypes import unsupported_dtype_error
+from ..values.interning import CAPACITY, InternTable
+from ..values.memory import reserve_zeros
 from ..values.spec import Spec
 
 # Kinds, arities and derivatives: the same numbers as in kernels/passes/rows.py (a test compares).
@@ -105,7 +105,7 @@ class Op:
 
         A variadic op has a code for each combination of ``operands``, a tuple of specs.
         """
-        return CODES.met((self, operands, *attributes.items()))
+        return CODES.intern((self, operands, *attributes.items()))
 
 
 class OpCode:
@@ -121,20 +121,20 @@ class OpCode:
         self.id = id_
 
 
-class CodeTable(Table[OpCode]):
+class CodeTable(InternTable[OpCode]):
     """The table of codes."""
 
     def __init__(self) -> None:
-        super().__init__("code", OpCode, self._written)
+        super().__init__("code", OpCode, self._write_fields)
         self.ops: list[Op] = []
         self.lanes = 0
-        self.entries: dict[int, tuple[Op, dict[str, Any]]] = self.facts
-        self.kind = reserved((CAPACITY,), np.int32)
-        self.arity = reserved((CAPACITY,), np.int32)
-        self.gradient = reserved((CAPACITY,), np.int32)
-        self.lane = reserved((CAPACITY,), np.int32)
+        self.entries: dict[int, tuple[Op, dict[str, Any]]] = self.payloads
+        self.kind = reserve_zeros((CAPACITY,), np.int32)
+        self.arity = reserve_zeros((CAPACITY,), np.int32)
+        self.gradient = reserve_zeros((CAPACITY,), np.int32)
+        self.lane = reserve_zeros((CAPACITY,), np.int32)
 
-    def _written(self, n: int, key: Any, code: OpCode) -> tuple[Op, dict[str, Any]]:
+    def _write_fields(self, n: int, key: Any, code: OpCode) -> tuple[Op, dict[str, Any]]:
         """Write the fields of a code. Return its entry, the op and the attributes."""
         op, _, *attributes = key
         self.kind[n] = op.kind
@@ -158,7 +158,7 @@ def _refuse_complex(rule: SpecRule, takes_complex: bool) -> SpecRule:
         if not takes_complex:
             for spec in (*specs, result):
                 if spec.dtype.is_complex:
-                    raise not_computed(op.name, spec.dtype)
+                    raise unsupported_dtype_error(op.name, spec.dtype)
         return result
 
     return checked_rule

@@ -25,7 +25,7 @@ from typing import Any, Protocol, overload
 
 from ...errors import InvalidArgumentError
 from .. import settings
-from ..values.interning import Weak, cache
+from ..values.interning import WeakRefs, clearable_cache
 from ..values.memory import view
 from ..values.spec import Spec
 from ..values.tensor import Tensor
@@ -74,7 +74,7 @@ class Binary(Recorder, Protocol):
 def unary(op: Op, **attributes: Any) -> Recorder:
     """Return the function that records an op of one operand with these attributes."""
     code = op.code(attributes)
-    results: dict[Spec, Spec] = cache()
+    results: dict[Spec, Spec] = clearable_cache()
 
     def record(x: Any, name: str | None = None) -> Tensor:
         log = local.log
@@ -114,8 +114,8 @@ def binary(op: Op, **attributes: Any) -> Recorder:
     An operand that is not a tensor takes the dtype of the other one.
     """
     code = op.code(attributes)
-    results: dict[tuple[Spec, Spec], Spec] = cache()
-    same_spec_results: dict[Spec, Spec] = cache()
+    results: dict[tuple[Spec, Spec], Spec] = clearable_cache()
+    same_spec_results: dict[Spec, Spec] = clearable_cache()
 
     def record(x: Any, y: Any, name: str | None = None) -> Tensor:
         log = local.log
@@ -205,7 +205,7 @@ def record_reflected_if_inexact(record: Recorder, otherwise: Callable[..., Tenso
 
 
 # Functions that machine code can replace. `core.native` sets `offer_to_native` to get later ones.
-PATCHABLE: Weak[Any] = Weak()
+PATCHABLE: WeakRefs[Any] = WeakRefs()
 offer_to_native: Callable[[Any], None] = PATCHABLE.add
 _NEEDS_STUB = sys.version_info < (3, 12) and settings.record() != "python"
 
@@ -284,7 +284,7 @@ def append(
 
 
 # Op codes and result specs by op, operand specs and attributes.
-_codes_and_specs: dict[tuple[Any, ...], tuple[OpCode, Spec]] = cache()
+_codes_and_specs: dict[tuple[Any, ...], tuple[OpCode, Spec]] = clearable_cache()
 
 
 def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:

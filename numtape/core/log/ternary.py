@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..values.interning import cache
+from ..values.interning import clearable_cache
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from .log import local
@@ -20,7 +20,7 @@ def ternary(op: Op) -> Recorder:
     (`core.native`).
     """
     code = op.code({})
-    results: dict[tuple[Spec, Spec, Spec], Spec] = cache()
+    results: dict[tuple[Spec, Spec, Spec], Spec] = clearable_cache()
 
     def record(x: Any, y: Any, z: Any, name: str | None = None) -> Tensor:
         log = local.log

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from ..values.weak import ByObject
+from ..values.weak import WeakObjectMap
 
 if TYPE_CHECKING:
     from ..values.tensor import Tensor
@@ -66,12 +66,12 @@ class ThreadState(threading.local):
     scope: str = ""  # prefix of the names of variables
     training: bool | None = None  # the training mode that layers inherit from their caller
     layers: tuple[Any, ...] = ()  # the layer that is being called, and those around it
-    losses: ByObject[bool]  # the `Losses` of layers that have some
+    losses: WeakObjectMap[bool]  # the `Losses` of layers that have some
     make_log: ClassVar[Any]  # set in `numtape.core.log.log`
 
     def __init__(self) -> None:
         vars(self).setdefault("log", self.make_log())
-        self.losses = ByObject()
+        self.losses = WeakObjectMap()
 
 
 def run_in_thread(function: Callable[..., Any], *arguments: Any) -> Any:

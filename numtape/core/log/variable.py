@@ -17,7 +17,7 @@ from ..values import dtypes
 from ..values.dtypes import DType
 from ..values.habits import give_hints
 from ..values.operator_types import Operators
-from ..values.policies import VariableAggregation, VariableSynchronization, policy
+from ..values.policies import VariableAggregation, VariableSynchronization, check_policy
 from ..values.tensor import Reference, Tensor, html_of
 from .conversions import VariableConversions
 from .facts import VariableProperties
@@ -134,14 +134,14 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
                 f"Argument `constraint` must be None or a callable. Got a {type(constraint)}: "
                 f"{constraint}"
             )
-        synchronization = policy(
+        synchronization = check_policy(
             VariableSynchronization,
             synchronization,
             VariableSynchronization.AUTO,
             "synchronization",
             name,
         )
-        aggregation = policy(
+        aggregation = check_policy(
             VariableAggregation, aggregation, VariableAggregation.NONE, "aggregation", name
         )
         requested_dtype = dtypes.as_dtype(dtype) if dtype is not None else None
@@ -435,7 +435,7 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
 
     def __repr__(self) -> str:
-        value = self._current_tensor()._shown()
+        value = self._current_tensor()._format_value()
         return (
             f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={value}>"
         )

@@ -15,7 +15,7 @@ from ...errors import ResourceExhaustedError
 from ..log.op import Native
 from ..settings import after_fork_in_child
 from ..values.dtypes import float64
-from ..values.memory import address_of, reserved, view
+from ..values.memory import address_of, reserve_zeros, view
 from ..values.spec import Spec
 from . import stack
 from .deferred import Deferred
@@ -42,7 +42,7 @@ _DTYPES = {
     "uint64": BITS64,
 }
 
-TABLE = reserved((T_PILES + 2 * MOST_PILES,), np.int64)
+TABLE = reserve_zeros((T_PILES + 2 * MOST_PILES,), np.int64)
 _view = view(TABLE)
 _arenas: list[stack.Arena] = []
 _lock = threading.Lock()

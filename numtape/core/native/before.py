@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ..compile.cache import Built
-from ..compile.llvm import assembled
+from ..compile.llvm import compile_module
 
 WORD = ir.IntType(64)
 
@@ -38,4 +38,4 @@ def before(symbol: str) -> Built:
         builder.ret(builder.call(carry_out, function.args))
     failed = builder.icmp_unsigned("==", found, WORD(1))
     builder.ret(builder.select(failed, WORD(0), found))
-    return assembled(module, [setup.name, symbol])
+    return compile_module(module, [setup.name, symbol])

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from .. import settings
 from ..compile import cache as disk
-from ..values.exported import FAILED, array_of
+from ..values.exported import FAILED_EXPORTS, array_of
 from ..values.tensor import Tensor
 from .layout import NotAsKnown, address_of_call, unsupported, word_at
 from .once import Once, keep
@@ -44,7 +44,7 @@ def _built() -> disk.Built:
     """Object code with the protocol's function, and what takes the addresses of `NAMES`."""
     from llvmlite import ir
 
-    from ..compile.llvm import assembled
+    from ..compile.llvm import compile_module
     from .writer import COUNT, WORD, Writer
 
     module = ir.Module("buffers")
@@ -71,7 +71,7 @@ def _built() -> disk.Built:
     b.store(WORD(0), writer.at(view, 8))  # whose buffer it is: nobody's
     b.ret(WORD(-1))
     writer.setup(len(NAMES), SYMBOLS[1])
-    return assembled(module, SYMBOLS)
+    return compile_module(module, SYMBOLS)
 
 
 def _code() -> int:
@@ -79,7 +79,7 @@ def _code() -> int:
     files = [Path(__file__).parent / name for name in ("buffer_protocol.py", "writer.py")]
     source = "\n".join(path.read_text(encoding="utf-8") for path in files)
     found = disk.load("buffers", source, _built)
-    objects: dict[str, Any] = {"array_of": array_of, "FAILED": FAILED}
+    objects: dict[str, Any] = {"array_of": array_of, "FAILED": FAILED_EXPORTS}
     known = [id(objects[x]) if x in objects else address_of_call(x) for x in NAMES]
     words = (ctypes.c_int64 * len(known))(*known)
     setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(found[SYMBOLS[1]])

@@ -67,12 +67,12 @@ def translated_pass(name: str, *uses: str) -> int:
         # Imported where it is compiled: where the cache has it, that would take longer than the
         # rest.
         from ..compile.expressions import INT, Unknown
-        from ..compile.llvm import compiled
-        from ..compile.translate import Entry, translated
+        from ..compile.llvm import compile_text
+        from ..compile.translate import Entry, translate
 
         try:
             entry = Entry(symbol, f"passes.{name}", name, (INT,) * 4, block=False)
-            return compiled(translated([entry]), [symbol])
+            return compile_text(translate([entry]), [symbol])
         except Unknown as reason:
             raise NotAsKnown(str(reason)) from None
 

@@ -10,24 +10,24 @@ import numpy as np
 from ..values.memory import address_of
 
 
-class Kept:
+class KeepAlive:
     """Gives the addresses of things, and keeps the things."""
 
     def __init__(self, *things: Any) -> None:
-        self._kept: list[Any] = [*things]
+        self._owned: list[Any] = [*things]
 
     def _table(self, numbers: Sequence[int]) -> int:
         """The address of numbers."""
         table = np.array([*numbers, 0], np.int64)
-        self._kept.append(table)
+        self._owned.append(table)
         return address_of(table)
 
     def _id(self, thing: Any) -> int:
         """The address of a thing."""
-        self._kept.append(thing)
+        self._owned.append(thing)
         return id(thing)
 
     def _ids(self, objects: Sequence[Any]) -> int:
         """The address of objects' addresses."""
-        self._kept.append(objects)
+        self._owned.append(objects)
         return self._table([*map(id, objects)])

@@ -24,7 +24,7 @@ from .writer import WORD, Writer
 MOST = 1024  # tensors that wait, of some hundred bytes each
 TRIES = 2  # tensors of the list that are asked before another one is made
 SLOTS = "_home", "_row", "_spec"
-OTHERS = "_cell", "_copied", "_keras_logits", "_keras_mask", "_sliced"
+OTHERS = "_cell", "_device_copy", "_keras_logits", "_keras_mask", "_sliced"
 
 
 class References(Writer):

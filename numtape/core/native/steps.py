@@ -22,7 +22,7 @@ from typing import Any
 from llvmlite import ir
 
 from ..compile.cache import Built
-from ..compile.llvm import assembled
+from ..compile.llvm import compile_module
 from .entering import NOTHING, RAISED, THERE, Entering
 from .writer import COUNT, HALF, WORD
 
@@ -70,7 +70,7 @@ def build(
     shared = {name: getattr(writer, name)() for name in parts}
     for entry in entries:
         writer.recorder(entry, shared)
-    return assembled(module, ["setup", *functions, *(entry.symbol for entry in entries)])
+    return compile_module(module, ["setup", *functions, *(entry.symbol for entry in entries)])
 
 
 class _Writer(Entering):

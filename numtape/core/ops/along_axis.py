@@ -13,8 +13,8 @@ from ..log.record import record
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.memory import Array
-from ..values.spec import Spec, intern, one_axis
-from ..values.spelling import misspelled, spelled, suggesting
+from ..values.spec import Spec, intern, to_axis
+from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, joining, rules
 from .slicing import strided_slice
@@ -78,7 +78,7 @@ _OUTPUTS = {
 
 def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
     x = as_tensor(x)
-    at = one_axis(op.name, 0 if axis is None else axis, x.ndim)
+    at = to_axis(op.name, 0 if axis is None else axis, x.ndim)
     if not x.shape[at]:
         raise InvalidArgumentError(
             f"Reduction axis {at} is empty in shape {x.shape.as_list()} [Op:{op.name}]"
@@ -92,7 +92,7 @@ def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
     return record(op, (x,), axis=at, output=output.name)
 
 
-@spelled
+@hide_wrong_keywords
 def argmax(
     input: Any,
     axis: Any = None,
@@ -121,11 +121,11 @@ def argmax(
       array([1, 0])
     """
     if wrong:
-        misspelled(argmax, wrong)
+        raise_unexpected_keyword(argmax, wrong)
     return _arg(ARGMAX, input, axis, output_type)
 
 
-@spelled
+@hide_wrong_keywords
 def argmin(
     input: Any,
     axis: Any = None,
@@ -154,7 +154,7 @@ def argmin(
       array([0, 1])
     """
     if wrong:
-        misspelled(argmin, wrong)
+        raise_unexpected_keyword(argmin, wrong)
     return _arg(ARGMIN, input, axis, output_type)
 
 
@@ -201,7 +201,7 @@ CUMSUM: Op = defop(
 )
 
 
-@spelled
+@hide_wrong_keywords
 def cumsum(
     x: Any,
     axis: Any = 0,
@@ -232,9 +232,9 @@ def cumsum(
       array([9, 7, 4, 0], dtype=int32)
     """
     if wrong:
-        misspelled(cumsum, wrong)
+        raise_unexpected_keyword(cumsum, wrong)
     x = as_tensor(x)
-    at = one_axis("Cumsum", axis, x.ndim)
+    at = to_axis("Cumsum", axis, x.ndim)
     return record(CUMSUM, (x,), axis=at, exclusive=bool(exclusive), reverse=bool(reverse))
 
 
@@ -256,7 +256,7 @@ CUMPROD: Op = defop(
 )
 
 
-@suggesting
+@suggest_keywords
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
@@ -284,7 +284,7 @@ def cumprod(
       array([1, 2, 6], dtype=int32)
     """
     x = as_tensor(x)
-    at = one_axis("Cumprod", axis, x.ndim)
+    at = to_axis("Cumprod", axis, x.ndim)
     return record(CUMPROD, (x,), axis=at, exclusive=bool(exclusive), reverse=bool(reverse))
 
 
@@ -399,7 +399,7 @@ def cumulative_logsumexp(
       array([1000.    , 1000.6931, 1000.6931], dtype=float32)
     """
     x = as_tensor(x)
-    at = one_axis("CumulativeLogsumexp", axis, x.ndim)
+    at = to_axis("CumulativeLogsumexp", axis, x.ndim)
     n = x.shape[at]
     if not exclusive or not n:
         return record(CUMULATIVE_LOGSUMEXP, (x,), axis=at, reverse=bool(reverse))

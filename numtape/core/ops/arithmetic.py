@@ -89,7 +89,7 @@ def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
     """The operands of a quotient: integers become floats that are as wide or wider."""
     x, y = _operands(x, y, op)
     if x.dtype is not y.dtype:
-        raise dtypes.mismatch(op, 1, x.dtype, y.dtype)
+        raise dtypes.mismatch_error(op, 1, x.dtype, y.dtype)
     if not x._spec.inexact:
         if x.dtype.is_bool:
             raise TypeError(f"`x` and `y` must be numeric, got {x.dtype!r} [Op:{op}]")
@@ -101,7 +101,7 @@ def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
 def _nonzero(x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgumentError) -> None:
     """An integer division by zero is an error at the call, unless the dtypes are one already."""
     if x.dtype is not y.dtype:
-        raise dtypes.mismatch(op, 1, x.dtype, y.dtype)
+        raise dtypes.mismatch_error(op, 1, x.dtype, y.dtype)
     said = f"Integer division by zero [Op:{op}]"
     if not every(y, lambda values: values != 0, lambda rows: not_equal_(rows, 0), said):
         raise error(said)

@@ -10,9 +10,9 @@ from ...errors import InvalidArgumentError
 from ..log.record import require, spec_of
 from ..log.tensors import as_tensor, from_owned_array
 from ..values import dtypes
-from ..values.arguments import integral
+from ..values.arguments import truncate_float
 from ..values.spec import broadcast, check_axis, intern
-from ..values.spelling import suggesting
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import gather
@@ -20,7 +20,7 @@ from .joining import concat
 from .slicing import strided_slice
 
 
-@suggesting
+@suggest_keywords
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements moved along axes; those that leave at one end come in at the other.
 
@@ -163,7 +163,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
         if vectors[0].dtype.is_bool:
             vectors[k] = elementwise.cast(x, dtypes.bool_)
         elif x.dtype is not vectors[0].dtype and not x.dtype.is_bool:
-            raise dtypes.mismatch("Mul", 1, vectors[0].dtype, x.dtype)
+            raise dtypes.mismatch_error("Mul", 1, vectors[0].dtype, x.dtype)
     shape = [x.shape[0] for x in vectors]
     axes = list(range(len(vectors)))
     if indexing == "xy" and len(vectors) > 1:
@@ -176,7 +176,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     return found
 
 
-@suggesting
+@suggest_keywords
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
 ) -> Tensor:
@@ -210,7 +210,7 @@ def sequence_mask(
         found = elementwise.cast(found, dtypes.int64)  # as TensorFlow: without their fractions
     # Of a float so many as there are integers below it.
     if isinstance(maxlen, float):
-        maxlen = -integral(-maxlen // 1, "maxlen")
+        maxlen = -truncate_float(-maxlen // 1, "maxlen")
     count = movement.static(maxlen)
     if not isinstance(count, int):
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, got {maxlen!r}")
@@ -246,7 +246,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
         for one, other in ((x, y), (y, x))
     )
     if x.dtype is not y.dtype:
-        raise dtypes.mismatch("BroadcastArgs", 1, x.dtype, y.dtype)
+        raise dtypes.mismatch_error("BroadcastArgs", 1, x.dtype, y.dtype)
     for one in (x, y):
         require(one.ndim == 1, "BroadcastArgs", f"a shape must be a vector, not {one.shape}")
     specs = [intern(movement.static_shape(one), dtypes.float32) for one in (x, y)]

@@ -10,7 +10,7 @@ from ...errors import InvalidArgumentError
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
-from ..values.dtypes import mismatch, shown
+from ..values.dtypes import mismatch_error, format_value
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from . import comparison, elementwise, indexing, movement
@@ -128,7 +128,7 @@ def _both(diagonals: Any, rhs: Any, form: str, op: str) -> tuple[Tensor, Tensor]
     packed = packed_diagonals(diagonals, form, op)
     x = as_tensor(rhs, packed._spec, op)
     if packed.dtype is not x.dtype:
-        raise mismatch(op, 1, packed.dtype, x.dtype)
+        raise mismatch_error(op, 1, packed.dtype, x.dtype)
     require(
         packed.dtype.name in ("float32", "float64", "complex64", "complex128"),
         op,
@@ -299,7 +299,7 @@ def banded_triangular_solve(
     require(x.ndim >= 2, op, f"In[0] ndims must be >= 2: {x.ndim}")
     require(b.ndim >= 2, op, f"In[1] ndims must be >= 2: {b.ndim}")
     if x.dtype is not b.dtype:
-        raise mismatch(op, 1, x.dtype, b.dtype)
+        raise mismatch_error(op, 1, x.dtype, b.dtype)
     count, n = x.shape[-2:]
     require(0 < count <= n, op, f"{count} bands for {n} rows")
     require(n == b.shape[-2], op, f"shapes do not fit: {list(x.shape)}, {list(b.shape)}")
@@ -381,18 +381,18 @@ def eigh_tridiagonal(
 
 def _ends(ends: Any) -> tuple[Any, Any]:
     if not isinstance(ends, list | tuple | Tensor | np.ndarray) or len(ends) != 2:
-        raise TypeError(f"select_range must be two numbers, got {shown(ends)}")
+        raise TypeError(f"select_range must be two numbers, got {format_value(ends)}")
     return ends[0], ends[1]
 
 
 def _range(ends: Any, count: int) -> tuple[int, int]:
     low, high = (movement.static(end) for end in _ends(ends))
     if not isinstance(low, int) or not isinstance(high, int):
-        raise TypeError(f"select_range must be two integers, got {shown(ends)}")
+        raise TypeError(f"select_range must be two integers, got {format_value(ends)}")
     if low > high:
         raise InvalidArgumentError("Got empty index range in select_range.")
     if low < 0 or high >= count:
         raise InvalidArgumentError(
-            f"select_range {shown(ends)} is out of range for {count} eigenvalues"
+            f"select_range {format_value(ends)} is out of range for {count} eigenvalues"
         )
     return low, high

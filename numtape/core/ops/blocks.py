@@ -11,7 +11,7 @@ from ...errors import InvalidArgumentError
 from ..log.record import record, require
 from ..log.tensors import as_tensor, from_owned_array
 from ..values import dtypes
-from ..values.arguments import integral
+from ..values.arguments import truncate_float
 from ..values.tensor import Tensor
 from . import movement
 from .indexing import GATHER
@@ -35,7 +35,7 @@ def _as_given(x: Tensor, data_format: str) -> Tensor:
 
 
 def _block(block_size: Any, op: str) -> int:
-    size = movement.static(integral(block_size, "block_size"))
+    size = movement.static(truncate_float(block_size, "block_size"))
     if not isinstance(size, int):
         raise TypeError(f"block_size must be an int, got {block_size!r} [Op:{op}]")
     require(size > 1, op, f"Block size should be > 1: {size}")

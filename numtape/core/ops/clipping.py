@@ -11,8 +11,8 @@ from ...errors import InvalidArgumentError
 from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values import dtypes
-from ..values.dtypes import mismatch
-from ..values.spelling import suggesting
+from ..values.dtypes import mismatch_error
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import comparison, elementwise
 from .complex import conj, real
@@ -67,7 +67,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     first = tensors[0]
     for k, x in enumerate(tensors):
         if x.dtype is not first.dtype:
-            raise mismatch("AddN", k, first.dtype, x.dtype)
+            raise mismatch_error("AddN", k, first.dtype, x.dtype)
         require(
             x.shape == first.shape,
             "AddN",
@@ -155,7 +155,7 @@ def reduce_euclidean_norm(
     return elementwise.cast(reduce_euclidean_norm(wide, axis, keepdims), x.dtype)
 
 
-@suggesting
+@suggest_keywords
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:

@@ -39,7 +39,7 @@ def _complex_spec(op: Op, real: Spec, imag: Spec) -> Spec:
             f"[Op:{op.name}]"
         )
     if imag.dtype is not real.dtype:
-        raise dtypes.mismatch(op.name, 1, real.dtype, imag.dtype)
+        raise dtypes.mismatch_error(op.name, 1, real.dtype, imag.dtype)
     dtype = dtypes.complex64 if real.dtype is dtypes.float32 else dtypes.complex128
     return intern(broadcast(op.name, real, imag), dtype)
 

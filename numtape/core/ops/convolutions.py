@@ -9,17 +9,17 @@ from typing import Any
 from ...errors import InvalidArgumentError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import shown
-from ..values.spelling import suggesting
+from ..values.dtypes import format_value
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import matrix_products, movement, sliding_windows
 from .conv_products import Geometry, conv
-from .joining import alike
+from .joining import as_tensors
 from .sliding_windows import back, channels_first, explicit, in_space, last
 
 
 def _pair(x: Any, w: Any, op: str) -> tuple[Tensor, Tensor]:
-    x, w = alike((x, w), op)
+    x, w = as_tensors((x, w), op)
     return x, w
 
 
@@ -125,12 +125,12 @@ def conv1d(
       array([21., 32., 43.], dtype=float32)
     """
     if not isinstance(padding, str):
-        raise TypeError(f"Expected string for argument 'padding' not {shown(padding)}.")
+        raise TypeError(f"Expected string for argument 'padding' not {format_value(padding)}.")
     x, w = _pair(input, filters, "Conv1D")
     return _convolution(x, w, 1, stride, padding, data_format, dilations, "Conv1D")
 
 
-@suggesting
+@suggest_keywords
 def conv2d(
     input: Any,
     filters: Any,
@@ -177,7 +177,7 @@ def _listed(value: Any, what: str, op: str) -> Any:
     if value is None:
         return 1
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise TypeError(f"Expected list for '{what}' argument to '{op}' Op, not {shown(value)}.")
+        raise TypeError(f"Expected list for '{what}' argument to '{op}' Op, not {format_value(value)}.")
     require(len(value) == 5, op, f"Sliding window {what} field must specify 5 dimensions")
     return value
 
@@ -218,7 +218,7 @@ def conv3d(
     """
     strides = _listed(1 if strides is None else strides, "strides", "conv3d")
     if not isinstance(padding, str):
-        raise TypeError(f"Expected string for argument 'padding' not {shown(padding)}.")
+        raise TypeError(f"Expected string for argument 'padding' not {format_value(padding)}.")
     x, w = _pair(input, filters, "Conv3D")
     require(x.ndim == 5, "Conv3D", f"input must be 5-dimensional: {x.shape.as_list()}")
     dilations = _listed(dilations, "dilations", "conv3d")
@@ -345,7 +345,7 @@ def depthwise_conv2d(
     if not isinstance(strides, Sequence) or isinstance(strides, str):
         raise TypeError(
             f"Expected list for 'strides' argument to 'depthwise_conv2d_native' Op, not "
-            f"{shown(strides)}."
+            f"{format_value(strides)}."
         )
     x, w = _pair(input, filter, op)
     first = channels_first(data_format, 2, op)

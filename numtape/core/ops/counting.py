@@ -204,7 +204,7 @@ def histogram_fixed_width(
     require(
         type(count) is int and count > 0,
         op,
-        f"nbins should be a positive number, but got '{dtypes.shown(nbins)}'",
+        f"nbins should be a positive number, but got '{dtypes.format_value(nbins)}'",
     )
     low, high = ends._array().tolist()
     require(
@@ -250,7 +250,7 @@ def histogram_fixed_width_bins(
     if not x._spec.is_float:
         raise InvalidArgumentError(f"values must be floats, got {x.dtype.name} [Op:{op}]")
     count = movement.static(nbins)
-    require(type(count) is int and count > 0, op, f"nbins {dtypes.shown(nbins)} must be > 0")
+    require(type(count) is int and count > 0, op, f"nbins {dtypes.format_value(nbins)} must be > 0")
     ends = as_tensor(value_range, x._spec, op)
     require(tuple(ends.shape) == (2,), op, "value_range should be a vector of 2 elements.")
     share = (x - ends[0]) / (ends[1] - ends[0])

@@ -17,7 +17,7 @@ from ..values.convert import new_array
 from ..values.dtypes import DType, as_dtype
 from ..values.indexed_slices import IndexedSlices
 from ..values.spec import intern
-from ..values.spelling import suggesting
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor, of_array
 from . import elementwise, movement
 
@@ -77,7 +77,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     if tensor._spec.size != size:
         raise TypeError(
             f"Eager execution of tf.constant with unsupported shape. Tensor {tensor} (converted "
-            f"from {dtypes.shown(value)}) has {tensor._spec.size:d} elements, but got `shape` "
+            f"from {dtypes.format_value(value)}) has {tensor._spec.size:d} elements, but got `shape` "
             f"{target} with {size} elements."
         )
     return movement.reshape(tensor, target)
@@ -120,7 +120,7 @@ def convert_to_tensor(
     return to_tensor(value, wanted)
 
 
-@suggesting
+@suggest_keywords
 def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) -> Tensor:
     """A tensor with one value everywhere, which may be a tensor with a gradient.
 
@@ -155,7 +155,7 @@ def _filled(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
     return of_array(executor().fill(value, spec), spec)  # a GPU's are not copied there
 
 
-@suggesting
+@suggest_keywords
 def zeros(
     shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
 ) -> Tensor:
@@ -181,7 +181,7 @@ def zeros(
     return _filled(movement.static_shape(shape), as_dtype(dtype), 0)
 
 
-@suggesting
+@suggest_keywords
 def ones(
     shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
 ) -> Tensor:
@@ -264,7 +264,7 @@ def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
     return _filled(tuple(x.shape), wanted, value)
 
 
-@suggesting
+@suggest_keywords
 def eye(
     num_rows: Any,
     num_columns: Any = None,

@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import int64, shown
+from ..values.dtypes import int64, format_value
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
 from .indexing import gather
@@ -88,7 +88,7 @@ def ctc_loss(
             raise ValueError(f"`{what}` must be given for dense labels.")
         length = as_tensor(given)
         if not length.dtype.is_integer or tuple(length.shape) != (batch,):
-            raise ValueError(f"`{what}` must be {batch} integers. Received: {shown(given)}")
+            raise ValueError(f"`{what}` must be {batch} integers. Received: {format_value(given)}")
         lengths.append(movement.shaped(elementwise.cast(length, int64), (batch, 1)))
     many, times = lengths
     blank = 0 if blank_index is None else int(blank_index)

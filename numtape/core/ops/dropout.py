@@ -10,8 +10,8 @@ import numpy as np
 from ..log.record import require
 from ..log.tensors import as_tensor
 from ..log.variable import Variable
-from ..values.dtypes import shown
-from ..values.spelling import suggesting
+from ..values.dtypes import format_value
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, movement, random
 from .creation import convert_to_tensor
@@ -41,7 +41,7 @@ def _dropped(
     if not plain:
         if not isinstance(rate, Tensor | Variable) or tuple(rate.shape):
             raise ValueError(
-                f"`rate` must be a scalar or scalar tensor. Received: rate={shown(rate)}"
+                f"`rate` must be a scalar or scalar tensor. Received: rate={format_value(rate)}"
             )
         if rate.dtype is not x.dtype:
             raise ValueError(
@@ -66,7 +66,7 @@ def _dropped(
     return elementwise.select(keep, x * scale, 0.0)
 
 
-@suggesting
+@suggest_keywords
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:

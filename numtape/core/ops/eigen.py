@@ -102,11 +102,12 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
       name: Not used.
 
     Returns:
-    A tuple of the eigenvalues, of shape (..., n), and the eigenvectors, as the columns of matrices
-    of shape (..., n, n). The dtype is complex128 for float64 and complex128 input, else complex64.
+      A tuple of the eigenvalues, of shape (..., n), and the eigenvectors, as the columns of
+      matrices of shape (..., n, n). The dtype is complex128 for float64 and complex128 input, else
+      complex64.
 
     Raises:
-    InvalidArgumentError: If a matrix is not square, or contains NaN.
+      InvalidArgumentError: If a matrix is not square, or contains NaN.
 
     Example:
       >>> e, v = tf.linalg.eig([[0.0, 1.0], [-1.0, 0.0]])
@@ -128,11 +129,11 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
       name: Not used.
 
     Returns:
-    A tensor of shape (..., n), in LAPACK's order. The dtype is complex128 for float64 and
-    complex128 input, else complex64.
+      A tensor of shape (..., n), in LAPACK's order. The dtype is complex128 for float64 and
+      complex128 input, else complex64.
 
     Raises:
-    InvalidArgumentError: If a matrix is not square, or contains NaN.
+      InvalidArgumentError: If a matrix is not square, or contains NaN.
 
     Example:
       >>> tf.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy()

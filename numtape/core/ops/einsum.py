@@ -53,9 +53,9 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
       A tensor of the same dtype.
 
     Raises:
-    ValueError: If the equation is malformed, or the number of tensors and terms differ.
-    InvalidArgumentError: If ranks or sizes do not fit.
-    TypeError: If there is another keyword argument.
+      ValueError: If the equation is malformed, or the number of tensors and terms differ.
+      InvalidArgumentError: If ranks or sizes do not fit.
+      TypeError: If there is another keyword argument.
 
     Example:
       >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])

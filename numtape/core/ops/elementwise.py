@@ -619,9 +619,9 @@ rint = unary_op(
 
 def _select_spec(op: Op, condition: Spec, x: Spec, y: Spec) -> Spec:
     if not condition.dtype.is_bool:
-        raise dtypes.mismatch(op.name, 0, bool_, condition.dtype)
+        raise dtypes.mismatch_error(op.name, 0, bool_, condition.dtype)
     if x.dtype is not y.dtype:
-        raise dtypes.mismatch(op.name, 2, x.dtype, y.dtype)
+        raise dtypes.mismatch_error(op.name, 2, x.dtype, y.dtype)
     return intern(broadcast(op.name, condition, x, y), x.dtype)
 
 
@@ -707,7 +707,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
       A tensor of the shape of ``x`` and dtype ``dtype``; ``x`` itself if it is such a tensor.
 
     Raises:
-    TypeError: If ``dtype`` does not name a dtype.
+      TypeError: If ``dtype`` does not name a dtype.
 
     Example:
       >>> tf.cast([1.9, -1.9, 0.0], tf.int32).numpy()

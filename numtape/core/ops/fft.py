@@ -70,7 +70,7 @@ def _transform_size(shape: Any, axes: int) -> float:
 
 
 def _rfft_vjp(g: Tensor, y: Tensor, x: Tensor, axes: int) -> tuple[Tensor]:
-    """Return the adjoint of ``x``. The omitted half of the spectrum has no adjoint: pad with zeros."""
+    """Return the adjoint of ``x``; zeros stand for the omitted half of the spectrum."""
     padded = _fit_lengths(g, tuple(x.shape[-axes:]))
     return (real(record(_IFFT, (padded,), axes=axes)) * _transform_size(x.shape, axes),)
 
@@ -237,7 +237,7 @@ def _make_rfft(axes: int) -> Callable[..., Tensor]:
     return _set_docstring(
         transform,
         name,
-    f"""Compute the Fourier transform of real numbers over {_axes_text(axes)}.
+        f"""Compute the Fourier transform of real numbers over {_axes_text(axes)}.
 
 Only ``n // 2 + 1`` elements of the last axis are returned. The others are the conjugates of these.
 

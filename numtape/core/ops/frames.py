@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..log.tensors import as_tensor
-from ..values.arguments import integral
-from ..values.spec import one_axis
+from ..values.arguments import truncate_float
+from ..values.spec import to_axis
 from ..values.tensor import Tensor
 from .indexing import gather
 from .movement import permuted, reshape, static
@@ -56,7 +56,7 @@ def frame(
       name: Not used.
 
     Returns:
-    A tensor with one axis of frames and one of samples in place of ``axis``.
+      A tensor with one axis of frames and one of samples in place of ``axis``.
 
     Raises:
       InvalidArgumentError: If the axis is out of range.
@@ -68,13 +68,13 @@ def frame(
              [2, 3, 4]], dtype=int32)
     """
     x = as_tensor(signal)
-    length = static(integral(frame_length, "frame_length"))
-    step = static(integral(frame_step, "frame_step"))
+    length = static(truncate_float(frame_length, "frame_length"))
+    step = static(truncate_float(frame_step, "frame_step"))
     if not isinstance(length, int) or not isinstance(step, int):
         raise ValueError(f"{frame_length=} and {frame_step=} must be scalars")
     if length < 1 or step < 1:
         raise ValueError(f"frame_length={length} and frame_step={step} must be positive")
-    frame_axis = one_axis("frame", axis, x.ndim)
+    frame_axis = to_axis("frame", axis, x.ndim)
     data = _move_axis_last(x, frame_axis)
     samples = data.shape[-1]
     count = -(-samples // step) if pad_end else max(0, 1 + (samples - length) // step)
@@ -115,7 +115,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
       >>> tf.signal.overlap_and_add([[1, 2, 3], [4, 5, 6]], 1).numpy()
       array([1, 6, 8, 6], dtype=int32)
     """
-    x, step = as_tensor(signal), static(integral(frame_step, "frame_step"))
+    x, step = as_tensor(signal), static(truncate_float(frame_step, "frame_step"))
     if not isinstance(step, int):
         raise ValueError(f"{frame_step=} must be a scalar")
     if x.ndim < 2:

@@ -260,7 +260,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
       A tensor of the shape of ``x`` without its last axis, and of the same dtype.
 
     Raises:
-    InvalidArgumentError: If ``x`` is a scalar, or its elements are not floats.
+      InvalidArgumentError: If ``x`` is a scalar, or its elements are not floats.
 
     Example:
       >>> tf.math.lbeta([[1.0, 1.0], [2.0, 3.0]]).numpy()

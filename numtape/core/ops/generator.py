@@ -1,4 +1,4 @@
-"""``tf.random.Generator``: random numbers of a state, which each draw moves on."""
+"""``tf.random.Generator``: random numbers from an explicit state that each draw advances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .seeded import algorithm, checked_shape, floating
 
 Array = np.ndarray[Any, Any]
 
-_SIZE = 3  # a counter of two integers, and a key
+_SIZE = 3  # a state holds a counter of two integers, and a key
 _MASK = 2**64 - 1
 
 
@@ -48,7 +48,7 @@ SKIP = defop(
 
 
 def _as_state(value: Any) -> Tensor:
-    """Integers as a state; unsigned ones of 64 bits wrap around."""
+    """Convert integers to a state; unsigned 64-bit integers wrap around."""
     if isinstance(value, list | tuple) and all(isinstance(x, int) for x in value):
         value = np.array([_to_int64(x) for x in value], np.int64)
     return elementwise.cast(as_tensor(value), dtypes.int64)
@@ -56,23 +56,23 @@ def _as_state(value: Any) -> Tensor:
 
 def _check_shape(state: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     if tuple(state.shape) != shape:
-        raise ValueError(f"The {name} has shape {shape}, not {tuple(state.shape)}.")
+        raise ValueError(f"The {name} must have shape {shape}, got {tuple(state.shape)}.")
     return state
 
 
 def create_rng_state(seed: Any, alg: Any) -> Tensor:
-    """The state of a `Generator` of a seed.
+    """Create the state of a `Generator` from a seed.
 
     Args:
       seed: An integer of any size, or a vector of integers.
-      alg: The generator: ``"philox"`` or ``"auto_select"``, which is the same.
+      alg: The algorithm, ``"philox"`` or ``"auto_select"`` (the same).
 
     Returns:
-      A tensor of three int64: the counter's two, and the key.
+      An int64 tensor of three elements: the counter's two integers, then the key.
 
     Raises:
-      ValueError: If ``alg`` is another one.
-      UnimplementedError: If it is ``"threefry"``.
+      ValueError: If ``alg`` is unknown.
+      UnimplementedError: If ``alg`` is ``"threefry"``.
 
     Example:
       >>> tf.random.create_rng_state(1234, "philox").numpy()
@@ -89,19 +89,19 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 
 
 class Generator:
-    """A generator of random numbers (Philox), whose state each draw moves on.
+    """A generator of random numbers (Philox) with a state that each draw advances.
 
-    The numbers of a seed are TensorFlow's, but for binomial ones. The state is a variable: in a
-    recorded function each replay draws other numbers, and what a tape has seen stays.
+    A seed gives TensorFlow's numbers, except for `binomial`. The state is a variable: each replay
+    of a recorded function draws new numbers, while values that a tape has read do not change.
 
     Args:
-      copy_from: A generator whose state to begin with.
-      state: Three integers, the counter's two and the key, or a variable of them.
-      alg: The generator: ``"philox"`` or ``"auto_select"``, which is the same.
+      copy_from: A generator whose state to start from.
+      state: Three integers, the counter's two and the key, or a variable that holds them.
+      alg: The algorithm, ``"philox"`` or ``"auto_select"`` (the same).
 
     Raises:
-      ValueError: If neither ``copy_from`` nor both of the others are given, or the state is no
-        vector of three.
+      ValueError: If ``copy_from`` is missing and so is ``state`` or ``alg``, or the state is not a
+        vector of three integers.
       UnimplementedError: If ``alg`` is ``"threefry"``.
 
     Example:
@@ -127,51 +127,51 @@ class Generator:
         return f"<Generator alg='philox', state={self._state.numpy().tolist()}>"
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        """What a checkpoint stores, by name."""
+        """Return the parts that a checkpoint stores, by name."""
         return {"_state_var": self._state}
 
     @classmethod
     def from_state(cls, state: Any, alg: Any) -> Generator:
-        """A generator that begins with a state: the counter's two integers, and the key."""
+        """Create a generator from a state: the counter's two integers, then the key."""
         return cls(state=state, alg=alg)
 
     @classmethod
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
-        """A generator of a seed: an integer of any size, or a vector of integers."""
+        """Create a generator from a seed: an integer of any size, or a vector of integers."""
         alg = 1 if alg is None else alg
         return cls(state=create_rng_state(seed, alg), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        """A generator whose state is another one in each run."""
+        """Create a generator with a state from the system's entropy, different in each run."""
         words = [secrets.randbits(64) for _ in range(_SIZE)]
         return cls(state=words, alg=1 if alg is None else alg)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
-        """A generator of a key, an integer, and a counter, two of them."""
+        """Create a generator from a key (one integer) and a counter (two integers)."""
         return cls(state=_join_state(key, counter), alg=alg)
 
     def reset(self, state: Any) -> None:
-        """Go on from a state."""
+        """Set the state."""
         self._state.assign(_check_shape(_as_state(state), (_SIZE,), "state"))
 
     def reset_from_seed(self, seed: Any) -> None:
-        """Go on as a new generator of a seed does."""
+        """Set the state to that of a new generator with this seed."""
         self._state.assign(create_rng_state(seed, self._alg))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
-        """Go on from a key and a counter."""
+        """Set the state from a key and a counter."""
         self._state.assign(_join_state(key, counter))
 
     @property
     def state(self) -> Variable:
-        """The variable: the counter's two integers, and the key."""
+        """The variable that holds the state: the counter's two integers, then the key."""
         return self._state
 
     @property
     def algorithm(self) -> int:
-        """The number of the generator: 1, Philox."""
+        """The number of the algorithm: 1, Philox."""
         return self._alg
 
     @property
@@ -180,7 +180,7 @@ class Generator:
         return self._state.read_value()[-1]
 
     def skip(self, delta: Any) -> Tensor:
-        """Move on as drawing ``delta`` numbers does; gives the state before."""
+        """Advance the state as drawing ``delta`` numbers does; return the previous state."""
         previous = self._state.read_value()
         self._state.assign(record(SKIP, (previous,), delta=movement.static(delta)))
         return previous
@@ -197,7 +197,7 @@ class Generator:
         dtype: Any = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
-        """Draws from a normal distribution; gradients reach ``mean`` and ``stddev``."""
+        """Draw from a normal distribution; gradients reach ``mean`` and ``stddev``."""
         standard = self._draw("normal", shape, floating(dtype))
         return seeded.scaled(standard, stddev, mean, "StatelessRandomNormal")
 
@@ -209,7 +209,7 @@ class Generator:
         dtype: Any = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
-        """Draws from a normal distribution, those beyond two deviations drawn again."""
+        """Draw from a normal distribution truncated at two standard deviations."""
         standard = self._draw("truncated", shape, floating(dtype))
         return seeded.scaled(standard, stddev, mean, "StatelessTruncatedNormal")
 
@@ -221,7 +221,7 @@ class Generator:
         dtype: Any = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
-        """Draws from ``minval`` up to, not including, ``maxval``; see `stateless_uniform`."""
+        """Draw uniformly from ``[minval, maxval)``; see `stateless_uniform`."""
         op = "StatelessRandomUniform"
         dims = checked_shape(shape, op)
         previous = self._state.read_value()
@@ -232,7 +232,7 @@ class Generator:
     def uniform_full_int(
         self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None
     ) -> Tensor:
-        """Integers of all values of a dtype: int32, int64, uint32 or uint64."""
+        """Draw integers from the full range of a dtype: int32, int64, uint32 or uint64."""
         return self.uniform(shape, None, None, _as_integer_dtype(dtype))
 
     def binomial(
@@ -243,10 +243,10 @@ class Generator:
         dtype: Any = dtypes.int32,
         name: str | None = None,
     ) -> Tensor:
-        """Numbers of successes in trials; not those that TensorFlow draws."""
+        """Draw numbers of successes in trials. The numbers differ from TensorFlow's."""
         dims = checked_shape(shape, "StatefulRandomBinomial")
         values = seeded.binomial(self._state.read_value(), dims, counts, probs, dtype)
-        # As far as TensorFlow moves on: 50 for a number, and 150 for a distribution.
+        # TensorFlow advances by 50 for each number and by 150 for each distribution.
         distribution_count = seeded.number_of(
             seeded.ending_of([as_tensor(counts), as_tensor(probs)], "StatefulRandomBinomial")
         )
@@ -254,12 +254,12 @@ class Generator:
         return values
 
     def make_seeds(self, count: Any = 1) -> Tensor:
-        """Seeds for stateless functions: the columns of a tensor of shape (2, count)."""
+        """Return seeds for stateless functions: the columns of a tensor of shape (2, count)."""
         keys = self.uniform_full_int([movement.static(count)], dtypes.int64)
         return joining.stack([keys, elementwise.zeros_of(keys)])
 
     def split(self, count: int = 1) -> list[Generator]:
-        """Generators that are independent of each other and of this one."""
+        """Return generators that are independent of each other and of this one."""
         keys = self.uniform_full_int([movement.static(count)], dtypes.int64)
         zeros = as_tensor(np.zeros(_SIZE - 1, np.int64))
         return [
@@ -271,7 +271,7 @@ class Generator:
 def _as_integer_dtype(dtype: Any) -> dtypes.DType:
     integer_dtype = as_dtype(dtype)
     if not integer_dtype.is_integer:
-        raise TypeError(f"dtype={integer_dtype.name} is not of integers.")
+        raise TypeError(f"dtype must be an integer dtype, got {integer_dtype.name}.")
     return integer_dtype
 
 
@@ -285,7 +285,7 @@ _global_generator: list[Generator] = []
 
 
 def get_global_generator() -> Generator:
-    """The generator that all parts of a program share; it begins with a state from the system.
+    """Return the global generator, shared by the whole program; it is seeded by the system.
 
     Returns:
       The generator.
@@ -305,14 +305,14 @@ def _get_current() -> Generator:
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Put another generator in the place of the one that all parts of a program share.
+    """Replace the global generator.
 
     Args:
-      generator: The generator. A recorded function draws from the one that is shared when it is
-        called (TensorFlow's goes on with the former one).
+      generator: The generator. A recorded function draws from the generator that is global at the
+        time of the call (in TensorFlow, from the one at the time of tracing).
 
     Raises:
-      TypeError: If it is none.
+      TypeError: If ``generator`` is not a `Generator`.
 
     Example:
       >>> tf.random.set_global_generator(tf.random.Generator.from_seed(1))
@@ -320,6 +320,6 @@ def set_global_generator(generator: Generator) -> None:
       TensorShape([2])
     """
     if not isinstance(generator, Generator):
-        raise TypeError(f"{generator!r} is no Generator.")
+        raise TypeError(f"generator must be a Generator, got {generator!r}.")
     local.log.refuse("it sets the global generator")
     _global_generator[:] = [generator]

@@ -1,4 +1,8 @@
-"""``x[...]``: slices in every form."""
+"""``x[...]``: indexing with ints, slices, an ellipsis, newaxis, integer tensors and bool masks.
+
+`getitem` normalizes a key to one range per axis (`_parse_key`) and records a slice. Keys of plain
+Python values are cached with their plan, because programs repeat them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from ..log.tensors import as_tensor
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import bool_
-from ..values.interning import cache
+from ..values.interning import clearable_cache
 from ..values.spec import TensorShape
 from ..values.tensor import Tensor
 from . import elementwise, movement
@@ -21,16 +25,16 @@ from .movement import keep
 from .slice_rows import SLICE, Cut, slice_into_zeros, slices
 from .slicing import Way, way_of
 
-_slice_cache: dict[Any, Way] = cache()  # what is recorded, by spec and key: programs repeat them
+_slice_cache: dict[Any, Way] = clearable_cache()  # how to record a slice, by spec and static key
 
 
 def getitem(x: Any, key: Any) -> Tensor:
-    """``x[key]``: ints, slices, ellipsis, newaxis, integer tensors as ints, a bool mask.
+    """Return ``x[key]``: ints, slices, ellipsis, newaxis, integer tensors as ints, a bool mask.
 
-    A slice of a variable has an `assign` that changes that part of the variable.
+    A slice of a variable has an `assign` method that writes to that part of the variable.
 
     Raises:
-      TypeError: If the key is of another kind.
+      TypeError: If the key has an unsupported type.
       InvalidArgumentError: If the key does not fit the shape.
     """
     spec = x._spec
@@ -58,7 +62,7 @@ def getitem(x: Any, key: Any) -> Tensor:
 
 
 def _static_key(key: Any) -> tuple[Any, ...] | None:
-    """A key of Python's own numbers and slices, such that it can be looked up; None for others."""
+    """Return a hashable form of a key of Python's ints, slices and constants; None for others."""
     parts: list[Any] = []
     for k in key if type(key) is tuple else (key,):
         if type(k) is slice:
@@ -75,7 +79,7 @@ def _static_key(key: Any) -> tuple[Any, ...] | None:
 
 
 def replace_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
-    """The value of ``x``, but for ``value`` in the place of ``x[key]``."""
+    """Return the value of ``x`` with ``value`` in place of ``x[key]``."""
     ranges, shape = _parse_key(x.shape, key)
     slice_shape = tuple(len(range(*part)) for part in ranges)
     if value.ndim > len(shape):  # leading axes of size 1 go
@@ -87,13 +91,17 @@ def replace_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
 
 
 def _parse_key(x_shape: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
-    """What a key takes of each axis, as arguments of range(); and the result's shape."""
+    """Return the range of each axis that a key selects, as range() arguments, and the shape."""
     rank = len(x_shape)
     keys = list(key) if isinstance(key, tuple | list) else [key]  # a list is a tuple here
     indexed_axes = sum(k is not None and k is not Ellipsis for k in keys)
     ellipses = sum(k is Ellipsis for k in keys)
     require(ellipses <= 1, SLICE, "Multiple ellipses in slice not allowed")
-    require(indexed_axes == 0 or rank > 0, SLICE, "Attempting to slice scalar input: it has no axes")
+    require(
+        indexed_axes == 0 or rank > 0,
+        SLICE,
+        "Attempting to slice scalar input: it has no axes",
+    )
     require(
         indexed_axes <= rank,
         SLICE,
@@ -122,8 +130,8 @@ def _parse_key(x_shape: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
             require(
                 -dim <= index < dim,
                 SLICE,
-                f"slice index {dtypes.shown(index)} of dimension {axis} out of bounds: the shape is "
-                f"{x_shape}",
+                f"slice index {dtypes.format_value(index)} of dimension {axis} out of bounds: "
+                f"the shape is {x_shape}",
             )
             ranges.append((index % dim, index % dim + 1, 1))
     return tuple(ranges), tuple(shape)
@@ -155,26 +163,27 @@ def strided_slice_(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """A slice, in the form to which ``x[...]`` is brought: three vectors, and bits for each place.
+    """Slice a tensor by vectors of begins, ends and strides, the form that ``x[...]`` reduces to.
 
     Args:
       input_: A tensor of any dtype.
-      begin: Where to begin, an int for each place of the key.
-      end: Where to end, likewise; it does not belong to the slice.
-      strides: The steps, likewise; None is 1.
-      begin_mask: Where bit k is set, ``begin[k]`` does not count: from the beginning.
-      end_mask: Where bit k is set, ``end[k]`` does not count: to the end.
-      ellipsis_mask: Where a bit is set, place k is an ellipsis. At most one.
-      new_axis_mask: Where bit k is set, place k is a new axis of size 1.
-      shrink_axis_mask: Where bit k is set, place k is the index ``begin[k]``, whose axis goes.
-      var: A variable of which it is a slice, for the result's `assign`; None for none.
+      begin: The start of each entry of the key, an int.
+      end: The end of each entry, exclusive.
+      strides: The step of each entry; None is 1.
+      begin_mask: If bit k is set, ``begin[k]`` is ignored and the slice starts at the beginning.
+      end_mask: If bit k is set, ``end[k]`` is ignored and the slice runs to the end.
+      ellipsis_mask: If bit k is set, entry k is an ellipsis. At most one bit may be set.
+      new_axis_mask: If bit k is set, entry k is a new axis of size 1.
+      shrink_axis_mask: If bit k is set, entry k is the index ``begin[k]``, and its axis is dropped.
+      var: The variable that ``input_`` is the value of, for the result's `assign`, or None.
+      name: Not used.
       name: Not used.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      InvalidArgumentError: If the vectors differ in length, a step is 0, or a place does not fit.
+      InvalidArgumentError: If the vectors differ in length, a step is 0, or an entry does not fit.
 
     Example:
       >>> x = tf.reshape(tf.range(6), (2, 3))

@@ -1,4 +1,4 @@
-"""Images turned, cut, framed and made larger or smaller: all of it in other ops."""
+"""Image ops composed of other ops: flips, crops, padding, color conversion, resizing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from ...errors import DtypeError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.arguments import number
-from ..values.dtypes import shown
+from ..values.arguments import to_float
+from ..values.dtypes import format_value
 from ..values.tensor import Tensor
 from . import elementwise, matrix_products, movement
 from .indexing import gather
@@ -27,7 +27,7 @@ def _as_image(image: Any) -> Tensor:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """A picture, or a batch of them, mirrored: left is right.
+    """Flip an image, or a batch of images, horizontally.
 
     Args:
       image: A tensor of shape (..., height, width, channels).
@@ -36,7 +36,7 @@ def flip_left_right(image: Any) -> Tensor:
       A tensor of the same shape and dtype.
 
     Raises:
-      ValueError: If there are less than three axes.
+      ValueError: If there are fewer than three axes.
 
     Example:
       >>> tf.image.flip_left_right([[[1.0], [2.0], [3.0]]]).numpy().ravel()
@@ -46,7 +46,7 @@ def flip_left_right(image: Any) -> Tensor:
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """A picture, or a batch of them, mirrored: the top is at the bottom.
+    """Flip an image, or a batch of images, vertically.
 
     Args:
       image: A tensor of shape (..., height, width, channels).
@@ -55,7 +55,7 @@ def flip_up_down(image: Any) -> Tensor:
       A tensor of the same shape and dtype.
 
     Raises:
-      ValueError: If there are less than three axes.
+      ValueError: If there are fewer than three axes.
 
     Example:
       >>> tf.image.flip_up_down([[[1.0]], [[2.0]]]).numpy().ravel()
@@ -65,7 +65,7 @@ def flip_up_down(image: Any) -> Tensor:
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """How bright each pixel is: 0.2989 of red, 0.587 of green, 0.114 of blue.
+    """Convert RGB to the brightness of each pixel: 0.2989 of red, 0.587 of green, 0.114 of blue.
 
     Args:
       images: A tensor of floats, of shape (..., 3).
@@ -75,7 +75,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
       A tensor of shape (..., 1) and of the same dtype.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats, or there are not three channels.
+      InvalidArgumentError: If the elements are not floats, or the number of channels is not 3.
 
     Example:
       >>> tf.image.rgb_to_grayscale([[[1.0, 1.0, 1.0]]]).numpy().round(4)
@@ -84,14 +84,16 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     x = as_tensor(images)
     if not x._spec.is_float:
         raise DtypeError(f"images must be of floats, got {x.dtype.name}. Use `cast`.")
-    require(x.ndim > 1 and x.shape[-1] == 3, "RgbToGrayscale", f"no three channels in {x.shape}")
+    require(
+        x.ndim > 1 and x.shape[-1] == 3, "RgbToGrayscale", f"expected 3 channels, got {x.shape}"
+    )
     weights = as_tensor(np.array([[0.2989], [0.587], [0.114]], x.dtype.as_numpy_dtype))
     gray = matrix_products.matmul(movement.shaped(x, (x._spec.size // 3, 3)), weights)
     return movement.shaped(gray, (*x.shape[:-1], 1))
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Pixels of one channel, three times.
+    """Repeat the single channel of each pixel three times.
 
     Args:
       images: A tensor of shape (..., 1).
@@ -101,7 +103,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
       A tensor of shape (..., 3) and of the same dtype.
 
     Raises:
-      ValueError: If there is not one channel.
+      ValueError: If the number of channels is not 1.
 
     Example:
       >>> tf.image.grayscale_to_rgb([[[5.0]]]).numpy()
@@ -114,7 +116,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """A picture with a number added to each element.
+    """Add a number to each element of an image.
 
     Args:
       image: A tensor of floats.
@@ -124,7 +126,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
       A tensor of the same shape and dtype.
 
     Raises:
-      DtypeError: If the elements are no floats.
+      DtypeError: If the elements are not floats.
 
     Example:
       >>> tf.image.adjust_brightness([[[0.25], [0.5]]], 0.25).numpy().ravel()
@@ -137,9 +139,9 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """Each picture less its mean, divided by its standard deviation.
+    """Subtract each image's mean and divide by its standard deviation.
 
-    That is taken to be no less than ``1 / sqrt(n)`` for n elements, so that nothing is divided by
+    The standard deviation is taken as at least ``1 / sqrt(n)`` for n elements, to avoid division by
     0.
 
     Args:
@@ -149,8 +151,8 @@ def per_image_standardization(image: Any) -> Tensor:
       A tensor of the same shape and dtype.
 
     Raises:
-      ValueError: If there are less than three axes.
-      DtypeError: If the elements are no floats.
+      ValueError: If there are fewer than three axes.
+      DtypeError: If the elements are not floats.
 
     Example:
       >>> tf.image.per_image_standardization([[[1.0], [3.0]]]).numpy().ravel()
@@ -184,20 +186,20 @@ def _parse_box(image: Any, top: Any, left: Any, height: Any, width: Any) -> tupl
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """A part of a picture.
+    """Crop a box out of an image.
 
     Args:
       image: A tensor of shape (..., height, width, channels).
-      offset_height: The first row.
-      offset_width: The first column.
-      target_height: How many rows.
-      target_width: How many columns.
+      offset_height: The first row of the box.
+      offset_width: The first column of the box.
+      target_height: The number of rows.
+      target_width: The number of columns.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      ValueError: If that is not all in the picture, or there are less than three axes.
+      ValueError: If the box is not inside the image, or there are fewer than three axes.
 
     Example:
       >>> tf.image.crop_to_bounding_box(tf.ones((4, 6, 3)), 1, 2, 2, 3).shape
@@ -220,20 +222,20 @@ def crop_to_bounding_box(
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """A picture with zeros around it.
+    """Pad an image with zeros to a larger size.
 
     Args:
       image: A tensor of shape (..., height, width, channels).
-      offset_height: How many rows of zeros come first.
-      offset_width: How many columns.
+      offset_height: The number of rows of zeros above the image.
+      offset_width: The number of columns of zeros on its left.
       target_height: The height of the result.
-      target_width: Its width.
+      target_width: The width of the result.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      ValueError: If the picture does not fit in, or there are less than three axes.
+      ValueError: If the image does not fit in, or there are fewer than three axes.
 
     Example:
       >>> tf.image.pad_to_bounding_box([[[7.0]]], 0, 1, 1, 3).numpy().ravel()
@@ -250,24 +252,24 @@ def pad_to_bounding_box(
 
 
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
-    """The middle of a picture.
+    """Crop the center of an image.
 
     Args:
       image: A tensor of shape (..., height, width, channels).
-      central_fraction: How much of height and width is kept: more than 0, at most 1.
+      central_fraction: The fraction of height and width to keep: more than 0, at most 1.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      TypeError: If the fraction is no number.
-      ValueError: If it is out of range, or there are less than three axes.
+      TypeError: If the fraction is not a number.
+      ValueError: If it is out of range, or there are fewer than three axes.
 
     Example:
       >>> tf.image.central_crop(tf.ones((4, 6, 3)), 0.5).shape
       TensorShape([2, 4, 3])
     """
-    fraction = number(central_fraction, "central_fraction")
+    fraction = to_float(central_fraction, "central_fraction")
     if not 0 < fraction <= 1:
         raise ValueError("central_fraction must be within (0, 1]")
     x = _as_image(image)
@@ -276,7 +278,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
 
 
 def _interpolation_matrix(size: int, new_size: int, dtype: Any) -> Tensor:
-    """What each new row is made of: the two nearest old ones, as a matrix."""
+    """Return the matrix that interpolates new rows linearly between the two nearest old rows."""
     positions = (np.arange(new_size) + 0.5) * (size / new_size) - 0.5
     low = np.floor(positions).astype(int)
     fraction = positions - low
@@ -295,24 +297,27 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Pictures of another size.
+    """Resize images.
 
     Args:
-      images: A tensor of numbers, of shape (height, width, channels) or with a batch before them.
+      images: A tensor of numbers, of shape (height, width, channels) or (batch, height, width,
+        channels).
       size: The new height and width.
       method: "bilinear", a mean of the four nearest pixels, or "nearest".
-      preserve_aspect_ratio: Whether to keep the ratio: then it is the largest that fits in.
-      antialias: False.
+      preserve_aspect_ratio: Whether to preserve the ratio of height and width; the result is then
+        the largest image that fits in ``size``.
+      antialias: Must be False.
       name: Not used.
 
     Returns:
-      A tensor of the new size; of the same dtype, but that bilinear means of integers are float32.
+      A tensor of the new size and the same dtype, except that bilinear means of integers are
+      float32.
 
     Raises:
-      ValueError: If there are not three or four axes, the size is not two ints, or the method is
-        another one.
+      ValueError: If there are not three or four axes, ``size`` is not two ints, or the method is
+        unknown.
       InvalidArgumentError: If a size is not positive.
-      NotImplementedError: If ``antialias`` is asked for.
+      NotImplementedError: If ``antialias`` is true.
 
     Example:
       >>> tf.image.resize([[[0.0], [4.0]]], (1, 4)).numpy().ravel()
@@ -327,13 +332,15 @@ def resize(
     if new_size.shape != (2,):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
     if method not in ("bilinear", "nearest"):
-        raise ValueError(f"Resize method is not implemented: {shown(method)}")
+        raise ValueError(f"Resize method is not implemented: {format_value(method)}")
     if antialias:
-        raise NotImplementedError("`antialias` is not there: blur with `tf.nn.depthwise_conv2d`.")
+        raise NotImplementedError(
+            "`antialias` is not implemented: blur with `tf.nn.depthwise_conv2d`."
+        )
     height, width = new_size.tolist()
     require(min(height, width) > 0, "Resize", "output dimensions must be positive")
     old_size = tuple(int(n) for n in x.shape[-3:-1])
-    require(min(old_size) > 0, "Resize", f"there are no pixels: {x.shape.as_list()}")
+    require(min(old_size) > 0, "Resize", f"images must not be empty: {x.shape.as_list()}")
     if preserve_aspect_ratio:
         scale = min(height / old_size[0], width / old_size[1])
         height, width = (round(n * scale) for n in old_size)
@@ -350,7 +357,8 @@ def resize(
     dtype, channels = x.dtype.as_numpy_dtype, int(x.shape[-1])
     lead = tuple(x.shape[:-3])
     y = matrix_products.matmul(
-        _interpolation_matrix(old_size[0], height, dtype), movement.shaped(x, (*lead, old_size[0], old_size[1] * channels))
+        _interpolation_matrix(old_size[0], height, dtype),
+        movement.shaped(x, (*lead, old_size[0], old_size[1] * channels)),
     )
     y = movement.shaped(y, (*lead, height, old_size[1], channels))
     return matrix_products.matmul(_interpolation_matrix(old_size[1], width, dtype), y)

@@ -1,4 +1,4 @@
-"""Rows of a variable or table at indices: embeddings, `scatter_*` of variables, dense gradients."""
+"""Reads and updates of indexed rows: embeddings, `scatter_*` of variables, `IndexedSlices`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..values.dtypes import DType
 from ..values.indexed_slices import IndexedSlices
 from ..values.tensor import Tensor
 from . import elementwise, movement
-from .indexing import SCATTER_ADD, checked_indices, gather
+from .indexing import SCATTER_ADD, check_indices, gather
 from .joining import stack
 from .partition import dynamic_stitch
 from .reduction import reduce_sum
@@ -23,10 +23,10 @@ from .scatter import INTO, scattered
 
 
 def to_dense(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
-    """The tensor that slices stand for.
+    """Convert `IndexedSlices` to a dense tensor.
 
     Raises:
-      ValueError: If their shape is not known, or they are of another dtype than ``dtype``.
+      ValueError: If the dense shape is unknown, or the dtype of the values is not ``dtype``.
     """
     values, indices = as_tensor(slices.values), as_tensor(slices.indices)
     if dtype is not None and values.dtype is not dtype:
@@ -43,24 +43,24 @@ def to_dense(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
     require(
         len(shape) > 0,
         "UnsortedSegmentSum",
-        f"dense_shape must be a vector with an element or more, got {slices.dense_shape}",
+        f"dense_shape must be a vector of at least one element, got {slices.dense_shape}",
     )
     size = shape[0]
     require(
         tuple(values.shape[: indices.ndim]) == tuple(indices.shape),
         "UnsortedSegmentSum",
-        f"values of shape {values.shape} do not begin with the shape of the indices, "
+        f"the shape of the values, {values.shape}, must begin with the shape of the indices, "
         f"{indices.shape}",
     )
-    indices = checked_indices(indices, size, "UnsortedSegmentSum")
+    indices = check_indices(indices, size, "UnsortedSegmentSum")
     return record(SCATTER_ADD, (values, indices), axis=0, size=size)
 
 
 def update_rows(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
-    """The value of a variable, but for slices of it that are updated one after the other."""
+    """Return the value of a variable with slices updated one after the other."""
     op = f"ResourceScatter{how.capitalize()}"
     require(x.ndim > 0, op, "the variable must have at least one axis")
-    row_ids, rows = checked_indices(indices, x.shape[0], op), _as_operand(updates, x)
+    row_ids, rows = check_indices(indices, x.shape[0], op), _as_operand(updates, x)
     rows_shape = (*row_ids.shape, *x.shape[1:])
     if not rows.ndim:
         rows = movement.broadcast_to(rows, rows_shape)
@@ -85,13 +85,13 @@ def _as_operand(value: Any, x: Variable) -> Tensor:
 
 
 def update_nd(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
-    """The value of a variable, but for what lies at tuples of indices."""
+    """Return the value of a variable with the slices at tuples of indices updated."""
     op = f"ResourceScatterNd{how.capitalize()}"
     return scattered(x, indices, _as_operand(updates, x), how, op, vector=True)
 
 
 def update_batched_rows(x: Variable, indices: Any, updates: Any) -> Tensor:
-    """The value of a variable, but for slices of each example: the first axes are in common."""
+    """Return the value of a variable with slices of each example updated; leading axes are shared."""
     op = "BatchScatterUpdate"
     index = as_tensor(indices)
     require(index.ndim > 0, op, "indices must have at least one axis")
@@ -110,23 +110,23 @@ def update_batched_rows(x: Variable, indices: Any, updates: Any) -> Tensor:
 def embedding_lookup(
     params: Any, ids: Any, max_norm: Any = None, name: str | None = None
 ) -> Tensor:
-    """The rows of a table, or of several, that ids name.
+    """Look up the rows of one or several tables by their ids.
 
-    The derivative is `IndexedSlices`.
+    The gradient is an `IndexedSlices`.
 
     Args:
-      params: A tensor or variable; or a list of several, which are one table, in equal parts one
-        below the other.
-      ids: A tensor of integers. With several tables they are read at the call.
-      max_norm: Rows whose euclidean norm is larger are scaled to it; None: none are.
+      params: A tensor or variable; or a list of them, which is one table split by rows into parts
+        of equal size (the first parts may have one row more).
+      ids: A tensor of integers. With several tables its value is read at the call.
+      max_norm: Rows with a larger Euclidean norm are scaled down to this norm; None for no limit.
       name: Not used.
 
     Returns:
       A tensor of shape ids.shape + params.shape[1:].
 
     Raises:
-      ValueError: If there are no ``params``.
-      InvalidArgumentError: If an id is out of range, or no integer.
+      ValueError: If ``params`` is None or empty.
+      InvalidArgumentError: If an id is out of range, or not an integer.
 
     Example:
       >>> table = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
@@ -147,13 +147,21 @@ def embedding_lookup(
         require(len(x.shape) > 0, "EmbeddingLookup", "params must be at least 1 dimensional")
     total, parts = sum(x.shape[0] for x in tables), len(tables)
     rows_per_table, larger_tables = divmod(total, parts)
-    flat = checked_indices(id_tensor, total, "EmbeddingLookup")._array().ravel().astype(np.int64)
-    table_ids = np.maximum(flat // (rows_per_table + 1), (flat - larger_tables) // max(rows_per_table, 1))
-    local_rows = np.where(table_ids < larger_tables, flat % (rows_per_table + 1), (flat - larger_tables) % max(rows_per_table, 1))
+    flat = check_indices(id_tensor, total, "EmbeddingLookup")._array().ravel().astype(np.int64)
+    table_ids = np.maximum(
+        flat // (rows_per_table + 1), (flat - larger_tables) // max(rows_per_table, 1)
+    )
+    local_rows = np.where(
+        table_ids < larger_tables,
+        flat % (rows_per_table + 1),
+        (flat - larger_tables) % max(rows_per_table, 1),
+    )
     positions, gathered = [], []
     for k, table in enumerate(tables):
         positions.append(from_owned_array(np.flatnonzero(table_ids == k).astype(np.int32)))
-        rows = gather(table, from_owned_array(local_rows[table_ids == k].astype(id_tensor.dtype.numpy_dtype)))
+        rows = gather(
+            table, from_owned_array(local_rows[table_ids == k].astype(id_tensor.dtype.numpy_dtype))
+        )
         gathered.append(_clip_norms(rows, 1, max_norm))
     row_shape = tuple(tables[0].shape[1:])
     if not flat.size:
@@ -162,7 +170,7 @@ def embedding_lookup(
 
 
 def _clip_norms(rows: Tensor, lead: int, max_norm: Any) -> Tensor:
-    """Rows of no larger norm. Those of norm 0 have a finite derivative."""
+    """Scale rows down to ``max_norm``. Rows of norm 0 have a finite derivative."""
     if max_norm is None:
         return rows
     squares = reduce_sum(rows * rows, tuple(range(lead, rows.ndim)), True)
@@ -182,14 +190,14 @@ def embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """Not there: numtape has no sparse tensors. `embedding_lookup` and a sum of segments do it.
+    """Raise an error: numtape has no sparse tensors. Use `embedding_lookup` and `segment_sum`.
 
     Args:
       params: A table.
-      sp_ids: Ids, sparse.
-      sp_weights: Their weights.
-      combiner: How rows are combined.
-      max_norm: The largest norm.
+      sp_ids: Sparse ids.
+      sp_weights: The weights of the ids.
+      combiner: How to combine rows.
+      max_norm: The largest norm of a row.
       name: Not used.
       allow_fast_lookup: Not used.
 

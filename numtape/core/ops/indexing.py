@@ -13,8 +13,8 @@ from ..log.record import binary, record, require
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.convert import NUMPY
-from ..values.spec import Spec, intern, one_axis
-from ..values.spelling import suggesting
+from ..values.spec import Spec, intern, to_axis
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
 from .checks import every
@@ -37,8 +37,8 @@ def _gather_vjp(g: Tensor, y: Tensor, x: Tensor, indices: Tensor, axis: int) -> 
 
 def _layout(x: Spec, indices: Spec, axis: int, size: int) -> tuple[int, int, int, int]:
     """The product of the axes before, ``size``, the number of indices, the axes behind."""
-    before = math.prod(x.shape[:axis])
-    return before, size, indices.size, math.prod(x.shape[axis + 1 :])
+    outer = math.prod(x.shape[:axis])
+    return outer, size, indices.size, math.prod(x.shape[axis + 1 :])
 
 
 def _gather_native(out: Spec, x: Spec, indices: Spec, axis: int) -> Native | None:
@@ -65,8 +65,8 @@ def _scatter_spec(op: Op, g: Spec, indices: Spec, axis: int, size: int) -> Spec:
 
 def _scatter(out: Array, g: Array, indices: Array, axis: int, size: int) -> None:
     out[...] = 0
-    rest = (*g.shape[:axis], indices.size, *g.shape[axis + indices.ndim :])
-    np.add.at(np.moveaxis(out, axis, 0), indices.ravel(), np.moveaxis(g.reshape(rest), axis, 0))
+    flat_shape = (*g.shape[:axis], indices.size, *g.shape[axis + indices.ndim :])
+    np.add.at(np.moveaxis(out, axis, 0), indices.ravel(), np.moveaxis(g.reshape(flat_shape), axis, 0))
 
 
 def _scatter_native(out: Spec, g: Spec, indices: Spec, axis: int, size: int) -> Native | None:
@@ -91,28 +91,28 @@ SCATTER_ADD = defop(
 )
 
 
-def checked_indices(indices: Any, size: int, op: str, what: str = "an index") -> Tensor:
+def check_indices(indices: Any, size: int, op: str, name: str = "an index") -> Tensor:
     """A tensor of integers, all of which are in [0, size)."""
-    found = as_tensor(indices)
-    if not found.dtype.is_integer:
-        raise InvalidArgumentError(f"indices must be integers, got {found.dtype.name} [Op:{op}]")
+    index_tensor = as_tensor(indices)
+    if not index_tensor.dtype.is_integer:
+        raise InvalidArgumentError(f"indices must be integers, got {index_tensor.dtype.name} [Op:{op}]")
     if not every(
-        found,
+        index_tensor,
         lambda values: (values >= 0) & (values < size),
         lambda rows: _within(elementwise.cast(rows, dtypes.int64), size),
-        f"{what} is not in [0, {size}) [Op:{op}]",
+        f"{name} is not in [0, {size}) [Op:{op}]",
     ):
-        values = found._array()
+        values = index_tensor._array()
         bad = values[(values < 0) | (values >= size)].ravel()[0]
-        raise InvalidArgumentError(f"{what} of {bad} is not in [0, {size}) [Op:{op}]")
-    return found
+        raise InvalidArgumentError(f"{name} of {bad} is not in [0, {size}) [Op:{op}]")
+    return index_tensor
 
 
 def _within(rows: Tensor, size: int) -> Tensor:
     return comparison.logical_and(rows >= 0, rows < size)
 
 
-@suggesting
+@suggest_keywords
 def gather(
     params: Any,
     indices: Any,
@@ -148,42 +148,42 @@ def gather(
     """
     x = as_tensor(params)
     require(x.ndim > 0, GATHER, "params must be at least 1 dimensional")
-    at = one_axis("GatherV2", batch_dims if axis is None else axis, x.ndim)
-    found = checked_indices(indices, x.shape[at], "GatherV2")
+    gather_axis = to_axis("GatherV2", batch_dims if axis is None else axis, x.ndim)
+    index_tensor = check_indices(indices, x.shape[gather_axis], "GatherV2")
     if not batch_dims:
-        if not at and axis not in (None, 0):  # as in TensorFlow, slices then are made dense
+        if not gather_axis and axis not in (None, 0):  # as in TensorFlow, slices then are made dense
             x = movement.reshape(x, tuple(x.shape))
-        return record(GATHER, (x, found), axis=at)
-    lead = tuple(x.shape[:batch_dims])
+        return record(GATHER, (x, index_tensor), axis=gather_axis)
+    batch_shape = tuple(x.shape[:batch_dims])
     require(
-        lead == tuple(found.shape[:batch_dims]) and at >= batch_dims,
+        batch_shape == tuple(index_tensor.shape[:batch_dims]) and gather_axis >= batch_dims,
         GATHER,
-        f"params shape {x.shape} and indices shape {found.shape} must agree in the first "
+        f"params shape {x.shape} and indices shape {index_tensor.shape} must agree in the first "
         f"{batch_dims} axes",
     )
     # One gather from the batches laid end to end, at offset indices.
-    batches = int(np.prod(lead, dtype=np.int64))
-    count = x.shape[at]
+    batches = int(np.prod(batch_shape, dtype=np.int64))
+    count = x.shape[gather_axis]
     x = movement.transpose(
-        x, (*range(batch_dims), at, *(k for k in range(batch_dims, x.ndim) if k != at))
+        x, (*range(batch_dims), gather_axis, *(k for k in range(batch_dims, x.ndim) if k != gather_axis))
     )
-    rest = tuple(x.shape[batch_dims + 1 :])
-    flat = movement.reshape(x, (batches * count, *rest))
-    offsets = np.arange(batches).reshape(lead + (1,) * (found.ndim - batch_dims)) * count
-    shifted = elementwise.cast(found, dtypes.int64) + offsets
-    taken = record(GATHER, (flat, shifted), axis=0)
-    inner = found.ndim
-    between = at - batch_dims
+    slice_shape = tuple(x.shape[batch_dims + 1 :])
+    flat = movement.reshape(x, (batches * count, *slice_shape))
+    offsets = np.arange(batches).reshape(batch_shape + (1,) * (index_tensor.ndim - batch_dims)) * count
+    shifted = elementwise.cast(index_tensor, dtypes.int64) + offsets
+    gathered = record(GATHER, (flat, shifted), axis=0)
+    index_ndim = index_tensor.ndim
+    middle_axes = gather_axis - batch_dims
     perm = (
         *range(batch_dims),
-        *range(inner, inner + between),
-        *range(batch_dims, inner),
-        *range(inner + between, taken.ndim),
+        *range(index_ndim, index_ndim + middle_axes),
+        *range(batch_dims, index_ndim),
+        *range(index_ndim + middle_axes, gathered.ndim),
     )
-    return movement.transpose(taken, perm)
+    return movement.transpose(gathered, perm)
 
 
-def gather_add(g: Tensor, origin: tuple[int, ...], size: int, axis: int) -> Tensor:
+def fold_slices(g: Tensor, origin: tuple[int, ...], size: int, axis: int) -> Tensor:
     """Slices of ``g`` added up by the index that each came from, ``size`` of them."""
     return record(FOLD, (g,), origin=origin, size=size, axis=axis)
 
@@ -211,7 +211,7 @@ UNFOLD: Op = defop(
         (*g.shape[:axis], len(origin), *g.shape[axis + 1 :]), g.dtype
     ),
     compute=lambda out, g, origin, axis: np.copyto(out, np.take(g, origin, axis)),
-    vjp=lambda g, y, x, origin, axis: (gather_add(g, origin, x.shape[axis], axis),),
+    vjp=lambda g, y, x, origin, axis: (fold_slices(g, origin, x.shape[axis], axis),),
     of_complex="analytic",
 )
 
@@ -228,7 +228,7 @@ def _rows_native(name: str) -> Any:
     return native
 
 
-_picked = binary(
+_record_pick = binary(
     defop(
         "Pick",
         ARRAY,
@@ -256,14 +256,14 @@ PLACE: Op = defop(
     lambda op, g, i, size: intern((*g.shape, size), g.dtype),
     compute=_place,
     native=_rows_native("place"),
-    vjp=lambda g, y, x, i, size: (_picked(g, i), None),
+    vjp=lambda g, y, x, i, size: (_record_pick(g, i), None),
     of_complex="analytic",
 )
 
 
-def pick(x: Tensor, indices: Any, op: str, what: str) -> Tensor:
+def pick(x: Tensor, indices: Any, op: str, name: str) -> Tensor:
     """``x[..., indices[...]]``: one element of the last axis in each row."""
-    return _picked(x, checked_indices(indices, (*x._spec.shape,)[-1], op, what))
+    return _record_pick(x, check_indices(indices, (*x._spec.shape,)[-1], op, name))
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
@@ -288,15 +288,15 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
              [5, 6]], dtype=int32)
     """
     x = as_tensor(tensor)
-    at = 0 if axis is None else one_axis("BooleanMask", axis, x.ndim)
-    found = as_tensor(mask)
-    if not found.ndim:
+    first_axis = 0 if axis is None else to_axis("BooleanMask", axis, x.ndim)
+    mask_tensor = as_tensor(mask)
+    if not mask_tensor.ndim:
         raise ValueError("mask cannot be scalar.")
-    end = at + found.ndim
-    if tuple(x.shape[at:end]) != tuple(found.shape):
-        raise ValueError(f"Shapes {x.shape[at:end]} and {found.shape} are incompatible")
-    flat = movement.reshape(x, (*x.shape[:at], -1, *x.shape[end:]))
-    return gather(flat, np.flatnonzero(found._array()), axis=at)
+    end = first_axis + mask_tensor.ndim
+    if tuple(x.shape[first_axis:end]) != tuple(mask_tensor.shape):
+        raise ValueError(f"Shapes {x.shape[first_axis:end]} and {mask_tensor.shape} are incompatible")
+    flat = movement.reshape(x, (*x.shape[:first_axis], -1, *x.shape[end:]))
+    return gather(flat, np.flatnonzero(mask_tensor._array()), axis=first_axis)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
@@ -322,18 +322,18 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     x = as_tensor(input)
     if axis is None:
         x, axis = movement.reshape(x, (-1,)), 0
-    at = movement.axis_of(axis, x.ndim, "Repeat")
-    counts, dim = movement.static_shape(repeats), x.shape[at]
-    least = min(counts, default=0)
-    require(least >= 0, "Repeat", f"Expected repeats >= 0, got {least}")
+    repeat_axis = movement.axis_of(axis, x.ndim, "Repeat")
+    counts, dim = movement.static_shape(repeats), x.shape[repeat_axis]
+    smallest = min(counts, default=0)
+    require(smallest >= 0, "Repeat", f"Expected repeats >= 0, got {smallest}")
     if len(counts) == 1:
-        wide = (*x.shape[: at + 1], *counts, *x.shape[at + 1 :])
-        whole = (*x.shape[:at], dim * counts[0], *x.shape[at + 1 :])
-        return movement.reshape(movement.broadcast_to(movement.expand_dims(x, at + 1), wide), whole)
+        expanded_shape = (*x.shape[: repeat_axis + 1], *counts, *x.shape[repeat_axis + 1 :])
+        result_shape = (*x.shape[:repeat_axis], dim * counts[0], *x.shape[repeat_axis + 1 :])
+        return movement.reshape(movement.broadcast_to(movement.expand_dims(x, repeat_axis + 1), expanded_shape), result_shape)
     if len(counts) != dim:
-        raise ValueError(f"{len(counts)} repeats for {dim} elements along axis {at} [Op:Repeat].")
+        raise ValueError(f"{len(counts)} repeats for {dim} elements along axis {repeat_axis} [Op:Repeat].")
     x = movement.reshape(x, tuple(x.shape))  # its derivative is dense
-    return gather(x, np.repeat(np.arange(dim), counts), axis=at)
+    return gather(x, np.repeat(np.arange(dim), counts), axis=repeat_axis)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
@@ -364,8 +364,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
       array([[1]])
     """
     if x is None and y is None:
-        found = np.argwhere(as_tensor(condition)._array())
-        return as_tensor(found.astype(np.int64))
+        indices = np.argwhere(as_tensor(condition)._array())
+        return as_tensor(indices.astype(np.int64))
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     if isinstance(condition, NUMPY) and condition.dtype.kind in "iufc":
@@ -373,7 +373,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return elementwise.select(condition, x, y)
 
 
-@suggesting
+@suggest_keywords
 def one_hot(
     indices: Any,
     depth: Any,
@@ -409,31 +409,31 @@ def one_hot(
       array([[0., 0., 1.],
              [1., 0., 0.]], dtype=float32)
     """
-    found = as_tensor(indices)
-    if found.dtype.is_floating:
-        raise DtypeError(f"indices must be integers, got {found.dtype.name} [Op:OneHot]")
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    index_tensor = as_tensor(indices)
+    if index_tensor.dtype.is_floating:
+        raise DtypeError(f"indices must be integers, got {index_tensor.dtype.name} [Op:OneHot]")
+    requested_dtype = None if dtype is None else dtypes.as_dtype(dtype)
     on, off = (
-        x if x is None else convert_to_tensor(x, dtype_hint=wanted) for x in (on_value, off_value)
+        x if x is None else convert_to_tensor(x, dtype_hint=requested_dtype) for x in (on_value, off_value)
     )
-    kinds = {x.dtype for x in (on, off) if x is not None} | ({wanted} if wanted else set())
-    if len(kinds) > 1:
-        raise TypeError(f"on_value, off_value and dtype must be of one dtype, got {kinds}")
-    kind = next(iter(kinds), dtypes.float32)
-    on = elementwise.cast(1, kind) if on is None else on
-    off = elementwise.cast(0, kind) if off is None else off
+    value_dtypes = {x.dtype for x in (on, off) if x is not None} | ({requested_dtype} if requested_dtype else set())
+    if len(value_dtypes) > 1:
+        raise TypeError(f"on_value, off_value and dtype must be of one dtype, got {value_dtypes}")
+    value_dtype = next(iter(value_dtypes), dtypes.float32)
+    on = elementwise.cast(1, value_dtype) if on is None else on
+    off = elementwise.cast(0, value_dtype) if off is None else off
     count = movement.static(depth)
     require(
         type(count) is int and count >= 0,
         "OneHot",
-        f"depth must be a non-negative scalar, got {dtypes.shown(depth)}",
+        f"depth must be a non-negative scalar, got {dtypes.format_value(depth)}",
     )
-    at = found.ndim if axis in (None, -1) else axis
+    new_axis = index_tensor.ndim if axis in (None, -1) else axis
     require(
-        type(at) is int and 0 <= at <= found.ndim,
+        type(new_axis) is int and 0 <= new_axis <= index_tensor.ndim,
         "OneHot",
-        f"Expected axis to be -1 or between 0 and {found.ndim}, got {dtypes.shown(axis)}",
+        f"Expected axis to be -1 or between 0 and {index_tensor.ndim}, got {dtypes.format_value(axis)}",
     )
-    levels = np.arange(count).reshape((count,) + (1,) * (found.ndim - at))
-    here = elementwise.cast(movement.expand_dims(found, at), dtypes.int64) == levels
-    return elementwise.select(here, on, off)
+    levels = np.arange(count).reshape((count,) + (1,) * (index_tensor.ndim - new_axis))
+    is_index = elementwise.cast(movement.expand_dims(index_tensor, new_axis), dtypes.int64) == levels
+    return elementwise.select(is_index, on, off)

@@ -11,10 +11,10 @@ import numpy as np
 from ..log.op import ARRAY, VARIADIC, Native, Op, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
-from ..values.convert import NUMPY, leaves, numeric
-from ..values.dtypes import DType, as_dtype, float32, mismatch
+from ..values.convert import NUMPY, leaves, to_numeric_array
+from ..values.dtypes import DType, as_dtype, float32, mismatch_error
 from ..values.spec import Spec, intern
-from ..values.spelling import misspelled, spelled, suggesting
+from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
 from ..values.tensor import Tensor
 from .elementwise import cast
 from .movement import axis_of, broadcast_to, identity, reshape, static_shape
@@ -23,30 +23,30 @@ from .slicing import strided_slice, unstack
 
 
 def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:
-    first = specs[0]
+    reference = specs[0]
     for j, spec in enumerate(specs):
-        if spec.dtype is not first.dtype:
-            raise mismatch(op.name, j, first.dtype, spec.dtype)
-        rest = [dim for at, dim in enumerate(spec.shape) if at != axis]
+        if spec.dtype is not reference.dtype:
+            raise mismatch_error(op.name, j, reference.dtype, spec.dtype)
+        other_dims = [dim for k, dim in enumerate(spec.shape) if k != axis]
         require(
-            spec.rank == first.rank
-            and rest == [dim for at, dim in enumerate(first.shape) if at != axis],
+            spec.rank == reference.rank
+            and other_dims == [dim for k, dim in enumerate(reference.shape) if k != axis],
             op,
-            f"Dimension mismatch: shape[0] = {first.shape} vs. shape[{j}] = {spec.shape} on axis "
+            f"Dimension mismatch: shape[0] = {reference.shape} vs. shape[{j}] = {spec.shape} on axis "
             f"{axis}",
         )
-    shape = list(first.shape)
+    shape = list(reference.shape)
     shape[axis] = sum(spec.shape[axis] for spec in specs)
-    return intern(tuple(shape), first.dtype)
+    return intern(tuple(shape), reference.dtype)
 
 
 def _concat_vjp(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> list[Tensor]:
     parts, start = [], 0
     for x in xs:
         end = start + x.shape[axis]
-        cut = [(0, dim, 1) for dim in y.shape]
-        cut[axis] = (start, end, 1)
-        parts.append(strided_slice(g, tuple(cut)))
+        ranges = [(0, dim, 1) for dim in y.shape]
+        ranges[axis] = (start, end, 1)
+        parts.append(strided_slice(g, tuple(ranges)))
         start = end
     return parts
 
@@ -71,17 +71,17 @@ CONCAT = defop(
 
 
 def _pack_spec(op: Op, *specs: Spec, axis: int) -> Spec:
-    first = specs[0]
+    reference = specs[0]
     for j, spec in enumerate(specs):
-        if spec.dtype is not first.dtype:
-            raise mismatch(op.name, j, first.dtype, spec.dtype)
+        if spec.dtype is not reference.dtype:
+            raise mismatch_error(op.name, j, reference.dtype, spec.dtype)
         require(
-            spec.shape == first.shape,
+            spec.shape == reference.shape,
             op,
             f"Shapes of all inputs to stack must match: values[0].shape = "
-            f"{first.shape.as_list()} != values[{j}].shape = {spec.shape.as_list()}",
+            f"{reference.shape.as_list()} != values[{j}].shape = {spec.shape.as_list()}",
         )
-    return intern((*first.shape[:axis], len(specs), *first.shape[axis:]), first.dtype)
+    return intern((*reference.shape[:axis], len(specs), *reference.shape[axis:]), reference.dtype)
 
 
 def _pack_vjp(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> list[Tensor]:
@@ -100,7 +100,7 @@ PACK = defop(
 )
 
 
-@suggesting
+@suggest_keywords
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Tensors joined along an axis that they have.
 
@@ -125,28 +125,28 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """
     if not isinstance(values, list | tuple):
         values = [values]
-    tensors = alike(values, "ConcatV2")
+    tensors = as_tensors(values, "ConcatV2")
     require(bool(tensors), CONCAT, "Expected at least one tensor")
     require(tensors[0].ndim > 0, CONCAT, "Scalars cannot be concatenated: use `stack`")
-    at = axis_of(axis, tensors[0].ndim, "ConcatV2")
+    axis_index = axis_of(axis, tensors[0].ndim, "ConcatV2")
     if len(tensors) == 1:
         return identity(tensors[0])
-    return record(CONCAT, tuple(tensors), axis=at)
+    return record(CONCAT, tuple(tensors), axis=axis_index)
 
 
-def alike(values: Sequence[Any], op: str, dtype: DType | None = None) -> list[Tensor]:
+def as_tensors(values: Sequence[Any], op: str, dtype: DType | None = None) -> list[Tensor]:
     """Tensors of a list's items, all of the first tensor's dtype (or the first item's)."""
-    like = next((spec for x in values if (spec := spec_of(x)) is not None), None)
-    if like is None and dtype is not None:
-        like = intern((), dtype)
-    found = []
+    like_spec = next((spec for x in values if (spec := spec_of(x)) is not None), None)
+    if like_spec is None and dtype is not None:
+        like_spec = intern((), dtype)
+    tensors = []
     for x in values:
-        found.append(as_tensor(x, like, op))
-        like = like or found[0]._spec
-    return found
+        tensors.append(as_tensor(x, like_spec, op))
+        like_spec = like_spec or tensors[0]._spec
+    return tensors
 
 
-@spelled
+@hide_wrong_keywords
 def stack(values: Any, axis: Any = 0, name: str = "stack", **wrong: Never) -> Tensor:
     """Tensors of one shape joined along a new axis.
 
@@ -168,30 +168,30 @@ def stack(values: Any, axis: Any = 0, name: str = "stack", **wrong: Never) -> Te
              [2, 4]], dtype=int32)
     """
     if wrong:
-        misspelled(stack, wrong)
+        raise_unexpected_keyword(stack, wrong)
     # Python numbers are one list to convert: of [1, 2.5] both become floats.
     if isinstance(values, int | float | np.generic) or values is None:
         return as_tensor(values)
     if (spec := spec_of(values)) is not None and not spec.rank:
         return as_tensor(values)
     values = list(values)
-    plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
-    tensors = _of_list(values) if plain else alike(values, "Pack", _of_arrays(values))
+    is_plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
+    tensors = _convert_list(values) if is_plain else as_tensors(values, "Pack", _common_dtype(values))
     require(bool(tensors), "Pack", "Expected at least one tensor to stack")
-    at = axis_of(axis, tensors[0].ndim + 1, "Pack")
-    return record(PACK, tuple(tensors), axis=at)
+    new_axis = axis_of(axis, tensors[0].ndim + 1, "Pack")
+    return record(PACK, tuple(tensors), axis=new_axis)
 
 
-def _of_list(values: list[Any]) -> list[Tensor]:
+def _convert_list(values: list[Any]) -> list[Tensor]:
     """The items of a list of lists; where they are of several shapes, each by itself."""
     try:
-        whole = as_tensor(values)
+        stacked = as_tensor(values)
     except ValueError:
-        return alike(values, "Pack")
-    return list(unstack(whole))
+        return as_tensors(values, "Pack")
+    return list(unstack(stacked))
 
 
-def _of_arrays(values: Sequence[Any]) -> DType | None:
+def _common_dtype(values: Sequence[Any]) -> DType | None:
     """The dtype that integers of NumPy need beside other arrays and lists, None where any will do.
 
     Values are not asked: a recorded call may be replayed with other ones.
@@ -200,27 +200,27 @@ def _of_arrays(values: Sequence[Any]) -> DType | None:
         return None
     if any(spec_of(leaf) is not None for x in values for leaf in leaves(x)):
         return None
-    found = [x.dtype if isinstance(x, NUMPY) else numeric(x).dtype for x in values]
-    if not found or found[0].kind not in "iu" or any(dtype.kind not in "iuf" for dtype in found):
+    item_dtypes = [x.dtype if isinstance(x, NUMPY) else to_numeric_array(x).dtype for x in values]
+    if not item_dtypes or item_dtypes[0].kind not in "iu" or any(dtype.kind not in "iuf" for dtype in item_dtypes):
         return None
-    if any(dtype.kind == "f" for dtype in found):
+    if any(dtype.kind == "f" for dtype in item_dtypes):
         return float32
-    common = np.result_type(*found)
-    if common.kind == "f":  # of uint64 and a signed one
-        other = next(k for k, dtype in enumerate(found) if dtype != found[0])
-        raise mismatch("Pack", other, as_dtype(found[0]), as_dtype(found[other]))
-    return as_dtype(common)
+    result_dtype = np.result_type(*item_dtypes)
+    if result_dtype.kind == "f":  # of uint64 and a signed one
+        mismatch_index = next(k for k, dtype in enumerate(item_dtypes) if dtype != item_dtypes[0])
+        raise mismatch_error("Pack", mismatch_index, as_dtype(item_dtypes[0]), as_dtype(item_dtypes[mismatch_index]))
+    return as_dtype(result_dtype)
 
 
-def pack(value: Any, dtype: DType | None) -> Tensor:
+def stack_nested(value: Any, dtype: DType | None) -> Tensor:
     """A nest of lists with tensors inside, stacked level by level; cast, if a dtype is given."""
-    items = [pack(x, dtype) if isinstance(x, list | tuple) else x for x in value]
+    items = [stack_nested(x, dtype) if isinstance(x, list | tuple) else x for x in value]
     if dtype is not None:
         items = [cast(x, dtype) if spec_of(x) is not None else x for x in items]
-    return stack(alike(items, "Pack", dtype))
+    return stack(as_tensors(items, "Pack", dtype))
 
 
-@suggesting
+@suggest_keywords
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """The elements repeated along axes: the whole tensor, again and again.
 
@@ -250,15 +250,15 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
         f"Expected {x.ndim} non-negative multiples for shape {x.shape}, got {len(times)}: {times}",
     )
     # Repeating is broadcasting along a new axis before each, merged into it.
-    apart = tuple(part for dim in x.shape for part in (1, dim))
-    wide = tuple(p for dim, n in zip(x.shape, times, strict=True) for p in (n, dim))
-    whole = tuple(dim * n for dim, n in zip(x.shape, times, strict=True))
+    split_shape = tuple(part for dim in x.shape for part in (1, dim))
+    broadcast_shape = tuple(p for dim, n in zip(x.shape, times, strict=True) for p in (n, dim))
+    result_shape = tuple(dim * n for dim, n in zip(x.shape, times, strict=True))
     if 2 * x.ndim <= 8:
-        return reshape(broadcast_to(reshape(x, apart), wide), whole)
+        return reshape(broadcast_to(reshape(x, split_shape), broadcast_shape), result_shape)
     for axis, n in enumerate(times):
-        x = concat([x] * n, axis) if n else strided_slice(x, _emptied(x, axis))
+        x = concat([x] * n, axis) if n else strided_slice(x, _empty_range(x, axis))
     return x
 
 
-def _emptied(x: Tensor, axis: int) -> Cut:
-    return tuple((0, 0 if at == axis else dim, 1) for at, dim in enumerate(x.shape))
+def _empty_range(x: Tensor, axis: int) -> Cut:
+    return tuple((0, 0 if k == axis else dim, 1) for k, dim in enumerate(x.shape))

@@ -28,9 +28,9 @@ from .elementwise import cast
 from .movement import reshape
 from .slicing import strided_slice
 
-DONE, FAILED, OTHER = range(3)  # a status; OTHER: results are not what the row has room for
-HEAD = 2  # what stands before the results
-_NUMBERS = {float: "float64", int: "int64", bool: "bool"}  # as Numba sees them
+DONE, FAILED, SHAPE_MISMATCH = range(3)  # a status; OTHER: results are not what the row has room for
+HEADER_SIZE = 2  # what stands before the results
+_SCALAR_DTYPES = {float: "float64", int: "int64", bool: "bool"}  # as Numba sees them
 
 
 class Signature(NamedTuple):
@@ -43,9 +43,9 @@ class Signature(NamedTuple):
       results: Dtype and shape of each result.
     """
 
-    kinds: tuple[tuple[str, int], ...]
-    wanted: tuple[int, ...]
-    kept: bool
+    argument_types: tuple[tuple[str, int], ...]
+    differentiable: tuple[int, ...]
+    keeps_stack: bool
     results: tuple[tuple[str, tuple[int, ...]], ...]
 
 
@@ -68,7 +68,7 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     specs = [intern(x.shape, as_dtype(x.dtype.name)) for x in found.arrays]
     if not log.may_need_gradients():
         return found.formed([of_array(x, s) for x, s in zip(found.arrays, specs, strict=True)])
-    results = _described(found.arrays)
+    results = _result_types(found.arrays)
     busy, log.busy = log.busy, True  # the row must stay until it has its value
     try:
         y = record(
@@ -79,7 +79,7 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
         )
         if y._home is log and log.columns.state_view[y._row] != VALUE:
             packed = np.empty(y._spec.size)
-            _pack(packed, found, results)
+            _write_packed(packed, found, results)
             log.put(y._row, packed, y._spec)
             log.columns.state_view[y._row] = VALUE
             if found.left is not None:
@@ -94,7 +94,7 @@ def _operand(log: Log, x: Any) -> Tensor:
     """A tensor of what Numba sees in an argument."""
     if isinstance(x, Tensor | Variable):
         return as_tensor(x)
-    name = _NUMBERS.get(type(x))
+    name = _SCALAR_DTYPES.get(type(x))
     if name is None and not isinstance(x, np.ndarray | np.generic):
         raise KernelError(
             f"a {type(x).__name__} as an argument", way="Pass numbers, NumPy arrays and tensors."
@@ -121,18 +121,18 @@ def _name(dtype: Any) -> str:
     return found
 
 
-def _described(arrays: list[Array]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _result_types(arrays: list[Array]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Dtype and shape of each result."""
     return tuple([(_name(x.dtype), x.shape) for x in arrays])
 
 
-def _pack(out: Array, found: Any, results: Any) -> None:
+def _write_packed(out: Array, found: Any, results: Any) -> None:
     """Write results, and what stands before them."""
-    if _described(found.arrays) != results:
-        out[...], out[0] = np.nan, OTHER
+    if _result_types(found.arrays) != results:
+        out[...], out[0] = np.nan, SHAPE_MISMATCH
         return
     out[0], out[1] = DONE, found.left.number if found.left is not None else 0
-    at = HEAD
+    at = HEADER_SIZE
     for x in found.arrays:
         part = out[at : at + x.size]
         if x.dtype.kind == "f":
@@ -144,7 +144,7 @@ def _pack(out: Array, found: Any, results: Any) -> None:
 
 def _parts(y: Tensor, specs: list[Spec]) -> list[Tensor]:
     """The results in a packed row."""
-    found, at = [], HEAD
+    found, at = [], HEADER_SIZE
     for spec in specs:
         end = at + spec.size
         if spec.dtype.is_floating:
@@ -158,7 +158,7 @@ def _parts(y: Tensor, specs: list[Spec]) -> list[Tensor]:
 
 def _packed_spec(op: Op, *specs: Spec, kernel: Any, signature: Signature) -> Spec:
     size = sum(math.prod(shape) for _, shape in signature.results)
-    return intern((HEAD + size,), as_dtype("float64"))
+    return intern((HEADER_SIZE + size,), as_dtype("float64"))
 
 
 def _packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -> None:
@@ -170,7 +170,7 @@ def _packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -> None:
     except Exception:  # the status is looked at: who calls it as Python hears of this
         out[...], out[0] = np.nan, FAILED
     else:
-        _pack(out, found, results)
+        _write_packed(out, found, results)
         if found.left is not None:
             found.left.wait()
 
@@ -194,7 +194,7 @@ def _vjp(
     packed = record(KERNEL_GRAD, (y, g, *xs), kernel=kernel, signature=signature)
     found: list[Tensor | None] = [None] * len(xs)
     at = 0
-    for j in signature.wanted:
+    for j in signature.differentiable:
         spec = xs[j]._spec
         end = at + spec.size
         whole = packed._spec.size == spec.size
@@ -208,7 +208,7 @@ def _vjp(
 def _adjoints_spec(
     op: Op, y: Spec, g: Spec, *specs: Spec, kernel: Any, signature: Signature
 ) -> Spec:
-    wanted = [specs[j] for j in signature.wanted]
+    wanted = [specs[j] for j in signature.differentiable]
     dtypes = {spec.dtype for spec in wanted}
     dtype = dtypes.pop() if len(dtypes) == 1 else as_dtype("float64")
     return intern((sum(spec.size for spec in wanted),), dtype)
@@ -222,7 +222,7 @@ def _adjoints(
         return
     run = kernel._run(*signature[:3])
     run.tend()
-    seeds, at = [], HEAD
+    seeds, at = [], HEADER_SIZE
     for dtype, shape in signature.results:
         size = math.prod(shape)
         seed = g[at : at + size].reshape(shape)

@@ -11,7 +11,7 @@ from ..cpu import blas, lapack
 from ..log.op import ARRAY, Native, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
-from ..values.dtypes import float32, int64, mismatch
+from ..values.dtypes import float32, int64, mismatch_error
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
@@ -61,7 +61,7 @@ def _system(matrix: Any, rhs: Any, op: str) -> tuple[Tensor, Tensor]:
     a = matrix_of(matrix, op, spec_of(rhs))
     b = as_tensor(rhs, a._spec, op)
     if a.dtype is not b.dtype:
-        raise mismatch(op, 1, a.dtype, b.dtype)
+        raise mismatch_error(op, 1, a.dtype, b.dtype)
     require(b.ndim >= 2, op, f"Input tensor 1 must have rank >= 2, got {b.ndim}")
     require(
         a.shape[-1] == b.shape[-2],

@@ -8,10 +8,10 @@ from typing import Any
 from ...errors import DtypeError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import shown
+from ..values.dtypes import format_value
 from ..values.tensor import Tensor
 from . import activations, comparison, elementwise, movement
-from .joining import alike
+from .joining import as_tensors
 from .reduction import reduce_sum
 
 
@@ -150,9 +150,9 @@ def bias_add(
         if not first and not (text.startswith("N") and text.endswith("C")):
             raise ValueError(
                 "`data_format` must be of the form `N...C` or `NC...`. Received: data_format="
-                f"{shown(data_format)}"
+                f"{format_value(data_format)}"
             )
-    x, b = alike((value, bias), op)
+    x, b = as_tensors((value, bias), op)
     require(x.ndim >= 2, op, f"Input tensor must be at least 2D: {x.shape.as_list()}")
     require(b.ndim == 1, op, f"Biases must be 1D: {b.shape.as_list()}")
     require(

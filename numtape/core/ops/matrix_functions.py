@@ -10,7 +10,7 @@ from ..cpu import lapack
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
-from ..values.dtypes import float32, int32, mismatch
+from ..values.dtypes import float32, int32, mismatch_error
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import elementwise, movement, reduction, rules, slicing
@@ -333,7 +333,7 @@ def lstsq(
     b = as_tensor(rhs, a._spec, op)
     rules.floating(LSTSQ, a._spec)
     if a.dtype is not b.dtype:
-        raise mismatch(op, 1, a.dtype, b.dtype)
+        raise mismatch_error(op, 1, a.dtype, b.dtype)
     require(a.ndim >= 2 and b.ndim >= 2, op, f"Expected matrices, got {a.shape} and {b.shape}")
     require(
         a.shape[-2] == b.shape[-2],

@@ -20,10 +20,10 @@ from ..values.dtypes import (
     float32,
     int8,
     int32,
-    mismatch,
+    mismatch_error,
     uint8,
 )
-from ..values.spec import Spec, intern, one_axis
+from ..values.spec import Spec, intern, to_axis
 from ..values.tensor import Tensor
 from . import movement
 from .complex import conj
@@ -39,7 +39,7 @@ TINY = 8  # rows and columns of matrices that are not worth calls of BLAS; as in
 
 def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
     if a.dtype is not b.dtype:
-        raise mismatch(op.name, 1, a.dtype, b.dtype)
+        raise mismatch_error(op.name, 1, a.dtype, b.dtype)
     if a.dtype.is_bool:
         raise DtypeError(f"Expected numbers, got bool tensors: `cast` them first [Op:{op.name}]")
     require(
@@ -320,8 +320,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         if len(chosen) != 2:
             raise ValueError(f"`axes` must be an integer or have length 2, got {axes}")
         first, second = ((c,) if isinstance(c, int) else c for c in chosen)
-        left = tuple(one_axis("Tensordot", axis, a.ndim) for axis in first)
-        right = tuple(one_axis("Tensordot", axis, b.ndim) for axis in second)
+        left = tuple(to_axis("Tensordot", axis, a.ndim) for axis in first)
+        right = tuple(to_axis("Tensordot", axis, b.ndim) for axis in second)
         if len(left) != len(right):
             raise ValueError(f"Different number of contraction axes: {len(left)} and {len(right)}")
     rows = tuple(axis for axis in range(a.ndim) if axis not in left)

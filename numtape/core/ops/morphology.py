@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import UnimplementedError
 from ..log.record import require, spec_of
 from ..log.tensors import as_tensor
-from ..values.dtypes import mismatch
+from ..values.dtypes import mismatch_error
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .padding import pad
@@ -37,7 +37,7 @@ def _operands(images: Any, filters: Any, data_format: Any, op: str) -> tuple[Ten
     x = as_tensor(images, spec_of(filters), op)
     f = as_tensor(filters, x._spec, op)
     if x.dtype is not f.dtype:
-        raise mismatch(op, 1, x.dtype, f.dtype)
+        raise mismatch_error(op, 1, x.dtype, f.dtype)
     numbers = x.dtype.is_floating or x.dtype.name in _INTEGERS
     require(numbers, op, f"images are of numbers, got {x.dtype.name}")
     require(x.ndim == 4, op, f"input must be 4-dimensional: {list(x.shape)}")

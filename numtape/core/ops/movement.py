@@ -12,10 +12,10 @@ from ...errors import AxisError, InvalidArgumentError
 from ..log.op import ARRAY, ELEMENTWISE, VIEW, Native, Op, OpCode, defop
 from ..log.record import append, record, require
 from ..log.tensors import as_tensor
-from ..values.dtypes import shown
-from ..values.interning import cache
+from ..values.dtypes import format_value
+from ..values.interning import clearable_cache
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
-from ..values.spelling import misspelled, spelled, suggesting
+from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
 from ..values.tensor import Tensor
 from . import rules
 from .conjugates import conjugate as conjugated
@@ -38,13 +38,13 @@ def static(value: Any) -> Any:
     """A shape-like argument as Python ints: a tensor, array, int or nest of them."""
     if type(value) is int:
         if not -MAX_DIM <= value <= MAX_DIM:
-            raise ValueError(f"{shown(value)} does not fit int64.")
+            raise ValueError(f"{format_value(value)} does not fit int64.")
         return value
     if isinstance(value, list | tuple):
         return tuple(static(item) for item in value)
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"Expected integers, got {shown(value)}")
+        raise TypeError(f"Expected integers, got {format_value(value)}")
     if array.dtype.kind == "u" and array.size:
         static(int(array.max()))
     return array.tolist() if not array.ndim else tuple(array.tolist())
@@ -56,7 +56,7 @@ def static_shape(value: Any) -> tuple[int, ...]:
     if isinstance(found, int):
         return (found,)
     if found and set(map(type, found)) != {int}:
-        raise InvalidArgumentError(f"Expected a vector of integers, got {shown(value)}")
+        raise InvalidArgumentError(f"Expected a vector of integers, got {format_value(value)}")
     return tuple(found)
 
 
@@ -95,7 +95,7 @@ RESHAPE = defop(
 
 
 # By spec and shape, as it was given.
-_reshapes: dict[tuple[Spec, tuple[int, ...]], tuple[OpCode, Spec]] = cache()
+_reshapes: dict[tuple[Spec, tuple[int, ...]], tuple[OpCode, Spec]] = clearable_cache()
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -173,7 +173,7 @@ def axis_of(axis: Any, rank: int, op: str) -> int:
     return found[0] % rank
 
 
-@suggesting
+@suggest_keywords
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """The same elements with a new axis of size 1.
 
@@ -200,7 +200,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     return reshape(x, (*shape[:at], 1, *shape[at:]))
 
 
-@spelled
+@hide_wrong_keywords
 def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
     """The same elements without axes of size 1.
 
@@ -222,7 +222,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Neve
       TensorShape([2, 1])
     """
     if wrong:
-        misspelled(squeeze, wrong)
+        raise_unexpected_keyword(squeeze, wrong)
     x = as_tensor(input)
     named = () if axis is None else static_shape(axis)
     if not named:
@@ -296,10 +296,10 @@ TRANSPOSE = defop(
 
 
 # By spec and order, as it was given.
-_transposes: dict[tuple[Spec, tuple[int, ...] | None], tuple[OpCode, Spec]] = cache()
+_transposes: dict[tuple[Spec, tuple[int, ...] | None], tuple[OpCode, Spec]] = clearable_cache()
 
 
-@suggesting
+@suggest_keywords
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
     """The same elements with the axes in another order.
 

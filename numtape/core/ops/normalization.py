@@ -9,7 +9,7 @@ import numpy as np
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
-from ..values.arguments import integral, number
+from ..values.arguments import truncate_float, to_float
 from ..values.dtypes import float32
 from ..values.spec import Spec
 from ..values.tensor import Tensor
@@ -166,11 +166,11 @@ def local_response_normalization(
     """
     x = convert_to_tensor(input, dtype_hint=float32)  # arrays, too
     require(x.ndim == 4, "LRN", "in must be 4-dimensional")
-    radius = int(integral(number(depth_radius, "depth_radius"), "depth_radius"))
+    radius = int(truncate_float(to_float(depth_radius, "depth_radius"), "depth_radius"))
     require(0 <= radius < 2**31, "LRN", f"depth_radius = {radius} is negative or too large")
     n = int(x.shape[-1])
     near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= radius
     squares = movement.shaped(elementwise.square(x), (x._spec.size // max(n, 1), n))
     sums = matrix_products.matmul(squares, as_tensor(near.astype(x.dtype.as_numpy_dtype)))
     sums = movement.shaped(sums, tuple(x.shape))
-    return elementwise.multiply(x, arithmetic.pow_(sums * alpha + bias, -number(beta, "beta")))
+    return elementwise.multiply(x, arithmetic.pow_(sums * alpha + bias, -to_float(beta, "beta")))

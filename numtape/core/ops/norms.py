@@ -10,16 +10,16 @@ import numpy as np
 
 from ..log.record import record
 from ..log.tensors import as_tensor
-from ..values.dtypes import shown
+from ..values.dtypes import format_value
 from ..values.spec import axes_of
-from ..values.spelling import misspelled, spelled
+from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, movement, reduction
 from .complex import conj, real
 from .orthogonal_factors import SVD
 
 
-@spelled
+@hide_wrong_keywords
 def norm(
     tensor: Any,
     ord: Any = "euclidean",
@@ -56,7 +56,7 @@ def norm(
       np.float32(7.0)
     """
     if wrong:
-        misspelled(norm, wrong)
+        raise_unexpected_keyword(norm, wrong)
     x = as_tensor(tensor)
     keepdims = bool(keepdims)
     pair = isinstance(axis, list | tuple)
@@ -67,7 +67,7 @@ def norm(
     if isinstance(ord, np.ndarray) and not ord.ndim:
         ord = ord.item()
     if not isinstance(ord, str | int | float | np.number) or (ord == "fro" and not pair):
-        raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
+        raise ValueError(f"'ord' must be a supported vector norm, got {format_value(ord)}")
     if ord in ("euclidean", "fro", 2) and not (ord == 2 and pair):
         if not x.dtype.is_complex:
             return elementwise.root_of_squares(reduction.reduce_sum(x * x, axis, keepdims))
@@ -87,7 +87,7 @@ def norm(
     if ord in (math.inf, np.inf):
         return reduction.reduce_max(magnitude, axis, keepdims)
     if isinstance(ord, str) or not 0 < ord <= sys.float_info.max:
-        raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
+        raise ValueError(f"'ord' must be a supported vector norm, got {format_value(ord)}")
     if ord == 1:
         return reduction.reduce_sum(magnitude, axis, keepdims)
     total = reduction.reduce_sum(arithmetic.pow_(magnitude, float(ord)), axis, keepdims)

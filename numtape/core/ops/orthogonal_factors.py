@@ -12,7 +12,7 @@ from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.spec import Spec, intern
-from ..values.spelling import suggesting
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import comparison, elementwise, rules, slicing
 from .checks import every
@@ -241,7 +241,7 @@ SVD = defop(
 )
 
 
-@suggesting
+@suggest_keywords
 def svd(
     tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
 ) -> Any:

@@ -10,12 +10,12 @@ import numpy as np
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
-from ..values.dtypes import mismatch, shown
+from ..values.dtypes import mismatch_error, format_value
 from ..values.memory import Array
 from ..values.spec import Spec, intern
-from ..values.spelling import suggesting
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
-from .indexing import gather_add
+from .indexing import fold_slices
 from .movement import identity, static, strided
 from .slicing import strided_slice
 
@@ -42,7 +42,7 @@ def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> 
     how: Any = mode
     for axis, (dim, (before, after)) in enumerate(zip(x.shape, paddings, strict=True)):
         origin = tuple(np.pad(np.arange(dim), (before, after), mode=how).tolist())
-        g = gather_add(g, origin, dim, axis)
+        g = fold_slices(g, origin, dim, axis)
     return (g,)
 
 
@@ -70,7 +70,7 @@ PAD = defop(
 
 def _pad_value_spec(op: Op, x: Spec, value: Spec, paddings: Paddings) -> Spec:
     if value.dtype is not x.dtype:
-        raise mismatch(op.name, 2, x.dtype, value.dtype)
+        raise mismatch_error(op.name, 2, x.dtype, value.dtype)
     require(value.size == 1, op, f"constant_values must be a scalar, got shape {value.shape}")
     return _pad_spec(op, x, paddings, "constant")
 
@@ -90,7 +90,7 @@ PAD_VALUE = defop(
 )
 
 
-@suggesting
+@suggest_keywords
 def pad(
     tensor: Any,
     paddings: Any,
@@ -129,7 +129,7 @@ def pad(
     require(
         good and (found.shape == (x.ndim, 2) or len(found.ravel()) == x.ndim == 0),
         PAD,
-        f"paddings must be {x.ndim} pairs of non-negative ints, got {shown(paddings)}",
+        f"paddings must be {x.ndim} pairs of non-negative ints, got {format_value(paddings)}",
     )
     pairs = tuple(map(tuple, found.tolist()))
     modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}

@@ -17,7 +17,7 @@ from ..values import dtypes
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import GATHER
-from .joining import alike, concat
+from .joining import as_tensors, concat
 
 Array = np.ndarray[Any, Any]
 
@@ -105,7 +105,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
             f"List argument 'data' to 'dynamic_stitch' Op with length {len(data)} must match "
             f"length {len(indices)} of argument 'indices'."
         )
-    given, found = alike(data, op), [_numbers(x, op) for x in indices]
+    given, found = as_tensors(data, op), [_numbers(x, op) for x in indices]
     rest = tuple(given[0].shape[found[0].ndim :])
     for x, at in zip(given, found, strict=True):
         require(
@@ -150,7 +150,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     require(found.ndim <= 1, op, f"The indices can only be scalar or vector: {found.shape}")
     require(sizes.ndim == 1, op, f"The dims must be a 1-D tensor, got shape {sizes.shape}")
     if found.dtype is not sizes.dtype:
-        raise dtypes.mismatch(op, 1, found.dtype, sizes.dtype)
+        raise dtypes.mismatch_error(op, 1, found.dtype, sizes.dtype)
     values, shape = found._array(), tuple(sizes._array().tolist())
     require(min(shape, default=1) > 0, op, f"Input dims {list(shape)} cannot be of 0 or less")
     good = not values.size or (values.min() >= 0 and values.max() < math.prod(shape))

@@ -9,8 +9,8 @@ from typing import Any
 from ...errors import UnimplementedError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import float32, shown
-from ..values.spelling import suggesting
+from ..values.dtypes import float32, format_value
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import movement, sliding_windows
 from .conv_products import Geometry
@@ -36,7 +36,7 @@ def windows_of(
     )
     kernel = sliding_windows.sizes(ksize, rank, first, "ksize")
     steps = sliding_windows.sizes(strides, rank, first, "strides")
-    require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {shown(ksize)}")
+    require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {format_value(ksize)}")
     if kernel[0] != 1 or steps[0] != 1:
         raise UnimplementedError(f"Pooling is not yet supported on the batch dimension. [Op:{op}]")
     x = last(x, first)
@@ -97,7 +97,7 @@ def _pooled(
                 f"{x.ndim}."
             )
     if kind == "AvgPool" and not isinstance(padding, str):
-        raise TypeError(f"Expected string for argument 'padding' not {shown(padding)}.")
+        raise TypeError(f"Expected string for argument 'padding' not {format_value(padding)}.")
     first = channels_first(data_format, rank, kind)
     before = last(x, first)
     operand, found = windows_of(x, rank, ksize, strides, padding, first, kind, dilations)
@@ -177,7 +177,7 @@ def max_pool1d(
     return _pooled("MaxPool", input, 1, ksize, strides, padding, data_format)
 
 
-@suggesting
+@suggest_keywords
 def max_pool2d(
     input: Any,
     ksize: Any,
@@ -430,13 +430,13 @@ def pool(
     """
     x = as_tensor(input)
     if not isinstance(window_shape, Sequence):
-        raise TypeError(f"window_shape is a list of ints, not {shown(window_shape)}")
+        raise TypeError(f"window_shape is a list of ints, not {format_value(window_shape)}")
     rank = len(window_shape)
     if not 1 <= rank <= 3 or x.ndim != rank + 2:
         raise ValueError(f"Shape {x.shape} must have rank {rank + 2}")
     kinds = {"MAX": "MaxPool", "AVG": "AvgPool"}
     if not isinstance(pooling_type, str) or pooling_type not in kinds:
-        raise ValueError(f"{rank}-D {shown(pooling_type)} pooling is not supported.")
+        raise ValueError(f"{rank}-D {format_value(pooling_type)} pooling is not supported.")
     steps = sliding_windows.sizes(strides, rank, False, "strides")
     rates = sliding_windows.sizes(dilations, rank, False, "dilations")
     both_used(steps, rates)

@@ -24,7 +24,7 @@ from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.dtypes import as_dtype
 from ..values.spec import Spec, intern
-from ..values.spelling import suggesting
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from .elementwise import without_gradient
 from .indexing import gather
@@ -179,7 +179,7 @@ def _generator(source: SeedSequence) -> Generator:
     return Generator(np.random.Philox(source))
 
 
-@suggesting
+@suggest_keywords
 def normal(
     shape: Any,
     mean: Any = 0.0,
@@ -229,7 +229,7 @@ def _truncated(source: SeedSequence, spec: Spec) -> Array:
     return draws.astype(spec.dtype.as_numpy_dtype, copy=False)
 
 
-@suggesting
+@suggest_keywords
 def truncated_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -280,7 +280,7 @@ def _integers(
         raise ValueError(f"Integers from minval={low} to maxval={high}: {error}.") from None
 
 
-@suggesting
+@suggest_keywords
 def uniform(
     shape: Any,
     minval: Any = 0,
@@ -332,7 +332,7 @@ def uniform(
         width = end - minval
     except OverflowError:
         raise ValueError(
-            f"minval={dtypes.shown(minval)} and maxval={dtypes.shown(end)} do not fit "
+            f"minval={dtypes.format_value(minval)} and maxval={dtypes.format_value(end)} do not fit "
             f"{wanted.name}."
         ) from None
     found: Tensor = draws * width + minval
@@ -344,7 +344,7 @@ def _bounds(bound: Any) -> Any:
     found = np.asarray(bound)
     if found.dtype.kind not in "biu":
         raise ValueError(
-            f"Bounds of random integers are integers of 64 bits, not {dtypes.shown(bound)}."
+            f"Bounds of random integers are integers of 64 bits, not {dtypes.format_value(bound)}."
         )
     return _nested(found.tolist())
 

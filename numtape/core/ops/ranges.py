@@ -13,15 +13,15 @@ from ..log.variable import Variable
 from ..values import dtypes
 from ..values.convert import new_array
 from ..values.dtypes import DType, as_dtype
-from ..values.memory import converted
+from ..values.memory import convert_array
 from ..values.spec import broadcast, intern
-from ..values.spelling import suggesting
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, joining, movement
 from .slicing import strided_slice
 
 
-@suggesting
+@suggest_keywords
 def range_(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
 ) -> Tensor:
@@ -63,7 +63,7 @@ def range_(
     ]
     for x, part in zip((start, limit, delta), parts, strict=True):
         if part.ndim:
-            raise InvalidArgumentError(f"Requires scalars, got {dtypes.shown(x)} [Op:Range]")
+            raise InvalidArgumentError(f"Requires scalars, got {dtypes.format_value(x)} [Op:Range]")
     if given is None:
         found = [dtypes.of_array(part) for part in parts]
         wanted = next((d for d in (dtypes.float64, dtypes.float32) if d in found), dtypes.int32)
@@ -76,7 +76,7 @@ def range_(
     for part in parts:  # what is not Python's is not checked yet
         if wanted.is_integer and part.dtype.kind in "iu":
             dtypes.of_number(int(part), intern((), wanted), "Range")
-    first, last, step = (converted(part, wanted.numpy_dtype)[()] for part in parts)
+    first, last, step = (convert_array(part, wanted.numpy_dtype)[()] for part in parts)
     finite = all(np.isfinite(part) for part in (first, last, step))
     require(finite, "Range", f"Requires finite numbers: {first}, {last}, {step}")
     if step == 0:
@@ -107,7 +107,7 @@ def _integers(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any,
     return numbers.astype(dtype.numpy_dtype)
 
 
-@suggesting
+@suggest_keywords
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
@@ -135,7 +135,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     last = to_tensor(stop, first.dtype)
     count = movement.static(num)
     good = isinstance(count, int) and count >= 0
-    require(good, "LinSpace", f"Requires num >= 0: {dtypes.shown(num)}")
+    require(good, "LinSpace", f"Requires num >= 0: {dtypes.format_value(num)}")
     intern((count,), dtypes.float64)  # says so if there cannot be so many
     shape = broadcast("LinSpace", first._spec, last._spec)
     first, last = (

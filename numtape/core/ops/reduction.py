@@ -11,9 +11,9 @@ from ...errors import DtypeError, InvalidArgumentError
 from ..log.op import ARRAY, REDUCTION, STOP, Native, Op, defop
 from ..log.record import Recorder, spec_of, unary
 from ..log.tensors import as_tensor, to_tensor
-from ..values.dtypes import bfloat16, bool_, float16, float32, mismatch
+from ..values.dtypes import bfloat16, bool_, float16, float32, mismatch_error
 from ..values.spec import Spec, axes_of, intern
-from ..values.spelling import misspelled, spelled
+from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
 from .complex import conj, real
@@ -53,7 +53,7 @@ def _real(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
 
 def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     if not x.dtype.is_bool:
-        raise mismatch(op.name, 0, bool_, x.dtype)
+        raise mismatch_error(op.name, 0, bool_, x.dtype)
     return _reduced(op, x, axes, keepdims)
 
 
@@ -181,7 +181,7 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
     return recorder(x)
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_sum(
     input_tensor: Any,
     axis: Any = None,
@@ -217,11 +217,11 @@ def reduce_sum(
              [15.]], dtype=float32)
     """
     if wrong:
-        misspelled(reduce_sum, wrong)
+        raise_unexpected_keyword(reduce_sum, wrong)
     return _reduce(SUM, input_tensor, axis, keepdims)
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_mean(
     input_tensor: Any,
     axis: Any = None,
@@ -253,7 +253,7 @@ def reduce_mean(
       np.int32(1)
     """
     if wrong:
-        misspelled(reduce_mean, wrong)
+        raise_unexpected_keyword(reduce_mean, wrong)
     x = as_tensor(input_tensor)
     if not x._spec.inexact:
         return _reduce(MEAN, x, axis, keepdims)
@@ -262,7 +262,7 @@ def reduce_mean(
     return elementwise.real_divide(total, float(count))
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_max(
     input_tensor: Any,
     axis: Any = None,
@@ -292,11 +292,11 @@ def reduce_max(
       array([5, 6], dtype=int32)
     """
     if wrong:
-        misspelled(reduce_max, wrong)
+        raise_unexpected_keyword(reduce_max, wrong)
     return _reduce(MAX, input_tensor, axis, keepdims)
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_min(
     input_tensor: Any,
     axis: Any = None,
@@ -326,11 +326,11 @@ def reduce_min(
       array([1, 2], dtype=int32)
     """
     if wrong:
-        misspelled(reduce_min, wrong)
+        raise_unexpected_keyword(reduce_min, wrong)
     return _reduce(MIN, input_tensor, axis, keepdims)
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_all(
     input_tensor: Any,
     axis: Any = None,
@@ -357,11 +357,11 @@ def reduce_all(
       array([False,  True])
     """
     if wrong:
-        misspelled(reduce_all, wrong)
+        raise_unexpected_keyword(reduce_all, wrong)
     return _reduce(ALL, _truths(input_tensor), axis, keepdims)
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_any(
     input_tensor: Any,
     axis: Any = None,
@@ -388,7 +388,7 @@ def reduce_any(
       array([ True, False])
     """
     if wrong:
-        misspelled(reduce_any, wrong)
+        raise_unexpected_keyword(reduce_any, wrong)
     return _reduce(ANY, _truths(input_tensor), axis, keepdims)
 
 
@@ -397,7 +397,7 @@ def _truths(value: Any) -> Any:
     return value if spec_of(value) is not None else to_tensor(value, bool_)
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_prod(
     input_tensor: Any,
     axis: Any = None,
@@ -431,7 +431,7 @@ def reduce_prod(
       array([ 0., 10.,  0.], dtype=float32)
     """
     if wrong:
-        misspelled(reduce_prod, wrong)
+        raise_unexpected_keyword(reduce_prod, wrong)
     x = as_tensor(input_tensor)
     if x.dtype in (float16, bfloat16):  # rounded once
         found = reduce_prod(elementwise.cast(x, float32), axis, keepdims)
@@ -456,7 +456,7 @@ def reduce_prod(
     return movement.shaped(x, kept if keepdims else shape)
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_variance(
     input_tensor: Any,
     axis: Any = None,
@@ -486,7 +486,7 @@ def reduce_variance(
       np.float32(1.25)
     """
     if wrong:
-        misspelled(reduce_variance, wrong)
+        raise_unexpected_keyword(reduce_variance, wrong)
     x = as_tensor(input_tensor)
     if not x._spec.inexact:
         raise DtypeError(
@@ -498,7 +498,7 @@ def reduce_variance(
     return reduce_mean(elementwise.square(distance), axis, keepdims)
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_std(
     input_tensor: Any,
     axis: Any = None,
@@ -528,11 +528,11 @@ def reduce_std(
       array([2., 0.], dtype=float32)
     """
     if wrong:
-        misspelled(reduce_std, wrong)
+        raise_unexpected_keyword(reduce_std, wrong)
     return elementwise.root_of_squares(reduce_variance(input_tensor, axis, keepdims))
 
 
-@spelled
+@hide_wrong_keywords
 def reduce_logsumexp(
     input_tensor: Any,
     axis: Any = None,
@@ -563,7 +563,7 @@ def reduce_logsumexp(
       np.float32(1000.6932)
     """
     if wrong:
-        misspelled(reduce_logsumexp, wrong)
+        raise_unexpected_keyword(reduce_logsumexp, wrong)
     x = as_tensor(input_tensor)
     largest = elementwise.stop_gradient(reduce_max(x, axis, True))
     largest = elementwise.select(comparison.is_finite(largest), largest, 0.0)

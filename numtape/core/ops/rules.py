@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ...errors import DtypeError
 from ..log.op import Op
-from ..values.dtypes import DType, bool_, mismatch
+from ..values.dtypes import DType, bool_, mismatch_error
 from ..values.spec import Spec, broadcast, intern
 
 Rule = TypeVar("Rule", bound=Callable[..., Spec])
@@ -36,7 +36,7 @@ def same(op: Op, *specs: Spec, **_: Any) -> Spec:
     first = specs[0]
     for j, spec in enumerate(specs[1:], 1):
         if spec.dtype is not first.dtype:
-            raise mismatch(op.name, j, first.dtype, spec.dtype)
+            raise mismatch_error(op.name, j, first.dtype, spec.dtype)
     if all(spec.shape == first.shape for spec in specs):
         return first
     return intern(broadcast(op.name, *specs), first.dtype)
@@ -106,7 +106,7 @@ def integer(op: Op, *specs: Spec, **_: Any) -> Spec:
 def boolean(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for bools."""
     if not specs[0].dtype.is_bool:
-        raise mismatch(op.name, 0, bool_, specs[0].dtype)
+        raise mismatch_error(op.name, 0, bool_, specs[0].dtype)
     return same(op, *specs)
 
 

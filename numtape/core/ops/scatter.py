@@ -98,7 +98,7 @@ def scatter_nd(
 
 def _into_spec(op: Op, x: Spec, at: Spec, updates: Spec, how: str) -> Spec:
     if updates.dtype is not x.dtype:
-        raise dtypes.mismatch(op.name, 2, x.dtype, updates.dtype)
+        raise dtypes.mismatch_error(op.name, 2, x.dtype, updates.dtype)
     return intern(tuple(x.shape), x.dtype)
 
 
@@ -179,7 +179,7 @@ def scattered(
     require(x.ndim > 0, op, "the tensor must be at least a vector")
     at, given, size, rest = _parts(indices, updates, shape, x._spec, op, policy, vector)
     if given.dtype is not x.dtype:
-        raise dtypes.mismatch(op, 2, x.dtype, given.dtype)
+        raise dtypes.mismatch_error(op, 2, x.dtype, given.dtype)
     flat = movement.reshape(x, (size, *rest))
     return movement.reshape(record(INTO, (flat, at, given), how=how), shape)
 

@@ -13,7 +13,7 @@ from ..log.op import ARRAY, MISSING, STOP, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values import dtypes
-from ..values.dtypes import as_dtype, shown
+from ..values.dtypes import as_dtype, format_value
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import elementwise, joining, movement, philox, philox_draws
@@ -341,7 +341,7 @@ def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Ten
         )
     x, count = as_tensor(logits), movement.static(num_samples)
     require(x.ndim == 2, op, f"logits should be a matrix, got shape {x.shape.as_list()}")
-    require(type(count) is int, op, f"num_samples should be a scalar, got {shown(num_samples)}")
+    require(type(count) is int, op, f"num_samples should be a scalar, got {format_value(num_samples)}")
     require(count >= 0, op, f"num_samples should be non-negative, got {count}")
     require(x.shape[1] > 0, op, "num_classes should be positive, got 0")
     shape = (x.shape[0], count)

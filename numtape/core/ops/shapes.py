@@ -15,7 +15,7 @@ from ..values.spec import Spec, TensorShape, intern
 from ..values.tensor import Tensor
 from . import movement
 from .creation import shape as shape_of
-from .joining import alike, stack
+from .joining import as_tensors, stack
 
 Array = np.ndarray[Any, Any]
 
@@ -142,7 +142,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
              [3, 4]], dtype=int32)
     """
     require(bool(len(values)), "ParallelConcat", "Expected at least one tensor to stack")
-    return stack(alike(values, "ParallelConcat"))
+    return stack(as_tensors(values, "ParallelConcat"))
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:

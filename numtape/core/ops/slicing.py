@@ -8,15 +8,15 @@ from ..log.op import Op, OpCode
 from ..log.record import append, require
 from ..log.tensors import as_tensor
 from ..plan.plan import FEW
-from ..values.interning import cache
+from ..values.interning import clearable_cache
 from ..values.spec import Spec, axes_of, intern
-from ..values.spelling import suggesting
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from .movement import RESHAPE, axis_of, identity, keep, shaped, static, static_shape
 from .slice_rows import NUMBER, SLICE, SMALL_SLICE, Cut, Ints, small
 
 
-@suggesting
+@suggest_keywords
 def unstack(
     value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack"
 ) -> list[Tensor]:
@@ -55,7 +55,7 @@ def unstack(
     return found
 
 
-@suggesting
+@suggest_keywords
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
@@ -130,7 +130,7 @@ class Way(NamedTuple):
     seen: tuple[OpCode, Spec] | None
 
 
-_known: dict[Any, Way] = cache()
+_known: dict[Any, Way] = clearable_cache()
 
 
 def way_of(x: Spec, cut: Cut, shape: Ints) -> Way | None:
@@ -217,7 +217,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     return _new(strided_slice(x, tuple(cut)), x)
 
 
-@suggesting
+@suggest_keywords
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements in reversed order along axes.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ..log.record import require
-from ..values.dtypes import shown
+from ..values.dtypes import format_value
 from ..values.tensor import Tensor
 from . import movement
 from .conv_products import Geometry, Ints
@@ -28,7 +28,7 @@ def channels_first(data_format: Any, rank: int, op: str) -> bool:
         # One-dimensional ones say so in Python, the others when the op is made.
         kind = ValueError if rank == 1 else InvalidArgumentError
         raise kind(
-            f"Value for attr 'data_format' of {shown(data_format)} is not in the list of allowed "
+            f"Value for attr 'data_format' of {format_value(data_format)} is not in the list of allowed "
             f"values: {', '.join(allowed)} [Op:{op}]"
         )
     return data_format in FIRST[rank]
@@ -52,7 +52,7 @@ def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
         found = tuple(map(_number, values))
         return (found[0], *found[2:], found[1]) if first else found
     raise ValueError(
-        f"{what} should be of length 1, {rank} or {rank + 2}. Received: {what}={shown(value)} of "
+        f"{what} should be of length 1, {rank} or {rank + 2}. Received: {what}={format_value(value)} of "
         f"length {len(values)}"
     )
 
@@ -61,9 +61,9 @@ def _number(value: Any) -> int:
     try:
         found = int(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"A size is an int, not {shown(value)}.") from None
+        raise TypeError(f"A size is an int, not {format_value(value)}.") from None
     if abs(found) >= 2**31:
-        raise ValueError(f"A size of {shown(value)} is too big: it has to fit int32.")
+        raise ValueError(f"A size of {format_value(value)} is too big: it has to fit int32.")
     return found
 
 
@@ -89,19 +89,19 @@ def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, 
         )
         return None
     if not isinstance(padding, Sequence | np.ndarray):
-        raise TypeError(f"padding is a string or a list, not {shown(padding)} [Op:{op}]")
+        raise TypeError(f"padding is a string or a list, not {format_value(padding)} [Op:{op}]")
     for k, pair in enumerate(padding):
         if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
             raise ValueError(
                 f"When `padding` is a list, each element of `padding` must be a list/tuple of size "
-                f"2. Received: padding={shown(padding)} with element at index {k} of type "
+                f"2. Received: padding={format_value(padding)} with element at index {k} of type "
                 f"{type(pair)}"
             )
     pairs = [tuple(map(_number, pair)) for pair in padding]
     if len(pairs) != rank + 2:
         raise ValueError(
             f"When padding is a list, it must be of size {rank + 2}. Received: padding="
-            f"{shown(padding)} of size {len(pairs)}"
+            f"{format_value(padding)} of size {len(pairs)}"
         )
     require(min(map(min, pairs)) >= 0, op, "All elements of padding must be nonnegative")
     if first:

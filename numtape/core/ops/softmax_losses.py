@@ -9,8 +9,8 @@ import numpy as np
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import Recorder, binary, require, unary
 from ..log.tensors import as_tensor
-from ..values.spec import Spec, one_axis
-from ..values.spelling import misspelled, spelled, suggesting
+from ..values.spec import Spec, to_axis
+from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
 from ..values.tensor import Tensor
 from . import activations, elementwise, movement, rules
 from .elementwise import negative
@@ -127,7 +127,7 @@ def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:
     rank = x._spec.rank
     if not rank:
         require(False, recorder.op, "logits must have at least one axis")
-    at = one_axis(recorder.op.name, -1 if axis is None else axis, rank)
+    at = to_axis(recorder.op.name, -1 if axis is None else axis, rank)
     last = rank - 1
     if at == last:
         return recorder(x)
@@ -136,7 +136,7 @@ def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:
     return movement.transpose(recorder(movement.transpose(x, swap)), swap)
 
 
-@spelled
+@hide_wrong_keywords
 def softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis.
 
@@ -160,11 +160,11 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Nev
              [1. , 0. ]], dtype=float32)
     """
     if wrong:
-        misspelled(softmax, wrong)
+        raise_unexpected_keyword(softmax, wrong)
     return _along(_softmax_of, logits, axis)
 
 
-@spelled
+@hide_wrong_keywords
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
     """``x - log(sum(exp(x)))`` along an axis: the logarithm of `softmax`, without overflow.
 
@@ -184,11 +184,11 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong:
       array([    0., -1000.], dtype=float32)
     """
     if wrong:
-        misspelled(log_softmax, wrong)
+        raise_unexpected_keyword(log_softmax, wrong)
     return _along(_log_softmax_of, logits, axis)
 
 
-@suggesting
+@suggest_keywords
 def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
 ) -> Tensor:
@@ -223,7 +223,7 @@ def softmax_cross_entropy_with_logits(
         return 0.0 - reduce_sum(p * log_softmax(x, axis), axis)
     shapes = f"the shape of logits is {x.shape}, of labels {p.shape}"
     require(x.ndim > 0 and p.ndim > 0, name, f"logits and labels must have an axis: {shapes}")
-    at = one_axis(name, -1 if axis is None else axis, x.ndim)
+    at = to_axis(name, -1 if axis is None else axis, x.ndim)
     if at != x.ndim - 1:
         require(x.ndim == p.ndim, name, f"logits and labels must have the same rank: {shapes}")
         last = (*range(at), *range(at + 1, x.ndim), at)
@@ -237,7 +237,7 @@ def softmax_cross_entropy_with_logits(
     return movement.reshape(0.0 - reduce_sum(p * log_softmax(x), -1), outer)
 
 
-@suggesting
+@suggest_keywords
 def sparse_softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, name: str | None = None
 ) -> Tensor:
@@ -273,7 +273,7 @@ def sparse_softmax_cross_entropy_with_logits(
     return 0.0 - pick(log_softmax(x), found, name, "a label value")
 
 
-@suggesting
+@suggest_keywords
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:

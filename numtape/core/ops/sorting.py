@@ -12,9 +12,9 @@ from ..log.op import ARRAY, STOP, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values import dtypes
-from ..values.dtypes import as_dtype, mismatch
-from ..values.spec import Spec, intern, one_axis
-from ..values.spelling import misspelled, spelled, suggesting
+from ..values.dtypes import as_dtype, mismatch_error
+from ..values.spec import Spec, intern, to_axis
+from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, movement, rules
 from .indexing import GATHER
@@ -60,7 +60,7 @@ def _along_last(x: Tensor, indices: Tensor) -> Tensor:
     return record(GATHER, (movement.reshape(x, (-1,)), at), axis=0)
 
 
-@suggesting
+@suggest_keywords
 def top_k(
     input: Any,
     k: Any = 1,
@@ -94,7 +94,7 @@ def top_k(
     """
     x, count, output = as_tensor(input), movement.static(k), as_dtype(index_type)
     require(x.ndim > 0, ORDER, f"input must be >= 1-D, got shape {x.shape}")
-    require(type(count) is int, ORDER, f"k must be scalar, got {dtypes.shown(k)}")
+    require(type(count) is int, ORDER, f"k must be scalar, got {dtypes.format_value(k)}")
     require(count >= 0, ORDER, f"Need k >= 0, got {count}")
     require(
         count <= x.shape[-1],
@@ -116,13 +116,13 @@ def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any,
     if axis is None:
         raise ValueError(f"axis=None is no axis: `reshape` to a vector first [Op:{op}].")
     x = as_tensor(values)
-    at = one_axis(op, axis, x.ndim)
+    at = to_axis(op, axis, x.ndim)
     swapped = list(range(x.ndim))
     swapped[at], swapped[-1] = swapped[-1], swapped[at]
     return movement.permuted(x, tuple(swapped)), tuple(swapped), direction == "DESCENDING"
 
 
-@spelled
+@hide_wrong_keywords
 def sort(
     values: Any,
     axis: Any = -1,
@@ -155,13 +155,13 @@ def sort(
              [2, 1]], dtype=int32)
     """
     if wrong:
-        misspelled(sort, wrong)
+        raise_unexpected_keyword(sort, wrong)
     x, order, falling = _last(values, axis, direction, "Sort")
     indices = _ordered(x, x.shape[-1], falling, "int32")
     return movement.permuted(_along_last(x, indices), order)
 
 
-@spelled
+@hide_wrong_keywords
 def argsort(
     values: Any,
     axis: Any = -1,
@@ -191,7 +191,7 @@ def argsort(
       array([1, 2, 0], dtype=int32)
     """
     if wrong:
-        misspelled(argsort, wrong)
+        raise_unexpected_keyword(argsort, wrong)
     x, order, falling = _last(values, axis, direction, "ArgSort")
     return movement.permuted(_ordered(x, x.shape[-1], falling, "int32"), order)
 
@@ -255,7 +255,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
             f"targets must be int32 or int64, got {at.dtype.name} [Op:InTopKV2]"
         )
     count = movement.static(k)
-    require(type(count) is int, IN_TOP_K, f"k must be 0-D, got {dtypes.shown(k)}")
+    require(type(count) is int, IN_TOP_K, f"k must be 0-D, got {dtypes.format_value(k)}")
     return record(IN_TOP_K, (found, at), k=count)
 
 
@@ -264,7 +264,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 
 def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec:
     if x.dtype is not values.dtype:
-        raise mismatch(op.name, 1, x.dtype, values.dtype)
+        raise mismatch_error(op.name, 1, x.dtype, values.dtype)
     require(x.rank > 0 and values.rank > 0, op, "sorted_sequence and values must have an axis")
     require(
         math.prod(x.shape[:-1]) == math.prod(values.shape[:-1]),

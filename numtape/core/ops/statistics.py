@@ -7,13 +7,13 @@ from typing import Any
 from ..log.record import spec_of
 from ..log.tensors import as_tensor
 from ..values.spec import axes_of
-from ..values.spelling import suggesting
+from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .reduction import reduce_mean, reduce_sum
 
 
-@suggesting
+@suggest_keywords
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:

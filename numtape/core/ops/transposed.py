@@ -10,11 +10,11 @@ from typing import Any
 
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import mismatch, shown
+from ..values.dtypes import mismatch_error, format_value
 from ..values.tensor import Tensor
 from . import movement, sliding_windows
 from .conv_products import conv_input, swapped
-from .joining import alike
+from .joining import as_tensors
 from .sliding_windows import back, channels_first, explicit, in_space, last
 from .triangles import number_of
 
@@ -30,10 +30,10 @@ def _transposed(
     dilations: Any,
     op: str,
 ) -> Tensor:
-    w, g = alike((filters, input), op)  # of two arrays the filters' dtype counts
+    w, g = as_tensors((filters, input), op)  # of two arrays the filters' dtype counts
     first = channels_first(data_format, rank, op)
     if g.dtype is not w.dtype:
-        raise mismatch(op, 2, w.dtype, g.dtype)
+        raise mismatch_error(op, 2, w.dtype, g.dtype)
     for x, what in ((g, "out_backprop"), (w, "filter")):
         require(
             x.ndim == rank + 2, op, f"{what} must be {rank + 2}-dimensional: {x.shape.as_list()}"
@@ -50,7 +50,7 @@ def _transposed(
         shape = (shape[0], *shape[2:], shape[1]) if first else shape
     else:
         raise ValueError(
-            f"`output_shape` must be of length {rank} or {rank + 2}, got {shown(output_shape)}"
+            f"`output_shape` must be of length {rank} or {rank + 2}, got {format_value(output_shape)}"
         )
     channels = shape[-1]
     require(
@@ -258,7 +258,7 @@ def conv_transpose(
     if not 1 <= rank <= 3:
         raise ValueError(
             f"output_shape must be of length 3, 4 or 5. Received: output_shape="
-            f"{shown(output_shape)} of length {rank + 2}"
+            f"{format_value(output_shape)} of length {rank + 2}"
         )
     return _transposed(
         input,

@@ -9,14 +9,14 @@ import numpy as np
 
 from ..compile.array_kernels import call_of, reduction_kernel
 from ..compile.lane_kernels import lane_kernel
-from ..compile.passes import Block, packed
+from ..compile.passes import Block, pack_arguments
 from ..compile.tables import CALLS, LANES
 from ..log.log import VALUE, Log
 from ..log.op import CODES, REDUCTION, VARIADIC
 from ..values.interning import generation
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS, Spec
-from .structure_cache import Remembered, columns_of, operands_of
+from .structure_cache import StructureCache, columns_of, operands_of
 
 NO_KERNEL, NO_CALL = 1, 2
 # Fields of the plan's report and of a group: as in kernels/passes/layout.py (a test compares).
@@ -94,7 +94,7 @@ class Plan:
         "by_hand",
         "compared",
         "done",
-        "found",
+        "n_groups",
         "keeps",
         "long",
         "low",
@@ -111,8 +111,8 @@ class Plan:
 
     def __init__(self, log: Log, work: Planner) -> None:
         report = work.cursor.tolist()
-        rows, found, instructions = report[C_ROWS], report[C_GROUPS], report[C_INSTRUCTIONS]
-        self.rows, self.found = rows, found
+        rows, n_groups, instructions = report[C_ROWS], report[C_GROUPS], report[C_INSTRUCTIONS]
+        self.rows, self.n_groups = rows, n_groups
         self.done, self.turns = -1, 0
         self.unsure = self.long = False
         self.better: Plan | None = None
@@ -127,7 +127,7 @@ class Plan:
         ]
         aliases = work.aliases[: report[C_ALIASES]].tolist()
         self.aliases = [(row, int(work.canon[row])) for row in aliases]
-        groups, program = work.groups[:found], work.program[:instructions]
+        groups, program = work.groups[:n_groups], work.program[:instructions]
         self.arrays: dict[str, Array] = {
             "order": work.order[:rows],
             "kept": work.kept[:rows],
@@ -152,8 +152,8 @@ class Plan:
             spec = specs[spec_of[row]]
             if kind == SHARED:
                 if not spec.single:
-                    kept = bool(work["kept"][begin] == KEPT)
-                    self.views.append((row, inputs[0], spec, kept))
+                    is_kept = bool(work["kept"][begin] == KEPT)
+                    self.views.append((row, inputs[0], spec, is_kept))
                 continue
             call, follows = None, 0
             this = log.code[row]
@@ -189,19 +189,19 @@ class Plan:
 
     def with_program(self, groups: Array, program: Array, scratch: int, body: int) -> Plan:
         """The same plan with other instructions."""
-        found = copy.copy(self)
-        found.arrays = self.arrays | {"groups": groups, "program": program}
-        found.scratch, found.body = scratch, body
+        plan = copy.copy(self)
+        plan.arrays = self.arrays | {"groups": groups, "program": program}
+        plan.scratch, plan.body = scratch, body
         loops = np.flatnonzero(program[:, 0] == FUSED)
         program[loops, 4] = address_of(program) + program.itemsize * STEP * (loops + 1)
-        found.done = -1
-        found._locate()
-        return found
+        plan.done = -1
+        plan._locate()
+        return plan
 
     def belong(self, count: int, structure: dict[str, Array]) -> None:
         """Note what the log looked like; see `recall`."""
         self.own()
-        self.compared = packed(
+        self.compared = pack_arguments(
             "recall",
             low=self.low,
             count=count,
@@ -210,7 +210,7 @@ class Plan:
             operands=structure["operands"],
             operand_count=self.operand_count,
             order=self.arrays["order"],
-            planned=self.rows,
+            plan=self.rows,
         )
 
 
@@ -274,7 +274,7 @@ class Planner:
         self.plan.take("work", self, **scratch)
         self.plan.take("out", self)
         self.parameters = CALLS.lists()
-        self.plans: Remembered[Plan] = Remembered()  # by the ends of the rows wanted
+        self.plans: StructureCache[Plan] = StructureCache()  # by the ends of the rows wanted
 
     def forget(self, rows: int) -> None:
         """The log is rewound: no row is welcome any more."""
@@ -302,23 +302,23 @@ class Planner:
             return CALLS.add(code.id, numbers, 0, None, 0, 0)
         return CALLS.add(code.id, numbers, call.kernel, call.parameters, call.address, call.units)
 
-    def planned(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> Plan | None:
+    def plan_for(self, log: Log, required: list[int], optional: list[int], retain: bool) -> Plan | None:
         """The plan that gives the wanted rows their values; None if they have them."""
         want = self.want_view
-        key = min(wanted), max(wanted), retain
+        key = min(required), max(required), retain
         try:
-            for row in welcome:
+            for row in optional:
                 want[row] = WELCOME
-            for row in wanted:
+            for row in required:
                 want[row] = WANTED
-            return self._recalled(log, key) or self._made(log, key)
+            return self._recall(log, key) or self._make_plan(log, key)
         finally:
-            for row in wanted:
+            for row in required:
                 want[row] = 0
 
-    def _recalled(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
-        found = self.plans.alike(key)
-        if not found:
+    def _recall(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
+        candidates = self.plans.entries_of(key)
+        if not candidates:
             return None
         recall = self.recall
         if recall is None:
@@ -326,13 +326,13 @@ class Planner:
             recall.bind(want=self.want)
             recall.take("log", self.columns, extra=self.extra)
             self.recall = recall
-        for plan in found:
+        for plan in candidates:
             recall.give(plan.compared)
             if recall.call():
                 return plan.better or plan
         return None
 
-    def _made(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
+    def _make_plan(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
         bottom, top, retain = key
         want = self.want[: top + 1].copy()  # the plan clears it
         block, slots = self.plan, self.plan.slots
@@ -380,12 +380,12 @@ def finish(log: Log, plan: Plan) -> None:
     columns = log.columns
     state, buffers = columns.state_view, log.buffers
     views: dict[int, Array] = {}
-    for row, original, spec, kept in plan.views:
+    for row, original, spec, is_kept in plan.views:
         buffer = buffers.get(original) if state[original] == VALUE else views.get(original)
         if buffer is None:  # a view of a temporary
             continue
         views[row] = buffer.reshape(spec.shape)
-        if kept:
+        if is_kept:
             log.put(row, views[row], spec)
             state[row] = VALUE
     cell = columns.cell_view
@@ -397,16 +397,16 @@ def finish(log: Log, plan: Plan) -> None:
             state[row] = VALUE
 
 
-def places(plan: Plan | None, wanted: list[int]) -> dict[int, int]:
+def places(plan: Plan | None, required: list[int]) -> dict[int, int]:
     """For each wanted row, the row in whose cell or buffer a plan puts its value."""
     if plan is None:
-        return {row: row for row in wanted}
+        return {row: row for row in required}
     equal = dict(plan.aliases)
     views = {row: original for row, original, *_ in plan.views}
-    found = {}
-    for row in wanted:
+    place_of = {}
+    for row in required:
         at = equal.get(row, row)
         while at in views:
             at = views[at]
-        found[row] = at
-    return found
+        place_of[row] = at
+    return place_of

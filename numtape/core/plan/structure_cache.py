@@ -36,20 +36,20 @@ def columns_of(log: Log, start: int, stop: int) -> Array:
 def operands_of(log: Log, start: int = 0, stop: int | None = None) -> Array:
     """A copy of operands of variadic rows, with a 0 behind them: never empty."""
     stop = log.extra_n if stop is None else stop
-    found: Array = np.append(log.extra[start:stop], np.int32(0))
-    return found
+    rows: Array = np.append(log.extra[start:stop], np.int32(0))
+    return rows
 
 
-class Remembered(Generic[Entry]):
+class StructureCache(Generic[Entry]):
     """Entries by question, the latest first."""
 
     def __init__(self) -> None:
         self._entries: dict[Any, list[Entry]] = {}
-        self._seen: set[int] = set()
+        self._seen_hashes: set[int] = set()
         self._rows = 0
         self._freed = generation.number
 
-    def alike(self, question: Hashable) -> list[Entry]:
+    def entries_of(self, question: Hashable) -> list[Entry]:
         """The entries that may fit."""
         if self._freed != generation.number:
             self.clear()
@@ -63,11 +63,11 @@ class Remembered(Generic[Entry]):
     def comes_again(self, question: Hashable, *structure: Array) -> bool:
         """Whether a structure was met before."""
         digest = hash((question, *[array.tobytes() for array in structure]))
-        if digest in self._seen:
+        if digest in self._seen_hashes:
             return True
-        if len(self._seen) >= SEEN:
-            self._seen.clear()
-        self._seen.add(digest)
+        if len(self._seen_hashes) >= SEEN:
+            self._seen_hashes.clear()
+        self._seen_hashes.add(digest)
         return False
 
     def keep(self, question: Hashable, rows: int, entry: Entry, freed: int) -> None:
@@ -81,11 +81,11 @@ class Remembered(Generic[Entry]):
             self._entries.clear()
             self._rows = 0
         self._rows += rows
-        self._entries[question] = [entry, *self.alike(question)[: ALIKE - 1]]
+        self._entries[question] = [entry, *self.entries_of(question)[: ALIKE - 1]]
 
     def clear(self) -> None:
         """Forget everything."""
         self._freed = generation.number
         self._entries.clear()
-        self._seen.clear()
+        self._seen_hashes.clear()
         self._rows = 0

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..log.op import ELEMENTWISE, Op
-from ..values.memory import converted
+from ..values.memory import convert_array
 
 Array = Any
 _STEEP = 1 - 2.0**-10  # as in kernels/functions/exponential.py
@@ -29,10 +29,10 @@ def _functions(of_complex: bool) -> dict[str, Any]:
     """What the names in bodies mean. SciPy is imported when it is first used."""
     special = importlib.import_module("scipy.special")
     table = importlib.import_module("numtape.kernels.functions.elementary").TABLE
-    found = {name: getattr(np, row.numpy) for name, row in table.items() if row.numpy}
+    functions = {name: getattr(np, row.numpy) for name, row in table.items() if row.numpy}
     same = ("isnan", "isinf", "isfinite", "absolute", "angle", "conjugate", "imag", "real")
-    found |= {name: getattr(np, name) for name in same}
-    found |= {
+    functions |= {name: getattr(np, name) for name in same}
+    functions |= {
         # SciPy's erfc is hundreds of units in the last place off in its tail.
         "erf": special.erf,
         "erfc": np.vectorize(math.erfc, otypes=["float64"]),
@@ -45,8 +45,8 @@ def _functions(of_complex: bool) -> dict[str, Any]:
         "unit": np.sign,  # of a complex number: on the unit circle, or 0
     }
     if of_complex:
-        found["sigmoid"] = lambda x: 1 / (1 + np.exp(-x))
-    return found
+        functions["sigmoid"] = lambda x: 1 / (1 + np.exp(-x))
+    return functions
 
 
 def _divisor_adjoint(x: Array, y: Array, z: Array) -> Array:
@@ -77,21 +77,21 @@ def _sigmoid_slope(x: Array, y: Array) -> Array:
 
 
 @cache
-def _compiled(body: str) -> CodeType:
+def _compile_body(body: str) -> CodeType:
     return compile(body, f"<body {body}>", "eval")
 
 
 def evaluate(body: str, operands: list[Array], dtype: Any) -> Array:
     """The value of a body on arrays, with NumPy. ``cast(x)`` converts to ``dtype``."""
     scope = dict(zip("xyz", operands, strict=False))
-    scope["cast"] = lambda x: converted(np.asarray(x), dtype)
+    scope["cast"] = lambda x: convert_array(np.asarray(x), dtype)
 
     def fit(x: Any) -> Any:  # a literal: -1 is 255 as uint8, where NumPy raises
         return np.asarray(x).astype(dtype) if isinstance(x, int) else x
 
     scope["select"] = lambda condition, x, y: np.where(condition, fit(x), fit(y))
     functions = _functions(any(x.dtype.kind == "c" for x in operands))
-    return eval(_compiled(body), functions | scope)
+    return eval(_compile_body(body), functions | scope)
 
 
 def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any]) -> None:

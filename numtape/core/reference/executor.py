@@ -19,8 +19,8 @@ def operands(log: Log, row: int) -> list[int]:
     op, _ = CODES.entries[log.code[row]]
     if op.arity == VARIADIC:
         start = log.a[row]
-        found: list[int] = log.extra[start : start + log.b[row]].tolist()
-        return found
+        rows: list[int] = log.extra[start : start + log.b[row]].tolist()
+        return rows
     return [column[row] for column in (log.a, log.b, log.c)[: op.arity]]
 
 
@@ -30,10 +30,10 @@ class Program:
     feed = None
     deferred = unsure = False
 
-    def __init__(self, log: Log, wanted: list[int]) -> None:
+    def __init__(self, log: Log, required: list[int]) -> None:
         self.log = log
         self.cell = log.columns.cell_view
-        self.place = {row: row for row in wanted}
+        self.place = {row: row for row in required}
         self.leaves = log.columns.state.copy()
         self.fed = [
             row
@@ -67,10 +67,10 @@ class Program:
     def array(self, row: int) -> np.ndarray[Any, Any]:
         """The value in a place, which is no cell."""
         spec = SPECS.specs[self.log.spec[row]]
-        found = self.log.buffers.get(row)
-        if found is None:
-            found = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
-        return found
+        array = self.log.buffers.get(row)
+        if array is None:
+            array = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
+        return array
 
 
 class Executor:
@@ -79,13 +79,13 @@ class Executor:
     def program(
         self,
         log: Log,
-        wanted: list[int],
+        required: list[int],
         compiled: bool = False,
         looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
     ) -> Program:
         """What computes the wanted rows again and again."""
-        return Program(log, wanted)
+        return Program(log, required)
 
     def draw(self, name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
         """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
@@ -95,18 +95,18 @@ class Executor:
         """An array that has one value everywhere."""
         return np.full(spec.shape, value, spec.dtype.numpy_dtype)
 
-    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
+    def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep every intermediate one."""
         state = log.columns.state_view
         needed: set[int] = set()
-        pending = [row for row in wanted if state[row] != VALUE]
+        pending = [row for row in required if state[row] != VALUE]
         while pending:
             row = pending.pop()
             if row not in needed:
                 needed.add(row)
                 pending += [x for x in operands(log, row) if state[x] != VALUE]
         values: dict[int, np.ndarray[Any, Any]] = {}
-        keep = needed if retain else {*wanted, *welcome}
+        keep = needed if retain else {*required, *optional}
         for row in sorted(needed):
             inputs = [
                 values[x] if x in values else log.value(x, SPECS.specs[log.spec[x]])
@@ -153,7 +153,7 @@ def drawn(name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
     angle *= kind(np.pi / 2) * step
     swap = second & 1 != 0
     sine, cosine = np.sin(angle), np.cos(angle)
-    found = np.empty((pairs, 2), kind)
-    found[:, 0] = radius * np.where(swap, sine, cosine)
-    found[:, 1] = radius * np.where(swap, cosine, sine)
-    return found.reshape(-1)[: spec.size].reshape(spec.shape)
+    values = np.empty((pairs, 2), kind)
+    values[:, 0] = radius * np.where(swap, sine, cosine)
+    values[:, 1] = radius * np.where(swap, cosine, sine)
+    return values.reshape(-1)[: spec.size].reshape(spec.shape)

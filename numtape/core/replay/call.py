@@ -79,7 +79,7 @@ def traced(
     found = Traced(trace)
     caller = local.log
     try:
-        stand_ins = [trace.argument(leaf._stored(), leaf._spec) for leaf in leaves]
+        stand_ins = [trace.argument(leaf._stored_value(), leaf._spec) for leaf in leaves]
         local.log = trace
         trace.observer, observer.inputs = observer, trace.inputs
         if not frozen:

@@ -140,7 +140,7 @@ class Ready:
         log = program.log
         for k, row in self._passed:  # arguments, then variables, that are returned as they are
             source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
-            log.buffers[row] = source._stored()
+            log.buffers[row] = source._stored_value()
         found = []
         for at, spec, bits in zip(self.places, self._specs, self._cells(program.cell), strict=True):
             tensor = Tensor()

@@ -14,7 +14,7 @@ from ..log.look import executor
 from ..log.op import CODES
 from ..log.variable import Variable, set_values
 from ..ops.random import STATE
-from ..values.memory import Array, converted
+from ..values.memory import Array, convert_array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor, of_array
 from .elements import Begun, Feed
@@ -261,7 +261,7 @@ class Recording:
                     to[row] = known[0]
             for row, array in self.inputs:
                 spec = SPECS.specs[self.log.spec[row]]
-                to[row] = log.leaf(_input(array, spec)._stored(), spec)
+                to[row] = log.leaf(_input(array, spec)._stored_value(), spec)
             for row, tensor in zip(
                 (row for feed in self.feeds for row in feed.rows), elements, strict=True
             ):
@@ -339,4 +339,4 @@ def commit(
 
 def _input(array: Array, spec: Spec) -> Tensor:
     """What an array from outside holds now."""
-    return of_array(converted(array, spec.dtype.numpy_dtype), spec)
+    return of_array(convert_array(array, spec.dtype.numpy_dtype), spec)

@@ -27,7 +27,7 @@ from ..log.log import Log, local
 from ..log.variable import Variable
 from ..native.first import told
 from ..native.install import pointer
-from ..native.kept import Kept
+from ..native.kept import KeepAlive
 from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
 from ..native.once import Once, keep
 from ..plan.plan import Plan
@@ -306,7 +306,7 @@ def _made(
     return RepeatedCall(function, calls, path, apart, completed, program, sweep)
 
 
-class RepeatedCall(Kept):
+class RepeatedCall(KeepAlive):
     """An entry, and all that it refers to by address.
 
     Attributes:
@@ -389,9 +389,9 @@ class RepeatedCall(Kept):
             "REBUILD": id(path.rebuild),
             "COUNTS": address_of(path.counts),
         }
-        self._kept += [self._own, names, path.rebuild, [out.constant for out in outputs]]
+        self._owned += [self._own, names, path.rebuild, [out.constant for out in outputs]]
         self._words = view(np.array([words[name] for name in _CALL], np.int64))
-        self.entry: tuple[Any, ...] = self._words, self._kept
+        self.entry: tuple[Any, ...] = self._words, self._owned
 
     def _compared(self, calls: Calls, path: Path, plan: Plan | None, completed: list[Any]) -> Array:
         """A table of what must be as it is now, besides what the program reads."""
@@ -412,7 +412,7 @@ class RepeatedCall(Kept):
         entries = [(known, x, known[x]) for x in ("eager", "moved", "chosen", "traceback")]
         entries.append((vars(variables), "_updating", variables._update_lock))
         table = table_of(words, entries, tree.guards.gone)
-        self._kept += [words, entries]
+        self._owned += [words, entries]
         return table
 
     def holds(self) -> bool:

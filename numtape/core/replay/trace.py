@@ -320,7 +320,7 @@ class Trace(Log):
         found: list[Tensor] = []
         for leaf in entry.leaves:
             self.reserve(1)
-            rows.append(self.leaf(leaf._stored(), leaf._spec))
+            rows.append(self.leaf(leaf._stored_value(), leaf._spec))
             found.append(self.tensor(rows[-1], leaf._spec))
         source = self.begins.get(id(reader), reader)
         self.feeds.append(Feed(source, number, entry.kind, tuple(rows)))
@@ -494,14 +494,14 @@ def _input(value: Any, array: Array) -> Any:
     return local.log.convert_input(value, array)
 
 
-convert.entering = _input
+convert.register_input = _input
 
 
 def _printing() -> None:
     local.log.call_guarded(print_options)
 
 
-tensors.printing = _printing
+tensors.before_printing = _printing
 
 
 def bits_at(log: Log, row: int) -> int | bytes:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import shown
+from .dtypes import format_value
 
 
-def number(value: Any, name: str) -> float:
+def to_float(value: Any, name: str) -> float:
     """A real number: of Python, of NumPy, or a tensor of one element.
 
     Args:
@@ -23,17 +23,17 @@ def number(value: Any, name: str) -> float:
       TypeError: If it is none.
     """
     if type(value) in (int, float):
-        return float(_fitting(value, name)) if type(value) is int else value
+        return float(_check_int64(value, name)) if type(value) is int else value
     try:
         array = np.asarray(value)
         if array.size == 1 and array.dtype.kind in "biuf":
             return float(array.item())
     except ValueError:  # a ragged list
         pass
-    raise TypeError(f"`{name}` is a real number, not {shown(value)}.")
+    raise TypeError(f"`{name}` is a real number, not {format_value(value)}.")
 
 
-def whole(name: str, value: Any) -> int:
+def to_int(name: str, value: Any) -> int:
     """An int that fits int64: of Python, of NumPy, or a tensor of one.
 
     Raises:
@@ -41,12 +41,12 @@ def whole(name: str, value: Any) -> int:
       ValueError: If it is too large.
     """
     try:
-        return _fitting(operator.index(value), name)
+        return _check_int64(operator.index(value), name)
     except TypeError:
-        raise TypeError(f"`{name}` must be an integer, got {shown(value)}.") from None
+        raise TypeError(f"`{name}` must be an integer, got {format_value(value)}.") from None
 
 
-def items(value: Any, name: str) -> list[Any]:
+def to_list(value: Any, name: str) -> list[Any]:
     """What is in a list, or in anything else that can be gone through.
 
     Raises:
@@ -59,17 +59,17 @@ def items(value: Any, name: str) -> list[Any]:
             pass
     raise TypeError(
         f"`{name}` is a list or another iterable: a {type(value).__name__!r} object, "
-        f"{shown(value)}, is none."
+        f"{format_value(value)}, is none."
     )
 
 
-def _fitting(value: int, name: str) -> int:
+def _check_int64(value: int, name: str) -> int:
     if not -(2**63) <= value < 2**63:
-        raise ValueError(f"`{name}`={shown(value)} does not fit int64.")
+        raise ValueError(f"`{name}`={format_value(value)} does not fit int64.")
     return value
 
 
-def integral(value: Any, name: str) -> Any:
+def truncate_float(value: Any, name: str) -> Any:
     """A float as an integer, without its fraction; anything else as it is."""
     if not isinstance(value, float):
         return value

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _BITS = struct.Struct("=q").pack
 # What Python's numbers are read off the bits with, for dtypes whose values Python's numbers have.
-_NUMBERS = {
+_UNPACK_NUMBER = {
     name: struct.Struct(f"={letter}").unpack_from
     for name, letter in {
         "float32": "f",
@@ -49,7 +49,7 @@ class ScalarStorage:
 
     def number_of(self, tensor: Tensor) -> Any:
         """The value as a number of Python's, or NumPy's."""
-        unpack = _NUMBERS.get(tensor._spec.dtype.name)
+        unpack = _UNPACK_NUMBER.get(tensor._spec.dtype.name)
         if unpack is None:
             return self.evaluate(tensor).reshape(())[()]
         return unpack(_BITS(tensor._cell))[0]

@@ -68,14 +68,14 @@ class DType:
 
     def __getattr__(self, name: str) -> Any:
         """What a slot gets when it is first asked for."""
-        if name not in ("numpy_dtype", "as_numpy_dtype") or self.name not in _LATE:
+        if name not in ("numpy_dtype", "as_numpy_dtype") or self.name not in _LAZY_NAMES:
             return object.__getattribute__(self, name)  # which says that it is not there
         if self.name == "string":
             self.numpy_dtype, self.as_numpy_dtype = np.dtype(object), np.object_
         else:
-            found = importlib.import_module("ml_dtypes").bfloat16
-            self.numpy_dtype, self.as_numpy_dtype = np.dtype(found), found
-            _BY_NUMPY[self.numpy_dtype] = _BY_NUMPY[found] = self
+            scalar_type = importlib.import_module("ml_dtypes").bfloat16
+            self.numpy_dtype, self.as_numpy_dtype = np.dtype(scalar_type), scalar_type
+            _BY_NUMPY[self.numpy_dtype] = _BY_NUMPY[scalar_type] = self
         return getattr(self, name)
 
     @property
@@ -185,9 +185,9 @@ class DType:
         """
         return self._limit("max", "maximum", True)
 
-    def _limit(self, name: str, word: str, truth: bool) -> Any:
+    def _limit(self, name: str, word: str, bool_limit: bool) -> Any:
         if self.is_bool:
-            return truth
+            return bool_limit
         if self is bfloat16:
             return getattr(importlib.import_module("ml_dtypes").finfo(self.as_numpy_dtype), name)
         if self.is_floating:
@@ -232,7 +232,7 @@ NAMES = (
     "float64",
 )
 WIDE_NAMES = ("float16", "bfloat16", "complex64", "complex128")
-_LATE = ("bfloat16", "string")
+_LAZY_NAMES = ("bfloat16", "string")
 # What compiled kernels are made for. The others come after them: NumPy computes with those, see
 # `core.reference.bodies`. Nothing computes with strings.
 DTYPES = tuple(DType(name, code) for code, name in enumerate(NAMES))
@@ -240,7 +240,7 @@ WIDE = tuple(DType(name, code) for code, name in enumerate(WIDE_NAMES, len(DTYPE
 string = DType("string", len(DTYPES) + len(WIDE))
 ALL = (*DTYPES, *WIDE, string)  # by code
 _BY_NAME = {dtype.name: dtype for dtype in ALL}
-_BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in ALL if dtype.name not in _LATE}
+_BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in ALL if dtype.name not in _LAZY_NAMES}
 _BY_NUMPY |= {dtype.as_numpy_dtype: dtype for dtype in _BY_NUMPY.values()}
 _BY_NUMPY |= {float: _BY_NAME["float32"], bool: _BY_NAME["bool"]}
 _BY_NAME |= {"float": _BY_NAME["float32"], "double": _BY_NAME["float64"]}
@@ -301,19 +301,19 @@ def as_dtype(value: Any) -> DType:
     if type(value) is DType:
         return value
     try:
-        found = _BY_NAME.get(value) if isinstance(value, str) else _BY_NUMPY.get(value)
+        dtype = _BY_NAME.get(value) if isinstance(value, str) else _BY_NUMPY.get(value)
     except TypeError:  # not hashable
-        found = None
-    if found is None and isinstance(value, np.dtype):
-        found = _of_numpy(value)
-    if found is None and getattr(value, "__name__", "") == "bfloat16":
-        found = bfloat16 if value is bfloat16.as_numpy_dtype else None
-    if found is None:
+        dtype = None
+    if dtype is None and isinstance(value, np.dtype):
+        dtype = _of_numpy(value)
+    if dtype is None and getattr(value, "__name__", "") == "bfloat16":
+        dtype = bfloat16 if value is bfloat16.as_numpy_dtype else None
+    if dtype is None:
         raise TypeError(
             f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType. numtape "
             f"has {', '.join((*NAMES, *WIDE_NAMES))} (write int32 or int64 for Python's int)."
         )
-    return found
+    return dtype
 
 
 def _of_numpy(dtype: np.dtype[Any]) -> DType | None:
@@ -334,18 +334,18 @@ def of_array(array: np.ndarray[Any, Any]) -> DType:
     Raises:
       ValueError: If numtape has no such dtype.
     """
-    found = _BY_NUMPY.get(array.dtype)
-    if found is None:
-        found = _of_numpy(array.dtype)
-    if found is None:
+    dtype = _BY_NUMPY.get(array.dtype)
+    if dtype is None:
+        dtype = _of_numpy(array.dtype)
+    if dtype is None:
         raise ValueError(
             f"Failed to convert a NumPy array to a Tensor (Unsupported object type or dtype "
             f"{array.dtype}). numtape has {', '.join((*NAMES, *WIDE_NAMES))}."
         )
-    return found
+    return dtype
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value in an error message."""
     try:
         return repr(value)
@@ -353,7 +353,7 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__} with an integer of thousands of digits"
 
 
-def too_large(value: int | float, dtype: DType) -> float:
+def overflow_to_infinity(value: int | float, dtype: DType) -> float:
     """What a number beyond the floats of ``dtype`` becomes: infinity, as in TensorFlow.
 
     Raises:
@@ -365,12 +365,12 @@ def too_large(value: int | float, dtype: DType) -> float:
     except OverflowError:
         pass
     raise ValueError(
-        f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} does "
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {format_value(value)} does "
         f"not fit {dtype.name}."
     )
 
 
-def mismatch(op: str, position: int, expected: DType, got: DType) -> DtypeError:
+def mismatch_error(op: str, position: int, expected: DType, got: DType) -> DtypeError:
     """The error for an operand of another dtype than the first one."""
     return DtypeError(
         f"cannot compute {op} as input #{position}(zero-based) was expected to be a "
@@ -379,7 +379,7 @@ def mismatch(op: str, position: int, expected: DType, got: DType) -> DtypeError:
     )
 
 
-def float_beside(op: str, value: Any, dtype: DType) -> DtypeError:
+def float_with_ints_error(op: str, value: Any, dtype: DType) -> DtypeError:
     """The error for Python floats as an operand beside a tensor of no float dtype."""
     return DtypeError(
         f"cannot compute {op} of the float value {value!r} and a tensor of {dtype.name}: floats "
@@ -388,7 +388,7 @@ def float_beside(op: str, value: Any, dtype: DType) -> DtypeError:
     )
 
 
-def not_computed(op: str, dtype: DType) -> DtypeError:
+def unsupported_dtype_error(op: str, dtype: DType) -> DtypeError:
     """The error for an operand of a dtype that an op does not take."""
     return DtypeError(
         f"Value for attr 'T' of {dtype.name} is not in the list of allowed values [Op:{op}]: "
@@ -396,16 +396,16 @@ def not_computed(op: str, dtype: DType) -> DtypeError:
     )
 
 
-def no_strings(what: str = "values") -> UnimplementedError:
+def no_strings_error(what: str = "values") -> UnimplementedError:
     """The error for strings."""
     return UnimplementedError(f"numtape has no {what} of dtype string: Python's str and bytes do.")
 
 
 # The least float64 that becomes infinite as float32.
-_BEYOND = float(2**128 - 2**103)
+_FLOAT32_OVERFLOW = float(2**128 - 2**103)
 
 
-def beyond_float32(value: float) -> ValueError:
+def float32_overflow_error(value: float) -> ValueError:
     """The error for a Python float that float32, its dtype where none is given, does not have."""
     return ValueError(
         f"Can't convert Python sequence with out-of-range float to Tensor: {float(value)!r} does "
@@ -422,21 +422,21 @@ def of_number(value: int | float, like: Any, op: str) -> DType:
     """
     if like is None:
         if type(value) is float:
-            if _BEYOND <= abs(value) < math.inf:
-                raise beyond_float32(value)
+            if _FLOAT32_OVERFLOW <= abs(value) < math.inf:
+                raise float32_overflow_error(value)
             return float32
         return of_int(int(value), int(value))
-    found: DType = like.dtype
-    if found.is_floating or found.is_complex:
-        return found
+    dtype: DType = like.dtype
+    if dtype.is_floating or dtype.is_complex:
+        return dtype
     if type(value) is float:
-        raise float_beside(op, value, found)
-    if not found.min <= value <= found.max:
+        raise float_with_ints_error(op, value, dtype)
+    if not dtype.min <= value <= dtype.max:
         raise ValueError(
-            f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} "
-            f"does not fit {found.name} [Op:{op}]."
+            f"Can't convert Python sequence with out-of-range integer to Tensor: {format_value(value)} "
+            f"does not fit {dtype.name} [Op:{op}]."
         )
-    return found
+    return dtype
 
 
 def of_int(low: int, high: int) -> DType:
@@ -450,6 +450,6 @@ def of_int(low: int, high: int) -> DType:
     if -(2**63) <= low and high < 2**63:
         return int64
     raise ValueError(
-        f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(low)} to "
-        f"{shown(high)} does not fit int64."
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {format_value(low)} to "
+        f"{format_value(high)} does not fit int64."
     )

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 COUNT = 1 << 12  # ints of 32 bytes each: some of Python's pools of small objects are theirs alone
 
-_held: list[int] = []
+_reserve: list[int] = []
 
 
-def hold() -> None:
+def refill() -> None:
     """Hold memory, if it was let go of."""
-    if not _held:
-        _held[:] = range(1 << 29, (1 << 29) + COUNT)
+    if not _reserve:
+        _reserve[:] = range(1 << 29, (1 << 29) + COUNT)
 
 
-def let_go() -> None:
+def release() -> None:
     """Let go of it: an error that says there is none is on its way."""
-    _held.clear()
+    _reserve.clear()
 
 
-hold()
+refill()

@@ -1,7 +1,7 @@
 """What tensors give to who asks by the buffer protocol, such as ``memoryview``.
 
 The protocol's machine code (`core.native.buffer_protocol`) calls `array_of`, and puts the error of a call
-that failed into `FAILED`. NumPy asks by the protocol first, drops the error, whatever it is, and
+that failed into `FAILED_EXPORTS`. NumPy asks by the protocol first, drops the error, whatever it is, and
 then calls ``__array__``. That raises the same error again, so that nothing is computed twice and no
 interrupt is lost.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .handed import read_only
+from .handed import to_read_only
 
 # The last error. One that came up to Python's code goes when the next array is asked for.
-FAILED: list[BaseException] = []
+FAILED_EXPORTS: list[BaseException] = []
 
 
 class NotOnHost(BufferError):
@@ -24,37 +24,37 @@ class NotOnHost(BufferError):
 
 def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     """The value of a tensor, computed now if need be; nobody can write to it."""
-    if FAILED:
-        _forget(tensor)
-    stored = tensor._stored()
+    if FAILED_EXPORTS:
+        _discard_error(tensor)
+    stored = tensor._stored_value()
     if type(stored) is np.ndarray:
-        return read_only(stored)
+        return to_read_only(stored)
     raise NotOnHost("The value is on a GPU, where there are no buffers: np.asarray(x) copies it.")
 
 
-def dropped_for(tensor: Any) -> BaseException | None:
+def take_dropped_error(tensor: Any) -> BaseException | None:
     """The error of `array_of` for this tensor, if who asked for the buffer dropped it."""
-    for error in FAILED[:]:  # one, unless another thread is at it
-        if _asked_for(error) is tensor:
-            FAILED.clear()
+    for error in FAILED_EXPORTS[:]:  # one, unless another thread is at it
+        if _tensor_of_dropped(error) is tensor:
+            FAILED_EXPORTS.clear()
             return None if isinstance(error, NotOnHost) else error
     return None
 
 
-def _forget(tensor: Any) -> None:
+def _discard_error(tensor: Any) -> None:
     """Forget the last error, unless it is one that another thread is about to raise again."""
-    for error in FAILED[:]:
-        failed = _asked_for(error)
+    for error in FAILED_EXPORTS[:]:
+        failed = _tensor_of_dropped(error)
         if failed is None or failed is tensor:
-            FAILED.clear()
+            FAILED_EXPORTS.clear()
 
 
-def _asked_for(error: BaseException) -> Any:
+def _tensor_of_dropped(error: BaseException) -> Any:
     """The tensor that `array_of` failed for; None if the error came up to Python's code.
 
     There its traceback begins then; that of one that was dropped begins with `array_of`.
     """
-    trace = error.__traceback__
-    if trace is None or trace.tb_frame.f_code is not array_of.__code__:
+    tb = error.__traceback__
+    if tb is None or tb.tb_frame.f_code is not array_of.__code__:
         return None
-    return trace.tb_frame.f_locals["tensor"]
+    return tb.tb_frame.f_locals["tensor"]

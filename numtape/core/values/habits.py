@@ -13,7 +13,7 @@ _TAPE = "with tf.GradientTape() as tape: ..., then tape.gradient(loss, x)"
 _SAME_DEVICE = "with tf.device('/GPU:0'): ..., or NUMTAPE_DEVICE"
 _IN_PLACE = "only a tf.Variable changes: v.assign(value), v.assign_add(value)"
 
-INSTEAD = {
+REPLACEMENTS = {
     # NumPy's.
     "T": "tf.transpose(x)",
     "mT": "tf.linalg.matrix_transpose(x)",
@@ -124,16 +124,16 @@ INSTEAD = {
 }
 
 
-def refusing(name: str, said: str) -> property:
+def missing_attribute(name: str, message: str) -> property:
     """An attribute that is not there: asked for, it says something."""
 
     def refuse(self: Any) -> NoReturn:
-        raise AttributeError(said)
+        raise AttributeError(message)
 
     return property(refuse, doc=f"An AttributeError: tensors have no ``{name}``.")
 
 
-def give_hints(kind: type, shown: str, item_assignment: str) -> None:
+def give_hints(kind: type, display_name: str, item_assignment: str) -> None:
     """Have a class say, for each of these attributes that it lacks, what to write instead.
 
     Args:
@@ -141,24 +141,24 @@ def give_hints(kind: type, shown: str, item_assignment: str) -> None:
       shown: What errors call it.
       item_assignment: What to write instead of ``x[i] = value``.
     """
-    for name, instead in INSTEAD.items():
+    for name, instead in REPLACEMENTS.items():
         if not hasattr(kind, name):
-            said = f"{shown!r} object has no attribute {name!r}: write {instead}"
-            setattr(kind, name, refusing(name, said))
+            message = f"{display_name!r} object has no attribute {name!r}: write {instead}"
+            setattr(kind, name, missing_attribute(name, message))
 
     def __setitem__(self: Any, key: Any, value: Any) -> NoReturn:
         raise TypeError(
-            f"{shown!r} object does not support item assignment: write {item_assignment}"
+            f"{display_name!r} object does not support item assignment: write {item_assignment}"
         )
 
     def __delitem__(self: Any, key: Any) -> NoReturn:
-        raise TypeError(f"{shown!r} object doesn't support item deletion")
+        raise TypeError(f"{display_name!r} object doesn't support item deletion")
 
     for refuse in (__setitem__, __delitem__):
         setattr(kind, refuse.__name__, refuse)
 
 
-class Elsewhere:
+class MissingAttribute:
     """An attribute that objects have only if they are given it; else an error says what to write.
 
     Args:
@@ -166,25 +166,25 @@ class Elsewhere:
       said: What to write.
     """
 
-    def __init__(self, name: str, said: str) -> None:
-        self.name, self.said = name, said
+    def __init__(self, name: str, message: str) -> None:
+        self.name, self.message = name, message
 
     def __get__(self, thing: Any, kind: type) -> NoReturn:
         name = repr(kind.__name__)
-        shown = f"type object {name}" if thing is None else f"{name} object"
-        raise AttributeError(f"{shown} has no attribute {self.name!r}: {self.said}")
+        display_name = f"type object {name}" if thing is None else f"{name} object"
+        raise AttributeError(f"{display_name} has no attribute {self.name!r}: {self.message}")
 
 
-def elsewhere(kind: type, instead: dict[str, str], verb: str = "write ") -> None:
+def hint_missing_attributes(kind: type, replacements: dict[str, str], verb: str = "write ") -> None:
     """Have a class say what to write instead of attributes that it and its bases lack."""
-    for name, said in instead.items():
-        found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
-        if found is None or isinstance(found, Elsewhere):
-            setattr(kind, name, Elsewhere(name, verb + said))
+    for name, message in replacements.items():
+        existing = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        if existing is None or isinstance(existing, MissingAttribute):
+            setattr(kind, name, MissingAttribute(name, verb + message))
 
 
 # What modules of PyTorch have.
-MODULE = {
+MODULE_REPLACEMENTS = {
     "children": "x.submodules, or x.layers of a model",
     "cpu": _SAME_DEVICE,
     "cuda": _SAME_DEVICE,

@@ -13,38 +13,38 @@ from weakref import getweakrefcount
 
 import numpy as np
 
-from .memory import LEAST, Array, Lent, Viewed, copied
+from .memory import LARGE_BYTES, Array, BorrowedMemory, ReadOnlyMemory, copy_array
 
 
-def read_only(array: Array) -> Array:
+def to_read_only(array: Array) -> Array:
     """An array that nobody writes to: a view that keeps the memory, or, if small, a copy."""
-    if array.nbytes >= LEAST:
+    if array.nbytes >= LARGE_BYTES:
         return view_of(array)
-    found = np.array(array, order="C")
-    found.flags.writeable = False
-    return found
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
 
 
 def view_of(array: Array) -> Array:
     """A view that keeps the memory, and that nobody can make writable."""
-    return Viewed(array).array(array.dtype)
+    return ReadOnlyMemory(array).array(array.dtype)
 
 
-def own(tensor: Any, array: Array) -> Array:
+def to_writable(tensor: Any, array: Array) -> Array:
     """An array that may be written to: ``array`` itself, if it goes with the tensor otherwise.
 
     A method of the tensor's calls this, with its value and no other reference to either: then
     counts of references tell whether somebody else can reach them.
     """
-    if array.nbytes < LEAST:
+    if array.nbytes < LARGE_BYTES:
         return np.array(array, order="C")
-    if tensor._home is not array or _counts(tensor, array) != ALONE:
-        return copied(array)
-    has_memory = array.base is None or type(array.base) is Lent
-    return array if has_memory and array.flags.writeable else copied(array)
+    if tensor._home is not array or _reference_counts(tensor, array) != SOLE_OWNER_COUNTS:
+        return copy_array(array)
+    has_memory = array.base is None or type(array.base) is BorrowedMemory
+    return array if has_memory and array.flags.writeable else copy_array(array)
 
 
-def _counts(tensor: Any, array: Array) -> tuple[int, int, int]:
+def _reference_counts(tensor: Any, array: Array) -> tuple[int, int, int]:
     return getrefcount(tensor), getrefcount(array), getweakrefcount(tensor)
 
 
@@ -58,18 +58,18 @@ class _Probe:
 
     def numpy(self) -> tuple[int, int, int]:
         array = self._home
-        return _through(self, array)
+        return _call_counts(self, array)
 
 
-def _through(tensor: Any, array: Array) -> tuple[int, int, int]:
-    return _counts(tensor, array)
+def _call_counts(tensor: Any, array: Array) -> tuple[int, int, int]:
+    return _reference_counts(tensor, array)
 
 
-def _alone() -> tuple[int, int, int]:
+def _measure_sole_owner() -> tuple[int, int, int]:
     """The counts where only the one who asks has the tensor; such as none has, if nobody knows."""
-    held = _Probe()
-    alone, besides = _Probe().numpy(), held.numpy()
-    return alone if alone[0] < besides[0] else (-1, -1, -1)
+    second_owner = _Probe()
+    sole, shared = _Probe().numpy(), second_owner.numpy()
+    return sole if sole[0] < shared[0] else (-1, -1, -1)
 
 
-ALONE = _alone()
+SOLE_OWNER_COUNTS = _measure_sole_owner()

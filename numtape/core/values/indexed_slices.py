@@ -70,14 +70,14 @@ class IndexedSlices:
     @property
     def dtype(self) -> DType:
         """The dtype of the slices."""
-        found: DType = self._values.dtype
-        return found
+        result: DType = self._values.dtype
+        return result
 
     @property
     def device(self) -> str:
         """Where the slices live, in TensorFlow's spelling."""
-        found: str = self._values.device
-        return found
+        result: str = self._values.device
+        return result
 
     def __getattr__(self, name: str) -> Any:
         if name in ("name", "op", "graph"):

@@ -10,9 +10,9 @@ a table is right without one, by three rules.
   nobody else has (one call into C), writes its fields, and publishes it by ``dict.setdefault``, one
   step as well. Who comes second gives its own number back, and takes the first one's.
 - *A number goes when nothing has it.* The object of a number is what everybody holds who is going
-  to use it; a table refers to it weakly. Rows of a log hold only numbers. `let_go` frees those
+  to use it; a table refers to it weakly. Rows of a log hold only numbers. `free_unused` frees those
   whose objects are dead and that are in no row of any log. A dead object cannot come back unnoticed
-  (`Table.met` makes another one in one step, after which its number is not free), so nobody
+  (`Table.intern` makes another one in one step, after which its number is not free), so nobody
   enters the number in a row anew but by copying rows; and what rows are copied from to another
   log, a trace or a recording, does not lose rows while it lives, and is kept alive meanwhile.
 
@@ -46,7 +46,7 @@ LIMIT = 4096  # things met since numbers were freed, after which they are freed 
 Thing = TypeVar("Thing")
 
 
-class Weak(Generic[Thing]):
+class WeakRefs(Generic[Thing]):
     """A set of weak references.
 
     One of the standard library's has callbacks in Python, where an interrupt is lost.
@@ -70,7 +70,7 @@ class Weak(Generic[Thing]):
         return iter([thing for ref in list(self._refs.values()) if (thing := ref()) is not None])
 
 
-class Table(Generic[Thing]):
+class InternTable(Generic[Thing]):
     """The things of one kind that were met.
 
     Attributes:
@@ -86,134 +86,134 @@ class Table(Generic[Thing]):
         self.column = column  # of logs, which has these numbers
         self._make = make
         self._describe = describe  # writes the fields, and gives the fact
-        self.facts: dict[int, Any] = {}
-        self._links: dict[Hashable, int] = {}
+        self.payloads: dict[int, Any] = {}
+        self._ids: dict[Hashable, int] = {}
         self._keys: dict[int, Hashable] = {}
         self._objects: dict[int, weakref.ref[Any]] = {}
-        self._fresh = itertools.count()
-        self._free: list[int] = []
-        self._ended: list[int] = []  # nobody has them, but for what may be derived from them
+        self._id_counter = itertools.count()
+        self._free_ids: list[int] = []
+        self._retired_ids: list[int] = []  # nobody has them, but for what may be derived from them
         self._limit = LIMIT
         TABLES.append(self)
 
     def __len__(self) -> int:
-        return len(self._links)
+        return len(self._ids)
 
     def __iter__(self) -> Iterator[Thing]:
         refs = list(self._objects.values())
-        return iter([found for ref in refs if (found := ref()) is not None])
+        return iter([obj for ref in refs if (obj := ref()) is not None])
 
-    def met(self, key: Hashable) -> Thing:
+    def intern(self, key: Hashable) -> Thing:
         """The object of a key, the same one for all who hold it."""
         while True:
-            number = self._links.get(key)
-            found = self._entered(key) if number is None else self._alive(number, key)
-            if found is not None:
-                return found
+            number = self._ids.get(key)
+            obj = self._insert(key) if number is None else self._lookup_live(number, key)
+            if obj is not None:
+                return obj
 
     def __getitem__(self, number: int) -> Thing:
         """The object of a number that is in use."""
-        found: Thing | None = self._objects[number]()
-        return found if found is not None else self.met(self._keys[number])
+        obj: Thing | None = self._objects[number]()
+        return obj if obj is not None else self.intern(self._keys[number])
 
-    def _alive(self, number: int, key: Hashable) -> Thing | None:
+    def _lookup_live(self, number: int, key: Hashable) -> Thing | None:
         """The object of a key that has a number; None if it has it no more."""
-        links, objects = self._links, self._objects
+        links, objects = self._ids, self._objects
         try:
             ref = objects[number]
-            found: Thing | None = ref()
-            if found is not None:  # its number stays its own, but may not be the key's any more
-                return found if links[key] == number else None
-            found = self._make(number, key)
-            made = weakref.ref(found)
+            obj: Thing | None = ref()
+            if obj is not None:  # its number stays its own, but may not be the key's any more
+                return obj if links[key] == number else None
+            obj = self._make(number, key)
+            new_ref = weakref.ref(obj)
             # whole: nothing runs in between, see core.values.interning
             if links[key] == number and objects[number] is ref:
-                objects[number] = made
-                return found
+                objects[number] = new_ref
+                return obj
             # done
         except KeyError:
             pass
         return None
 
-    def _entered(self, key: Hashable) -> Thing | None:
+    def _insert(self, key: Hashable) -> Thing | None:
         """The object of a key that has no number; None if somebody else comes first."""
-        if len(self._links) >= self._limit:
-            self._renewed()  # until it is known what is in use
-            let_go()
+        if len(self._ids) >= self._limit:
+            self._reset_limit()  # until it is known what is in use
+            free_unused()
         try:
-            number = self._free.pop()
+            number = self._free_ids.pop()
         except IndexError:
-            number = next(self._fresh)
+            number = next(self._id_counter)
         if number >= CAPACITY:
             raise ResourceExhaustedError(
                 f"More than {CAPACITY} different {self.column}s are in use at once."
             )
-        found = self._make(number, key)
+        obj = self._make(number, key)
         self._keys[number] = key
-        self._objects[number] = weakref.ref(found)
-        self.facts[number] = self._describe(number, key, found)
-        if self._links.setdefault(key, number) == number:
-            return found
-        self._forget(number)
-        self._free.append(number)  # nobody has seen it
+        self._objects[number] = weakref.ref(obj)
+        self.payloads[number] = self._describe(number, key, obj)
+        if self._ids.setdefault(key, number) == number:
+            return obj
+        self._remove(number)
+        self._free_ids.append(number)  # nobody has seen it
         return None
 
-    def _forget(self, number: int) -> None:
+    def _remove(self, number: int) -> None:
         self._objects.pop(number, None)
-        del self._keys[number], self.facts[number]
+        del self._keys[number], self.payloads[number]
 
-    def _dead(self) -> list[tuple[int, weakref.ref[Any]]]:
+    def _dead_entries(self) -> list[tuple[int, weakref.ref[Any]]]:
         """Numbers whose objects are dead."""
-        return [found for found in list(self._objects.items()) if found[1]() is None]
+        return [entry for entry in list(self._objects.items()) if entry[1]() is None]
 
-    def end(self) -> None:
+    def retire(self) -> None:
         """Take away the numbers of dead objects that are in no row of any log."""
-        dead = self._dead()
-        used = self._used() if dead else ()
+        dead = self._dead_entries()
+        used = self._ids_in_rows() if dead else ()
         for number, ref in dead:
-            if number not in used and self._unlinked(number, ref):
-                self._forget(number)
-                self._ended.append(number)
-        self._renewed()
+            if number not in used and self._unlink(number, ref):
+                self._remove(number)
+                self._retired_ids.append(number)
+        self._reset_limit()
 
-    def free(self) -> None:
+    def release_retired(self) -> None:
         """Have the numbers that were taken away used again: nothing is derived from them now."""
-        while self._ended:
-            self._free.append(self._ended.pop())
+        while self._retired_ids:
+            self._free_ids.append(self._retired_ids.pop())
 
-    def _used(self) -> set[int]:
+    def _ids_in_rows(self) -> set[int]:
         """The numbers in rows. Of rows that are copied meanwhile, at least one copy is seen."""
-        seen: dict[int, Any] = {}  # held until all have been looked through
+        visited: dict[int, Any] = {}  # held until all have been looked through
         used: set[int] = set()
-        while new := [log for log in LOGS if id(log) not in seen]:
+        while new := [log for log in LOGS if id(log) not in visited]:
             for log in new:
-                seen[id(log)] = log
+                visited[id(log)] = log
                 used.update(np.unique(log.numbers(self.column)).tolist())
         return used
 
-    def _renewed(self) -> None:
-        count = len(self._links)
+    def _reset_limit(self) -> None:
+        count = len(self._ids)
         self._limit = count + max(count, LIMIT)
 
-    def _unlinked(self, number: int, ref: weakref.ref[Any]) -> bool:
+    def _unlink(self, number: int, ref: weakref.ref[Any]) -> bool:
         """Take a number from its key, unless there is another object for it."""
-        links, objects, done = self._links, self._objects, False
+        links, objects, is_unlinked = self._ids, self._objects, False
         try:
             key = self._keys[number]
             # whole: nothing runs in between, see core.values.interning
             if objects[number] is ref:
                 del objects[number]
-                done = True
+                is_unlinked = True
                 if links[key] == number:
                     del links[key]
             # done
         except KeyError:  # never published: an interrupt came, or who came second gave it back
             pass
-        return done
+        return is_unlinked
 
 
-TABLES: list[Table[Any]] = []  # what holds things of another one comes after it
-LOGS: Weak[Any] = Weak()  # whatever has rows, and gives their ``numbers(column)``
+TABLES: list[InternTable[Any]] = []  # what holds things of another one comes after it
+LOGS: WeakRefs[Any] = WeakRefs()  # whatever has rows, and gives their ``numbers(column)``
 CACHES: list[Callable[[], None]] = []  # each forgets what keeps objects alive, and is there again
 
 
@@ -227,43 +227,43 @@ class _Generation:
 
 
 generation = _Generation()
-_busy: list[int] = [0]  # taken out by who lets go: others do not wait for it
+_free_token: list[int] = [0]  # taken out by who lets go: others do not wait for it
 
 
-def _forget_derived() -> None:
+def _clear_derived() -> None:
     generation.number += 1
     for clear in CACHES:
         clear()
 
 
-def let_go() -> None:
+def free_unused() -> None:
     """Forget what is derived, and free the numbers of what nobody has any more."""
     try:
-        token = _busy.pop()
+        token = _free_token.pop()
     except IndexError:  # another thread, or whoever was interrupted, does it
         return
     try:
-        _forget_derived()  # for what it holds
+        _clear_derived()  # for what it holds
         # What codes hold, specs, goes with them; and what specs hold, those of the same shape.
         for table in (*TABLES[::-1], *TABLES):
-            table.end()
-        _forget_derived()  # for what others have derived meanwhile
+            table.retire()
+        _clear_derived()  # for what others have derived meanwhile
         for table in TABLES:
-            table.free()
+            table.release_retired()
     finally:
-        _busy.append(token)
+        _free_token.append(token)
 
 
-def cache() -> dict[Any, Any]:
+def clearable_cache() -> dict[Any, Any]:
     """A dictionary that may hold things, and forgets all when numbers are freed."""
-    found: dict[Any, Any] = {}
-    CACHES.append(found.clear)
-    return found
+    table: dict[Any, Any] = {}
+    CACHES.append(table.clear)
+    return table
 
 
-def _renew() -> None:
+def _renew_token_after_fork() -> None:
     """In a forked child, nobody is letting go."""
-    _busy[:] = [0]
+    _free_token[:] = [0]
 
 
-after_fork_in_child(_renew)
+after_fork_in_child(_renew_token_after_fork)

@@ -27,7 +27,7 @@ def flatten_with(
     `IndexedSlices`, unless ``composites`` are to be taken apart.
     """
     if type(structure) in LEAVES:
-        return [structure], _alone
+        return [structure], _rebuild_leaf
     leaves, treedef = optree.tree_flatten(
         structure, none_is_leaf=True, namespace=COMPOSITES if composites else ""
     )
@@ -45,7 +45,7 @@ def flatten_with(
     return [leaves[k] for k in order], rebuild
 
 
-def _alone(values: list[Any]) -> Any:
+def _rebuild_leaf(values: list[Any]) -> Any:
     if len(values) != 1:
         raise ValueError(f"A structure that is one leaf takes one value, and not {len(values)}.")
     return values[0]
@@ -77,7 +77,7 @@ def has_containers(structure: Any) -> bool:
     return not LEAVES.issuperset(map(type, leaves)) and any(map(is_container, leaves))
 
 
-def standard(structure: Any) -> Any:
+def to_standard(structure: Any) -> Any:
     """A structure with dicts, lists and tuples in the place of the containers of `is_container`."""
     return optree.tree_map(_standard_leaf, structure, none_is_leaf=True)
 
@@ -86,33 +86,33 @@ def _standard_leaf(x: Any) -> Any:
     if not is_container(x):
         return x
     if isinstance(x, Mapping):
-        return {key: standard(value) for key, value in x.items()}
+        return {key: to_standard(value) for key, value in x.items()}
     if isinstance(x, _SEQUENCES):
-        return [standard(value) for value in x]
+        return [to_standard(value) for value in x]
     _, components = x.__tf_flatten__()
-    return tuple(map(standard, components))
+    return tuple(map(to_standard, components))
 
 
-def restored(structure: Any, plain: Any) -> Any:
+def restore_containers(structure: Any, plain: Any) -> Any:
     """A result in the form of ``standard(structure)``, with containers as in ``structure``.
 
     Mappings are made by their class from a dict, other sequences from a list. Views of mappings
     and ranges become lists.
     """
-    return optree.tree_map(_restored_leaf, structure, plain, none_is_leaf=True)
+    return optree.tree_map(_restore_leaf, structure, plain, none_is_leaf=True)
 
 
-def _restored_leaf(x: Any, plain: Any) -> Any:
+def _restore_leaf(x: Any, plain: Any) -> Any:
     if not is_container(x):
         return plain
     if isinstance(x, Mapping):
-        values = {key: restored(value, plain[key]) for key, value in x.items()}
+        values = {key: restore_containers(value, plain[key]) for key, value in x.items()}
         return type(x)(values)  # type: ignore[call-arg]
     if isinstance(x, _SEQUENCES):
-        parts = [restored(part, y) for part, y in zip(x, plain, strict=True)]
+        parts = [restore_containers(part, y) for part, y in zip(x, plain, strict=True)]
         return parts if isinstance(x, (*_VIEWS, range)) else type(x)(parts)  # type: ignore[call-arg]
     metadata, components = x.__tf_flatten__()
-    parts = [restored(part, y) for part, y in zip(components, plain, strict=True)]
+    parts = [restore_containers(part, y) for part, y in zip(components, plain, strict=True)]
     return type(x).__tf_unflatten__(metadata, tuple(parts))
 
 
@@ -144,10 +144,10 @@ def _is_ordered(x: Any) -> bool:
     return type(x) is OrderedDict
 
 
-def _parts(slices: Any) -> tuple[tuple[Any, ...], None]:
+def _flatten_slices(slices: Any) -> tuple[tuple[Any, ...], None]:
     return (slices.values, slices.indices, slices.dense_shape), None
 
 
 optree.register_pytree_node(
-    IndexedSlices, _parts, lambda _, parts: IndexedSlices(*parts), namespace=COMPOSITES
+    IndexedSlices, _flatten_slices, lambda _, parts: IndexedSlices(*parts), namespace=COMPOSITES
 )

@@ -34,7 +34,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-def policy(kind: Any, value: Any, default: Any, what: str, name: Any) -> Any:
+def check_policy(enum_type: Any, value: Any, default: Any, argument: str, name: Any) -> Any:
     """An argument of this kind, None for the default.
 
     Raises:
@@ -42,6 +42,6 @@ def policy(kind: Any, value: Any, default: Any, what: str, name: Any) -> Any:
     """
     if value is None:
         return default
-    if not isinstance(value, kind):
-        raise ValueError(f"Invalid variable {what} mode: {value} for variable: {name}")
+    if not isinstance(value, enum_type):
+        raise ValueError(f"Invalid variable {argument} mode: {value} for variable: {name}")
     return value

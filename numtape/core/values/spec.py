@@ -10,22 +10,22 @@ from typing import Any, Self
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
-from .dtypes import ALL, DTYPES, DType, complex128, no_strings, shown
-from .interning import CAPACITY, Table, cache
-from .memory import reserved
+from .dtypes import ALL, DTYPES, DType, complex128, no_strings_error, format_value
+from .interning import CAPACITY, InternTable, clearable_cache
+from .memory import reserve_zeros
 
 MAX_RANK = 8
 MAX_DIM = 2**63 - 1
 
 
-def _size(dim: Any) -> Any:
+def _check_dim(dim: Any) -> Any:
     if type(dim) is not int and dim is not None:
         try:
             dim = operator.index(dim)
         except TypeError:
-            raise TypeError(f"A size is an int or None, not {shown(dim)}.") from None
+            raise TypeError(f"A size is an int or None, not {format_value(dim)}.") from None
     if dim is not None and dim < 0:
-        raise ValueError(f"Sizes must be >= 0, got {shown(dim)}.")
+        raise ValueError(f"Sizes must be >= 0, got {format_value(dim)}.")
     return dim
 
 
@@ -51,7 +51,7 @@ class TensorShape(tuple[int, ...]):
         """Sizes, which are checked."""
         if dims is None:
             raise TypeError("A shape of unknown rank: numtape's tensors have a known one.")
-        return tuple.__new__(cls, map(_size, dims if isinstance(dims, Iterable) else [dims]))
+        return tuple.__new__(cls, map(_check_dim, dims if isinstance(dims, Iterable) else [dims]))
 
     @property
     def rank(self) -> int:
@@ -290,8 +290,8 @@ class TensorShape(tuple[int, ...]):
             raise ValueError(f"Shape {self} is not fully defined")
 
     def __getitem__(self, key: Any) -> Any:
-        found = tuple.__getitem__(self, key)
-        return tuple.__new__(TensorShape, found) if isinstance(key, slice) else found
+        item = tuple.__getitem__(self, key)
+        return tuple.__new__(TensorShape, item) if isinstance(key, slice) else item
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, tuple):
@@ -374,39 +374,39 @@ class Spec:
         return f"Spec({self.dtype.name}{list(self.shape)})"
 
 
-class SpecTable(Table[Spec]):
+class SpecTable(InternTable[Spec]):
     """What the passes know of specs, by their number."""
 
     def __init__(self) -> None:
-        super().__init__("spec", self._made, self._written)
-        self.size = reserved((CAPACITY,), np.int64)
-        self.bytes = reserved((CAPACITY,), np.int64)
-        self.shape = reserved((CAPACITY,), np.int32)  # the same number for the same shape
-        self.item = reserved((CAPACITY,), np.int32)
-        self.dtype = reserved((CAPACITY,), np.int32)
-        self.rank = reserved((CAPACITY,), np.int32)
-        self.is_float = reserved((CAPACITY,), np.uint8)
-        self.dims = reserved((CAPACITY, MAX_RANK), np.int64)
+        super().__init__("spec", self._make_spec, self._write_fields)
+        self.size = reserve_zeros((CAPACITY,), np.int64)
+        self.bytes = reserve_zeros((CAPACITY,), np.int64)
+        self.shape = reserve_zeros((CAPACITY,), np.int32)  # the same number for the same shape
+        self.item = reserve_zeros((CAPACITY,), np.int32)
+        self.dtype = reserve_zeros((CAPACITY,), np.int32)
+        self.rank = reserve_zeros((CAPACITY,), np.int32)
+        self.is_float = reserve_zeros((CAPACITY,), np.uint8)
+        self.dims = reserve_zeros((CAPACITY, MAX_RANK), np.int64)
 
     @staticmethod
-    def _made(number: int, key: tuple[tuple[int, ...], int]) -> Spec:
+    def _make_spec(number: int, key: tuple[tuple[int, ...], int]) -> Spec:
         return Spec(number, tuple.__new__(TensorShape, key[0]), ALL[key[1]])
 
-    def _written(self, n: int, key: tuple[tuple[int, ...], int], spec: Spec) -> Spec | None:
+    def _write_fields(self, n: int, key: tuple[tuple[int, ...], int], spec: Spec) -> Spec | None:
         """Write the fields. The fact: a spec of the same shape, whose number is the shape's."""
         shape, code = key
-        first = None if code == 0 else self.met((shape, 0))
+        shape_spec = None if code == 0 else self.intern((shape, 0))
         # To the passes a value of one element is what a cell can hold: a complex128 counts as two.
-        pair = spec.dtype is complex128
-        self.size[n] = spec.size * (1 + pair)
+        is_pair = spec.dtype is complex128
+        self.size[n] = spec.size * (1 + is_pair)
         self.bytes[n] = spec.size * spec.dtype.size
-        self.item[n] = spec.dtype.size >> pair
+        self.item[n] = spec.dtype.size >> is_pair
         self.dtype[n] = code
         self.rank[n] = spec.rank
         self.is_float[n] = spec.inexact
         self.dims[n] = (*shape, *[0] * (MAX_RANK - len(shape)))
-        self.shape[n] = n if first is None else first.id
-        return first
+        self.shape[n] = n if shape_spec is None else shape_spec.id
+        return shape_spec
 
     @property
     def specs(self) -> SpecTable:
@@ -416,15 +416,15 @@ class SpecTable(Table[Spec]):
 
 SPECS = SpecTable()
 # What was met since numbers were freed: a look here costs less.
-_specs: dict[tuple[tuple[int, ...], DType], Spec] = cache()
+_recent_specs: dict[tuple[tuple[int, ...], DType], Spec] = clearable_cache()
 
 
 def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
     """The spec of a shape (a tuple of non-negative ints) and a dtype."""
-    found = _specs.get((shape, dtype))
-    if found is None:
+    spec = _recent_specs.get((shape, dtype))
+    if spec is None:
         if dtype.name == "string":
-            raise no_strings("tensors")
+            raise no_strings_error("tensors")
         check_size(shape, dtype)
         if len(shape) > MAX_RANK:
             raise InvalidArgumentError(
@@ -432,8 +432,8 @@ def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
                 f"{MAX_RANK} axes."
             )
         key = tuple(map(int, shape))
-        found = _specs[key, dtype] = SPECS.met((key, dtype.code))
-    return found
+        spec = _recent_specs[key, dtype] = SPECS.intern((key, dtype.code))
+    return spec
 
 
 def broadcast(op: str, *specs: Spec) -> tuple[int, ...]:
@@ -456,7 +456,7 @@ def check_size(shape: tuple[int, ...], dtype: DType) -> None:
     """Raise InvalidArgumentError if no memory could be as large as a tensor of this shape."""
     if max(shape, default=0) > MAX_DIM or math.prod(shape) * dtype.size > MAX_DIM:
         raise InvalidArgumentError(
-            f"A tensor of shape {shown(tuple(shape))} and dtype {dtype.name}: nothing has so many "
+            f"A tensor of shape {format_value(tuple(shape))} and dtype {dtype.name}: nothing has so many "
             f"bytes."
         )
 
@@ -466,18 +466,18 @@ def check_axis(op: str, axis: int, rank: int) -> None:
     if not -rank <= axis < rank:
         allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
         raise AxisError(
-            f"axis={shown(axis)} is not an axis of the tensor; these are {allowed} [Op:{op}]."
+            f"axis={format_value(axis)} is not an axis of the tensor; these are {allowed} [Op:{op}]."
         )
 
 
-def one_axis(op: str, axis: Any, rank: int) -> int:
+def to_axis(op: str, axis: Any, rank: int) -> int:
     """The one axis that an ``axis`` argument names, counted from 0."""
     if type(axis) is int and -rank <= axis < rank:
         return axis % rank
-    found = tuple(axes_of(op, axis, rank))
-    if len(found) != 1:
+    axes = tuple(axes_of(op, axis, rank))
+    if len(axes) != 1:
         raise AxisError(f"axis={axis!r} does not name one axis [Op:{op}].")
-    return found[0]
+    return axes[0]
 
 
 def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
@@ -489,26 +489,26 @@ def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
     if axis is None:
         yield from range(rank)
         return
-    seen: set[int] = set()
-    found = np.asarray(axis).ravel()
-    for one in found.tolist():
-        if type(one) is not int:
+    used: set[int] = set()
+    axes = np.asarray(axis).ravel()
+    for index in axes.tolist():
+        if type(index) is not int:
             raise TypeError(f"axis={axis!r} is no integer, and no list of integers [Op:{op}].")
-        check_axis(op, one, rank)
-        if one % rank in seen:
+        check_axis(op, index, rank)
+        if index % rank in used:
             raise InvalidArgumentError(
-                f"Axis {one % rank} is named twice in axis={axis} [Op:{op}]."
+                f"Axis {index % rank} is named twice in axis={axis} [Op:{op}]."
             )
-        seen.add(one % rank)
-        yield one % rank
+        used.add(index % rank)
+        yield index % rank
 
 
-def check_shape(own: TensorShape, shape: Any, said: str) -> None:
+def check_shape(actual: TensorShape, shape: Any, message: str) -> None:
     """Raise ValueError unless ``shape``, which may have None in it, is compatible with a shape."""
     if shape is None:
         return
-    wanted = TensorShape(shape)
-    if len(wanted) != len(own) or any(
-        size not in (None, dim) for size, dim in zip(wanted, own, strict=True)
+    expected = TensorShape(shape)
+    if len(expected) != len(actual) or any(
+        size not in (None, dim) for size, dim in zip(expected, actual, strict=True)
     ):
-        raise ValueError(said.format(own, wanted))
+        raise ValueError(message.format(actual, expected))

@@ -1,6 +1,6 @@
 """Keywords as NumPy, PyTorch and TensorFlow 1 spell them: an error names the right one.
 
-Functions that are wrapped in `suggesting` cost a call of Python more. Reductions and the like have
+Functions that are wrapped in `suggest_keywords` cost a call of Python more. Reductions and the like have
 ``**wrong`` instead, which costs less, and do not show it in their signatures.
 """
 
@@ -71,39 +71,39 @@ SPELLINGS = {
 }
 
 
-def spelled(function: Function) -> Function:
+def hide_wrong_keywords(function: Function) -> Function:
     """A decorator that takes ``**wrong`` out of a function's signature."""
     signature = inspect.signature(function)
-    kept = [x for x in signature.parameters.values() if x.kind is not x.VAR_KEYWORD]
-    function.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    parameters = [x for x in signature.parameters.values() if x.kind is not x.VAR_KEYWORD]
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return function
 
 
 def hint(name: str, parameters: Iterable[str]) -> str:
     """What to write instead of a keyword, for the end of an error; empty if nothing is near."""
-    there = [*parameters]
-    for right in SPELLINGS.get(name, "").split():
-        if right in there:
-            return f": write {right}="
-    near = difflib.get_close_matches(name, there, 1) or [
-        x for x in there if len(name) > 2 and (name in x or name.startswith(x + "_"))
+    parameter_names = [*parameters]
+    for candidate in SPELLINGS.get(name, "").split():
+        if candidate in parameter_names:
+            return f": write {candidate}="
+    close_matches = difflib.get_close_matches(name, parameter_names, 1) or [
+        x for x in parameter_names if len(name) > 2 and (name in x or name.startswith(x + "_"))
     ]
-    return f": did you mean {near[0]}=?" if near else ""
+    return f": did you mean {close_matches[0]}=?" if close_matches else ""
 
 
-def misspelled(function: Callable[..., Any], wrong: Mapping[str, Any]) -> NoReturn:
+def raise_unexpected_keyword(function: Callable[..., Any], wrong: Mapping[str, Any]) -> NoReturn:
     """Refuse keywords that a function does not have, in Python's words, with what it has."""
     name = next(iter(wrong))
-    meant = hint(name, inspect.signature(function).parameters)
-    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{meant}")
+    suggestion = hint(name, inspect.signature(function).parameters)
+    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{suggestion}")
 
 
-def suggesting(function: Function) -> Function:
+def suggest_keywords(function: Function) -> Function:
     """A decorator: where Python refuses arguments, the error says which keyword was meant."""
-    return naming(function, lambda args: function.__name__.rstrip("_"))
+    return name_in_errors(function, lambda args: function.__name__.rstrip("_"))
 
 
-def naming(function: Function, shown: Callable[[Any], str], bound: bool = False) -> Function:
+def name_in_errors(function: Function, display_name: Callable[[Any], str], is_bound: bool = False) -> Function:
     """A function whose errors about refused arguments say what was called, and what was meant.
 
     Args:
@@ -117,16 +117,16 @@ def naming(function: Function, shown: Callable[[Any], str], bound: bool = False)
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            if not refused(function, error):
+            if not is_argument_error(function, error):
                 raise
-            words = _less(str(error)) if bound else str(error)
-            parameters = [*inspect.signature(function).parameters][bound:]
-            raise TypeError(explained(words, shown(args), kwargs, parameters)) from None
+            words = _drop_bound_argument(str(error)) if is_bound else str(error)
+            parameters = [*inspect.signature(function).parameters][is_bound:]
+            raise TypeError(explain_argument_error(words, display_name(args), kwargs, parameters)) from None
 
     return call  # type: ignore[return-value]
 
 
-def _less(error: str) -> str:
+def _drop_bound_argument(error: str) -> str:
     """Python's numbers of arguments, without the object."""
     function, takes, rest = error.partition("() takes ")
     fewer = re.sub(r"\b\d+\b", lambda number: str(int(number[0]) - 1), rest)
@@ -136,18 +136,18 @@ def _less(error: str) -> str:
 _REFUSAL = re.compile(r"[\w.<>]+\(\) (got (an unexpected|multiple)|missing|takes)")
 
 
-def refused(function: Any, error: TypeError) -> bool:
+def is_argument_error(function: Any, error: TypeError) -> bool:
     """Whether Python refused a function's arguments, before it began. Its caller asks."""
     assert error.__traceback__ is not None
-    place = error.__traceback__.tb_next
-    if place is not None and hasattr(function, "__wrapped__"):  # a wrapper passed them on
-        place = place.tb_next if place.tb_frame.f_code is function.__code__ else place
+    tb = error.__traceback__.tb_next
+    if tb is not None and hasattr(function, "__wrapped__"):  # a wrapper passed them on
+        tb = tb.tb_next if tb.tb_frame.f_code is function.__code__ else tb
     # Without frames of ours an error of another function's arguments looks the same: so its name.
-    named = str(error).startswith(f"{inspect.unwrap(function).__qualname__}() ")
-    return place is None and named and _REFUSAL.match(str(error)) is not None
+    is_named = str(error).startswith(f"{inspect.unwrap(function).__qualname__}() ")
+    return tb is None and is_named and _REFUSAL.match(str(error)) is not None
 
 
-def explained(error: str, shown: str, given: Iterable[str], parameters: Iterable[str]) -> str:
+def explain_argument_error(error: str, display_name: str, keywords: Iterable[str], parameters: Iterable[str]) -> str:
     """Python's words about refused arguments, with what the program called, and what it meant.
 
     Args:
@@ -156,12 +156,12 @@ def explained(error: str, shown: str, given: Iterable[str], parameters: Iterable
       given: The keywords of the call.
       parameters: Those that there are.
     """
-    there = [*parameters]
+    parameter_names = [*parameters]
     _, _, rest = error.partition("() ")
-    wrong = next((name for name in given if name not in there), None)
-    meant = hint(wrong, there) if wrong is not None else ""
-    if meant:  # Python 3.13 guesses as well
+    wrong = next((name for name in keywords if name not in parameter_names), None)
+    suggestion = hint(wrong, parameter_names) if wrong is not None else ""
+    if suggestion:  # Python 3.13 guesses as well
         rest = rest.partition(". Did you mean ")[0]
-    if meant and f"'{wrong}'" not in rest:
-        return f"{shown}() got an unexpected keyword argument '{wrong}'{meant}"
-    return f"{shown}() {rest}{meant}"
+    if suggestion and f"'{wrong}'" not in rest:
+        return f"{display_name}() got an unexpected keyword argument '{wrong}'{suggestion}"
+    return f"{display_name}() {rest}{suggestion}"

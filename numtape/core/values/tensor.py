@@ -10,10 +10,10 @@ import numpy as np
 from .. import settings
 from .cells import SCALAR_STORAGE
 from .dtypes import DType
-from .exported import FAILED, dropped_for
-from .habits import give_hints, refusing
-from .handed import own, read_only, view_of
-from .memory import copied
+from .exported import FAILED_EXPORTS, take_dropped_error
+from .habits import give_hints, missing_attribute
+from .handed import to_writable, to_read_only, view_of
+from .memory import copy_array
 from .operator_types import Operators
 from .spec import Spec, TensorShape, check_shape
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..log.variable import Variable
 
 # What is done before a value is printed; recorded calls depend on how NumPy prints.
-printing: Callable[[], None] = lambda: None  # noqa: E731
+before_printing: Callable[[], None] = lambda: None  # noqa: E731
 
 
 class Tensor(Operators):
@@ -56,7 +56,7 @@ class Tensor(Operators):
     __slots__ = (
         "__weakref__",
         "_cell",
-        "_copied",
+        "_device_copy",
         "_home",
         "_keras_logits",
         "_keras_mask",
@@ -68,7 +68,7 @@ class Tensor(Operators):
     __array_priority__ = 100
 
     _cell: int
-    _copied: DeviceArray
+    _device_copy: DeviceArray
     _home: Log | Any
     _keras_logits: Tensor | None
     _keras_mask: Any
@@ -118,11 +118,11 @@ class Tensor(Operators):
         """
         on_gpu = settings.device() == "cuda"
         if settings.moved and not self._spec.single:  # single elements are everywhere
-            found: Any = self._home
-            if hasattr(found, "buffers"):  # a log
-                found = found.buffers.get(self._row)
-            if found is not None:
-                on_gpu = type(found) is not np.ndarray
+            storage: Any = self._home
+            if hasattr(storage, "buffers"):  # a log
+                storage = storage.buffers.get(self._row)
+            if storage is not None:
+                on_gpu = type(storage) is not np.ndarray
         kind = "GPU" if on_gpu else "CPU"
         return f"/job:localhost/replica:0/task:0/device:{kind}:0"
 
@@ -139,8 +139,8 @@ class Tensor(Operators):
         Raises:
           ValueError: If it is another one.
         """
-        said = "Tensor's shape {} is not compatible with supplied shape {}."
-        check_shape(self._spec.shape, shape, said)
+        message = "Tensor's shape {} is not compatible with supplied shape {}."
+        check_shape(self._spec.shape, shape, message)
 
     @property
     def backing_device(self) -> str:
@@ -176,10 +176,10 @@ class Tensor(Operators):
         home = self._home
         if type(home) is np.ndarray:
             return home
-        found: np.ndarray[Any, Any] = home.evaluate(self)
-        return found
+        array: np.ndarray[Any, Any] = home.evaluate(self)
+        return array
 
-    def _stored(self) -> Any:
+    def _stored_value(self) -> Any:
         """The value where it is, computed now if need be: `_array`, or an array on the GPU."""
         home: Any = self._home
         return home if type(home) is np.ndarray else home.evaluate_on_device(self)
@@ -201,22 +201,22 @@ class Tensor(Operators):
           array([1, 2], dtype=int32)
         """
         array = self._array()
-        return own(self, array) if array.ndim else array[()]
+        return to_writable(self, array) if array.ndim else array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if FAILED and (error := dropped_for(self)):
+        if FAILED_EXPORTS and (error := take_dropped_error(self)):
             raise error
         array = self._array()
-        wanted = np.dtype(dtype) if dtype is not None else array.dtype
-        same = wanted == array.dtype
-        if copy is False and not (same and type(self._stored()) is np.ndarray):
+        requested = np.dtype(dtype) if dtype is not None else array.dtype
+        is_same_dtype = requested == array.dtype
+        if copy is False and not (is_same_dtype and type(self._stored_value()) is np.ndarray):
             raise ValueError(
                 f"A tensor of dtype {self.dtype.name} on {self.device} cannot be an array of dtype "
-                f"{wanted} on the host without a copy."
+                f"{requested} on the host without a copy."
             )
-        if same:
-            return copied(array) if copy else read_only(array) if copy is None else view_of(array)
-        return np.array(array, wanted)
+        if is_same_dtype:
+            return copy_array(array) if copy else to_read_only(array) if copy is None else view_of(array)
+        return np.array(array, requested)
 
     def __len__(self) -> int:
         if not self._spec.rank:
@@ -246,13 +246,13 @@ class Tensor(Operators):
         return bool(self._array().any())
 
     def __float__(self) -> float:
-        return float(self._one())
+        return float(self._scalar_value())
 
     def __int__(self) -> int:
-        return int(self._one())
+        return int(self._scalar_value())
 
     def __complex__(self) -> complex:
-        return complex(self._one())
+        return complex(self._scalar_value())
 
     def __index__(self) -> int:
         if self._spec.rank or not self._spec.dtype.is_integer:
@@ -261,7 +261,7 @@ class Tensor(Operators):
             )
         return int(self._array()[()])
 
-    def _one(self) -> Any:
+    def _scalar_value(self) -> Any:
         if self._spec.rank:
             raise TypeError(
                 f"Only 0-dimensional tensors can be converted to Python numbers, not "
@@ -276,19 +276,19 @@ class Tensor(Operators):
         return f"a tensor of shape {self._spec.shape} and dtype {self._spec.dtype.name}"
 
     def __format__(self, spec: str) -> str:
-        printing()
+        before_printing()
         return format(self.numpy(), spec)
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._shown()}>"
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._format_value()}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the repr, long values cut, as plain text."""
         return html_of(repr(self))
 
-    def _shown(self) -> str:
+    def _format_value(self) -> str:
         """The value in a repr: a scalar in full precision, a block on lines of its own."""
-        printing()
+        before_printing()
         array = self._array()
         if not array.ndim:
             return format(array[()], "")
@@ -296,7 +296,7 @@ class Tensor(Operators):
         return f"\n{text}" if "\n" in text else text
 
     def __str__(self) -> str:
-        printing()
+        before_printing()
         value = str(self.numpy())
         if self._spec.rank:
             value = f"\n{value}" if "\n" in value else value
@@ -355,8 +355,8 @@ Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # what TensorFlow's progr
 
 
 for _name in ("op", "graph", "name", "value_index"):
-    _said = f"Tensor.{_name} is undefined when eager execution is enabled."
-    setattr(Tensor, _name, refusing(_name, _said))
+    _message = f"Tensor.{_name} is undefined when eager execution is enabled."
+    setattr(Tensor, _name, missing_attribute(_name, _message))
 give_hints(
     Tensor,
     "EagerTensor",
@@ -366,11 +366,11 @@ give_hints(
 
 def html_of(text: str, lines: int = 20) -> str:
     """A text as a notebook shows it, of no more than so many lines."""
-    shown = text.split("\n")
-    if len(shown) > lines:
+    kept_lines = text.split("\n")
+    if len(kept_lines) > lines:
         half = lines // 2
-        shown = [*shown[:half], f"... ({len(shown) - 2 * half} lines) ...", *shown[-half:]]
-    escaped = "\n".join(shown).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        kept_lines = [*kept_lines[:half], f"... ({len(kept_lines) - 2 * half} lines) ...", *kept_lines[-half:]]
+    escaped = "\n".join(kept_lines).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return f"<pre>{escaped}</pre>"
 
 

@@ -19,24 +19,24 @@ T = TypeVar("T")
 class _Reference(ref[Any]):
     """A reference to an object that leaves something behind."""
 
-    __slots__ = ("left",)
-    left: Any
+    __slots__ = ("payload",)
+    payload: Any
 
 
-class Gone(Generic[T]):
+class FinalizationQueue(Generic[T]):
     """What objects that have gone left behind, in the order in which they went."""
 
     def __init__(self) -> None:
         self._references: dict[int, _Reference] = {}  # by their ids: who calls back must live
-        self._gone: deque[_Reference] = deque()
+        self._dead: deque[_Reference] = deque()
 
     def __bool__(self) -> bool:
-        return bool(self._gone)
+        return bool(self._dead)
 
     def add(self, owner: Any, left: T) -> None:
         """Have something here once nothing refers to an object any more."""
-        reference = _Reference(owner, self._gone.append)
-        reference.left = left
+        reference = _Reference(owner, self._dead.append)
+        reference.payload = left
         self._references[id(reference)] = reference
 
     def take(self) -> T:
@@ -45,13 +45,13 @@ class Gone(Generic[T]):
         Raises:
           IndexError: If there is nothing.
         """
-        reference = self._gone.popleft()
+        reference = self._dead.popleft()
         del self._references[id(reference)]
-        left: T = reference.left
+        left: T = reference.payload
         return left
 
 
-class ByObject(Generic[T]):
+class WeakObjectMap(Generic[T]):
     """Something for each of some objects, as long as the object lives. It must not refer to it."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class ByObject(Generic[T]):
     def __iter__(self) -> Iterator[tuple[Any, T]]:
         """The objects, and what there is for them."""
         entries = list(self._table.values())
-        return iter([(owner, value) for own, value in entries if (owner := own()) is not None])
+        return iter([(owner, value) for owner_ref, value in entries if (owner := owner_ref()) is not None])
 
     def __contains__(self, owner: Any) -> bool:
         return self.get(owner) is not None
@@ -76,8 +76,8 @@ class ByObject(Generic[T]):
 
     def get(self, owner: Any) -> T | None:
         """What there is for an object; None if nothing is."""
-        found = self._table.get(id(owner))
-        return found[1] if found is not None and found[0]() is owner else None
+        entry = self._table.get(id(owner))
+        return entry[1] if entry is not None and entry[0]() is owner else None
 
     def drop(self, owner: Any) -> None:
         """Keep nothing for an object any more."""

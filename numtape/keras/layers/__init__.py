@@ -6,7 +6,7 @@ import typing as _typing
 
 from ...compat.missing_methods import tell as _tell
 from ...compat.names import getter as _getter
-from ...core.values.habits import elsewhere as _elsewhere
+from ...core.values.habits import hint_missing_attributes as _elsewhere
 from ..habits import EMBEDDINGS as _EMBEDDINGS
 from ..habits import KERNEL as _KERNEL
 from ..input import Input, InputLayer

@@ -11,7 +11,7 @@ from ...core.ops.elementwise import as_indices, cast
 from ...core.ops.movement import expand_dims, reshape, squeeze
 from ...core.ops.reduction import reduce_any
 from ...core.ops.sorting import in_top_k
-from ...core.values.arguments import number
+from ...core.values.arguments import to_float
 from ...core.values.dtypes import float32, int32
 from ...core.values.tensor import Tensor
 from ..described import described
@@ -44,7 +44,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: Any = 0.5) -> Tensor:
     y_true, y_pred = same_rank(as_tensor(y_true), as_tensor(y_pred))
     if not y_pred.dtype.is_floating:
         y_pred = cast(y_pred, float32)
-    above = greater(y_pred, number(threshold, "threshold"))
+    above = greater(y_pred, to_float(threshold, "threshold"))
     return cast(equal(y_true, cast(above, y_true.dtype)), float32)
 
 

@@ -11,7 +11,7 @@ from ...core.ops.activations import sigmoid
 from ...core.ops.arithmetic import divide_no_nan
 from ...core.ops.elementwise import log, maximum, minimum, select
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
-from ...core.values.arguments import items
+from ...core.values.arguments import to_list
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
 from .confusion import Counter, parsed
@@ -283,7 +283,7 @@ class AUC(_Counts):
                 )
             inner = _between(int(num_thresholds))
         else:
-            inner = sorted(parsed(items(thresholds, "thresholds")))
+            inner = sorted(parsed(to_list(thresholds, "thresholds")))
         if num_labels and not multi_label:
             raise ValueError("`num_labels` is needed only when `multi_label` is True.")
         super().__init__(dtype, name)

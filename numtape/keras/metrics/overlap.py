@@ -17,7 +17,7 @@ from ...core.ops.elementwise import cast, select
 from ...core.ops.indexing import gather
 from ...core.ops.movement import broadcast_to, reshape
 from ...core.ops.reduction import reduce_sum
-from ...core.values.arguments import items, whole
+from ...core.values.arguments import to_list, to_int
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
@@ -50,9 +50,9 @@ class IoU(Metric):
         axis: int = -1,
     ) -> None:
         super().__init__(dtype or "int64", name)
-        num_classes = whole("num_classes", num_classes)
-        given = items(target_class_ids, "target_class_ids")
-        target_class_ids = [whole("target_class_ids", k) for k in given]
+        num_classes = to_int("num_classes", num_classes)
+        given = to_list(target_class_ids, "target_class_ids")
+        target_class_ids = [to_int("target_class_ids", k) for k in given]
         if num_classes < 1 or not target_class_ids:
             raise ValueError(f"There are no classes: {num_classes=}, {target_class_ids=}.")
         if max(target_class_ids) >= num_classes:
@@ -211,7 +211,7 @@ class MeanIoU(IoU):
     ) -> None:
         super().__init__(
             num_classes,
-            range(whole("num_classes", num_classes)),
+            range(to_int("num_classes", num_classes)),
             name,
             dtype,
             ignore_class,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...compat.missing_methods import tell
-from ...core.values.habits import elsewhere
+from ...core.values.habits import hint_missing_attributes
 from ...nest import map_structure
 from ..call_arguments import shapes_for
 from ..foreign import readable
@@ -360,5 +360,5 @@ class Functional(Model):
 
 Model._nt_functional = Functional
 Steps._nt_model_call = Model.call
-elsewhere(Model, MODEL)
+hint_missing_attributes(Model, MODEL)
 tell(Model, "keras.Model")

@@ -9,8 +9,8 @@ from ...compat.missing_methods import tell
 from ...compat.traceback_filter import warn
 from ...core.log.variable import Variable, assign_all
 from ...core.replay.call import undone_if_raised
-from ...core.values.dtypes import shown
-from ...core.values.habits import Elsewhere, elsewhere
+from ...core.values.dtypes import format_value
+from ...core.values.habits import MissingAttribute, hint_missing_attributes
 from ...core.values.indexed_slices import IndexedSlices
 from ...core.values.tensor import Tensor
 from ..habits import OPTIMIZER
@@ -23,7 +23,7 @@ from .stepping import Stepping
 _USUAL = frozenset({Tensor, IndexedSlices, type(None)})  # kinds of gradients
 
 
-class _Lr(Elsewhere):
+class _Lr(MissingAttribute):
     """What Keras calls ``learning_rate`` now: to set it would have no effect."""
 
     def __get__(self, thing: Any, kind: type) -> Any:
@@ -84,7 +84,7 @@ class Optimizer(Stepping):
         ):
             raise ValueError(
                 f"`gradient_accumulation_steps` must be an integer >= 2. Received: "
-                f"gradient_accumulation_steps={shown(gradient_accumulation_steps)}"
+                f"gradient_accumulation_steps={format_value(gradient_accumulation_steps)}"
             )
         if use_ema and not 0 <= ema_momentum <= 1:
             raise ValueError(
@@ -97,7 +97,7 @@ class Optimizer(Stepping):
         ):
             raise ValueError(
                 f"`ema_overwrite_frequency` must be an integer >= 1 or None. Received: "
-                f"ema_overwrite_frequency={shown(ema_overwrite_frequency)}"
+                f"ema_overwrite_frequency={format_value(ema_overwrite_frequency)}"
             )
         if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
             raise ValueError(
@@ -362,6 +362,6 @@ class Optimizer(Stepping):
         )
 
 
-elsewhere(Optimizer, OPTIMIZER)
+hint_missing_attributes(Optimizer, OPTIMIZER)
 Optimizer.lr = _Lr("lr", f"write {OPTIMIZER['lr']}")  # type: ignore[attr-defined]
 tell(Optimizer, "keras.optimizers.Optimizer")

@@ -14,8 +14,8 @@ from ...core.ops.indexing import one_hot
 from ...core.ops.movement import reshape
 from ...core.ops.random import set_seed
 from ...core.ops.reduction import reduce_max, reduce_sum
-from ...core.values.arguments import whole
-from ...core.values.dtypes import shown
+from ...core.values.arguments import to_int
+from ...core.values.dtypes import format_value
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
 
@@ -46,12 +46,12 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     try:
         labels = np.array(x, dtype="int64")
     except (OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"Labels are numbers of classes, not {shown(x)}: {error}") from None
+        raise ValueError(f"Labels are numbers of classes, not {format_value(x)}: {error}") from None
     if labels.ndim > 1 and labels.shape[-1] == 1:
         labels = labels[..., 0]
     if not num_classes and not labels.size:
         raise ValueError("to_categorical of no labels takes the number of classes.")
-    count = whole("num_classes", num_classes or labels.max() + 1)
+    count = to_int("num_classes", num_classes or labels.max() + 1)
     if labels.size and not (0 <= labels.min() and labels.max() < count):
         raise ValueError(
             f"Numbers of {count} classes are from 0 to {count - 1}: "
@@ -85,8 +85,8 @@ def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
     if not isinstance(x, Tensor):
         x = np.asarray(x)
         if x.dtype.kind not in "biufc" or not x.ndim:
-            raise ValueError(f"Vectors of numbers are normalized, not {shown(x)}.")
-        axis = whole("axis", axis)
+            raise ValueError(f"Vectors of numbers are normalized, not {format_value(x)}.")
+        axis = to_int("axis", axis)
         if not -x.ndim <= axis < x.ndim:
             raise ValueError(f"There is no axis {axis} in an array of shape {x.shape}.")
         size = np.linalg.norm(x, order, axis, keepdims=True)
@@ -146,7 +146,7 @@ def pad_sequences(
             "`dtype=object` for variable length strings."
         )
     longest = max(map(len, sequences), default=0)
-    length = longest if maxlen is None else whole("maxlen", maxlen)
+    length = longest if maxlen is None else to_int("maxlen", maxlen)
     if length < 0:
         raise ValueError(f"`maxlen` must not be negative. Received: maxlen={maxlen}")
     inner = next((np.asarray(one).shape[1:] for one in sequences if len(one)), ())
@@ -154,7 +154,7 @@ def pad_sequences(
         found = np.full((len(sequences), length, *inner), value, dtype=dtype)
     except (OverflowError, TypeError, ValueError):
         raise ValueError(
-            f"Sequences cannot be filled up with {shown(value)} in an array of {shown(dtype)}."
+            f"Sequences cannot be filled up with {format_value(value)} in an array of {format_value(dtype)}."
         ) from None
     for k, one in enumerate(sequences):
         kept = one[max(len(one) - length, 0) :] if truncating == "pre" else one[:length]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.log.tensors import as_tensor
 from ...core.ops.indexing import gather
-from ...core.values.arguments import whole
+from ...core.values.arguments import to_int
 from ...data import Dataset
 
 
@@ -116,11 +116,11 @@ def timeseries_dataset_from_array(
     if not data.ndim or (wanted is not None and not wanted.ndim):
         raise ValueError("A series, and what is wanted, are arrays whose first axis is time.")
     size = len(data)
-    sequence_length = whole("sequence_length", sequence_length)
-    sequence_stride = whole("sequence_stride", sequence_stride)
-    sampling_rate = whole("sampling_rate", sampling_rate)
-    start_index = None if start_index is None else whole("start_index", start_index)
-    end_index = None if end_index is None else whole("end_index", end_index)
+    sequence_length = to_int("sequence_length", sequence_length)
+    sequence_stride = to_int("sequence_stride", sequence_stride)
+    sampling_rate = to_int("sampling_rate", sampling_rate)
+    start_index = None if start_index is None else to_int("start_index", start_index)
+    end_index = None if end_index is None else to_int("end_index", end_index)
     if format != "tf":
         raise ValueError(f'`format` should be "tf". Received: format={format}')
     start, end = start_index or 0, size if end_index is None else end_index
@@ -144,7 +144,7 @@ def timeseries_dataset_from_array(
     count = count if wanted is None else min(count, len(wanted))
     starts = np.arange(0, max(count, 0), sequence_stride)
     if shuffle:
-        seed = None if seed is None else abs(whole("seed", seed))
+        seed = None if seed is None else abs(to_int("seed", seed))
         np.random.default_rng(seed).shuffle(starts)
     series = as_tensor(data[start:end])
     goals = None if wanted is None else as_tensor(wanted[start:end])

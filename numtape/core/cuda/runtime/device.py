@@ -10,14 +10,14 @@ import numpy as np
 
 from ....errors import DeviceError, ResourceExhaustedError
 from ... import settings
-from ...values.weak import ByObject
+from ...values.weak import WeakObjectMap
 from .device_array import DeviceArray
 
 _lock = threading.RLock()
 _device: Any = None
 reclaim: list[Callable[[], None]] = []  # what frees memory that only waits for use
 looks: list[Callable[[], None]] = []  # what is done after each look at a value
-_copies: ByObject[DeviceArray] = ByObject()  # of host arrays, to which nobody writes
+_copies: WeakObjectMap[DeviceArray] = WeakObjectMap()  # of host arrays, to which nobody writes
 
 
 def device() -> Any:

@@ -286,7 +286,7 @@ class Driver:
             return compiler.cubin(make(), dtypes, symbol, self.capability), [symbol], []
 
         key = compiler.key(self.capability, dtypes, source)
-        code, *_ = disk.kept(symbol, key, compiled, for_host=False)
+        code, *_ = disk.load_or_compile(symbol, key, compiled, for_host=False)
         with self.entered():
             return Code(self, self._do("cuModuleLoadData", code), symbol)
 

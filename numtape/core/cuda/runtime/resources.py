@@ -11,13 +11,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...values.memory import LEGACY
-from ...values.weak import Gone
+from ...values.memory import LEGACY_STREAM
+from ...values.weak import FinalizationQueue
 
 if TYPE_CHECKING:
     from .driver import Driver
 
-GONE: Gone[Callable[[], None]] = Gone()  # what is to be done
+GONE: FinalizationQueue[Callable[[], None]] = FinalizationQueue()  # what is to be done
 
 
 def let_go() -> None:
@@ -51,7 +51,7 @@ class Lendable:
 
 def _after(device: Any, lent: list[bool], work: Callable[[], None]) -> None:
     if lent[0]:
-        device.order(LEGACY, device.stream)
+        device.order(LEGACY_STREAM, device.stream)
     work()
 
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from ....errors import DeviceError
-from ...values.memory import Array, aligned, array_at
-from ...values.weak import Gone
+from ...values.memory import Array, aligned_buffer, array_at
+from ...values.weak import FinalizationQueue
 from .resources import let_go
 
 
@@ -31,7 +31,7 @@ class Memory:
     __slots__ = ("__weakref__", "_bytes", "address", "lent", "size")
 
     def __init__(self, device: Simulator, size: int) -> None:
-        self._bytes, self.address = aligned(max(size, 1))
+        self._bytes, self.address = aligned_buffer(max(size, 1))
         self.size, self.lent = size, False
 
 
@@ -81,7 +81,7 @@ class Simulator:
             raise DeviceError("The simulator is not switched on: set NUMBA_ENABLE_CUDASIM=1.")
         self._lock = threading.RLock()
         self._spans: list[tuple[int, int]] = []  # where memory is, by address
-        self._gone: Gone[tuple[int, int]] = Gone()  # what of it is no more
+        self._gone: FinalizationQueue[tuple[int, int]] = FinalizationQueue()  # what of it is no more
         self._peak = 0
         self.launches = 0
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...values.memory import Lent
+from ...values.memory import BorrowedMemory
 from ...values.tensor import Tensor
 from .frames import word_at
 from .reads import MISSING, PLAIN, is_a
@@ -268,7 +268,7 @@ def in_handler(codes: set[types.CodeType]) -> bool:
 
 def has_memory(array: Any) -> bool:
     """Whether an array is no view of another array or object."""
-    return array.base is None or is_a(array.base, Lent)
+    return array.base is None or is_a(array.base, BorrowedMemory)
 
 
 def memory_of(array: Any) -> Any:
@@ -295,4 +295,4 @@ def shared(array: Any, made: bool, own: Callable[[Any], bool]) -> bool:
         # A view of it and the name here refer to it: nobody else can reach it.
         made = made and word_at(id(base)) & 0xFFFFFFFF <= 2
         base = base.base
-    return not (made and (base is None or is_a(base, bytes | Lent)))
+    return not (made and (base is None or is_a(base, bytes | BorrowedMemory)))
