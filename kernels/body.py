@@ -25,7 +25,7 @@ def tree(text: str, mode: str = "exec") -> Any:
 
 
 @cache
-def parsed(body: str) -> ast.Expression:
+def parse_expression(body: str) -> ast.Expression:
     """The tree of an expression. It is shared: nobody may change it."""
-    found: ast.Expression = tree(body, "eval")
-    return found
+    expression: ast.Expression = tree(body, "eval")
+    return expression

@@ -87,12 +87,12 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
 
     def define_pipelines(self) -> list[Any]:
         """The one list of stages."""
-        kept = PassManager("kernel")
+        pipeline = PassManager("kernel")
         for stage, text in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
             if stage.__name__ not in _NOT_NEEDED:
-                kept.add_pass(self.lowering if stage is NativeLowering else stage, text)
-        kept.finalize()
-        return [kept]
+                pipeline.add_pass(self.lowering if stage is NativeLowering else stage, text)
+        pipeline.finalize()
+        return [pipeline]
 
 
 class LoopCompiler(KernelCompiler):

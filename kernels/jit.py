@@ -164,9 +164,9 @@ def stack(size: int) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             with builder.goto_entry_block():
                 # Not Numba's helper: it sets all to 0, byte by byte in the eyes of LLVM.
-                found = builder.alloca(ir.ArrayType(ir.IntType(8), size))
-            found.align = 64
-            return builder.ptrtoint(found, INT64)
+                array = builder.alloca(ir.ArrayType(ir.IntType(8), size))
+            array.align = 64
+            return builder.ptrtoint(array, INT64)
 
         return types.intp(), codegen
 
@@ -199,8 +199,8 @@ def exchange_if(typingctx: Any, address: Any, expected: Any, value: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _place(builder, args[0])
-        found = builder.cmpxchg(place, args[1], args[2], "seq_cst", "seq_cst")
-        return builder.extract_value(found, 1)
+        pair = builder.cmpxchg(place, args[1], args[2], "seq_cst", "seq_cst")
+        return builder.extract_value(pair, 1)
 
     return types.boolean(types.int64, types.int64, types.int64), codegen
 
@@ -231,7 +231,7 @@ def pause(typingctx: Any) -> Any:
 
 
 @intrinsic
-def seen(typingctx: Any, address: Any) -> Any:
+def load_now(typingctx: Any, address: Any) -> Any:
     """The int64 at an address as it is now, whoever wrote it."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

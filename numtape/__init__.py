@@ -444,7 +444,14 @@ if _typing.TYPE_CHECKING:
         testing,
         train,
     )
-    from .custom_gradients import RegisterGradient, custom_gradient, grad_pass_through, gradients, no_gradient, recompute_grad
+    from .custom_gradients import (
+        RegisterGradient,
+        custom_gradient,
+        grad_pass_through,
+        gradients,
+        no_gradient,
+        recompute_grad,
+    )
     from .debugging.assertions import Assert, assert_equal, assert_greater, assert_less
     from .debugging.shape_assertions import assert_rank
     from .function.control_flow import (

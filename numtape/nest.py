@@ -11,7 +11,7 @@ import optree
 
 from .compat.names import getter as _getter
 from .compat.traceback_filter import guard_module as _guard_module
-from .core.values.dtypes import format_value
+from .core.values.dtypes import repr_of
 from .core.values.nests import (
     LEAVES,
     by_key,
@@ -89,7 +89,7 @@ def map_structure(
       {'a': 11, 'b': [22]}
     """
     if not callable(func):
-        raise TypeError(f"func must be a function, got {format_value(func)}.")
+        raise TypeError(f"func must be a function, got {repr_of(func)}.")
     if not structures:
         raise ValueError("Expected at least one structure.")
     if len(structures) == 1:
@@ -97,7 +97,9 @@ def map_structure(
         return rebuild([func(x) for x in leaves])
     if any(map(has_containers, structures)):
         standards = map(to_standard, structures)
-        return restore_containers(structures[0], map_structure(func, *standards, check_types=check_types))
+        return restore_containers(
+            structures[0], map_structure(func, *standards, check_types=check_types)
+        )
     plain = structures if check_types else tuple(map(_loose, structures))
     try:
         corresponding = _up_to(*plain)
@@ -110,7 +112,7 @@ def map_structure(
     for x in chain.from_iterable(others for _, *others in corresponding):
         if is_nested(x):
             raise ValueError(
-                f"The structures differ: one has {format_value(x)} where the first one has a leaf."
+                f"The structures differ: one has {repr_of(x)} where the first one has a leaf."
             )
     return flatten_with(structures[0])[1]([func(*x) for x in corresponding])
 

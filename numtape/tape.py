@@ -24,7 +24,7 @@ from .core.log.look import drop_unreachable
 from .core.log.op import CODES
 from .core.log.variable import Variable, creation_order, original
 from .core.ops.creation import zeros, zeros_like
-from .core.ops.movement import broadcast_to, identity, permuted, shaped
+from .core.ops.movement import broadcast_to, identity, reshape_if_needed, transpose_if_needed
 from .core.values.convert import NUMPY
 from .core.values.dtypes import mismatch_error
 from .core.values.spec import intern
@@ -604,7 +604,7 @@ class GradientTape(Explained):
             tape.release()
         if found is not None:  # the axis of the batch first
             order = (1, 0, *range(2, found.ndim))
-            found = permuted(found, order)
+            found = transpose_if_needed(found, order)
         batch, *rest = target.shape
         found = _whole(found, (batch, *rest, *source.shape[1:]), source, True)
         assert found is not None
@@ -615,7 +615,7 @@ def _whole(found: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool
     """A Jacobian in its shape; None or zeros where nothing is connected."""
     if found is None:
         return zeros(shape, source.dtype) if zero else None
-    return jacobians.of_its_own(shaped(found, shape))
+    return jacobians.of_its_own(reshape_if_needed(found, shape))
 
 
 def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], found: list[Any]) -> None:

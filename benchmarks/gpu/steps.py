@@ -273,7 +273,7 @@ def transposes() -> Facts:
 
 def draws() -> Facts:
     """Uniform numbers bit for bit as on the CPU; normal ones nearly."""
-    from numtape.core.cuda.launches import drawn as on_gpu
+    from numtape.core.cuda.launches import draw_values as on_gpu
     from numtape.core.reference.executor import drawn as on_cpu
     from numtape.core.values.spec import intern
 

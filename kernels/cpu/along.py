@@ -100,7 +100,7 @@ def recurrence(dtype: str) -> Any:
 def _first(name: str) -> Any:
     largest = name == "max"
 
-    def made(dtype: str, result: str) -> Any:
+    def make_kernel(dtype: str, result: str) -> Any:
         kind, at, to = getattr(types, dtype), POINTERS[dtype], POINTERS[result]
         real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
         worst = identity(name, real, signed, kind.bitwidth)
@@ -112,16 +112,16 @@ def _first(name: str) -> Any:
             x, out = at(x_), to(out_)
             for unit in range(begin, end):
                 for j in range(inner):
-                    found, place = kind(worst), 0
+                    extreme, place = kind(worst), 0
                     for k in range(n):
                         value = x[(unit * n + k) * inner + j]
-                        if value > found if largest else value < found:
-                            found, place = value, k
+                        if value > extreme if largest else value < extreme:
+                            extreme, place = value, k
                     out[unit * inner + j] = place
 
         return kernel
 
-    return made
+    return make_kernel
 
 
 # The first of the largest, or smallest, elements. NaN is none. Parameters: n and inner.

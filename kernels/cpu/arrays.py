@@ -125,9 +125,9 @@ def softmax(dtype: str) -> Any:
         top = largest(x_, n)
         for j in range(n):
             out[j] = exp(x[j] - top)
-        whole = total(out_, n)
+        total_ = total(out_, n)
         for j in range(n):
-            out[j] = out[j] / whole
+            out[j] = out[j] / total_
 
     return _by_rows(dtype, row)
 
@@ -142,9 +142,9 @@ def log_softmax(dtype: str) -> Any:
         top = largest(x_, n)
         for j in range(n):
             out[j] = exp(x[j] - top)
-        whole = log(total(out_, n))
+        log_total = log(total(out_, n))
         for j in range(n):
-            out[j] = x[j] - top - whole
+            out[j] = x[j] - top - log_total
 
     return _by_rows(dtype, row)
 
@@ -174,9 +174,9 @@ def softmax_grad(dtype: str) -> Any:
             base = g[_first(y, top)]
         for j in range(n):
             out[j] = (g[j] - base) * y[j]
-        whole = total(out_, n)
+        mean_ = total(out_, n)
         for j in range(n):
-            out[j] = y[j] * ((g[j] - base) - whole)
+            out[j] = y[j] * ((g[j] - base) - mean_)
 
     return _by_rows(dtype, row)
 
@@ -192,7 +192,7 @@ def log_softmax_grad(dtype: str) -> Any:
 
     def row(out_: int, y_: int, g_: int, n: int, epsilon: float) -> None:
         y, g, out = at(y_), at(g_), at(out_)
-        whole, top = total(g_, n), largest(y_, n)
+        g_total, top = total(g_, n), largest(y_, n)
         if top > kind(half):
             place = _first(y, top)
             for j in range(n):
@@ -205,11 +205,11 @@ def log_softmax_grad(dtype: str) -> Any:
             out[place] = 0
             rest = total(out_, n)
             for j in range(n):
-                out[j] = g[j] - out[j] * whole
+                out[j] = g[j] - out[j] * g_total
             out[place] = g[place] * rest - power * others
         else:
             for j in range(n):
-                out[j] = g[j] - exp(y[j]) * whole
+                out[j] = g[j] - exp(y[j]) * g_total
 
     return _by_rows(dtype, row)
 

@@ -37,12 +37,12 @@ def hold(ask: int, put: int, words: int) -> None:
     """From now on the library takes one thread. ``ask`` and ``put`` tell and set how many."""
     while not exchange_if(words, 0, 1):
         pause()
-    held = number(words)
-    if held[1] == 0:
-        held[2] = call(ask, (words,)) & 0xFFFF
-        if held[2] > 1:
+    state = number(words)
+    if state[1] == 0:
+        state[2] = call(ask, (words,)) & 0xFFFF
+        if state[2] > 1:
             call(put, (1,))
-    held[1] += 1
+    state[1] += 1
     exchange(words, 0)
 
 
@@ -51,8 +51,8 @@ def release(put: int, words: int) -> None:
     """This one no longer needs that."""
     while not exchange_if(words, 0, 1):
         pause()
-    held = number(words)
-    held[1] -= 1
-    if held[1] == 0 and held[2] > 1:
-        call(put, (held[2],))
+    state = number(words)
+    state[1] -= 1
+    if state[1] == 0 and state[2] > 1:
+        call(put, (state[2],))
     exchange(words, 0)

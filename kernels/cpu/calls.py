@@ -221,7 +221,7 @@ def _fits(parameters: int, left: int) -> int:
 
 
 @jit
-def _packed(parameters: int, block: int, left: int, out: int) -> None:
+def _pack_results(parameters: int, block: int, left: int, out: int) -> None:
     """Put results into a row, one behind the other."""
     for k in range(_word(parameters, RESULTS)):
         described = _result(parameters, k)
@@ -250,7 +250,7 @@ def _packed(parameters: int, block: int, left: int, out: int) -> None:
 
 
 @jit
-def _seeded(parameters: int, block: int, left: int, given: int, seeds: int) -> None:
+def _add_seeds(parameters: int, block: int, left: int, adjoints: int, seeds: int) -> None:
     """Add the adjoints of results to where the reverse sweep has them."""
     for k in range(_word(parameters, SEEDS)):
         real(seeds)[k] = 0.0
@@ -262,10 +262,10 @@ def _seeded(parameters: int, block: int, left: int, given: int, seeds: int) -> N
                 to = _word(left, r[1] + 1) if r[0] == LOCAL else _word(block, r[2])
             for i in range(r[4]):
                 if r[3] == SINGLE and r[0] != NUMBER:
-                    single(to)[i] = np.float32(float(single(to)[i]) + real(given)[i])
+                    single(to)[i] = np.float32(float(single(to)[i]) + real(adjoints)[i])
                 else:
-                    real(to)[i] += real(given)[i]
-        given += 8 * r[4]
+                    real(to)[i] += real(adjoints)[i]
+        adjoints += 8 * r[4]
 
 
 def forward() -> Any:
@@ -287,7 +287,7 @@ def forward() -> Any:
             left[0] = 1
             _give(state, pile, region)
             return
-        _packed(parameters, block, ends, out_ + 8 * HEAD)
+        _pack_results(parameters, block, ends, out_ + 8 * HEAD)
         out[0], out[1] = 0.0, 0.0
         if p[WAITS] != 0:
             index = _word(pile, P_COUNT)
@@ -305,7 +305,7 @@ def forward() -> Any:
 
 
 @jit
-def _converted(parameters: int, out: int, region: int) -> None:
+def _convert_adjoints(parameters: int, out: int, region: int) -> None:
     """Put adjoints that are of another dtype than the result, or lie elsewhere, where they belong.
 
     What is in the result already stays.
@@ -376,12 +376,12 @@ def reverse() -> Any:
         seeds = _word(x_, 1) + 8 * HEAD
         if p[RESULTS] > 0:
             own = block + 8 * (p[WORDS] + 6)
-            _seeded(parameters, block, top - 8 * p[TOP], seeds, own)
+            _add_seeds(parameters, block, top - 8 * p[TOP], seeds, own)
             seeds = own
         words[p[WORDS]], words[p[WORDS] + 1] = top, seeds
         fetch_add(table + 8 * T_REVERSE, 1)
         status = call_sweep(p[REVERSE], block)
-        _converted(parameters, out_, region)
+        _convert_adjoints(parameters, out_, region)
         if entry != 0:
             exchange(entry + 8, 0)
         else:

@@ -21,12 +21,12 @@ from .panels import (
     ROWS,
     TAP,
     TILE,
-    cleared,
-    copied,
+    clear_bytes,
+    copy_bytes,
     filter_memory,
     filter_rows,
     forward_lattice,
-    gathered,
+    gather_pixels,
     input_lattice,
     lattice_memory,
     next_place,
@@ -136,13 +136,13 @@ def _products(dtype: str, by_input: bool) -> Any:
             offsets_of(offsets_, parameters, lattice_, first, last, row, strided)
             if length == 0:
                 for i in range(last - first):
-                    cleared(out_ + number(offsets_)[i], row)
+                    clear_bytes(out_ + number(offsets_)[i], row)
                 continue
             for group in range(p[1]):
                 lattice[12] = group * few
                 for k0 in range(0, length, block):
                     k1 = min(k0 + block, length)
-                    gathered(panel, x_, lattice_, taps_, first, last, k0, k1, item)
+                    gather_pixels(panel, x_, lattice_, taps_, first, last, k0, k1, item)
                     column = 0
                     while column < features:
                         vectors = 2 if features - column > half else 1
@@ -221,7 +221,7 @@ def by_filter(dtype: str) -> Any:
             lattice[12] = group * few
             for first in range(0, pixels, DEEP):
                 last = min(first + DEEP, pixels)
-                gathered(panel, x_, lattice_, taps_, first, last, k0, k1, item)
+                gather_pixels(panel, x_, lattice_, taps_, first, last, k0, k1, item)
                 column, there = left, sums
                 while column < right:
                     vectors = 2 if right - column > half else 1
@@ -229,8 +229,8 @@ def by_filter(dtype: str) -> Any:
                     width = vectors * BYTES
                     g = y_ + first * row + (group * features + column) * item
                     for i in range(last - first):
-                        copied(gradients + i * width, g + i * row, many * item)
-                        cleared(gradients + i * width + many * item, width - many * item)
+                        copy_bytes(gradients + i * width, g + i * row, many * item)
+                        clear_bytes(gradients + i * width + many * item, width - many * item)
                     for m in range(0, k1 - k0, TILE):
                         a, c = panel + m * item, there + m * width
                         if vectors == 2:
@@ -245,7 +245,7 @@ def by_filter(dtype: str) -> Any:
                 many = min(vectors * half, right - column)
                 for k in range(k0, k1):
                     at = out_ + k * row + (group * features + column) * item
-                    copied(at, there + (k - k0) * vectors * BYTES, many * item)
+                    copy_bytes(at, there + (k - k0) * vectors * BYTES, many * item)
                 column += many
                 there += ROWS * vectors * BYTES
 
@@ -312,7 +312,7 @@ def _depthwise(dtype: str, by_input: bool) -> Any:
             n, a, b, c = place_of(first, s)
             for i in range(first, last):
                 out = out_ + offsets[i - first]
-                cleared(out, row)
+                clear_bytes(out, row)
                 for t in range(s[10]):
                     tap = number(taps_ + 8 * TAP * t)
                     u, v, w = a * s[3] + tap[0], b * s[4] + tap[1], c * s[5] + tap[2]
@@ -359,7 +359,7 @@ def depthwise_by_filter(dtype: str) -> Any:
         row = channels * each * item
         for t in range(begin, end):
             out = out_ + t * row
-            cleared(out, row)
+            clear_bytes(out, row)
             z = t % p[12] * p[18] - p[21]
             y = t // p[12] % p[11] * p[17] - p[20]
             x = t // (p[12] * p[11]) * p[16] - p[19]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from ..body import parsed
+from ..body import parse_expression
 from ..functions.elementary import ELEMENTARY, LIMITED, QUICK
 from ..functions.value import FLOAT32, FLOAT64, Value, wide_vectors
 
@@ -63,7 +63,7 @@ def fits(body: str, dtypes: tuple[str, ...], dtype: str) -> bool:
     """Whether a step can be part of a loop."""
     if not {*dtypes, dtype} <= STORED.keys():
         return False
-    for node in ast.walk(parsed(body)):
+    for node in ast.walk(parse_expression(body)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") not in NAMES:
             return False
         if isinstance(node, ast.BinOp) and type(node.op) not in (*_ARITHMETIC, *_LOGIC):
@@ -171,7 +171,7 @@ def _elements(
     for step in loop.steps:
         names = dict(zip("xyz", [values[k] for k in step.operands], strict=False))
         writer = _Writer(builder, names, step.dtypes[-1], step.dtype, way)
-        values.append(writer.visit(parsed(step.body)))
+        values.append(writer.visit(parse_expression(step.body)))
         for condition in writer.limited:
             beyond = builder.or_(beyond, condition)
         for condition in writer.steep:
@@ -179,22 +179,22 @@ def _elements(
     return values, beyond, steep
 
 
-def _called(loop: Loop) -> set[str]:
+def _called_functions(loop: Loop) -> set[str]:
     """The functions that the steps call."""
     return {
         getattr(x.func, "id", "")
         for step in loop.steps
-        for x in ast.walk(parsed(step.body))
+        for x in ast.walk(parse_expression(step.body))
         if isinstance(x, ast.Call)
     }
 
 
-def _loaded(builder: Any, pointer: Any, dtype: str) -> Any:
+def _load(builder: Any, pointer: Any, dtype: str) -> Any:
     value = builder.load(pointer)
     return builder.icmp_unsigned("!=", value, INT8(0)) if dtype == "bool" else value
 
 
-def _stored(builder: Any, value: Any, pointer: Any) -> None:
+def _store(builder: Any, value: Any, pointer: Any) -> None:
     builder.store(builder.zext(value, INT8) if value.type == BIT else value, pointer)
 
 
@@ -222,7 +222,7 @@ def write_kernel(module: Any, symbol: str, step: Step) -> None:
     """
     loop = Loop(tuple((dtype, False) for dtype in step.dtypes), (step,), (len(step.dtypes),))
     body = _loop_function(module, f"{symbol}_loop", loop)
-    called = _called(loop)
+    called = _called_functions(loop)
     entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * 5), symbol)
     if called & (ELEMENTARY.keys() - QUICK.keys()):
         wide_vectors(body)
@@ -233,20 +233,20 @@ def write_kernel(module: Any, symbol: str, step: Step) -> None:
     places = [*operands[: len(step.dtypes)], out]
     kinds = body.type.pointee.args
     pointers = [builder.inttoptr(x, kind) for x, kind in zip(places, kinds, strict=False)]
-    found = builder.call(body, [*pointers, entry.args[4]])
+    flags = builder.call(body, [*pointers, entry.args[4]])
     if called & QUICK.keys():
-        _if_steep(builder, found, _whole(module, symbol, loop), [*pointers, entry.args[4]])
+        _if_steep(builder, flags, _full_loop(module, symbol, loop), [*pointers, entry.args[4]])
     if called & {*LIMITED}:
-        again = _loop_function(module, f"{symbol}_far", loop)
-        again.attributes.add("noinline")
-        _write_far(again, loop)
-        beyond = builder.and_(found, INT64(BEYOND))
+        far_loop = _loop_function(module, f"{symbol}_far", loop)
+        far_loop.attributes.add("noinline")
+        _write_far(far_loop, loop)
+        beyond = builder.and_(flags, INT64(BEYOND))
         with builder.if_then(builder.icmp_unsigned("!=", beyond, INT64(0)), likely=False):
-            builder.call(again, [*pointers, entry.args[4]])
+            builder.call(far_loop, [*pointers, entry.args[4]])
     builder.ret(INT64(0))
 
 
-def _whole(module: Any, symbol: str, loop: Loop) -> Any:
+def _full_loop(module: Any, symbol: str, loop: Loop) -> Any:
     """Write a loop whose functions are right for steep elements, too."""
     function = _loop_function(module, f"{symbol}_whole", loop)
     function.attributes.add("noinline")
@@ -255,11 +255,11 @@ def _whole(module: Any, symbol: str, loop: Loop) -> Any:
     return function
 
 
-def _if_steep(builder: Any, found: Any, whole: Any, args: list[Any]) -> None:
+def _if_steep(builder: Any, flags: Any, full_loop: Any, args: list[Any]) -> None:
     """Compute all elements again if a quick loop ``found`` steep ones."""
-    steep = builder.and_(found, INT64(STEEP))
+    steep = builder.and_(flags, INT64(STEEP))
     with builder.if_then(builder.icmp_unsigned("!=", steep, INT64(0)), likely=False):
-        builder.call(whole, args)
+        builder.call(full_loop, args)
 
 
 def _write_far(function: Any, loop: Loop) -> None:
@@ -270,13 +270,13 @@ def _write_far(function: Any, loop: Loop) -> None:
     builder = ir.IRBuilder(inside)
     i = builder.phi(INT64)
     values = [
-        _loaded(builder, builder.gep(pointer, [i]), dtype)
+        _load(builder, builder.gep(pointer, [i]), dtype)
         for pointer, (dtype, _) in zip(pointers, loop.loads, strict=False)
     ]
     builder.cbranch(_elements(loop, builder, values)[1], beyond, after)
     builder = ir.IRBuilder(beyond)
     values, _, _ = _elements(loop, builder, values, "far")
-    _stored(builder, values[-1], builder.gep(pointers[-1], [i]))
+    _store(builder, values[-1], builder.gep(pointers[-1], [i]))
     builder.branch(after)
     builder = ir.IRBuilder(after)
     following = builder.add(i, INT64(1))
@@ -305,10 +305,10 @@ def write_lanes(module: Any, symbol: str, loop: Loop) -> None:
         begin, step = (builder.load(builder.gep(places, [INT64(2 * k + j)])) for j in (0, 1))
         at = builder.add(begin, builder.mul(step, entry.args[1]))
         pointers.append(builder.inttoptr(at, kind))
-    found = builder.call(body, [*pointers, entry.args[2]])
-    if _called(loop) & QUICK.keys():
-        _if_steep(builder, found, _whole(module, symbol, loop), [*pointers, entry.args[2]])
-    builder.ret(builder.and_(found, INT64(BEYOND)))
+    flags = builder.call(body, [*pointers, entry.args[2]])
+    if _called_functions(loop) & QUICK.keys():
+        _if_steep(builder, flags, _full_loop(module, symbol, loop), [*pointers, entry.args[2]])
+    builder.ret(builder.and_(flags, INT64(BEYOND)))
 
 
 def write_scalars(module: Any, symbol: str, loop: Loop) -> None:
@@ -327,30 +327,30 @@ def write_scalars(module: Any, symbol: str, loop: Loop) -> None:
         at = builder.add(cells, builder.shl(row, INT64(3)))
         pointers.append(builder.inttoptr(at, STORED[kind].as_pointer()))
     values = [
-        _loaded(builder, pointer, dtype)
+        _load(builder, pointer, dtype)
         for pointer, (dtype, _) in zip(pointers, loop.loads, strict=False)
     ]
     quick, beyond, steep = _elements(loop, builder, values)
     stores = list(zip(pointers[len(loop.loads) :], loop.stores, strict=True))
     for pointer, k in stores:
-        _stored(builder, quick[k], pointer)
-    if _called(loop) & QUICK.keys():
+        _store(builder, quick[k], pointer)
+    if _called_functions(loop) & QUICK.keys():
         with builder.if_then(steep, likely=False):
-            whole, _, _ = _elements(loop, builder, values, "whole")
+            results, _, _ = _elements(loop, builder, values, "whole")
             for pointer, k in stores:
-                _stored(builder, whole[k], pointer)
+                _store(builder, results[k], pointer)
     builder.ret(builder.zext(beyond, INT64))
 
 
-def _interleaved(module: Any) -> Any:
+def _interleave(module: Any) -> Any:
     """Have LLVM compute two vectors of a loop at a time, in turns.
 
     An instruction waits for the one before it in a polynomial, for one of the other vector it does
     not: 0.8 to 1.0 of the time. With four at a time there are too few registers.
     """
-    found = module.add_metadata(["llvm.loop.interleave.count", ir.IntType(32)(2)])
-    loop = module.add_metadata([found])
-    loop.operands = (loop, found)  # itself first: that is how LLVM tells loops apart
+    metadata = module.add_metadata(["llvm.loop.interleave.count", ir.IntType(32)(2)])
+    loop = module.add_metadata([metadata])
+    loop.operands = (loop, metadata)  # itself first: that is how LLVM tells loops apart
     return loop
 
 
@@ -362,7 +362,7 @@ def _write_loop(function: Any, loop: Loop, turns: bool = False, way: str = "quic
     end = function.append_basic_block("end")
     builder = ir.IRBuilder(start)
     once = {
-        k: _loaded(builder, pointers[k], dtype)
+        k: _load(builder, pointers[k], dtype)
         for k, (dtype, uniform) in enumerate(loop.loads)
         if uniform
     }
@@ -370,27 +370,27 @@ def _write_loop(function: Any, loop: Loop, turns: bool = False, way: str = "quic
     builder = ir.IRBuilder(inside)
     i, beyond, steep = builder.phi(INT64), builder.phi(BIT), builder.phi(BIT)
     values = [
-        once[k] if uniform else _loaded(builder, builder.gep(pointers[k], [i]), dtype)
+        once[k] if uniform else _load(builder, builder.gep(pointers[k], [i]), dtype)
         for k, (dtype, uniform) in enumerate(loop.loads)
     ]
     values, *conditions = _elements(loop, builder, values, way)
     for pointer, k in zip(pointers[len(loop.loads) :], loop.stores, strict=True):
-        _stored(builder, values[k], builder.gep(pointer, [i]))
-    found = [builder.or_(*pair) for pair in zip((beyond, steep), conditions, strict=True)]
+        _store(builder, values[k], builder.gep(pointer, [i]))
+    merged = [builder.or_(*pair) for pair in zip((beyond, steep), conditions, strict=True)]
     following = builder.add(i, INT64(1))
     for phi, first, then in (
         (i, INT64(0), following),
-        (beyond, BIT(0), found[0]),
-        (steep, BIT(0), found[1]),
+        (beyond, BIT(0), merged[0]),
+        (steep, BIT(0), merged[1]),
     ):
         phi.add_incoming(first, start)
         phi.add_incoming(then, inside)
     back = builder.cbranch(builder.icmp_signed("<", following, n), inside, end)
     if turns:
-        back.set_metadata("llvm.loop", _interleaved(function.module))
+        back.set_metadata("llvm.loop", _interleave(function.module))
     builder = ir.IRBuilder(end)
-    results = [builder.phi(BIT) for _ in found]
-    for result, value in zip(results, found, strict=True):
+    results = [builder.phi(BIT) for _ in merged]
+    for result, value in zip(results, merged, strict=True):
         result.add_incoming(BIT(0), start)
         result.add_incoming(value, inside)
     flags = [

@@ -280,7 +280,7 @@ def units(
 
 
 @jit
-def whole(
+def run_array_kernels(
     log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, chunk: int
 ) -> int:
     """Run `units` of a group that is one whole-array kernel.

@@ -36,8 +36,8 @@ def _operation(count: int, result: Any, emit: Callable[..., Any]) -> Any:
     arguments = [f"a{k}" for k in range(count)]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = emit(builder, *args)
-        return context.get_dummy_value() if result is types.void else found
+        value = emit(builder, *args)
+        return context.get_dummy_value() if result is types.void else value
 
     def typed(*_: Any) -> Any:
         return result(*[types.intp] * count), codegen
@@ -59,9 +59,9 @@ def lanes(dtype: str) -> Lanes:
         return builder.inttoptr(address, vector.as_pointer())
 
     def load(builder: Any, address: Any) -> Any:
-        found = builder.load(at(builder, address))
-        found.align = BYTES
-        return found
+        value = builder.load(at(builder, address))
+        value.align = BYTES
+        return value
 
     def store(builder: Any, value: Any, address: Any) -> None:
         builder.store(value, at(builder, address)).align = BYTES
@@ -91,19 +91,19 @@ def lanes(dtype: str) -> Lanes:
 
     def divide_unless_0(builder: Any, target: Any, x: Any) -> None:
         before, by = load(builder, target), load(builder, x)
-        stays = builder.fcmp_ordered("==", by, ir.Constant(vector, None))
-        store(builder, builder.select(stays, before, builder.fdiv(before, by)), target)
+        is_zero = builder.fcmp_ordered("==", by, ir.Constant(vector, None))
+        store(builder, builder.select(is_zero, before, builder.fdiv(before, by)), target)
 
     def begin(builder: Any, best: Any, place: Any, x: Any, k: Any) -> None:
         store(builder, load(builder, x), best)
         store(builder, spread(builder, k), place)
 
     def larger(builder: Any, best: Any, place: Any, x: Any, k: Any) -> None:
-        found, before = load(builder, x), load(builder, best)
+        value, before = load(builder, x), load(builder, best)
         absolute = function(builder, "fabs", 1)
-        sizes = [builder.call(absolute, [value]) for value in (found, before)]
+        sizes = [builder.call(absolute, [value]) for value in (value, before)]
         taken = builder.fcmp_ordered(">", *sizes)
-        store(builder, builder.select(taken, found, before), best)
+        store(builder, builder.select(taken, value, before), best)
         store(builder, builder.select(taken, spread(builder, k), load(builder, place)), place)
 
     def chosen(builder: Any, place: Any, k: Any) -> Any:

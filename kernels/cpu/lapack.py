@@ -158,9 +158,9 @@ def lu_solve(dtype: str) -> Any:
             other = int(places[i])
             if other != i:
                 for j in range(k):
-                    held = out[i * k + j]
+                    saved = out[i * k + j]
                     out[i * k + j] = out[other * k + j]
-                    out[other * k + j] = held
+                    out[other * k + j] = saved
 
     exchanged = jit(exchange)
 
@@ -260,15 +260,15 @@ def svd(dtype: str) -> Any:
         )
         room = int(at(one)[0]) + 64
         number(info)[1] = room
-        held = call(p[HEADER + 1], (8 * 8 * k + size * (m * n + n * vs + room),))
-        whole = k + m * us + n * vs
-        a = held + 8 * 8 * k
+        workspace = call(p[HEADER + 1], (8 * 8 * k + size * (m * n + n * vs + room),))
+        result_size = k + m * us + n * vs
+        a = workspace + 8 * 8 * k
         v = a + size * m * n
         work = v + size * n * vs
         for b in range(begin, end):
-            here = out_ + b * whole * size
-            if held == 0:
-                fail(here, whole)
+            here = out_ + b * result_size * size
+            if workspace == 0:
+                fail(here, result_size)
             else:
                 copy(a, x_ + b * m * n * size, m * n)
                 call(
@@ -286,15 +286,15 @@ def svd(dtype: str) -> Any:
                         inner,
                         work,
                         info + 8,
-                        held,
+                        workspace,
                         info,
                     ),
                 )
                 if word(info)[0] != 0:
-                    fail(here, whole)
+                    fail(here, result_size)
                 else:
                     turn(here + (k + m * us) * size, v, vs, n)
-        call(p[HEADER + 2], (held,))
+        call(p[HEADER + 2], (workspace,))
 
     return _alone(kernel)
 

@@ -69,9 +69,9 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
                 fused = ir.Function(module, ir.FunctionType(vector, [vector] * 3), name)
 
             def load(address: Any, target: Any) -> Any:
-                found = builder.load(builder.inttoptr(address, target.as_pointer()))
-                found.align = size
-                return found
+                value = builder.load(builder.inttoptr(address, target.as_pointer()))
+                value.align = size
+                return value
 
             def spread(value: Any) -> Any:
                 one = builder.insert_element(
@@ -98,24 +98,24 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
             k, at, there = (builder.phi(INT64) for _ in range(3))
             sums = [builder.phi(vector) for _ in places]
             rows = [load(builder.add(there, INT64(BYTES * v)), vector) for v in range(vectors)]
-            found = []
+            totals = []
             for m in range(TILE):
                 value = spread(load(builder.add(at, INT64(m * row)), kind))
                 for v in range(vectors):
-                    found.append(builder.call(fused, [value, rows[v], sums[len(found)]]))
+                    totals.append(builder.call(fused, [value, rows[v], sums[len(totals)]]))
             left = builder.sub(k, INT64(1))
             next_a = builder.add(at, INT64(column))
             next_b = builder.add(there, INT64(BYTES * vectors))
             for block, values in (
                 (entry, (count, a, b, *[zero] * len(places))),
                 (before, (count, a, b, *old)),
-                (loop, (left, next_a, next_b, *found)),
+                (loop, (left, next_a, next_b, *totals)),
             ):
                 for phi, value in zip((k, at, there, *sums), values, strict=True):
                     phi.add_incoming(value, block)
             builder.cbranch(builder.icmp_signed(">", left, INT64(0)), loop, after)
             builder.position_at_end(after)
-            for place, value in zip(places, found, strict=True):
+            for place, value in zip(places, totals, strict=True):
                 stored = builder.store(value, builder.inttoptr(place, vector.as_pointer()))
                 stored.align = size
             return context.get_dummy_value()
@@ -132,10 +132,10 @@ def moves(length: int) -> Any:
     @intrinsic
     def move(typingctx: Any, target: Any, source: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            found = builder.load(builder.inttoptr(args[1], vector.as_pointer()))
-            found.align = 4
-            kept = builder.store(found, builder.inttoptr(args[0], vector.as_pointer()))
-            kept.align = 4
+            value = builder.load(builder.inttoptr(args[1], vector.as_pointer()))
+            value.align = 4
+            stored = builder.store(value, builder.inttoptr(args[0], vector.as_pointer()))
+            stored.align = 4
             return context.get_dummy_value()
 
         return types.void(types.intp, types.intp), codegen
@@ -154,7 +154,7 @@ pixels_memory = stack(TILE * 2 * BYTES)
 
 
 @inline
-def copied(target: int, source: int, size: int) -> None:
+def copy_bytes(target: int, source: int, size: int) -> None:
     """Copy ``size`` bytes, a multiple of 4."""
     done = 0
     while done + 64 <= size:
@@ -169,7 +169,7 @@ def copied(target: int, source: int, size: int) -> None:
 
 
 @inline
-def cleared(target: int, size: int) -> None:
+def clear_bytes(target: int, size: int) -> None:
     """Write zeros, ``size`` bytes, a multiple of 4."""
     a = words(target)
     for k in range(size // 4):
@@ -222,7 +222,7 @@ def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
     lattice[9] = p[1] * p[3]
     lattice[11] = p[3]
     lattice[12] = 0
-    found = 0
+    count = 0
     for a in range(p[10]):
         x = lattice[13] + p[19] - a * p[16]
         for b in range(p[11]):
@@ -230,14 +230,14 @@ def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
             for c in range(p[12]):
                 z = lattice[15] + p[21] - c * p[18]
                 if x % p[13] == 0 and y % p[14] == 0 and z % p[15] == 0:
-                    tap = number(taps_ + 8 * TAP * found)
+                    tap = number(taps_ + 8 * TAP * count)
                     tap[0] = x // p[13]
                     tap[1] = y // p[14]
                     tap[2] = z // p[15]
                     tap[3] = (a * p[11] + b) * p[12] + c
                     tap[4] = 1
-                    found += 1
-    lattice[10] = found
+                    count += 1
+    lattice[10] = count
 
 
 @inline
@@ -267,7 +267,7 @@ def next_place(n: int, a: int, b: int, c: int, s: Any) -> Any:
 
 
 @jit
-def gathered(
+def gather_pixels(
     panel: int, x: int, lattice_: int, taps_: int, begin: int, end: int, k0: int, k1: int, item: int
 ) -> None:
     """What pixels from ``begin`` to ``end`` meet, of the rows ``k0`` to ``k1`` of the filter."""
@@ -290,9 +290,9 @@ def gathered(
             many = min(run * few - skip, k1 - k)
             if 0 <= u < s[6] and 0 <= v < s[7] and 0 <= w < s[8]:
                 at = (((n * s[6] + u) * s[7] + v) * s[8] + w) * channels + s[12] + skip
-                copied(to, x + at * item, many * item)
+                copy_bytes(to, x + at * item, many * item)
             else:
-                cleared(to, many * item)
+                clear_bytes(to, many * item)
             to += many * item
             k += many
             t += run
@@ -320,8 +320,8 @@ def filter_rows(
     for k in range(k1 - k0):
         row = number(taps_ + 8 * TAP * t)[3] * few + c
         to = panel + k * width
-        copied(to, w + (row * features + first) * item, many * item)
-        cleared(to + many * item, width - many * item)
+        copy_bytes(to, w + (row * features + first) * item, many * item)
+        clear_bytes(to + many * item, width - many * item)
         c += 1
         if c == few:
             c = 0

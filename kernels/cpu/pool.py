@@ -166,10 +166,10 @@ def largest_taken(dtype: str) -> Any:
                     place[q] = -1
                 look(best, place_, x_, parameters, n, a, b, c, first, many)
                 for q in range(many):
-                    found = kind(0)
+                    value = kind(0)
                     if place[q] >= 0:
-                        found = h[(n * image + place[q]) * channels + first + q]
-                    out[t * channels + first + q] = found
+                        value = h[(n * image + place[q]) * channels + first + q]
+                    out[t * channels + first + q] = value
             n, u, v, w = next_place(n, u, v, w, sizes)
 
     return kernel

@@ -74,7 +74,7 @@ def turning(dtype: str) -> Any:
     return turn
 
 
-def turned(dtype: str) -> Any:
+def transpose_into(dtype: str) -> Any:
     """A function that writes a matrix the other way round: ``turned(target, source, n, k)``.
 
     The source has ``n`` rows of ``k`` elements.
@@ -84,13 +84,13 @@ def turned(dtype: str) -> Any:
 
     @jit
     def matrix(target: int, source: int, n: int, k: int) -> None:
-        whole, across = n - n % lanes, k - k % lanes
-        for i in range(0, whole, lanes):
+        full_rows, across = n - n % lanes, k - k % lanes
+        for i in range(0, full_rows, lanes):
             for j in range(0, across, lanes):
                 turn(target + (j * n + i) * size, n * size, source + (i * k + j) * size, k * size)
         x, out = at(source), at(target)
         for i in range(n):
-            for j in range(across if i < whole else 0, k):
+            for j in range(across if i < full_rows else 0, k):
                 out[j * n + i] = x[i * k + j]
 
     return matrix
@@ -101,7 +101,7 @@ def transposed(dtype: str) -> Any:
 
     Parameters: those of `arrays.gemm`.
     """
-    turn, memory = turned(dtype), stack(MOST)
+    turn, memory = transpose_into(dtype), stack(MOST)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, at, y = number(parameters), own_scalars(), memory()

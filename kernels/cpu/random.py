@@ -68,14 +68,14 @@ def fill(out_: int, key: int, other: int, first: int, count: int) -> None:
 def uniform(dtype: str) -> Any:
     """From 0 to 1, not including 1: the upper bits of an integer, as NumPy has them."""
     at, kind = POINTERS[dtype], getattr(types, dtype)
-    integers, whole = POINTERS[f"uint{kind.bitwidth}"], getattr(types, f"uint{kind.bitwidth}")
+    integers, unsigned = POINTERS[f"uint{kind.bitwidth}"], getattr(types, f"uint{kind.bitwidth}")
     digits = FORMATS[kind].mantissa + 1
-    less, scale = whole(kind.bitwidth - digits), kind(2.0**-digits)
+    less, scale = unsigned(kind.bitwidth - digits), kind(2.0**-digits)
 
     def numbers(here: int, n: int) -> None:
         bits, out = integers(here), at(here)
         for i in range(n):
-            out[i] = kind(whole(bits[i] >> less)) * scale
+            out[i] = kind(unsigned(bits[i] >> less)) * scale
 
     return numbers
 
@@ -89,17 +89,17 @@ def normal(dtype: str) -> Any:
     """
     at, kind = POINTERS[dtype], getattr(types, dtype)
     bits = kind.bitwidth
-    integers, whole = POINTERS[f"uint{bits}"], getattr(types, f"uint{bits}")
+    integers, unsigned = POINTERS[f"uint{bits}"], getattr(types, f"uint{bits}")
     signed = getattr(types, f"int{bits}")
     step, half = kind(2.0**-bits), kind(2.0 ** (-bits - 1))
     angle = kind(math.pi * 2.0 ** (-bits - 1))
-    swap, back, upper = whole(1), whole(2), whole(2**bits - 4)
+    swap, back, upper = unsigned(1), unsigned(2), unsigned(2**bits - 4)
     log, sin, cos = (FUNCTIONS[name] for name in ("log", "sin", "cos"))
 
     def numbers(here: int, n: int) -> None:
-        found, out = integers(here), at(here)
+        words, out = integers(here), at(here)
         for i in range(n // 2):
-            first, second = found[2 * i], found[2 * i + 1]
+            first, second = words[2 * i], words[2 * i + 1]
             # In (0, 1]: the logarithm is finite.
             radius = math.sqrt(kind(-2) * log(kind(first) * step + half))
             radius = -radius if second & back else radius

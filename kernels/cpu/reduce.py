@@ -35,9 +35,9 @@ def _extreme(sign: str) -> Callable[..., Any]:
             compare = builder.fcmp_ordered
         else:
             compare = builder.icmp_signed if signed else builder.icmp_unsigned
-        found = builder.select(compare(sign, y, x), y, x)
+        result = builder.select(compare(sign, y, x), y, x)
         if not real:
-            return found
+            return result
         other = builder.select(compare(sign + "=", x, y), x, builder.fadd(x, y))
         return builder.select(compare(sign, y, x), y, other)
 
@@ -74,23 +74,23 @@ def _folding(name: str) -> Any:
             def together(u: Any, v: Any) -> Any:
                 return combine(builder, real, signed, u, v)
 
-            found = cgutils.alloca_once_value(
+            total = cgutils.alloca_once_value(
                 builder, ir.Constant(vector, [ir.Constant(number, start)] * VECTOR)
             )
             step = ir.Constant(n.type, VECTOR)
             rest = builder.srem(n, step)
-            whole = builder.sub(n, rest)
+            vector_part = builder.sub(n, rest)
             with cgutils.for_range_slice(
-                builder, ir.Constant(n.type, 0), whole, step, n.type, inc=True
+                builder, ir.Constant(n.type, 0), vector_part, step, n.type, inc=True
             ) as (i, _):
                 at = builder.bitcast(builder.gep(x, [i]), vector.as_pointer())
                 loaded = builder.load(at, align=kind.bitwidth // 8)
-                builder.store(together(builder.load(found), loaded), found)
+                builder.store(together(builder.load(total), loaded), total)
             with cgutils.for_range(builder, rest) as loop:
-                place = builder.gep(builder.bitcast(found, number.as_pointer()), [loop.index])
-                other = builder.load(builder.gep(x, [builder.add(whole, loop.index)]))
+                place = builder.gep(builder.bitcast(total, number.as_pointer()), [loop.index])
+                other = builder.load(builder.gep(x, [builder.add(vector_part, loop.index)]))
                 builder.store(together(builder.load(place), other), place)
-            value = builder.load(found)
+            value = builder.load(total)
             width = VECTOR
             while width > 1:
                 width //= 2

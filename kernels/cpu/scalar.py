@@ -20,13 +20,13 @@ def int_power(x: Any, y: Any) -> Any:
     """``x ** y`` for integers, which wrap; numba's goes through floats for a large ``y``."""
     one = np.uint64(1)  # bits of y are looked at unsigned: mixed with a signed 1 it is a float
     bits = np.uint64(y)
-    found = x * 0 + 1
+    power = x * 0 + 1
     while bits:
         if bits & one:
-            found *= x
+            power *= x
         x *= x
         bits >>= one
-    return found
+    return power
 
 
 @inline

@@ -18,7 +18,7 @@ AXES = 8  # as in numtape/core/values/spec.py (a test compares)
 _places = stack(8 * AXES)
 
 
-def _sliced(item: str, into: bool) -> Any:
+def _slice_kernel(item: str, into: bool) -> Any:
     at = POINTERS[item]
     size = int(item[4:]) // 8
 
@@ -41,7 +41,7 @@ def _sliced(item: str, into: bool) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, places = number(parameters), number(_places())
-        axes, whole = p[3], (number(y_)[0] if p[2] < 0 else p[2]) * size
+        axes, offset = p[3], (number(y_)[0] if p[2] < 0 else p[2]) * size
         inner, step = p[4 + 2 * (axes - 1)], p[5 + 2 * (axes - 1)]
         runs = 1
         for k in range(axes - 1):
@@ -54,17 +54,17 @@ def _sliced(item: str, into: bool) -> Any:
         packed = 0
         for _ in range(runs):
             if into:
-                copied(out_ + whole, x_ + packed, inner, step)
+                copied(out_ + offset, x_ + packed, inner, step)
             else:
-                copied(out_ + packed, x_ + whole, inner, step)
+                copied(out_ + packed, x_ + offset, inner, step)
             packed += inner * size
             k = axes - 2
             while k >= 0:
                 places[k] += 1
-                whole += p[5 + 2 * k]
+                offset += p[5 + 2 * k]
                 if places[k] < p[4 + 2 * k]:
                     break
-                whole -= p[4 + 2 * k] * p[5 + 2 * k]
+                offset -= p[4 + 2 * k] * p[5 + 2 * k]
                 places[k] = 0
                 k -= 1
 
@@ -73,12 +73,12 @@ def _sliced(item: str, into: bool) -> Any:
 
 def part(item: str) -> Any:
     """The elements of a slice."""
-    return _sliced(item, False)
+    return _slice_kernel(item, False)
 
 
 def among_zeros(item: str) -> Any:
     """Elements where a slice would take them; 0 elsewhere."""
-    return _sliced(item, True)
+    return _slice_kernel(item, True)
 
 
 def joined(item: str) -> Any:

@@ -35,9 +35,11 @@ def row_of(dtype: str) -> Any:
     word = ir.IntType(32)
 
     def function(builder: Any, name: str, result: Any, *parameters: Any) -> Any:
-        whole = f"llvm.{name}"
-        found = builder.module.globals.get(whole)
-        return found or ir.Function(builder.module, ir.FunctionType(result, parameters), whole)
+        full_name = f"llvm.{name}"
+        declared = builder.module.globals.get(full_name)
+        return declared or ir.Function(
+            builder.module, ir.FunctionType(result, parameters), full_name
+        )
 
     def spread(builder: Any, value: Any, wide: Any) -> Any:
         one = builder.insert_element(ir.Constant(wide, ir.Undefined), value, word(0))
@@ -79,18 +81,18 @@ def row_of(dtype: str) -> Any:
                 read,
                 [builder.inttoptr(b, pointer), word(size), there, ir.Constant(vector, None)],
             )
-            found = builder.call(fused, [spread(builder, value, vector), values, total])
+            product = builder.call(fused, [spread(builder, value, vector), values, total])
             fewer = builder.sub(left, INT64(1))
             further = builder.add(a, x_step), builder.add(b, y_step)
             for block, incoming in (
                 (entry, (inner, x, y, ir.Constant(vector, None))),
-                (loop, (fewer, *further, found)),
+                (loop, (fewer, *further, product)),
             ):
                 for phi, incomer in zip((left, a, b, total), incoming, strict=True):
                     phi.add_incoming(incomer, block)
             builder.cbranch(builder.icmp_signed(">", fewer, INT64(0)), loop, after)
             builder.position_at_end(after)
-            builder.call(write, [found, builder.inttoptr(out, pointer), word(size), there])
+            builder.call(write, [product, builder.inttoptr(out, pointer), word(size), there])
             return context.get_dummy_value()
 
         return types.void(*[types.intp] * 7), codegen

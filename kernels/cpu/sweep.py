@@ -34,7 +34,7 @@ from ..passes.layout import (
 )
 from ..passes.rows import SEEN, VALUE
 from ..passes.tables import I64, Log, Plan, Room, Specs
-from .groups import MAX_RANK, address, copy, lanes, splat, spread, whole
+from .groups import MAX_RANK, address, copy, lanes, run_array_kernels, splat, spread
 from .thread_team import lead, present
 
 numbers = POINTERS["int64"]
@@ -55,13 +55,13 @@ def _combine(cells: int, plan: Plan, g: int, partials: int) -> None:
             continue
         if program[STEP * k + 1] >= PARTIALS:
             kernel = program[STEP * k]
-            found = partials + program[STEP * k + 1] - PARTIALS
+            results = partials + program[STEP * k + 1] - PARTIALS
             left = runs
             while left > 1:
-                call_kernel(kernel, found, found, 0, 0, left)
+                call_kernel(kernel, results, results, 0, 0, left)
                 left = (left + RUN - 1) // RUN
             # What there is none of is still a sum: the kernel knows which.
-            call_kernel(kernel, cells + 8 * plan.order[row], found, 0, 0, left)
+            call_kernel(kernel, cells + 8 * plan.order[row], results, 0, 0, left)
         row += 1
 
 
@@ -166,7 +166,7 @@ def _point(log: Log, specs: Specs, plan: Plan, g: int, room: Room) -> None:
     """Say where in the arena the temporaries are that a group gives."""
     for k in range(plan.groups[GROUP * g + G_ROWS], plan.groups[GROUP * g + G_ROWS_END]):
         row = plan.order[k]
-        if plan.kept[k] == TEMPORARY and specs.size[log.spec[row]] != 1:
+        if plan.storage[k] == TEMPORARY and specs.size[log.spec[row]] != 1:
             log.cell[row] = room.arena + plan.offset[k]
 
 
@@ -178,7 +178,7 @@ def sweep(
     plan: Plan,
     begin_group: int,
     computed: int,
-    found: int,
+    n_groups: int,
     room: Room,
     large: int,
     watched: int,
@@ -194,7 +194,7 @@ def sweep(
     order, groups, program = plan.order, plan.groups, plan.program
     shared = min(large, SHARED_FROM)
     followed = -1  # a group that is computed already, with the one before
-    for g in range(begin_group, found):
+    for g in range(begin_group, n_groups):
         kind = groups[GROUP * g + G_KIND]
         begin = groups[GROUP * g + G_ROWS]
         end = groups[GROUP * g + G_ROWS_END]
@@ -240,7 +240,7 @@ def sweep(
                     )
                     if operands[inputs] != 0:
                         return g
-                    log.state[row] = VALUE if plan.kept[begin] == KEPT else SEEN
+                    log.state[row] = VALUE if plan.storage[begin] == KEPT else SEEN
                     continue
                 work = groups[GROUP * g + G_SIZE]
                 together = groups[GROUP * g + G_WIDTH] > 1
@@ -252,7 +252,7 @@ def sweep(
                 elif together and OF_ARRAYS * work >= large:
                     return g
                 both = 0
-                if groups[GROUP * g + G_BLOCKS] > 0 and g + 1 < found:
+                if groups[GROUP * g + G_BLOCKS] > 0 and g + 1 < n_groups:
                     if _lane_work(plan, g + 1) < watched:
                         both = 1
                         followed = g + 1
@@ -261,11 +261,11 @@ def sweep(
                     lead(log, cells, specs, plan, g, both, room, team)
                 else:
                     numbers(room.counter)[0] = 0
-                    whole(log, cells, specs, plan, g, both, room, 1 << 40)
+                    run_array_kernels(log, cells, specs, plan, g, both, room, 1 << 40)
         if kind == LANES:
             _combine(cells, plan, g, room.partials)
         elif kind == SHARED and specs.size[log.spec[order[begin]]] != 1:
             continue  # whoever keeps the buffer alive says when there is a value
         for k in range(begin, end):
-            log.state[order[k]] = VALUE if plan.kept[k] == KEPT else SEEN
-    return found
+            log.state[order[k]] = VALUE if plan.storage[k] == KEPT else SEEN
+    return n_groups

@@ -17,7 +17,7 @@ from numba import types
 
 from ..jit import POINTERS, jit, stack
 from .lanes import BYTES, ITEM, lanes
-from .products import turned
+from .products import transpose_into
 
 number = POINTERS["int64"]
 MOST = 32  # rows; as in numtape/core/cpu/blas.py (a test compares)
@@ -30,7 +30,7 @@ _order = stack(8 * 16 * MOST)
 
 def _moves(dtype: str) -> tuple[Any, Any]:
     """Take the numbers of matrices that lie one after the other into lanes, and put them back."""
-    at, turn, width = POINTERS[dtype], turned(dtype), BYTES // ITEM[dtype]
+    at, turn, width = POINTERS[dtype], transpose_into(dtype), BYTES // ITEM[dtype]
 
     def taken(block_: int, source_: int, present: int, size: int) -> None:
         if present == width:
@@ -140,7 +140,7 @@ def lu_solve(dtype: str) -> Any:
             for j in range(i + 1, n):
                 subtract(x + i * BYTES, block + i * row + j * BYTES, x + j * BYTES)
 
-    found, solved, transposed = jit(find), jit(forward), jit(backward)
+    find_pivot, solved, transposed = jit(find), jit(forward), jit(backward)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, block, column_, order_ = number(parameters), _block(), _column(), _order()
@@ -150,7 +150,7 @@ def lu_solve(dtype: str) -> Any:
             first = unit * width
             present = min(width, count - first)
             taken(block, y_ + first * n * (n + 1) * size, present, n * (n + 1))
-            found(order_, block + n * n * BYTES, n)
+            find_pivot(order_, block + n * n * BYTES, n)
             right, out = at(z_ + first * n * k * size), at(out_ + first * n * k * size)
             for c in range(k):
                 for i in range(n):

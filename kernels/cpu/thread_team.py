@@ -14,10 +14,10 @@ hired before takes no part.
 
 from __future__ import annotations
 
-from ..jit import POINTERS, call0, exchange, fetch_add, inline, jit, pause, seen
+from ..jit import POINTERS, call0, exchange, fetch_add, inline, jit, load_now, pause
 from ..passes.layout import G_KIND, G_WIDTH, GROUP, LANES
 from ..passes.tables import Log, Plan, Room, Specs
-from .groups import count_blocks, lanes, whole
+from .groups import count_blocks, lanes, run_array_kernels
 
 numbers = POINTERS["int64"]
 
@@ -35,7 +35,7 @@ PARTS = 8  # a thread takes blocks so many times, so that a slow one does not ke
 @inline
 def present(team: int) -> bool:
     """Whether there is somebody to share a group with."""
-    return team != 0 and numbers(team + HIRED)[0] > seen(team + HOME)
+    return team != 0 and numbers(team + HIRED)[0] > load_now(team + HOME)
 
 
 @inline
@@ -49,7 +49,9 @@ def _part(
         lanes(log, cells, specs, plan, g, room, max(1, blocks // (PARTS * threads)))
     else:
         count = groups[GROUP * g + G_WIDTH]
-        whole(log, cells, specs, plan, g, both, room, max(1, count // (PARTS * threads)))
+        run_array_kernels(
+            log, cells, specs, plan, g, both, room, max(1, count // (PARTS * threads))
+        )
 
 
 @jit
@@ -65,7 +67,7 @@ def lead(
     _part(log, cells, specs, plan, g, both, room, numbers(team + HIRED)[0] + 1)
     exchange(team + ROUND, number + 1)
     looks = 0
-    while seen(team + INSIDE) > 0:
+    while load_now(team + INSIDE) > 0:
         looks += 1
         if looks > BUSY and numbers(team + YIELD)[0] != 0:
             call0(numbers(team + YIELD)[0])
@@ -85,12 +87,12 @@ def assist(
     last = 0
     looks = 0
     while looks < PATIENCE:
-        number = seen(team + ROUND)
+        number = load_now(team + ROUND)
         if number < hiring or number - hiring >= HIRING:
             break
         if number % 2 == 1 and number != last:
             fetch_add(team + INSIDE, 1)
-            if seen(team + ROUND) == number:
+            if load_now(team + ROUND) == number:
                 group, both = numbers(team + ITEM)[0], numbers(team + ITEM)[1]
                 threads = numbers(team + HIRED)[0] + 1
                 _part(log, cells, specs, plan, group, both, room, threads)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .held import fetching, parsed, whole
+from .held import fetching, parse_way, reduce_row
 from .reduce import COMBINE, identity
 from .target import KINDS, WIDTH, cuda, device, load, store
 
@@ -18,13 +18,13 @@ def rows(name: str, dtype: str, how: str) -> Any:
 
     Threads share a stretch of ``length`` elements as ``how`` says, again and again if it is long.
     """
-    kind, start, way = KINDS[dtype], identity(name, dtype), parsed(how)
+    kind, start, way = KINDS[dtype], identity(name, dtype), parse_way(how)
     (threads, pieces, width), size, rows = way, way.size, way.rows
     combine = COMBINE[f"{name}_{dtype}"]
-    fetch, among = fetching(dtype, way), whole(name, dtype, way)
+    fetch, among = fetching(dtype, way), reduce_row(name, dtype, way)
 
     def kernel(count: Any, n: Any, stretches: Any, length: Any, x: Any, out: Any) -> None:
-        held, part = cuda.local.array(size, kind), cuda.local.array(width, kind)
+        row_values, part = cuda.local.array(size, kind), cuda.local.array(width, kind)
         lane = cuda.threadIdx.x % threads
         unit = cuda.blockIdx.x * rows + cuda.threadIdx.x // threads
         k = unit % stretches * length
@@ -33,17 +33,17 @@ def rows(name: str, dtype: str, how: str) -> Any:
         for j in range(width):
             part[j] = start
         while k < end:
-            fetch(held, x, at + k, end - k, lane, start)
+            fetch(row_values, x, at + k, end - k, lane, start)
             for p in range(pieces):
                 for j in range(width):
-                    part[j] = combine(part[j], held[width * p + j])
+                    part[j] = combine(part[j], row_values[width * p + j])
             k += threads * size
-        found = part[0]
+        total = part[0]
         for j in range(1, width):
-            found = combine(found, part[j])
-        found = among(found)
+            total = combine(total, part[j])
+        total = among(total)
         if lane == 0 and unit < count * stretches:
-            out[unit] = found
+            out[unit] = total
 
     return kernel
 
@@ -59,13 +59,13 @@ def columns(name: str, dtype: str, width: str) -> Any:
     deep = 8 if wide == 1 else 4
     size = deep * wide
 
-    def take(held: Any, k: Any, x: Any, at: Any) -> None:
-        held[k] = kind(x[at])
+    def take(values: Any, k: Any, x: Any, at: Any) -> None:
+        values[k] = kind(x[at])
 
-    def take_vector(held: Any, k: Any, x: Any, at: Any) -> None:
-        found = load(x, at)
+    def take_vector(values: Any, k: Any, x: Any, at: Any) -> None:
+        vector = load(x, at)
         for j in range(WIDTH):
-            held[WIDTH * k + j] = kind(found[j])
+            values[WIDTH * k + j] = kind(vector[j])
 
     def keep(out: Any, t: Any, part: Any) -> None:
         out[t] = part[0]
@@ -88,7 +88,7 @@ def columns(name: str, dtype: str, width: str) -> Any:
         x: Any,
         out: Any,
     ) -> None:
-        held, part = cuda.local.array(size, kind), cuda.local.array(wide, kind)
+        values, part = cuda.local.array(size, kind), cuda.local.array(wide, kind)
         t = cuda.grid(1)
         if t < outer * stretches * inner:
             rest = t // inner
@@ -99,16 +99,16 @@ def columns(name: str, dtype: str, width: str) -> Any:
                 part[i] = start
             while j + (deep - 1) * step < end:
                 for k in range(deep):
-                    take(held, k, x, at + k * step * inner)
+                    take(values, k, x, at + k * step * inner)
                 for k in range(deep):
                     for i in range(wide):
-                        part[i] = combine(part[i], held[wide * k + i])
+                        part[i] = combine(part[i], values[wide * k + i])
                 j += deep * step
                 at += deep * step * inner
             while j < end:
-                take(held, 0, x, at)
+                take(values, 0, x, at)
                 for i in range(wide):
-                    part[i] = combine(part[i], held[i])
+                    part[i] = combine(part[i], values[i])
                 j += step
                 at += step * inner
             keep(out, t, part)

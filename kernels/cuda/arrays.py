@@ -24,12 +24,12 @@ def _largest(dtype: str) -> Any:
     combine, block, start = COMBINE[f"max_{dtype}"], together("max", dtype), identity("max", dtype)
 
     def largest(x: Any, begin: Any, n: Any) -> Any:
-        found = start
+        best = start
         i = cuda.threadIdx.x
         while i < n:
-            found = combine(found, x[begin + i])
+            best = combine(best, x[begin + i])
             i += THREADS
-        return block(found)
+        return block(best)
 
     return device(largest)
 
@@ -40,12 +40,12 @@ def _exponentials(dtype: str) -> Any:
     exp = FUNCTIONS[f"exp_{dtype}"]
 
     def exponentials(x: Any, begin: Any, n: Any, top: Any) -> Any:
-        found = kind(0)
+        sum_ = kind(0)
         i = cuda.threadIdx.x
         while i < n:
-            found = kind(found + exp(kind(x[begin + i] - top)))
+            sum_ = kind(sum_ + exp(kind(x[begin + i] - top)))
             i += THREADS
-        return total(found)
+        return total(sum_)
 
     return device(exponentials)
 
@@ -59,10 +59,10 @@ def softmax(out: str, x: str) -> Any:
         row = cuda.blockIdx.x
         while row < units:
             top = largest(x, row * n, n)
-            whole = exponentials(x, row * n, n, top)
+            sum_ = exponentials(x, row * n, n, top)
             i = cuda.threadIdx.x
             while i < n:
-                out[row * n + i] = kind(exp(kind(x[row * n + i] - top)) / whole)
+                out[row * n + i] = kind(exp(kind(x[row * n + i] - top)) / sum_)
                 i += THREADS
             row += cuda.gridDim.x
 
@@ -78,10 +78,10 @@ def log_softmax(out: str, x: str) -> Any:
         row = cuda.blockIdx.x
         while row < units:
             top = largest(x, row * n, n)
-            whole = log(exponentials(x, row * n, n, top))
+            log_sum = log(exponentials(x, row * n, n, top))
             i = cuda.threadIdx.x
             while i < n:
-                out[row * n + i] = kind(kind(x[row * n + i] - top) - whole)
+                out[row * n + i] = kind(kind(x[row * n + i] - top) - log_sum)
                 i += THREADS
             row += cuda.gridDim.x
 
@@ -110,10 +110,10 @@ def softmax_grad(out: str, y: str, g: str) -> Any:
             while i < n:
                 part = kind(part + y[row * n + i] * kind(g[row * n + i] - base))
                 i += THREADS
-            whole = total(part)
+            mean_ = total(part)
             i = cuda.threadIdx.x
             while i < n:
-                distance = kind(kind(g[row * n + i] - base) - whole)
+                distance = kind(kind(g[row * n + i] - base) - mean_)
                 out[row * n + i] = kind(y[row * n + i] * distance)
                 i += THREADS
             row += cuda.gridDim.x
@@ -143,14 +143,14 @@ def log_softmax_grad(out: str, y: str, g: str) -> Any:
                     rest = kind(rest + power)
                 i += THREADS
             others, rest = total(part), total(rest)
-            whole = kind(others + total(near))
+            g_sum = kind(others + total(near))
             i = cuda.threadIdx.x
             while i < n:
                 own, power = g[row * n + i], exp(y[row * n + i])
                 if power > kind(0.5):
                     out[row * n + i] = kind(kind(own * rest) - kind(power * others))
                 else:
-                    out[row * n + i] = kind(own - kind(power * whole))
+                    out[row * n + i] = kind(own - kind(power * g_sum))
                 i += THREADS
             row += cuda.gridDim.x
 
@@ -259,12 +259,12 @@ def product(out: str, x: str, y: str) -> Any:
             batch = t // size
             x_at = batch * x_apart + t % size // n * x_down
             y_at = batch * y_apart + t % n * y_along
-            found = kind(0)
+            sum_ = kind(0)
             for _ in range(length):
-                found = kind(found + kind(x[x_at] * y[y_at]))
+                sum_ = kind(sum_ + kind(x[x_at] * y[y_at]))
                 x_at += x_along
                 y_at += y_down
-            out[t] = found
+            out[t] = sum_
             t += cuda.gridsize(1)
 
     return kernel

@@ -53,7 +53,7 @@ def forward(dtype: str) -> Any:
             a = pixel // (ow * oh) % od * sd - bd
             n = pixel // (ow * oh * od)
             first = m // each * few
-            found = kind(0)
+            sum_ = kind(0)
             for i in range(kd):
                 u = a + i * dd
                 if 0 <= u and u < id:
@@ -67,8 +67,8 @@ def forward(dtype: str) -> Any:
                                     row = ((i * kh + j) * kw + k) * few
                                     for q in range(few):
                                         part = x[at + q] * y[(row + q) * groups * each + m]
-                                        found = kind(found + kind(part))
-            out[t] = found
+                                        sum_ = kind(sum_ + kind(part))
+            out[t] = sum_
             t += cuda.gridsize(1)
 
     return kernel
@@ -115,7 +115,7 @@ def by_input(dtype: str) -> Any:
             a = pixel // (iw * ih) % id + bd
             n = pixel // (iw * ih * id)
             first = m // few * each
-            found = kind(0)
+            sum_ = kind(0)
             for i in range(kd):
                 u = a - i * dd
                 if u >= 0 and u % sd == 0 and u // sd < od:
@@ -130,8 +130,8 @@ def by_input(dtype: str) -> Any:
                                     row = ((i * kh + j) * kw + k) * each
                                     for q in range(each):
                                         part = x[at + q] * y[(row + q) * groups * few + m]
-                                        found = kind(found + kind(part))
-            out[t] = found
+                                        sum_ = kind(sum_ + kind(part))
+            out[t] = sum_
             t += cuda.gridsize(1)
 
     return kernel
@@ -177,7 +177,7 @@ def by_filter(dtype: str) -> Any:
             c = tap % kw * dw - bw
             b = tap // kw % kh * dh - bh
             a = tap // (kw * kh) * dd - bd
-            found = kind(0)
+            sum_ = kind(0)
             for n in range(batch):
                 for i in range(od):
                     u = a + i * sd
@@ -194,8 +194,8 @@ def by_filter(dtype: str) -> Any:
                                             x[at * groups * few + channel]
                                             * y[row * groups * each + m]
                                         )
-                                        found = kind(found + part)
-            out[t] = found
+                                        sum_ = kind(sum_ + part)
+            out[t] = sum_
             t += cuda.gridsize(1)
 
     return kernel

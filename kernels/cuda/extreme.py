@@ -39,15 +39,15 @@ def columns(name: str, dtype: str) -> Any:
             o = rest // stretches
             k = rest % stretches * length
             end = min(k + length, many)
-            found, best = integer(-1), x[o * n * inner + i]
+            index, best = integer(-1), x[o * n * inner + i]
             while k < end:
                 j = integer(among[(o * many + k) * inner + i] if many < n else k)
                 if j >= 0:
                     value = x[(o * n + j) * inner + i]
-                    if found < 0 or beats(value, best):
-                        found, best = j, value
+                    if index < 0 or beats(value, best):
+                        index, best = j, value
                 k += 1
-            out[t] = found
+            out[t] = index
             t += cuda.gridsize(1)
 
     return kernel
@@ -78,16 +78,16 @@ def rows(name: str, dtype: str) -> Any:
             row = unit // stretches
             begin = unit % stretches * length
             end = min(begin + length, many)
-            found, best = integer(-1), x[row * n]
+            index, best = integer(-1), x[row * n]
             k = begin + thread
             while k < end:
                 j = integer(among[row * many + k] if many < n else k)
                 if j >= 0:
                     value = x[row * n + j]
-                    if found < 0 or beats(value, best):
-                        found, best = j, value
+                    if index < 0 or beats(value, best):
+                        index, best = j, value
                 k += THREADS
-            shared[thread] = found
+            shared[thread] = index
             cuda.syncthreads()
             half = THREADS // 2
             while half > 0:

@@ -32,7 +32,7 @@ class Way(NamedTuple):
         return THREADS // self.threads
 
 
-def parsed(way: str) -> Way:
+def parse_way(way: str) -> Way:
     """A way from its text."""
     return Way(*map(int, way.split("x")))
 
@@ -56,24 +56,24 @@ def fetching(dtype: str, way: Way) -> Any:
     threads, pieces, width = way
     kind = KINDS[dtype]
 
-    def fetch(held: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
+    def fetch(values: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
         for p in range(pieces):
             i = lane + threads * p
             if i < n:
-                held[p] = kind(x[at + i])
+                values[p] = kind(x[at + i])
             else:
-                held[p] = start
+                values[p] = start
 
-    def fetch_vectors(held: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
+    def fetch_vectors(values: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
         for p in range(pieces):
             i = lane + threads * p
             if WIDTH * i < n:
-                found = load(x, at // WIDTH + i)
+                vector = load(x, at // WIDTH + i)
                 for k in range(WIDTH):
-                    held[WIDTH * p + k] = kind(found[k])
+                    values[WIDTH * p + k] = kind(vector[k])
             else:
                 for k in range(WIDTH):
-                    held[WIDTH * p + k] = start
+                    values[WIDTH * p + k] = start
 
     return device(fetch if width == 1 else fetch_vectors)
 
@@ -82,11 +82,11 @@ def masking(way: Way) -> Any:
     """A function that puts ``start`` in what a thread holds beyond a row of ``n`` elements."""
     threads, pieces, width = way
 
-    def mask(held: Any, start: Any, n: Any, lane: Any) -> None:
+    def mask(values: Any, start: Any, n: Any, lane: Any) -> None:
         for p in range(pieces):
             if width * (lane + threads * p) >= n:
                 for k in range(width):
-                    held[width * p + k] = start
+                    values[width * p + k] = start
 
     return device(mask)
 
@@ -95,23 +95,23 @@ def keeping(way: Way) -> Any:
     """A function that stores what a thread holds in ``out[at:at + n]``."""
     threads, pieces, width = way
 
-    def keep(held: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
+    def keep(values: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
         for p in range(pieces):
             i = lane + threads * p
             if i < n:
-                out[at + i] = held[p]
+                out[at + i] = values[p]
 
-    def keep_vectors(held: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
+    def keep_vectors(values: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
         for p in range(pieces):
             i, k = lane + threads * p, WIDTH * p
             if WIDTH * i < n:
-                found = held[k], held[k + 1], held[k + 2], held[k + 3]
-                store(out, at // WIDTH + i, found)
+                vector = values[k], values[k + 1], values[k + 2], values[k + 3]
+                store(out, at // WIDTH + i, vector)
 
     return device(keep if width == 1 else keep_vectors)
 
 
-def whole(name: str, dtype: str, way: Way) -> Any:
+def reduce_row(name: str, dtype: str, way: Way) -> Any:
     """A function that combines a value of each thread of a row; all of them get the result."""
     shared = way.threads == THREADS
     return together(name, dtype) if shared else across(name, dtype, way.threads)

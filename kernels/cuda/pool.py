@@ -154,8 +154,8 @@ def largest_place(dtype: str) -> Any:
         channel: Any,
         batched: Any,
     ) -> None:
-        found = where + start if batched else where
-        out[t] = found * channels + channel
+        index = where + start if batched else where
+        out[t] = index * channels + channel
 
     return _of_windows(dtype, device(finish))
 
@@ -197,7 +197,7 @@ def mean(dtype: str) -> Any:
             b = pixel // ow % oh * sh - bh
             a = pixel // (ow * oh) % od * sd - bd
             n = pixel // (ow * oh * od)
-            found, count = kind(0), 0
+            sum_, count = kind(0), 0
             for i in range(kd):
                 u = a + i * dd
                 if 0 <= u and u < id:
@@ -208,9 +208,9 @@ def mean(dtype: str) -> Any:
                                 w = c + k * dw
                                 if 0 <= w and w < iw:
                                     at = ((n * id + u) * ih + v) * iw + w
-                                    found = kind(found + x[at * channels + channel])
+                                    sum_ = kind(sum_ + x[at * channels + channel])
                                     count += 1
-            out[t] = kind(found / kind(max(count, 1)))
+            out[t] = kind(sum_ / kind(max(count, 1)))
             t += cuda.gridsize(1)
 
     return kernel
@@ -220,12 +220,12 @@ def _counting() -> Any:
     """A function that counts the elements of a window on one axis."""
 
     def count(begin: Any, steps: Any, step: Any, size: Any) -> Any:
-        found = 0
+        n = 0
         for i in range(steps):
             at = begin + i * step
             if 0 <= at and at < size:
-                found += 1
-        return found
+                n += 1
+        return n
 
     return device(count)
 
@@ -267,7 +267,7 @@ def mean_spread(dtype: str) -> Any:
             b = pixel // iw % ih + bh
             a = pixel // (iw * ih) % id + bd
             n = pixel // (iw * ih * id)
-            found = kind(0)
+            sum_ = kind(0)
             for i in range(kd):
                 u = a - i * dd
                 if u >= 0 and u % sd == 0 and u // sd < od:
@@ -282,8 +282,8 @@ def mean_spread(dtype: str) -> Any:
                                     many = down * over * count(w - bw, kw, dw, iw)
                                     at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
                                     part = x[at * channels + channel] / kind(many)
-                                    found = kind(found + kind(part))
-            out[t] = found
+                                    sum_ = kind(sum_ + kind(part))
+            out[t] = sum_
             t += cuda.gridsize(1)
 
     return kernel
@@ -327,8 +327,8 @@ def largest_spread(dtype: str) -> Any:
             b = rest // iw % ih + bh
             a = rest // (iw * ih) % id + bd
             n = rest // (iw * ih * id)
-            mine = rest - n * (iw * ih * id)
-            found = kind(0)
+            own_index = rest - n * (iw * ih * id)
+            sum_ = kind(0)
             for i in range(kd):
                 u = a - i * dd
                 if u >= 0 and u % sd == 0 and u // sd < od:
@@ -356,10 +356,10 @@ def largest_spread(dtype: str) -> Any:
                                         dh,
                                         dw,
                                     )
-                                    if where == mine:
+                                    if where == own_index:
                                         at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
-                                        found = kind(found + y[at * channels + channel])
-            out[t] = found
+                                        sum_ = kind(sum_ + y[at * channels + channel])
+            out[t] = sum_
             t += cuda.gridsize(1)
 
     return kernel

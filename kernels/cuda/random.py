@@ -61,8 +61,8 @@ def _circle(dtype: str) -> Any:
 def uniform(dtype: str) -> Any:
     """From 0 to 1, not including 1: the upper bits of an integer, as NumPy has them."""
     kind, bits, digits = KINDS[dtype], BITS[dtype], int(np.finfo(dtype).nmant) + 1
-    whole = KINDS[f"uint{bits}"]
-    less, scale = whole(bits - digits), kind(2.0**-digits)
+    unsigned = KINDS[f"uint{bits}"]
+    less, scale = unsigned(bits - digits), kind(2.0**-digits)
 
     def pair(first: Any, second: Any) -> Any:
         return kind(kind(first >> less) * scale), kind(kind(second >> less) * scale)
@@ -73,9 +73,9 @@ def uniform(dtype: str) -> Any:
 def normal(dtype: str) -> Any:
     """Of mean 0 and variance 1; see `kernels.cpu.random.normal`."""
     kind, bits = KINDS[dtype], BITS[dtype]
-    whole, signed = KINDS[f"uint{bits}"], KINDS[f"int{bits}"]
+    unsigned, signed = KINDS[f"uint{bits}"], KINDS[f"int{bits}"]
     step, half, minus = kind(2.0**-bits), kind(2.0 ** (-bits - 1)), kind(-2)
-    swap, back, upper = whole(1), whole(2), whole(2**bits - 4)
+    swap, back, upper = unsigned(1), unsigned(2), unsigned(2**bits - 4)
     log, sqrt = FUNCTIONS[f"log_{dtype}"], FUNCTIONS[f"sqrt_{dtype}"]
     circle = _circle(dtype)
 

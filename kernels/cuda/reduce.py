@@ -94,14 +94,14 @@ def finish(name: str, dtype: str) -> Any:
     combine, block, start = COMBINE[f"{name}_{dtype}"], together(name, dtype), identity(name, dtype)
 
     def kernel(count: Any, partials: Any, out: Any) -> None:
-        found = start
+        total = start
         i = cuda.threadIdx.x
         while i < count:
-            found = combine(found, partials[i])
+            total = combine(total, partials[i])
             i += THREADS
-        found = block(found)
+        total = block(total)
         if cuda.threadIdx.x == 0:
-            out[0] = found
+            out[0] = total
 
     return kernel
 
@@ -109,13 +109,13 @@ def finish(name: str, dtype: str) -> Any:
 def mean(dtype: str) -> Any:
     """``out[k]``: the sum ``x[k]`` of ``n`` integers divided by ``n``, rounded towards 0."""
     kind = KINDS[dtype]
-    whole = KINDS["uint64" if dtype == "uint64" else "int64"]
+    unsigned = KINDS["uint64" if dtype == "uint64" else "int64"]
 
     def kernel(count: Any, n: Any, x: Any, out: Any) -> None:
         t = cuda.grid(1)
         while t < count:
-            total, many = x[t], whole(n)
-            out[t] = kind(total // many if total >= whole(0) else -(-total // many))
+            total, many = x[t], unsigned(n)
+            out[t] = kind(total // many if total >= unsigned(0) else -(-total // many))
             t += cuda.gridsize(1)
 
     return kernel

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .held import Way, masking, whole
+from .held import Way, masking, reduce_row
 from .reduce import COMBINE, identity
 from .scalar import FUNCTIONS
 from .target import KINDS, device
@@ -25,7 +25,7 @@ def _exponentials(dtype: str, way: Way) -> Any:
     """
     kind, size, exp = KINDS[dtype], way.size, FUNCTIONS[f"exp_{dtype}"]
     combine, start = COMBINE[f"max_{dtype}"], identity("max", dtype)
-    largest, total = whole("max", dtype, way), whole("sum", dtype, way)
+    largest, total = reduce_row("max", dtype, way), reduce_row("sum", dtype, way)
     mask = masking(way)
 
     def exponentials(out: Any, x: Any, count: Any, lane: Any, replaced: Any) -> Any:
@@ -34,13 +34,13 @@ def _exponentials(dtype: str, way: Way) -> Any:
         for k in range(size):
             top = combine(top, x[k])
         top = largest(top)
-        found = kind(0)
+        sum_ = kind(0)
         for k in range(size):
             distance = kind(x[k] - top)
             power = exp(distance)
-            found = kind(found + power)
+            sum_ = kind(sum_ + power)
             out[k] = power if replaced else distance
-        return total(found)
+        return total(sum_)
 
     return device(exponentials)
 
@@ -73,7 +73,7 @@ def log_softmax(dtype: str, way: Way) -> Any:
 
 def softmax_grad(dtype: str, way: Way) -> Any:
     """``y * (g - sum(g * y))``, for the operands y and g."""
-    kind, size, total, mask = KINDS[dtype], way.size, whole("sum", dtype, way), masking(way)
+    kind, size, total, mask = KINDS[dtype], way.size, reduce_row("sum", dtype, way), masking(way)
 
     def apply(out: Any, y: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
         mask(y, kind(0), count, lane)
@@ -95,7 +95,7 @@ def softmax_grad(dtype: str, way: Way) -> Any:
 
 def log_softmax_grad(dtype: str, way: Way) -> Any:
     """``g - exp(y) * sum(g)``, for the operands y and g."""
-    kind, size, total, mask = KINDS[dtype], way.size, whole("sum", dtype, way), masking(way)
+    kind, size, total, mask = KINDS[dtype], way.size, reduce_row("sum", dtype, way), masking(way)
     exp = FUNCTIONS[f"exp_{dtype}"]
 
     def apply(out: Any, y: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
@@ -124,7 +124,7 @@ def log_softmax_grad(dtype: str, way: Way) -> Any:
 def _centring(dtype: str, way: Way) -> Any:
     """A function that subtracts a row's mean, and gives ``1 / sqrt(variance + epsilon)``."""
     kind, size, sqrt = KINDS[dtype], way.size, FUNCTIONS[f"sqrt_{dtype}"]
-    total, mask = whole("sum", dtype, way), masking(way)
+    total, mask = reduce_row("sum", dtype, way), masking(way)
 
     def centre(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> Any:
         mask(x, kind(0), count, lane)
@@ -160,7 +160,7 @@ def normalize(dtype: str, way: Way) -> Any:
 def normalized_grad(dtype: str, way: Way) -> Any:
     """``r * (g - mean(g) - n * mean(g * n))`` for n that `normalize` made, and its factor r."""
     kind, size = KINDS[dtype], way.size
-    total, mask = whole("sum", dtype, way), masking(way)
+    total, mask = reduce_row("sum", dtype, way), masking(way)
 
     def apply(out: Any, x: Any, g: Any, count: Any, n: Any, lane: Any, scale: Any) -> None:
         mask(g, kind(0), count, lane)

@@ -28,17 +28,17 @@ def _math(name: str, dtype: str) -> Callable[..., Any]:
     if not SIMULATED:
         from numba.cuda import libdevice
 
-        found: Any = getattr(libdevice, _LIBDEVICE[name] + ("f" if dtype == "float32" else ""))
+        function_: Any = getattr(libdevice, _LIBDEVICE[name] + ("f" if dtype == "float32" else ""))
     elif name in ("erf", "erfc"):
         function, kind = getattr(math, name), KINDS[dtype]
-        found = lambda x: kind(function(x))  # noqa: E731
+        function_ = lambda x: kind(function(x))  # noqa: E731
     elif name == "power":  # of numbers, NumPy's is a square root where y is 0.5, NaN for -inf
-        found = lambda x, y: np.power(np.array([x]), np.array([y]))[0]  # noqa: E731
+        function_ = lambda x, y: np.power(np.array([x]), np.array([y]))[0]  # noqa: E731
     elif not _NUMPY[name]:
         raise LookupError(f"The simulator needs a function for {name}, which NumPy does not have.")
     else:
-        found = getattr(np, _NUMPY[name])
-    return found
+        function_ = getattr(np, _NUMPY[name])
+    return function_
 
 
 def _sigmoid(dtype: str) -> Any:
@@ -56,9 +56,9 @@ def _divisor_adjoint(dtype: str) -> Any:
 
     def divisor_adjoint(x: Any, y: Any, z: Any) -> Any:
         """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
-        found = -(x / z * y)
-        if abs(found) < kind(math.inf):
-            return found
+        adjoint = -(x / z * y)
+        if abs(adjoint) < kind(math.inf):
+            return adjoint
         if x == kind(0) or y == kind(0):
             one = kind(-1)
             return kind(0) * (copysign(one, x) * copysign(one, y) * copysign(one, z))
@@ -107,13 +107,13 @@ def _int_power(dtype: str) -> Any:
 
     def int_power(x: Any, y: Any) -> Any:
         """``x ** y``, which wraps."""
-        rest, found = bits(y), kind(1)
+        rest, power = bits(y), kind(1)
         while rest:
             if rest & bits(1):
-                found = kind(found * x)
+                power = kind(power * x)
             x = kind(x * x)
             rest = rest >> bits(1)
-        return found
+        return power
 
     return device(int_power)
 
@@ -149,22 +149,22 @@ def _saturating(name: str, dtype: str) -> Any:
 
 
 def _functions() -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for dtype in FLOATING:
-        found |= {f"{name}_{dtype}": _math(name, dtype) for name in _LIBDEVICE}
+        functions |= {f"{name}_{dtype}": _math(name, dtype) for name in _LIBDEVICE}
         for name in ("isnan", "isinf", "isfinite"):
-            found[f"{name}_{dtype}"] = getattr(np if SIMULATED else math, name)
-        found[f"sigmoid_{dtype}"] = _sigmoid(dtype)
-        found[f"divisor_adjoint_{dtype}"] = _divisor_adjoint(dtype)
-        found[f"tanh_slope_{dtype}"] = _tanh_slope(dtype)
-        found[f"sigmoid_slope_{dtype}"] = _sigmoid_slope(dtype)
-        found[f"sincos_{dtype}"] = _sincos(dtype)
+            functions[f"{name}_{dtype}"] = getattr(np if SIMULATED else math, name)
+        functions[f"sigmoid_{dtype}"] = _sigmoid(dtype)
+        functions[f"divisor_adjoint_{dtype}"] = _divisor_adjoint(dtype)
+        functions[f"tanh_slope_{dtype}"] = _tanh_slope(dtype)
+        functions[f"sigmoid_slope_{dtype}"] = _sigmoid_slope(dtype)
+        functions[f"sincos_{dtype}"] = _sincos(dtype)
         for name in INTEGERS:
-            found[f"to_{name}_{dtype}"] = _saturating(name, dtype)
+            functions[f"to_{name}_{dtype}"] = _saturating(name, dtype)
     for dtype in INTEGERS:
-        found[f"int_power_{dtype}"] = _int_power(dtype)
-        found[f"floor_divide_{dtype}"] = _floor_divide(dtype)
-    return found | {f"absolute_{dtype}": abs for dtype in (*FLOATING, *INTEGERS)}
+        functions[f"int_power_{dtype}"] = _int_power(dtype)
+        functions[f"floor_divide_{dtype}"] = _floor_divide(dtype)
+    return functions | {f"absolute_{dtype}": abs for dtype in (*FLOATING, *INTEGERS)}
 
 
 FUNCTIONS = _functions()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .held import parsed
+from .held import parse_way
 from .reduce import COMBINE, SENT, identity
 from .target import ALL, KINDS, WARP, WIDTH, cuda, device, load, store
 
@@ -33,13 +33,13 @@ def columns(name: str, dtype: str) -> Any:
         starts: Any,
         out: Any,
     ) -> None:
-        held = cuda.local.array(DEEP, kind)
+        values = cuda.local.array(DEEP, kind)
         t = cuda.grid(1)
         if t < outer * stretches * inner:
             rest = t // inner
             begin = rest % stretches * length
             left = min(length, n - begin)
-            found = starts[t] if stretches > 1 else nothing
+            total = starts[t] if stretches > 1 else nothing
             at = (rest // stretches * n + begin) * inner + t % inner
             step = inner
             if reverse:
@@ -47,12 +47,12 @@ def columns(name: str, dtype: str) -> Any:
                 step = -inner
             while left > 0:
                 for k in range(DEEP):
-                    held[k] = x[at + k * step] if k < left else nothing
+                    values[k] = x[at + k * step] if k < left else nothing
                 for k in range(DEEP):
-                    after = combine(found, held[k])
+                    after = combine(total, values[k])
                     if k < left:
-                        out[at + k * step] = found if exclusive else after
-                    found = after
+                        out[at + k * step] = total if exclusive else after
+                    total = after
                 at += DEEP * step
                 left -= DEEP
 
@@ -76,9 +76,9 @@ def _before(name: str, dtype: str, lanes: int) -> Any:
                 value = combine(other, value)
             step <<= 1
         last = cuda.threadIdx.x % WARP - lane + lanes - 1
-        found = kind(cuda.shfl_up_sync(ALL, sent(value), 1))
+        previous = kind(cuda.shfl_up_sync(ALL, sent(value), 1))
         everything = kind(cuda.shfl_sync(ALL, sent(value), last))
-        return found if lane > 0 else kind(nothing), everything
+        return previous if lane > 0 else kind(nothing), everything
 
     return device(before)
 
@@ -90,25 +90,25 @@ def rows(name: str, dtype: str, how: str) -> Any:
     carried along.
     """
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
-    way = parsed(how)
+    way = parse_way(how)
     (threads, pieces, width), size, rows = way, way.size, way.rows
     lanes = min(threads, WARP)
     warps, sums = threads // lanes, pieces * (threads // lanes)
     before = _before(name, dtype, lanes)
 
-    def take(held: Any, p: Any, x: Any, at: Any, reverse: Any) -> None:
-        held[p] = x[at]
+    def take(values: Any, p: Any, x: Any, at: Any, reverse: Any) -> None:
+        values[p] = x[at]
 
-    def take_vector(held: Any, p: Any, x: Any, at: Any, reverse: Any) -> None:
-        found = load(x, at)
+    def take_vector(values: Any, p: Any, x: Any, at: Any, reverse: Any) -> None:
+        vector = load(x, at)
         for j in range(WIDTH):
-            held[WIDTH * p + j] = found[WIDTH - 1 - j] if reverse else found[j]
+            values[WIDTH * p + j] = vector[WIDTH - 1 - j] if reverse else vector[j]
 
-    def keep(out: Any, at: Any, held: Any, p: Any, reverse: Any) -> None:
-        out[at] = held[p]
+    def keep(out: Any, at: Any, values: Any, p: Any, reverse: Any) -> None:
+        out[at] = values[p]
 
-    def keep_vector(out: Any, at: Any, held: Any, p: Any, reverse: Any) -> None:
-        a, b, c, d = held[4 * p], held[4 * p + 1], held[4 * p + 2], held[4 * p + 3]
+    def keep_vector(out: Any, at: Any, values: Any, p: Any, reverse: Any) -> None:
+        a, b, c, d = values[4 * p], values[4 * p + 1], values[4 * p + 2], values[4 * p + 3]
         store(out, at, (d, c, b, a) if reverse else (a, b, c, d))
 
     take = device(take if width == 1 else take_vector)
@@ -125,7 +125,7 @@ def rows(name: str, dtype: str, how: str) -> Any:
         starts: Any,
         out: Any,
     ) -> None:
-        held, ahead = cuda.local.array(size, kind), cuda.local.array(pieces, kind)
+        row_values, ahead = cuda.local.array(size, kind), cuda.local.array(pieces, kind)
         ends = cuda.local.array(pieces, kind)
         shared = cuda.shared.array(sums, kind)
         lane = cuda.threadIdx.x % threads
@@ -140,15 +140,15 @@ def rows(name: str, dtype: str, how: str) -> Any:
             for p in range(pieces):
                 r = done + lane + threads * p
                 if r < runs:
-                    take(held, p, x, first + (runs - 1 - r if reverse else r), reverse)
+                    take(row_values, p, x, first + (runs - 1 - r if reverse else r), reverse)
                 else:
                     for j in range(width):
-                        held[width * p + j] = nothing
+                        row_values[width * p + j] = nothing
             for p in range(pieces):
-                found = held[width * p]
+                total = row_values[width * p]
                 for j in range(1, width):
-                    found = combine(found, held[width * p + j])
-                ahead[p], ends[p] = before(found)
+                    total = combine(total, row_values[width * p + j])
+                ahead[p], ends[p] = before(total)
             if warps > 1:
                 if lane % lanes == 0:
                     for p in range(pieces):
@@ -165,12 +165,12 @@ def rows(name: str, dtype: str, how: str) -> Any:
                     carry = combine(carry, ends[p])
                 base = combine(base, ahead[p])
                 for j in range(width):
-                    after = combine(base, held[width * p + j])
-                    held[width * p + j] = base if exclusive else after
+                    after = combine(base, row_values[width * p + j])
+                    row_values[width * p + j] = base if exclusive else after
                     base = after
                 r = done + lane + threads * p
                 if r < runs:
-                    keep(out, first + (runs - 1 - r if reverse else r), held, p, reverse)
+                    keep(out, first + (runs - 1 - r if reverse else r), row_values, p, reverse)
             if warps > 1:
                 cuda.syncthreads()  # before somebody writes there again
             done += threads * pieces

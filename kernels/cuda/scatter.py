@@ -46,8 +46,8 @@ INTEGER, _UINT32 = KINDS["int64"], KINDS["uint32"]
 @device
 def key(y: Any, i: Any, size: Any) -> Any:
     """What to sort position i by."""
-    found = INTEGER(y[i])
-    return found if 0 <= found < size else INTEGER(size)
+    index = INTEGER(y[i])
+    return index if 0 <= index < size else INTEGER(size)
 
 
 @device
@@ -57,16 +57,16 @@ def digit(y: Any, i: Any, size: Any, shift: Any) -> Any:
 
 
 @device
-def same(mine: Any, thread: Any) -> tuple[Any, Any]:
+def same(own_key: Any, thread: Any) -> tuple[Any, Any]:
     """How many threads of a warp have the same digit: those before this one, those behind."""
     lane = thread % WARP
-    found = ALL
+    matches = ALL
     for bit in range(BITS + 1):  # of more than a digit: beyond the end there is another one
-        mine_here = (mine >> bit) & 1
+        mine_here = (own_key >> bit) & 1
         votes = cuda.ballot_sync(ALL, mine_here != 0)
-        found &= votes ^ (mine_here - 1)
-    before = cuda.popc(_UINT32(found & ((1 << lane) - 1)))
-    return before, cuda.popc(_UINT32(found >> lane >> 1))
+        matches &= votes ^ (mine_here - 1)
+    before = cuda.popc(_UINT32(matches & ((1 << lane) - 1)))
+    return before, cuda.popc(_UINT32(matches >> lane >> 1))
 
 
 def counts() -> Any:
@@ -120,7 +120,7 @@ def order(kind: str) -> Any:
         ranks = cuda.shared.array(TILE, small)
         thread = cuda.threadIdx.x
         warp = thread // WARP
-        mine = warp * WARP * ROUNDS + thread % WARP
+        start = warp * WARP * ROUNDS + thread % WARP
         chunk = cuda.blockIdx.x
         while chunk < chunks:
             place = begins[thread * chunks + chunk]  # of the next one with digit ``thread``
@@ -130,7 +130,7 @@ def order(kind: str) -> Any:
                 for w in range(WARPS):
                     places[w, thread] = 0
                 cuda.syncthreads()
-                for j in range(mine, mine + ROUNDS * WARP, WARP):
+                for j in range(start, start + ROUNDS * WARP, WARP):
                     d = digit(y, k + j, size, shift) if k + j < end else INTEGER(THREADS)
                     before, behind = same(d, thread)
                     rank = 0
@@ -147,11 +147,11 @@ def order(kind: str) -> Any:
                     places[w, thread] = place
                     place = number(place + here)
                 cuda.syncthreads()
-                for j in range(mine, mine + ROUNDS * WARP, WARP):
+                for j in range(start, start + ROUNDS * WARP, WARP):
                     if k + j < end:
-                        found = key(y, k + j, size)
-                        to = places[warp, (found >> shift) & (THREADS - 1)] + ranks[j]
-                        keys[to] = found
+                        key_ = key(y, k + j, size)
+                        to = places[warp, (key_ >> shift) & (THREADS - 1)] + ranks[j]
+                        keys[to] = key_
                         out[to] = positions[k + j] if shift else k + j
                 cuda.syncthreads()  # before somebody writes there again
                 k += TILE
@@ -169,12 +169,12 @@ def borders() -> Any:
     def kernel(count: Any, size: Any, keys: Any, out: Any) -> None:
         i = cuda.grid(1)
         while i < count:
-            mine = INTEGER(keys[i])
-            if mine < size:
-                if i == 0 or keys[i - 1] != mine:
-                    out[2 * mine] = i
-                if i == count - 1 or keys[i + 1] != mine:
-                    out[2 * mine + 1] = i + 1
+            own_key = INTEGER(keys[i])
+            if own_key < size:
+                if i == 0 or keys[i - 1] != own_key:
+                    out[2 * own_key] = i
+                if i == count - 1 or keys[i + 1] != own_key:
+                    out[2 * own_key + 1] = i + 1
             i += cuda.gridsize(1)
 
     return kernel
@@ -210,10 +210,10 @@ def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
 
     plus = device(plus)
 
-    def four(found: Any, x: Any, begin: Any, apart: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-        first, second = fetch(x, begin + a * apart), fetch(x, begin + b * apart)
-        third, fourth = fetch(x, begin + c * apart), fetch(x, begin + d * apart)
-        return plus(plus(plus(plus(found, first), second), third), fourth)
+    def four(total: Any, x: Any, begin: Any, stride: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        first, second = fetch(x, begin + a * stride), fetch(x, begin + b * stride)
+        third, fourth = fetch(x, begin + c * stride), fetch(x, begin + d * stride)
+        return plus(plus(plus(plus(total, first), second), third), fourth)
 
     return fetch, put, plus, device(four), device(nothing)
 
@@ -238,7 +238,7 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
         pieces_shift: Any,
         unit: Any,
         below: Any,
-        again: Any,
+        has_more: Any,
         start: Any,
         begin: Any,
         size: Any,
@@ -255,16 +255,16 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
             p = number(row - o * pieces)
             index = INTEGER(keys[p * unit])
             if index < size and keys[(p + 1) * unit - 1] == index:
-                found = nothing()
+                total = nothing()
                 from_o = start + o * below * inner + j
                 for k in range(INTEGER(p) * PIECE, (INTEGER(p) + 1) * PIECE, 4):
-                    if again:
+                    if has_more:
                         a, b, c, d = k, k + 1, k + 2, k + 3
                     else:
                         a, b = INTEGER(positions[k]), INTEGER(positions[k + 1])
                         c, d = INTEGER(positions[k + 2]), INTEGER(positions[k + 3])
-                    found = four(found, x, from_o, inner, a, b, c, d)
-                put(out, begin + t, found)
+                    total = four(total, x, from_o, inner, a, b, c, d)
+                put(out, begin + t, total)
             t += cuda.gridsize(1)
 
     return kernel
@@ -302,7 +302,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
             o = quotient(row, size, by_size, size_shift)
             r = number(row - o * size)
             k, end = INTEGER(borders[2 * r]), INTEGER(borders[2 * r + 1])
-            found = nothing()
+            total = nothing()
             level = 0
             while k < end:
                 # The largest piece that begins here and is in the row.
@@ -317,19 +317,19 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
                 if level == 0 and not k & 3 and k + 3 < end:  # no piece begins among four
                     a, b = INTEGER(positions[k]), INTEGER(positions[k + 1])
                     c, d = INTEGER(positions[k + 2]), INTEGER(positions[k + 3])
-                    found = four(found, x, o * count * inner + j, inner, a, b, c, d)
+                    total = four(total, x, o * count * inner + j, inner, a, b, c, d)
                     k += 3
                 elif level == 0:
                     at = INTEGER(positions[k])
-                    found = plus(found, fetch(x, (o * count + at) * inner + j))
+                    total = plus(total, fetch(x, (o * count + at) * inner + j))
                 else:
                     at = INTEGER(0)
                     for lower in range(1, level):
                         at += outer * (count >> lower * PIECE_BITS)
                     at += o * (count >> level * PIECE_BITS) + (k >> level * PIECE_BITS)
-                    found = plus(found, fetch(partials, at * inner + j))
+                    total = plus(total, fetch(partials, at * inner + j))
                 k += 1 << level * PIECE_BITS
-            put(out, t, found)
+            put(out, t, total)
             t += cuda.gridsize(1)
 
     return kernel

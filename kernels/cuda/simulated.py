@@ -6,10 +6,10 @@ of kernels that would be luck on a GPU are found each time:
 - threads that wait where others of their block, or warp, never come;
 - shuffles and votes in code that not all threads of a warp are in, or with a wrong mask;
 - two threads that use an element of shared memory, one of them to write, with no barrier between
-  them; in all other memory as well, and among blocks, if that is `watched`;
+  them; in all other memory as well, and among blocks, if that is `watch`;
 - elements of shared or local memory that are used before they are set: floats are NaN there.
 
-Threads run in the order of their numbers, or, if it is `shuffled`, in any other that is allowed.
+Threads run in the order of their numbers, or, if it is `shuffle`, in any other that is allowed.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Thread:
       found: What it is given when it goes on.
     """
 
-    __slots__ = ("found", "index", "lane", "left", "lock", "number", "rounds", "waits", "warp")
+    __slots__ = ("index", "lane", "left", "lock", "number", "received", "rounds", "waits", "warp")
 
     def __init__(self, number: int) -> None:
         self.number, self.index = number, Dim(number)
         self.warp, self.lane = divmod(number, WARP)
         self.rounds, self.left = 0, False
         self.waits: tuple[Any, ...] | None = None
-        self.found: Any = None
+        self.received: Any = None
         self.lock: Any = None  # that holds it, once it has begun
 
     def __str__(self) -> str:
@@ -148,12 +148,12 @@ class Block:
         self._runnable += self._waiting
         self._waiting = []
 
-    def wait(self, name: str, mask: int, given: Any = None) -> Any:
+    def wait(self, name: str, mask: int, argument: Any = None) -> Any:
         """Let others run until all that the thread waits for wait for it as well."""
         here = self.current
         if self._error is not None:
             raise _Stopped
-        here.waits = name, mask, given, self._places()
+        here.waits = name, mask, argument, self._places()
         if mask and not mask >> here.lane & 1:
             raise KernelError(f"{here}, but is not in the mask {mask:#x}")
         self._waiting.append(here)
@@ -172,17 +172,17 @@ class Block:
         if self._error is not None:
             raise _Stopped
         here.waits = None
-        return here.found
+        return here.received
 
     def _places(self) -> tuple[Any, ...]:
         """Where the thread is: the instructions of the functions that call each other."""
-        frame, found = sys._getframe(2), []
+        frame, lines = sys._getframe(2), []
         while frame.f_code.co_filename == __file__:
             frame = frame.f_back  # type: ignore[assignment]
         while frame is not None and frame.f_code is not Block._run.__code__:
-            found.append((frame.f_code, frame.f_lasti, frame.f_lineno))
+            lines.append((frame.f_code, frame.f_lasti, frame.f_lineno))
             frame = frame.f_back  # type: ignore[assignment]
-        return tuple(found)
+        return tuple(lines)
 
     def _release(self) -> None:
         """Let those go on that wait for nobody else."""
@@ -197,17 +197,17 @@ class Block:
             self.rounds += 1
             self._waiting, self._runnable = [], sorted(rest, key=lambda thread: -thread.number)
             return
-        kept: list[Thread] = []
+        still_waiting: list[Thread] = []
         for begin in range(0, len(self.threads), WARP):
             warp = self.threads[begin : begin + WARP]
             waiting = [thread for thread in warp if thread.waits and not thread.left]
             if not self._complete(waiting, len(warp)):
-                kept += waiting
-        if len(kept) == count:
+                still_waiting += waiting
+        if len(still_waiting) == count:
             threads = ", ".join(map(str, self.threads))
             raise KernelError(f"threads wait for others in vain: {threads}")
-        self._waiting = kept
-        self._runnable = [thread for thread in rest if thread not in kept]
+        self._waiting = still_waiting
+        self._runnable = [thread for thread in rest if thread not in still_waiting]
         self._runnable.sort(key=lambda thread: -thread.number)
 
     def _complete(self, warp: list[Thread], size: int) -> bool:
@@ -229,7 +229,7 @@ class Block:
 # What threads of a warp do together.
 
 
-def _given(thread: Thread) -> Any:
+def _argument_of(thread: Thread) -> Any:
     assert thread.waits is not None
     return thread.waits[2]
 
@@ -240,23 +240,23 @@ def _syncwarp(warp: list[Thread]) -> None:
 
 
 def _vote(warp: list[Thread]) -> None:
-    votes = sum(1 << thread.lane for thread in warp if _given(thread))
+    votes = sum(1 << thread.lane for thread in warp if _argument_of(thread))
     for thread in warp:
-        thread.found = votes - (votes >> 31 << 32)  # as an int32
+        thread.received = votes - (votes >> 31 << 32)  # as an int32
 
 
 def _shuffle(source: Callable[[int, int], int]) -> Callable[[list[Thread]], None]:
     """From ``source`` of a lane and what it was asked for; from itself where there is none."""
 
     def collective(warp: list[Thread]) -> None:
-        values = {thread.lane: _given(thread)[0] for thread in warp}
+        values = {thread.lane: _argument_of(thread)[0] for thread in warp}
         for thread in warp:
-            lane = source(thread.lane, int(_given(thread)[1]))
+            lane = source(thread.lane, int(_argument_of(thread)[1]))
             if not 0 <= lane <= WARP - 1:
                 lane = thread.lane
             if lane not in values:
                 raise KernelError(f"{thread} for lane {lane}, which does not")
-            thread.found = values[lane]
+            thread.received = values[lane]
 
     return collective
 
@@ -317,8 +317,8 @@ class Running:
     @property
     def laneid(self) -> int:
         """The number of the thread in its warp."""
-        found: int = self.block.current.lane
-        return found
+        lane: int = self.block.current.lane
+        return lane
 
     def grid(self, axes: int) -> int:
         """The number of the thread in the grid."""
@@ -336,10 +336,10 @@ class Running:
         """Wait for the threads of the warp."""
         self._together("syncwarp", mask, None)
 
-    def _together(self, name: str, mask: int, given: Any) -> Any:
-        return self.block.wait(name, mask & ((1 << WARP) - 1), given)
+    def _together(self, name: str, mask: int, argument: Any) -> Any:
+        return self.block.wait(name, mask & ((1 << WARP) - 1), argument)
 
-    def _shuffled(self, name: str, mask: int, value: Any, other: Any) -> Any:
+    def _shuffle(self, name: str, mask: int, value: Any, other: Any) -> Any:
         if getattr(value, "dtype", np.dtype("V1")).name not in SHUFFLED:
             raise TypeError(f"{name} takes no {type(value).__name__}")
         return self._together(name, mask, (value, other))
@@ -358,19 +358,19 @@ class Running:
 
     def shfl_sync(self, mask: int, value: Any, lane: Any) -> Any:
         """The value of a lane."""
-        return self._shuffled("shfl_sync", mask, value, lane)
+        return self._shuffle("shfl_sync", mask, value, lane)
 
     def shfl_up_sync(self, mask: int, value: Any, step: Any) -> Any:
         """The value of the lane that is so many before."""
-        return self._shuffled("shfl_up_sync", mask, value, step)
+        return self._shuffle("shfl_up_sync", mask, value, step)
 
     def shfl_down_sync(self, mask: int, value: Any, step: Any) -> Any:
         """The value of the lane that is so many behind."""
-        return self._shuffled("shfl_down_sync", mask, value, step)
+        return self._shuffle("shfl_down_sync", mask, value, step)
 
     def shfl_xor_sync(self, mask: int, value: Any, step: Any) -> Any:
         """The value of the lane whose number differs in these bits."""
-        return self._shuffled("shfl_xor_sync", mask, value, step)
+        return self._shuffle("shfl_xor_sync", mask, value, step)
 
     @staticmethod
     def popc(value: Any) -> int:
@@ -388,7 +388,7 @@ _watching: list[bool] = [False]
 
 
 @contextmanager
-def shuffled(seed: int) -> Iterator[None]:
+def shuffle(seed: int) -> Iterator[None]:
     """Let threads and blocks run in another order, which depends on the seed."""
     _orders.append(random.Random(seed))
     try:
@@ -398,7 +398,7 @@ def shuffled(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def watched() -> Iterator[None]:
+def watch() -> Iterator[None]:
     """Note all that threads do with memory: this takes long."""
     _watching.append(True)
     try:

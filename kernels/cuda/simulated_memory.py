@@ -38,21 +38,21 @@ class _Use:
         if self.rounds != block.rounds:
             self.rounds, self.writer = block.rounds, None
             self.readers.clear()
-        found = False
+        is_race = False
         if self.writer is not None:
             other, rounds, one_step = self.writer
-            found = not (_ordered(thread, other, rounds) or (atomic and one_step))
+            is_race = not (_happens_before(thread, other, rounds) or (atomic and one_step))
         if write:
-            found |= not all(_ordered(thread, *reader) for reader in self.readers.items())
+            is_race |= not all(_happens_before(thread, *reader) for reader in self.readers.items())
             self.writer = thread, thread.rounds, atomic
             self.written = max(self.written, 1 if atomic else 2)
         else:
             self.read = True
             self.readers[thread] = thread.rounds
-        return found
+        return is_race
 
 
-def _ordered(thread: Any, other: Any, rounds: int) -> bool:
+def _happens_before(thread: Any, other: Any, rounds: int) -> bool:
     """Whether what a thread did, when it had waited so often, is before what this one does."""
     return other is thread or (other.warp == thread.warp and rounds != other.rounds)
 
@@ -161,6 +161,6 @@ class Watched(Pointer):
 
 def unset(shape: Any, dtype: Any) -> Any:
     """An array whose floats are NaN, and whose integers are no likely results."""
-    found = np.empty(shape, dtype)
-    found.view(np.uint8).fill(255)
-    return found
+    array = np.empty(shape, dtype)
+    array.view(np.uint8).fill(255)
+    return array

@@ -75,8 +75,8 @@ if SIMULATED:
 
     def product(x: Any, y: Any) -> Any:
         """The lower and the upper 64 bits of the product of two uint64."""
-        found = int(x) * int(y)
-        return np.uint64(found & _UINT64), np.uint64(found >> 64)
+        product_ = int(x) * int(y)
+        return np.uint64(product_ & _UINT64), np.uint64(product_ >> 64)
 
     def total(x: Any, y: Any) -> Any:
         """The sum of two uint64, which wraps."""
@@ -103,10 +103,10 @@ else:
         """Add four float32 to those from ``4 * i`` on, in one instruction of sm_90's."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            real, whole = ir.FloatType(), ir.IntType(64)
-            four = builder.mul(args[1], whole(4))
-            at = builder.ptrtoint(builder.gep(args[0], [four]), whole)
-            add = ir.FunctionType(ir.VoidType(), [whole, *[real] * 4])
+            real, word = ir.FloatType(), ir.IntType(64)
+            four = builder.mul(args[1], word(4))
+            at = builder.ptrtoint(builder.gep(args[0], [four]), word)
+            add = ir.FunctionType(ir.VoidType(), [word, *[real] * 4])
             elements = [builder.extract_value(args[2], k) for k in range(4)]
             text = "red.global.add.v4.f32 [$0], {$1, $2, $3, $4};"
             builder.asm(add, text, "l,f,f,f,f,~{memory}", [at, *elements], True)
@@ -128,8 +128,8 @@ else:
 
             def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
                 _, at, align = _vector(context, builder, args[0], kind, args[1], width)
-                found = builder.load(at, align=align)
-                elements = [builder.extract_element(found, _INT32(k)) for k in range(width)]
+                vector = builder.load(at, align=align)
+                elements = [builder.extract_element(vector, _INT32(k)) for k in range(width)]
                 return context.make_tuple(builder, signature.return_type, elements)
 
             return types.UniTuple(kind, width)(pointer, i), codegen
@@ -142,11 +142,11 @@ else:
 
             def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
                 vector, at, align = _vector(context, builder, args[0], kind, args[1], width)
-                found = ir.Constant(vector, ir.Undefined)
+                vector_value = ir.Constant(vector, ir.Undefined)
                 for k in range(width):
                     element = builder.extract_value(args[2], k)
-                    found = builder.insert_element(found, element, _INT32(k))
-                builder.store(found, at, align=align)
+                    vector_value = builder.insert_element(vector_value, element, _INT32(k))
+                builder.store(vector_value, at, align=align)
                 return context.get_dummy_value()
 
             return types.void(pointer, i, values), codegen

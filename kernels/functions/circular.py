@@ -17,7 +17,7 @@ from .value import (
     fma,
     polynomial,
     sqrt,
-    widened,
+    widen,
 )
 
 # Sine and cosine: |x| = k * pi / 2 + r. float32 computes in float64, where this takes less.
@@ -102,17 +102,17 @@ def _turns_64(x: Value) -> tuple[Value, Value, Value]:
     return k, sine, cosine
 
 
-def _turned(k: Value, sine: Value, cosine: Value) -> Value:
+def _rotate(k: Value, sine: Value, cosine: Value) -> Value:
     """The sine of ``k * pi / 2 + r``."""
-    found = (k & 1).compare("!=", 0).pick(cosine, sine)
-    return (found.bits() ^ (k << k.format.integer.width - 2 & k.format.sign)).number()
+    value = (k & 1).compare("!=", 0).pick(cosine, sine)
+    return (value.bits() ^ (k << k.format.integer.width - 2 & k.format.sign)).number()
 
 
 def _sin(turns: Turns) -> Function:
     """At most 0.6 ulp off in float32, 0.8 in float64, for |x| up to REACH."""
 
     def sin(x: Value) -> Value:
-        return (_turned(*turns(absolute(x))).bits() ^ (x.bits() & x.format.sign)).number()
+        return (_rotate(*turns(absolute(x))).bits() ^ (x.bits() & x.format.sign)).number()
 
     return sin
 
@@ -122,13 +122,13 @@ def _cos(turns: Turns) -> Function:
 
     def cos(x: Value) -> Value:
         k, sine, cosine = turns(absolute(x))
-        return _turned(k + 1, sine, cosine)
+        return _rotate(k + 1, sine, cosine)
 
     return cos
 
 
-sin_32, sin_64 = widened(_sin(_turns_32)), _sin(_turns_64)
-cos_32, cos_64 = widened(_cos(_turns_32)), _cos(_turns_64)
+sin_32, sin_64 = widen(_sin(_turns_32)), _sin(_turns_64)
+cos_32, cos_64 = widen(_cos(_turns_32)), _cos(_turns_64)
 
 # (tan(r) / r - 1) / z
 TAN_32 = [
@@ -158,11 +158,11 @@ TAN_64 = [
 ]
 
 
-def _tan(x: Value, k: Value, found: Value) -> Value:
+def _tan(x: Value, k: Value, tangent: Value) -> Value:
     """The tangent of ``x`` from that of ``r``."""
     odd = (k & 1).compare("!=", 0)
-    found = odd.pick(-1.0, found) / odd.pick(found, 1.0)
-    return (found.bits() ^ (x.bits() & x.format.sign)).number()
+    tangent = odd.pick(-1.0, tangent) / odd.pick(tangent, 1.0)
+    return (tangent.bits() ^ (x.bits() & x.format.sign)).number()
 
 
 def tan_32(x: Value) -> Value:
@@ -260,9 +260,9 @@ def atan(x: Value) -> Value:
     """At most 1.9 ulp off."""
     size = absolute(x)
     steep = size.compare(">", 1.0)
-    found = _atan(steep.pick(1.0, size) / steep.pick(size, 1.0))
+    angle = _atan(steep.pick(1.0, size) / steep.pick(size, 1.0))
     high, low = x.format.half_pi
-    return copysign(steep.pick(high - (found - low), found), x)
+    return copysign(steep.pick(high - (angle - low), angle), x)
 
 
 def atan2(y: Value, x: Value) -> Value:
@@ -271,16 +271,16 @@ def atan2(y: Value, x: Value) -> Value:
     high, low = form.half_pi
     wide, tall = absolute(x), absolute(y)
     steep = tall.compare(">", wide)
-    part, whole = steep.pick(wide, tall), steep.pick(tall, wide)
-    u = part.compare("==", whole).pick(1.0, part / whole)
-    found = _atan(whole.compare("==", 0.0).pick(part, u))
+    part, larger = steep.pick(wide, tall), steep.pick(tall, wide)
+    u = part.compare("==", larger).pick(1.0, part / larger)
+    angle = _atan(larger.compare("==", 0.0).pick(part, u))
     # From the positive half axis of x that is 0, or pi / 2, or pi; forward or back.
     left = x.bits().compare("<", 0)
     back = (left ^ steep).pick(-0.0, 0.0).bits()
     start = steep.pick(high, left.pick(2 * high, 0.0))
     more = steep.pick(low, left.pick(2 * low, 0.0))
-    found = start + ((found.bits() ^ back).number() + more)
-    return copysign(found, y)
+    angle = start + ((angle.bits() ^ back).number() + more)
+    return copysign(angle, y)
 
 
 def _asin(x: Value) -> tuple[Value, Value, Value]:

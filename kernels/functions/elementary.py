@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from . import circular, exponential, logarithm, value
-from .value import Function, Value, widened
+from .value import Function, Value, widen
 
 
 class Row(NamedTuple):
@@ -41,7 +41,7 @@ TABLE = {
     "sinh": _of_both(exponential.sinh, "sinh", "sinh"),
     "cosh": _of_both(exponential.cosh, "cosh", "cosh"),
     "erf": _of_both(exponential.erf, "", "erf"),
-    "erfc": Row(widened(exponential.erfc_32), exponential.erfc_64, "", "erfc"),
+    "erfc": Row(widen(exponential.erfc_32), exponential.erfc_64, "", "erfc"),
     "sigmoid": _of_both(exponential.sigmoid, "", ""),
     "divisor_adjoint": _of_both(value.divisor_adjoint, "", "", 3),
     "tanh_slope": _of_both(exponential.tanh_slope, "", "", 2),

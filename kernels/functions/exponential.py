@@ -160,10 +160,10 @@ def expm1(x: Value) -> Value:
     half = (k - 1 << form.mantissa).number()
     # A sum of three, from large to small; the product is exact.
     first, second = half - 0.5, half * r
-    found = first + second
-    found = (found + fma(half, _more(r, lost), second - (found - first))) * 2.0
+    result = first + second
+    result = (result + fma(half, _more(r, lost), second - (result - first))) * 2.0
     # Half of a denormal number may not be exact, and the sum has lost the sign of -0.0.
-    return absolute(x).compare("<", 2.0 ** -(form.mantissa + 2)).pick(x, found)
+    return absolute(x).compare("<", 2.0 ** -(form.mantissa + 2)).pick(x, result)
 
 
 def _distance(size: Value) -> Value:
@@ -212,10 +212,10 @@ def sinh(x: Value) -> Value:
     """At most 1.9 ulp off."""
     size = absolute(x)
     a, b, c, s = _hyperbolic(size)
-    found = (a + fma(a, c, b * s)) * 2.0
+    result = (a + fma(a, c, b * s)) * 2.0
     # Half of a denormal number may not be exact.
     least = 2.0 ** -(x.format.mantissa // 2 + 2)
-    return copysign(size.compare("<", least).pick(size, found), x)
+    return copysign(size.compare("<", least).pick(size, result), x)
 
 
 def cosh(x: Value) -> Value:
@@ -383,9 +383,9 @@ def sigmoid(x: Value) -> Value:
     total = e + 1.0
     lost = (e - (total - 1.0)) + rest
     left = x.compare("<", 0.0)
-    found = left.pick(e, 1.0) / total
+    result = left.pick(e, 1.0) / total
     # The first order of what is left out; 1 / total is found, or 1 - found.
-    return fma(left.pick(rest, 0.0) - found * lost, left.pick(1.0 - found, found), found)
+    return fma(left.pick(rest, 0.0) - result * lost, left.pick(1.0 - result, result), result)
 
 
 def _decay(x: Value) -> tuple[Value, Value]:

@@ -78,11 +78,11 @@ def _sum(k: Value, f: Value, lost: Value | None = None) -> Value:
     return fma(k, high, f - (half - tail))
 
 
-def _ends(x: Value, found: Value) -> Value:
+def _ends(x: Value, result: Value) -> Value:
     """``found``, or the logarithm of an ``x`` that is not a positive finite number."""
-    found = x.compare("<", math.inf).pick(found, x)
+    result = x.compare("<", math.inf).pick(result, x)
     end = x.compare("==", 0.0).pick(-math.inf, math.nan)
-    return x.compare("<=", 0.0).pick(end, found)
+    return x.compare("<=", 0.0).pick(end, result)
 
 
 def log(x: Value) -> Value:
@@ -185,9 +185,9 @@ def atanh(x: Value) -> Value:
     z = s * s
     high, low = form.ln2
     tail = fma(s * z, polynomial(z, ATANH[form]), k * (low / 2))
-    found = fma(k, high / 2, s + tail)
+    result = fma(k, high / 2, s + tail)
     end = size.compare("==", 1.0).pick(math.inf, math.nan)
-    return copysign(size.compare("<", 1.0).pick(found, end), x)
+    return copysign(size.compare("<", 1.0).pick(result, end), x)
 
 
 # Powers: 2**(y * log2(x)).
@@ -267,8 +267,8 @@ def _log2(x: Value) -> tuple[Value, Value]:
     first, second = SCALE
     large = p_high * first
     small = fma(p_high, second, p_low * (first + second))
-    found = upper((large + small) + k)
-    return found, small - ((found - k) - large)
+    rounded = upper((large + small) + k)
+    return rounded, small - ((rounded - k) - large)
 
 
 def power_32(x: Value, y: Value) -> Value:
@@ -281,9 +281,9 @@ def power_32(x: Value, y: Value) -> Value:
     biased = WIDE.round + WIDE.bias
     rounded = high + biased
     r = high - (rounded - biased)
-    found = fma(r, polynomial(r, EXP2[WIDE]), 1.0)
-    found = found * (rounded.bits() << WIDE.mantissa).number()
-    return _ruled(x, y, found.converted("fptrunc", FLOAT32))
+    result = fma(r, polynomial(r, EXP2[WIDE]), 1.0)
+    result = result * (rounded.bits() << WIDE.mantissa).number()
+    return _special_powers(x, y, result.converted("fptrunc", FLOAT32))
 
 
 def power_64(x: Value, y: Value) -> Value:
@@ -304,20 +304,20 @@ def power_64(x: Value, y: Value) -> Value:
     half = fma(high, 0.5, biased).bits()
     scale = (half << form.mantissa).number()
     rest = (rounded.bits() - half + form.bias << form.mantissa).number()
-    found = fma(r, halves(r, EXP2[form]), 1.0) * scale * rest
-    return _ruled(x, y, found)
+    result = fma(r, halves(r, EXP2[form]), 1.0) * scale * rest
+    return _special_powers(x, y, result)
 
 
-def _ruled(x: Value, y: Value, found: Value) -> Value:
+def _special_powers(x: Value, y: Value, power: Value) -> Value:
     """``x ** y`` where its size has been ``found`` for an ``|x|`` from 0 to inf."""
     size = absolute(x)
     # C's rules: first for a base of 0 or inf, then for one below 0, for NaN, and for 1.
     vast = size.compare(">", 1.0) ^ y.compare("<", 0.0)
     edge = size.compare("==", 0.0) | size.compare("==", math.inf)
-    found = edge.pick(vast.pick(math.inf, 0.0), found)
-    whole, half = y.compare("==", rint(y)), y * 0.5
-    odd = whole & half.compare("!=", rint(half))
-    found = (found.bits() ^ (odd.pick(x, 0.0).bits() & x.format.sign)).number()
-    root = x.compare("<", 0.0) & x.compare(">", -math.inf) & (whole ^ True)
-    found = (root | x.compare("uno", y)).pick(math.nan, found)
-    return (x.compare("==", 1.0) | y.compare("==", 0.0)).pick(1.0, found)
+    power = edge.pick(vast.pick(math.inf, 0.0), power)
+    is_integer, half = y.compare("==", rint(y)), y * 0.5
+    odd = is_integer & half.compare("!=", rint(half))
+    power = (power.bits() ^ (odd.pick(x, 0.0).bits() & x.format.sign)).number()
+    root = x.compare("<", 0.0) & x.compare(">", -math.inf) & (is_integer ^ True)
+    power = (root | x.compare("uno", y)).pick(math.nan, power)
+    return (x.compare("==", 1.0) | y.compare("==", 0.0)).pick(1.0, power)

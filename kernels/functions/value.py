@@ -187,7 +187,7 @@ Function = Callable[..., Value]
 Coefficients = dict[Format, list[float]]
 
 
-def widened(function: Function) -> Function:
+def widen(function: Function) -> Function:
     """A function of float32 that is computed in float64."""
 
     def narrow(*operands: Value) -> Value:
@@ -244,8 +244,8 @@ def divisor_adjoint(x: Value, y: Value, z: Value) -> Value:
 
 def divisor_adjoint_quick(x: Value, y: Value, z: Value) -> tuple[Value, Value]:
     """``-(x / z) * y``, and whether `divisor_adjoint` may be something else."""
-    found = -(x / z * y)
-    return found, absolute(found).compare("<", math.inf) ^ True
+    adjoint = -(x / z * y)
+    return adjoint, absolute(adjoint).compare("<", math.inf) ^ True
 
 
 def upper(x: Value) -> Value:
@@ -268,7 +268,7 @@ def halves(x: Value, coefficients: list[float]) -> Value:
 
 def polynomial(x: Value, coefficients: list[float]) -> Value:
     """``c[0] + c[1] * x + ...`` by Horner's rule."""
-    found: Any = coefficients[-1]
+    total: Any = coefficients[-1]
     for c in reversed(coefficients[:-1]):
-        found = fma(x, found, c)
-    return found
+        total = fma(x, total, c)
+    return total

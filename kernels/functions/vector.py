@@ -25,7 +25,7 @@ from .value import FLOAT32, FLOAT64, Function, Value, wide_vectors
 FORMATS = {types.float32: FLOAT32, types.float64: FLOAT64}
 
 
-def _compiled(name: str, narrow: Function, wide: Function, result: Any = None) -> Any:
+def _register(name: str, narrow: Function, wide: Function, result: Any = None) -> Any:
     """What Numba calls by that name: ``narrow`` for float32 and ``wide`` for float64."""
 
     def write(operands: tuple[Any, ...]) -> Any:
@@ -53,6 +53,6 @@ def _compiled(name: str, narrow: Function, wide: Function, result: Any = None) -
 
 
 FUNCTIONS = {
-    name: _compiled(name, *functions, types.boolean if name == "beyond" else None)
+    name: _register(name, *functions, types.boolean if name == "beyond" else None)
     for name, functions in ELEMENTARY.items()
 }

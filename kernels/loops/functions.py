@@ -17,23 +17,23 @@ def digamma(x: float) -> float:
 
     Abramowitz and Stegun, "Handbook of Mathematical Functions", 6.3.5, 6.3.7 and 6.3.18.
     """
-    found = 0.0
+    correction = 0.0
     z = x * 1.0
     if z <= 0.0:
         if np.floor(z) == z:
             return math.nan
         part = z - np.floor(z)
-        found -= math.pi / math.tan(math.pi * part)
+        correction -= math.pi / math.tan(math.pi * part)
         z = 1.0 - z
     while z < 10.0:
-        found -= 1.0 / z
+        correction -= 1.0 / z
         z += 1.0
     square = 1.0 / (z * z)
     power = square
     for term in _TERMS:
-        found -= term * power
+        correction -= term * power
         power *= square
-    return found + math.log(z) - 0.5 / z
+    return correction + math.log(z) - 0.5 / z
 
 
 def tanh_slope(x: float, y: float) -> float:
@@ -54,18 +54,18 @@ def sigmoid_slope(x: float, y: float) -> float:
 
 def ratio_or_zero(x: float, y: float) -> float:
     """``x / y``, or 0 where ``x`` is 0. The division is not a branch's: loops stay vectors."""
-    found = x / y
-    return found if x != 0.0 else 0.0
+    ratio = x / y
+    return ratio if x != 0.0 else 0.0
 
 
 def divisor_adjoint(x: float, y: float, z: float) -> float:
     """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
-    found = -(x / z * y)
-    if not abs(found) < math.inf:
-        found = -(x * y) / z
+    adjoint = -(x / z * y)
+    if not abs(adjoint) < math.inf:
+        adjoint = -(x * y) / z
         if x == 0.0 or y == 0.0:
-            found = -0.0 * math.copysign(1.0, x) * math.copysign(1.0, y) * math.copysign(1.0, z)
-    return found
+            adjoint = -0.0 * math.copysign(1.0, x) * math.copysign(1.0, y) * math.copysign(1.0, z)
+    return adjoint
 
 
 # What derivatives call by name.

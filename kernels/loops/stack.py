@@ -35,14 +35,14 @@ def _value_of(name: str) -> Any:
 
     @intrinsic
     def value_of(typingctx: Any, value: Any) -> Any:
-        given = types.unliteral(value)
-        if given not in allowed:
-            raise TypingError(f"a value of type {given} where {name} was expected")
+        value_type = types.unliteral(value)
+        if value_type not in allowed:
+            raise TypingError(f"a value of type {value_type} where {name} was expected")
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return context.cast(builder, args[0], given, kind)
+            return context.cast(builder, args[0], value_type, kind)
 
-        return kind(given), codegen
+        return kind(value_type), codegen
 
     return value_of
 

@@ -49,17 +49,17 @@ _at = POINTERS["int64"]
 
 
 @jit
-def _as_before(found: int, expected: int, bits: int, floats: int) -> bool:
+def _as_before(actual: int, expected: int, bits: int, floats: int) -> bool:
     """Whether an object is the expected one, or a float with the same bits."""
-    if found == expected:
+    if actual == expected:
         return True
-    if found == 0 or bits == -1 or _at(found + TYPE)[0] != floats:
+    if actual == 0 or bits == -1 or _at(actual + TYPE)[0] != floats:
         return False
-    return _at(found + FLOAT)[0] == bits
+    return _at(actual + FLOAT)[0] == bits
 
 
 @jit
-def unchanged(table: int, begin: int) -> int:
+def first_changed(table: int, begin: int) -> int:
     """The first row from ``begin`` on that does not find what it expects; their number if all do.
 
     ``table`` is the address of a header (the number of rows; the address of the table of
@@ -67,10 +67,10 @@ def unchanged(table: int, begin: int) -> int:
     with the rows behind it.
     """
     head = _at(table)
-    count, api, gone = head[0], _at(head[1]), _at(head[2] + SIZE)
+    count, api, deleted = head[0], _at(head[1]), _at(head[2] + SIZE)
     scratch = table + 24
     for k in range(begin, count):
-        if gone[0] != 0:
+        if deleted[0] != 0:
             return k
         row = _at(table + 8 * (6 + COLUMNS * k))
         kind, holder, key, expected = row[KIND], row[HOLDER], row[KEY], row[EXPECTED]
@@ -79,48 +79,52 @@ def unchanged(table: int, begin: int) -> int:
         elif kind == HALF:  # four bytes
             good = _at(holder + key)[0] & 0xFFFFFFFF == expected
         elif kind == ENTRY:
-            found = call2(api[GET_ENTRY], holder, key)
-            good = _as_before(found, expected, row[BITS], api[FLOAT_TYPE])
+            actual = call2(api[GET_ENTRY], holder, key)
+            good = _as_before(actual, expected, row[BITS], api[FLOAT_TYPE])
         elif kind == ATTRIBUTE or kind == ITEM:
-            found = call2(api[GET_ATTRIBUTE if kind == ATTRIBUTE else GET_ITEM], holder, key)
-            good = _as_before(found, expected, row[BITS], api[FLOAT_TYPE])
-            if found == 0:
+            actual = call2(api[GET_ATTRIBUTE if kind == ATTRIBUTE else GET_ITEM], holder, key)
+            good = _as_before(actual, expected, row[BITS], api[FLOAT_TYPE])
+            if actual == 0:
                 call1(api[CLEAR], 0)
             else:
-                call1(api[DROP], found)
+                call1(api[DROP], actual)
         elif kind == METHOD:
-            found = call2(api[GET_ATTRIBUTE], holder, key)
-            if found == 0:
+            actual = call2(api[GET_ATTRIBUTE], holder, key)
+            if actual == 0:
                 call1(api[CLEAR], 0)
                 good = False
             else:
                 good = (
-                    _at(found + TYPE)[0] == api[METHOD_TYPE]
-                    and _at(found + METHOD_FUNCTION)[0] == expected
-                    and _at(found + METHOD_SELF)[0] == holder
+                    _at(actual + TYPE)[0] == api[METHOD_TYPE]
+                    and _at(actual + METHOD_FUNCTION)[0] == expected
+                    and _at(actual + METHOD_SELF)[0] == holder
                 )
-                call1(api[DROP], found)
+                call1(api[DROP], actual)
         elif kind == TRUTH or kind == LENGTH or kind == CONTAINS:
             if kind == CONTAINS:
-                found = call2(api[HAS], holder, key)
+                actual = call2(api[HAS], holder, key)
             else:
-                found = call1(api[IS_TRUE if kind == TRUTH else LENGTH_OF], holder)
+                actual = call1(api[IS_TRUE if kind == TRUTH else LENGTH_OF], holder)
             if kind != LENGTH:
-                found = found << 32 >> 32  # a C int
-            if found < 0:
+                actual = actual << 32 >> 32  # a C int
+            if actual < 0:
                 call1(api[CLEAR], 0)
-            good = found == expected
+            good = actual == expected
         elif kind == ITEMS:
-            size, items, wanted = _at(holder + SIZE)[0], _at(holder + LIST_ITEMS)[0], _at(expected)
+            size, items, expected_items = (
+                _at(holder + SIZE)[0],
+                _at(holder + LIST_ITEMS)[0],
+                _at(expected),
+            )
             good = size == key
             if good and size > 0:
                 have = _at(items)
                 for j in range(size):
-                    if have[j] != wanted[j]:
+                    if have[j] != expected_items[j]:
                         good = False
                         break
         elif kind == KEYS or kind == ENTRIES:
-            wanted = _at(expected)
+            expected_items = _at(expected)
             good = call1(api[DICT_SIZE], holder) == key
             where = _at(scratch)
             where[0] = 0
@@ -130,10 +134,10 @@ def unchanged(table: int, begin: int) -> int:
                 and call4(api[NEXT_ENTRY], holder, scratch, scratch + 8, scratch + 16) << 32 != 0
             ):
                 if kind == KEYS:
-                    good = where[1] == wanted[j]
+                    good = where[1] == expected_items[j]
                     j += 1
                 else:
-                    good = where[1] == wanted[j] and where[2] == wanted[j + 1]
+                    good = where[1] == expected_items[j] and where[2] == expected_items[j + 1]
                     j += 2
         else:  # ANSWER: what it says has to be compared in Python
             good = False
@@ -147,7 +151,7 @@ _from_size = types.ExternalFunction("PyLong_FromSsize_t", types.intp(types.intp)
 
 
 @jit
-def called(own: int, args: int, count: int) -> int:
-    """`unchanged` as a function of C that Python calls with two ints: see METH_FASTCALL."""
-    given = _at(args)
-    return _from_size(unchanged(_as_size(given[0]), _as_size(given[1])))
+def first_changed_entry(own: int, args: int, count: int) -> int:
+    """`first_changed` as a function of C that Python calls with two ints: see METH_FASTCALL."""
+    arguments = _at(args)
+    return _from_size(first_changed(_as_size(arguments[0]), _as_size(arguments[1])))

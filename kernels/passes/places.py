@@ -39,7 +39,14 @@ def _use(x: int, g: int, until: int, retain: int, work: Work) -> None:
 
 @jit
 def place_values(
-    log: Log, codes: Codes, specs: Specs, want: U8, retain: int, work: Work, out: Plan, found: int
+    log: Log,
+    codes: Codes,
+    specs: Specs,
+    want: U8,
+    retain: int,
+    work: Work,
+    out: Plan,
+    n_groups: int,
 ) -> None:
     """Decide which values leave their group: ``work.escape`` is IN_SLOT, TEMPORARY or KEPT.
 
@@ -47,7 +54,7 @@ def place_values(
     is -1 where it is not computed here.
     """
     groups, escape, root = out.groups, work.escape, work.root
-    for g in range(found):
+    for g in range(n_groups):
         kind = groups[GROUP * g + G_KIND]
         # A group that follows may begin while this one still reads.
         until = g + groups[GROUP * g + G_BLOCKS]
@@ -175,11 +182,11 @@ def place_small(
 
 @jit
 def place_temporaries(
-    log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, found: int, capacity: int
+    log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, n_groups: int, capacity: int
 ) -> tuple[int, int]:
     """Give each temporary a stretch of the arena, first fit, free again after its last use.
 
-    ``out.kept`` and ``out.offset`` get the rows' escapes and their places in the arena, both in
+    ``out.storage`` and ``out.offset`` get the rows' escapes and their places in the arena, both in
     the order of ``out.order``. ``work.alloc`` lists the rows that need a buffer of their own.
     Returns their number, and the arena's size in bytes. There are ``capacity`` rows.
     """
@@ -189,14 +196,14 @@ def place_temporaries(
     allocated = 0
     arena = 0
     stretches = 0
-    for g in range(found):
+    for g in range(n_groups):
         heads[g] = -1
-    for g in range(found):
+    for g in range(n_groups):
         kind = groups[GROUP * g + G_KIND]
         region = 0
         place = -1
         if kind == SMALL:
-            region = place_small(g, log, codes, specs, work, out, work.spare)
+            region = place_small(g, log, codes, specs, work, out, work.free_places)
             place = _take(region, free, capacity, stretches) if region else 0
             if place < 0:
                 place = arena
@@ -206,10 +213,10 @@ def place_temporaries(
             row = out.order[k]
             if kind == SMALL and work.escape[row] == IN_SLOT:
                 work.escape[row] = TEMPORARY
-                out.kept[k] = TEMPORARY
+                out.storage[k] = TEMPORARY
                 out.offset[k] = LINE * (within + where[row])
                 continue
-            out.kept[k] = work.escape[row]
+            out.storage[k] = work.escape[row]
             if kind == SHARED or work.escape[row] == IN_SLOT or specs.size[log.spec[row]] == 1:
                 continue
             if work.escape[row] == KEPT:

@@ -142,7 +142,7 @@ def merge_equal(
             h = h * np.uint64(0x94D049BB133111EB) ^ np.uint64(z - NO_OPERAND)
             h = h * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(log.spec[row])
             slot = np.int64((h ^ (h >> np.uint64(32))) & np.uint64(mask))
-            found = -1
+            equal = -1
             while table[slot] >= 0:
                 q = table[slot]
                 if (
@@ -152,15 +152,15 @@ def merge_equal(
                     and log.code[q] == this
                     and log.spec[q] == log.spec[row]
                 ):
-                    found = q
+                    equal = q
                     break
                 slot = (slot + 1) & mask
-            if found >= 0:
-                work.canon[row] = found
+            if equal >= 0:
+                work.canon[row] = equal
                 work.aliases[merged] = row
                 merged += 1
-                if want[row] == WANTED or (want[row] and want[found] != WANTED):
-                    want[found] = want[row]
+                if want[row] == WANTED or (want[row] and want[equal] != WANTED):
+                    want[equal] = want[row]
                 continue
             table[slot] = row
             used += 1
@@ -274,7 +274,7 @@ def group_rows(
     classes = size + count
     sizes = size + 2 * count
     index = size + 3 * count
-    found = 0
+    n_groups = 0
     last_phase = 0
     recent = -1  # the group of the row before: mostly this row's as well
     for k in range(count):
@@ -325,13 +325,13 @@ def group_rows(
                         break
                     slot = (slot + 1) & mask
                 if g < 0:
-                    table[slot] = found
+                    table[slot] = n_groups
         if g < 0:
-            g = found
+            g = n_groups
             table[phases + g] = at
             table[classes + g] = lane
             table[sizes + g] = 0
-            found += 1
+            n_groups += 1
         table[sizes + g] += 1
         work.group[row] = g
         recent = g
@@ -339,15 +339,15 @@ def group_rows(
     # is done with; its place has an entry for each phase and one more.
     for p in range(last_phase + 2):
         table[p] = 0
-    for g in range(found):
+    for g in range(n_groups):
         table[table[phases + g] + 1] += 1
     for p in range(last_phase + 1):
         table[p + 1] += table[p]
-    for g in range(found):
+    for g in range(n_groups):
         p = table[phases + g]
         table[index + g] = table[p]
         table[p] += 1
-    for g in range(found):
+    for g in range(n_groups):
         at = GROUP * table[index + g]
         lane = table[classes + g]
         if lane >= 0:
@@ -358,7 +358,7 @@ def group_rows(
             groups[at + G_KIND] = WHOLE if lane == -3 else SHARED
         groups[at + G_ROWS_END] = table[sizes + g]
     total = 0
-    for g in range(found):
+    for g in range(n_groups):
         members = groups[GROUP * g + G_ROWS_END]
         groups[GROUP * g + G_ROWS] = total
         groups[GROUP * g + G_ROWS_END] = total
@@ -369,7 +369,7 @@ def group_rows(
         work.group[row] = g
         out.order[groups[GROUP * g + G_ROWS_END]] = row
         groups[GROUP * g + G_ROWS_END] += 1
-    return found
+    return n_groups
 
 
 @jit
@@ -399,17 +399,17 @@ def plan(
     while size < 2 * count:
         size *= 2
     left, merged = merge_equal(log, codes, want, work, count, min(size, FORGETTING))
-    found = group_rows(log, codes, specs, calls, work, left, size, asked.few, out)
-    if found < 0:  # the plan is made again
+    n_groups = group_rows(log, codes, specs, calls, work, left, size, asked.few, out)
+    if n_groups < 0:  # the plan is made again
         for k in range(left):
             work.mark[work.rows[k]] = 0
         for k in range(merged):
             work.mark[work.aliases[k]] = 0
-        cursor[C_ROW] = ~found
+        cursor[C_ROW] = ~n_groups
         return NO_CALL
-    bring_near(log, codes, specs, work, out, found, asked.follow)
-    place_values(log, codes, specs, want, asked.retain, work, out, found)
-    allocated, arena = place_temporaries(log, codes, specs, work, out, found, left)
+    bring_near(log, codes, specs, work, out, n_groups, asked.follow)
+    place_values(log, codes, specs, want, asked.retain, work, out, n_groups)
+    allocated, arena = place_temporaries(log, codes, specs, work, out, n_groups, left)
     low = asked.top
     for k in range(left):
         row = out.order[k]
@@ -427,13 +427,15 @@ def plan(
     for k in range(merged):
         work.mark[work.aliases[k]] = 0
         low = min(low, work.aliases[k])
-    status = write_program(log, codes, specs, lanes, calls, work, out, found, asked.widest, cursor)
+    status = write_program(
+        log, codes, specs, lanes, calls, work, out, n_groups, asked.widest, cursor
+    )
     if status == OK:  # else the plan is made again
         for k in range(left):
             want[out.order[k]] = 0
     cursor[C_LOW] = low
     cursor[C_ROWS] = left
-    cursor[C_GROUPS] = found
+    cursor[C_GROUPS] = n_groups
     cursor[C_ALLOC] = allocated
     cursor[C_ALIASES] = merged
     cursor[C_ARENA] = arena

@@ -253,7 +253,7 @@ def write_program(
     calls: Calls,
     work: Work,
     out: Plan,
-    found: int,
+    n_groups: int,
     widest: int,
     cursor: I64,
 ) -> int:
@@ -269,7 +269,7 @@ def write_program(
     scratch = 0
     partials = 0
     longest = 0
-    for g in range(found):
+    for g in range(n_groups):
         this_group = GROUP * g
         kind = groups[this_group + G_KIND]
         begin = groups[this_group + G_ROWS]

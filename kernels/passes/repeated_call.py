@@ -13,7 +13,7 @@ The caller holds the GIL. A word is eight bytes: a number, or the address of an 
 from __future__ import annotations
 
 from ..jit import POINTERS, call0, call1, call2, call3, call4, jit
-from .guards import LIST_ITEMS, SIZE, TYPE, _at, unchanged
+from .guards import LIST_ITEMS, SIZE, TYPE, _at, first_changed
 
 # What there is once in a process, by its place in a block of words: functions of the C API,
 # objects, and at which byte of an object something is. As in
@@ -132,33 +132,33 @@ def _thread(process: int, training: int) -> int:
         log = call2(p[GET_ATTRIBUTE], p[LOCAL], p[LOG_NAME])
         if log == 0:
             return -1
-        told = call2(p[GET_ATTRIBUTE], p[LOCAL], p[TRAINING_NAME])
-        if told == 0:
+        training_now = call2(p[GET_ATTRIBUTE], p[LOCAL], p[TRAINING_NAME])
+        if training_now == 0:
             call1(p[DROP], log)
             return -1
         journal = call2(p[GET_ATTRIBUTE], p[LOCAL], p[JOURNAL_NAME])
         if journal == 0:
-            call1(p[DROP], told)
+            call1(p[DROP], training_now)
             call1(p[DROP], log)
             return -1
         call1(p[DROP], journal)
-        call1(p[DROP], told)
+        call1(p[DROP], training_now)
     else:
         here = call0(p[THREAD_DICT])
-        found = call2(p[GET_ENTRY], here, p[LOCAL_KEY]) if here != 0 else 0
-        if found == 0:
+        state = call2(p[GET_ENTRY], here, p[LOCAL_KEY]) if here != 0 else 0
+        if state == 0:
             return 0
-        names = _at(found + p[AT_NAMES])[0]
+        names = _at(state + p[AT_NAMES])[0]
         log = call2(p[GET_ENTRY], names, p[LOG_NAME])
-        told = call2(p[GET_ENTRY], names, p[TRAINING_NAME])
+        training_now = call2(p[GET_ENTRY], names, p[TRAINING_NAME])
         journal = call2(p[GET_ENTRY], names, p[JOURNAL_NAME])
-        if told == 0:
-            told = p[NONE]
+        if training_now == 0:
+            training_now = p[NONE]
         if journal == 0:
             journal = p[NONE]
         if log == 0:
             return 0
-    if _at(log + TYPE)[0] == p[LOG] and told == training and journal == p[NONE]:
+    if _at(log + TYPE)[0] == p[LOG] and training_now == training and journal == p[NONE]:
         good = _at(_at(log + p[AT_TAPES])[0] + SIZE)[0] == 0
     if p[AT_NAMES] < 0:
         call1(p[DROP], log)
@@ -166,24 +166,24 @@ def _thread(process: int, training: int) -> int:
 
 
 @jit
-def _listed(process: int, count: int, constants: int) -> int:
+def _make_list(process: int, count: int, constants: int) -> int:
     """A list of so many constants, and of None where there is none; 0 if there is no memory."""
     p = _at(process)
-    found = call1(p[MAKE_LIST], count)
-    if found == 0 or count == 0:
-        return found
-    items = _at(_at(found + LIST_ITEMS)[0])
+    new_list = call1(p[MAKE_LIST], count)
+    if new_list == 0 or count == 0:
+        return new_list
+    items = _at(_at(new_list + LIST_ITEMS)[0])
     for k in range(count):  # all: a collection may show the list to a finalizer
         item = _at(constants)[k] if constants != 0 else 0
         if item == 0:
             item = p[NONE]
         call1(p[KEEP], item)
         items[k] = item
-    return found
+    return new_list
 
 
 @jit
-def _made(process: int, address: int) -> int:
+def _make_result(process: int, address: int) -> int:
     """The result, without the values of its tensors; 0 if there is no memory."""
     p, call = _at(process), _at(address)
     constants = _at(call[CONSTANTS])
@@ -193,7 +193,7 @@ def _made(process: int, address: int) -> int:
     if kind == CONSTANT:
         call1(p[KEEP], constants[0])
         return constants[0]
-    result = _listed(process, count, call[CONSTANTS])
+    result = _make_list(process, count, call[CONSTANTS])
     if result == 0 or count == 0:
         return result
     items = _at(_at(result + LIST_ITEMS)[0])
@@ -221,7 +221,7 @@ def _room(process: int, address: int) -> int:
     if count == 0:
         call1(p[KEEP], p[NONE])
         return p[NONE]
-    room = _listed(process, count, 0)
+    room = _make_list(process, count, 0)
     if room == 0:
         return 0
     items = _at(_at(room + LIST_ITEMS)[0])
@@ -269,13 +269,13 @@ def _put(process: int, cells: int, row: int, tensor: int, size: int) -> bool:
 
 
 @jit
-def _swept(process: int, address: int, given: int, room: int) -> bool:
+def _sweep(process: int, address: int, inputs: int, room: int) -> bool:
     """Fill the cells and sweep; whether all is as it was recorded."""
     call = _at(address)
     cells = call[CELL]
     rows, sizes = _at(call[ROWS]), _at(call[SIZES])
     for k in range(call[ARGUMENTS]):
-        if not _put(process, cells, rows[k], _at(given)[k + 1], sizes[k]):
+        if not _put(process, cells, rows[k], _at(inputs)[k + 1], sizes[k]):
             return False
     variables = _at(call[VARIABLES])
     rows, sizes = _at(call[VARIABLE_ROWS]), _at(call[VARIABLE_SIZES])
@@ -321,7 +321,7 @@ def _fill(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
 
 
 @jit
-def _filled(process: int, address: int, result: int, room: int) -> bool:
+def _fill_values(process: int, address: int, result: int, room: int) -> bool:
     """Give the new tensors their values; False if there is no memory."""
     p, call = _at(process), _at(address)
     cells, constants = _at(call[CELL]), _at(call[CONSTANTS])
@@ -356,14 +356,14 @@ def _assign(process: int, address: int, room: int) -> int:
 
 
 @jit
-def _locked(process: int, address: int) -> bool:
+def _try_lock(process: int, address: int) -> bool:
     """Take the lock of updates, if nobody else has it."""
     p, call = _at(process), _at(address)
-    found = call2(p[CALL_WITH], call[ACQUIRE], p[FALSE])
-    if found == 0:
+    acquired = call2(p[CALL_WITH], call[ACQUIRE], p[FALSE])
+    if acquired == 0:
         return False
-    call1(p[DROP], found)
-    return found == p[TRUE]
+    call1(p[DROP], acquired)
+    return acquired == p[TRUE]
 
 
 @jit
@@ -372,11 +372,11 @@ def _unlock(process: int, address: int) -> int:
     p, call = _at(process), _at(address)
     error = p[ERROR]
     call3(p[TAKE_ERROR], error, error + 8, error + 16)
-    found = call1(p[CALL], call[RELEASE])
-    if found == 0:
+    released = call1(p[CALL], call[RELEASE])
+    if released == 0:
         call1(p[CLEAR], 0)
     else:
-        call1(p[DROP], found)
+        call1(p[DROP], released)
     call3(p[SET_ERROR], _at(error)[0], _at(error)[1], _at(error)[2])
     return 0
 
@@ -385,28 +385,28 @@ def _unlock(process: int, address: int) -> int:
 def _time(process: int) -> int:
     """Nanoseconds on Python's clock; -1 without one."""
     p = _at(process)
-    found = call1(p[CALL], p[CLOCK])
-    if found == 0:
+    seconds = call1(p[CALL], p[CLOCK])
+    if seconds == 0:
         call1(p[CLEAR], 0)
         return -1
-    time = call1(p[TO_INT], found)
-    call1(p[DROP], found)
+    time = call1(p[TO_INT], seconds)
+    call1(p[DROP], seconds)
     return time
 
 
 @jit
-def _replayed(process: int, address: int, given: int) -> int:
+def _replay(process: int, address: int, inputs: int) -> int:
     """The result of a call whose arguments are as they were."""
     p, call = _at(process), _at(address)
     counts = _at(call[COUNTS])
     timed = counts[HITS] % TIMED == 0
     if timed and call[BUFFERS] > 0:  # memory that waits is let go of after some sweeps
-        found = call1(p[CALL], p[TEND])
-        if found == 0:
+        answer = call1(p[CALL], p[TEND])
+        if answer == 0:
             return FAILED
-        call1(p[DROP], found)
+        call1(p[DROP], answer)
     start = _time(process) if timed else 0
-    result = _made(process, address)
+    result = _make_result(process, address)
     room = _room(process, address) if result != 0 else 0
     if room == 0:
         call1(p[CLEAR], 0)
@@ -414,29 +414,31 @@ def _replayed(process: int, address: int, given: int) -> int:
             call1(p[DROP], result)
         return DECLINED
     good = 0
-    if call[NAMES] == 0 or unchanged(call[NAMES], 0) == call[NAME_COUNT]:
-        if unchanged(call[OWN], 0) == call[OWN_COUNT]:
+    if call[NAMES] == 0 or first_changed(call[NAMES], 0) == call[NAME_COUNT]:
+        if first_changed(call[OWN], 0) == call[OWN_COUNT]:
             good = _thread(process, call[TRAINING])
-    locked = good > 0 and call[ASSIGNED] > 0 and _locked(process, address)
+    locked = good > 0 and call[ASSIGNED] > 0 and _try_lock(process, address)
     if good > 0 and (call[ASSIGNED] > 0) == locked:
-        done = _swept(process, address, given, room) and _filled(process, address, result, room)
+        done = _sweep(process, address, inputs, room) and _fill_values(
+            process, address, result, room
+        )
     else:
         done = False
-    found = result if done else DECLINED
+    answer = result if done else DECLINED
     if done:
         counts[HITS] += 1
         if timed:
             counts[NANOSECONDS] += TIMED * (_time(process) - start)
         if call[KIND] == TUPLE:
-            found = call1(p[AS_TUPLE], result)
+            answer = call1(p[AS_TUPLE], result)
         elif call[KIND] == OTHER:
-            found = call2(p[CALL_WITH], call[REBUILD], result)
-        if found == 0:
-            found = FAILED
+            answer = call2(p[CALL_WITH], call[REBUILD], result)
+        if answer == 0:
+            answer = FAILED
         elif locked:
             _assign(process, address, room)
     elif good < 0:
-        found = FAILED
+        answer = FAILED
     else:
         call1(p[CLEAR], 0)
     if not done or call[KIND] > LIST:
@@ -444,24 +446,24 @@ def _replayed(process: int, address: int, given: int) -> int:
     if locked:
         _unlock(process, address)
     call1(p[DROP], room)
-    return found
+    return answer
 
 
 @jit
-def repeated_call(process: int, given: int, count: int, names: int) -> int:
+def repeated_call(process: int, inputs: int, count: int, names: int) -> int:
     """The result of a call, `DECLINED` or `FAILED`.
 
     ``given`` is the address of the function and its arguments, ``count`` how many these are
     together, ``names`` those of arguments that are given by name.
     """
-    p, arguments = _at(process), _at(given)
+    p, arguments = _at(process), _at(inputs)
     count = (count & COUNT) - 1
     if names != 0 or count < 0 or _at(arguments[0] + TYPE)[0] != p[FUNCTION]:
         return DECLINED
-    held = _at(arguments[0] + p[AT_CALL])[0]
-    if held == 0 or held == p[NONE]:
+    fast_path = _at(arguments[0] + p[AT_CALL])[0]
+    if fast_path == 0 or fast_path == p[NONE]:
         return DECLINED
-    address = _at(_at(held + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
+    address = _at(_at(fast_path + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
     call = _at(address)
     if count != call[ARGUMENTS]:
         return DECLINED
@@ -474,7 +476,7 @@ def repeated_call(process: int, given: int, count: int, names: int) -> int:
             for j in range(k):
                 if arguments[j + 1] == tensor:
                     return DECLINED
-    call1(p[KEEP], held)  # others may put another one in its place meanwhile
-    result = _replayed(process, address, given)
-    call1(p[DROP], held)
+    call1(p[KEEP], fast_path)  # others may put another one in its place meanwhile
+    result = _replay(process, address, inputs)
+    call1(p[DROP], fast_path)
     return result

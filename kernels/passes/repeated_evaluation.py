@@ -170,10 +170,10 @@ def _here(process: int, log: int) -> bool:
         call1(p[CLEAR], 0)
         return good
     here = call0(p[THREAD_DICT])
-    found = call2(p[GET_ENTRY], here, p[LOCAL_KEY]) if here != 0 else 0
-    if found == 0:
+    state = call2(p[GET_ENTRY], here, p[LOCAL_KEY]) if here != 0 else 0
+    if state == 0:
         return False
-    names = _at(found + p[AT_NAMES])[0]
+    names = _at(state + p[AT_NAMES])[0]
     looking = call2(p[GET_ENTRY], names, p[LOOKING_NAME])
     free = looking == 0 or _at(looking + SIZE)[0] == 0
     return free and call2(p[GET_ENTRY], names, p[LOG_NAME]) == log
@@ -280,7 +280,7 @@ def _mark(process: int, address: int, tensor: int, eager: int) -> bool:
 
 
 @jit
-def _marked(process: int, address: int, log: int, tensor: int) -> bool:
+def _mark_wanted(process: int, address: int, log: int, tensor: int) -> bool:
     """Note all that is wanted; False if something is of another look."""
     p = _at(process)
     if not _mark(process, address, tensor, 0):
@@ -306,7 +306,7 @@ def _same(process: int, address: int, log: int, tensor: int, rows: Log) -> bool:
     e = _at(address)
     low, count, want = e[LOW], e[COUNT], _u8(e[WANT])
     if (
-        _marked(process, address, log, tensor)
+        _mark_wanted(process, address, log, tensor)
         and recall(
             rows,
             want,
@@ -367,13 +367,13 @@ def _put(process: int, place: int, thing: int) -> int:
 
 
 @jit
-def _handed(process: int, address: int, log: int, room: int) -> int:
+def _hand_out(process: int, address: int, log: int, room: int) -> int:
     """Give tensors that others have their values."""
     p, e = _at(process), _at(address)
     arrays, index = _at(_at(room + LIST_ITEMS)[0] + 8 * OWN), _i64(e[INDEX])
-    kept = _at(log + p[AT_TENSORS])[0]
-    tensors = _at(_at(kept + LIST_ITEMS)[0])
-    for k in range(_at(kept + SIZE)[0]):
+    log_tensors = _at(log + p[AT_TENSORS])[0]
+    tensors = _at(_at(log_tensors + LIST_ITEMS)[0])
+    for k in range(_at(log_tensors + SIZE)[0]):
         if _alive(process, tensors[k], log):
             row = call1(p[TO_INT], _at(tensors[k] + p[AT_ROW])[0])
             _put(process, tensors[k] + p[AT_HOME], arrays[index[row - e[LOW]]])
@@ -412,7 +412,7 @@ def _rewound(process: int, address: int, log: int, room: int) -> int:
 
 
 @jit
-def _carried_out(process: int, address: int, log: int, tensor: int) -> int:
+def _execute(process: int, address: int, log: int, tensor: int) -> int:
     """The value of a tensor after a look, all of which is done, or nothing."""
     p, e = _at(process), _at(address)
     rows = Log(
@@ -430,67 +430,67 @@ def _carried_out(process: int, address: int, log: int, tensor: int) -> int:
     if e[LEFT] <= 0 or differ(rows, e[LOW], _i32(e[STRUCTURE]), e[COUNT]):
         return DECLINED
     if e[HITS] % TENDED == 0:
-        found = call1(p[CALL], p[TEND])
-        if found == 0:
+        answer = call1(p[CALL], p[TEND])
+        if answer == 0:
             return FAILED
-        call1(p[DROP], found)
+        call1(p[DROP], answer)
     if _at(log + p[AT_LOCK])[0] != e[LOCK]:
         return DECLINED
     room = _room(process, address, log)
     if room == 0:
         call1(p[CLEAR], 0)
         return DECLINED
-    found = call2(p[CALL_WITH], e[ACQUIRE], p[FALSE])
-    if found != p[TRUE]:
+    answer = call2(p[CALL_WITH], e[ACQUIRE], p[FALSE])
+    if answer != p[TRUE]:
         call1(p[CLEAR], 0)
-        if found != 0:
-            call1(p[DROP], found)
+        if answer != 0:
+            call1(p[DROP], answer)
         call1(p[DROP], room)
         return DECLINED
-    call1(p[DROP], found)
+    call1(p[DROP], answer)
     value = DECLINED
     # From here on Python carries out nothing.
     if _at(tensor + p[AT_HOME])[0] == log and _here(process, log) and _usual(process, address, log):
         if _same(process, address, log, tensor, rows) and _swept(process, address, room):
             e[HITS] += 1
             e[LEFT] -= 1
-            _handed(process, address, log, room)
+            _hand_out(process, address, log, room)
             _rewound(process, address, log, room)
             value = _at(tensor + p[AT_HOME])[0]
             call1(p[KEEP], value)
-    found = call1(p[CALL], e[RELEASE])
+    answer = call1(p[CALL], e[RELEASE])
     # To here. Now what the log had is dropped.
-    if found == 0:
+    if answer == 0:
         call1(p[CLEAR], 0)
     else:
-        call1(p[DROP], found)
+        call1(p[DROP], answer)
     if value != DECLINED:
-        found = call2(p[CALL_WITH], p[DROPPED], _at(_at(room + LIST_ITEMS)[0])[CONTAINERS])
-        if found == 0:
+        answer = call2(p[CALL_WITH], p[DROPPED], _at(_at(room + LIST_ITEMS)[0])[CONTAINERS])
+        if answer == 0:
             call1(p[CLEAR], 0)
         else:
-            call1(p[DROP], found)
+            call1(p[DROP], answer)
     call1(p[DROP], room)
     return value
 
 
 @jit
-def repeated_evaluation(process: int, given: int, count: int, names: int) -> int:
+def repeated_evaluation(process: int, inputs: int, count: int, names: int) -> int:
     """``(log, tensor)``: the tensor's value, or None if Python has to look; see above."""
-    p, arguments = _at(process), _at(given)
+    p, arguments = _at(process), _at(inputs)
     log, tensor = arguments[0], arguments[1]
     if _at(log + TYPE)[0] == p[LOG] and _at(tensor + p[AT_HOME])[0] == log:
-        again = _at(log + p[AT_EVALUATE_FAST_PATHS])[0]
-        for k in range(_at(again + SIZE)[0]):
-            held = _at(again + p[AT_ITEM])[k]
-            call1(p[KEEP], again)  # others may put another one in its place meanwhile
-            address = _at(_at(held + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
-            value = _carried_out(process, address, log, tensor)
-            call1(p[DROP], again)
+        fast_paths = _at(log + p[AT_EVALUATE_FAST_PATHS])[0]
+        for k in range(_at(fast_paths + SIZE)[0]):
+            fast_path = _at(fast_paths + p[AT_ITEM])[k]
+            call1(p[KEEP], fast_paths)  # others may put another one in its place meanwhile
+            address = _at(_at(fast_path + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
+            value = _execute(process, address, log, tensor)
+            call1(p[DROP], fast_paths)
             if value != DECLINED:
                 return value
             if (
-                _at(log + p[AT_EVALUATE_FAST_PATHS])[0] != again
+                _at(log + p[AT_EVALUATE_FAST_PATHS])[0] != fast_paths
                 or _at(tensor + p[AT_HOME])[0] != log
             ):
                 break

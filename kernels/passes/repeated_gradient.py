@@ -256,7 +256,7 @@ def _log_as_before(process: int, address: int, log: int) -> bool:
 
 
 @jit
-def _filled(process: int, things: int, count: int) -> int:
+def _fill_with_none(process: int, things: int, count: int) -> int:
     """Put None in all places of a list's items: a collection may show the list to a finalizer."""
     p, items = _at(process), _at(things)
     for k in range(count):
@@ -266,22 +266,22 @@ def _filled(process: int, things: int, count: int) -> int:
 
 
 @jit
-def _made(process: int, address: int) -> int:
+def _make_results(process: int, address: int) -> int:
     """A list of tensors, one for each source; 0 without memory."""
     p, e = _at(process), _at(address)
-    found = call1(p[MAKE_LIST], e[SOURCE_COUNT])
-    if found == 0:
+    results = call1(p[MAKE_LIST], e[SOURCE_COUNT])
+    if results == 0:
         return 0
-    items = _at(_at(found + LIST_ITEMS)[0])
-    _filled(process, _at(found + LIST_ITEMS)[0], e[SOURCE_COUNT])
+    items = _at(_at(results + LIST_ITEMS)[0])
+    _fill_with_none(process, _at(results + LIST_ITEMS)[0], e[SOURCE_COUNT])
     for k in range(e[SOURCE_COUNT]):
         item = call1(p[CALL], p[TENSOR])
         if item == 0:
-            call1(p[DROP], found)
+            call1(p[DROP], results)
             return 0
         items[k] = item
         call1(p[DROP], p[NONE])
-    return found
+    return results
 
 
 @jit
@@ -292,14 +292,14 @@ def _room(process: int, address: int, log: int) -> int:
     if room == 0:
         return 0
     items = _at(_at(room + LIST_ITEMS)[0])
-    _filled(process, _at(room + LIST_ITEMS)[0], 3)
+    _fill_with_none(process, _at(room + LIST_ITEMS)[0], 3)
     for k in range(3):
         item = call1(p[MAKE_LIST], 0) if k < 2 else call1(p[MAKE_TUPLE], 2)
         if item == 0:
             call1(p[DROP], room)
             return 0
         if k == 2:
-            _filled(process, item + p[AT_ITEM], 2)
+            _fill_with_none(process, item + p[AT_ITEM], 2)
         items[k] = item
         call1(p[DROP], p[NONE])
     variables = _at(log + p[AT_VARIABLES])[0]
@@ -318,18 +318,18 @@ def _room(process: int, address: int, log: int) -> int:
 
 
 @jit
-def _entered(process: int, address: int, log: int, found: int) -> bool:
+def _enter(process: int, address: int, log: int, results: int) -> bool:
     """Enter results and seed in the log's containers; False, and nothing, without memory."""
     p, e = _at(process), _at(address)
-    items, sources = _at(_at(found + LIST_ITEMS)[0]), _at(e[SOURCES])
-    eager, kept = _at(log + p[AT_EAGER])[0], _at(log + p[AT_TENSORS])[0]
-    before = _at(kept + SIZE)[0]
+    items, sources = _at(_at(results + LIST_ITEMS)[0]), _at(e[SOURCES])
+    eager, tensors = _at(log + p[AT_EAGER])[0], _at(log + p[AT_TENSORS])[0]
+    before = _at(tensors + SIZE)[0]
     good = True
     for k in range(e[SOURCE_COUNT]):
         # A row that is welcome and not there is no harm: Python will make it.
         if call2(p[ADD], eager, sources[FIELDS * k + 3]) << 32 != 0:
             good = False
-        elif call2(p[APPEND], kept, items[k]) << 32 != 0:
+        elif call2(p[APPEND], tensors, items[k]) << 32 != 0:
             good = False
         if not good:
             break
@@ -338,18 +338,18 @@ def _entered(process: int, address: int, log: int, found: int) -> bool:
         good = call3(p[SET_ENTRY], constants, e[KEY], e[SEED]) << 32 == 0
     if not good:
         call1(p[CLEAR], 0)
-        if _at(kept + SIZE)[0] > before:
-            call4(p[CUT], kept, before, _at(kept + SIZE)[0], 0)
+        if _at(tensors + SIZE)[0] > before:
+            call4(p[CUT], tensors, before, _at(tensors + SIZE)[0], 0)
         for k in range(e[ROWS], e[ROWS] + e[ADDED]):  # constants of rows that do not exist
             _u8(e[STATE])[k] = 0
     return good
 
 
 @jit
-def _published(process: int, address: int, log: int, tape: int, found: int, room: int) -> int:
+def _publish(process: int, address: int, log: int, tape: int, results: int, room: int) -> int:
     """Publish the rows, hand out the results, and let go of the tape."""
     p, e = _at(process), _at(address)
-    items, sources = _at(_at(found + LIST_ITEMS)[0]), _at(e[SOURCES])
+    items, sources = _at(_at(results + LIST_ITEMS)[0]), _at(e[SOURCES])
     for k in range(e[SOURCE_COUNT]):
         row, spec = sources[FIELDS * k + 3], sources[FIELDS * k + 4]
         call1(p[KEEP], log)
@@ -410,60 +410,60 @@ def _as_before(process: int, address: int, log: int, tape: int, target: int, sou
 
 
 @jit
-def _answered(process: int, address: int, tape: int, target: int, sources: int, log: int) -> int:
+def _answer(process: int, address: int, tape: int, target: int, sources: int, log: int) -> int:
     """The gradient, all of which is recorded, or nothing."""
     p, e = _at(process), _at(address)
     if call1(p[TO_INT], _at(log + p[AT_N])[0]) != e[ROWS]:
         return DECLINED
-    found = _made(process, address)
-    room = _room(process, address, log) if found != 0 else 0
+    results = _make_results(process, address)
+    room = _room(process, address, log) if results != 0 else 0
     if room == 0:
         call1(p[CLEAR], 0)
-        if found != 0:
-            call1(p[DROP], found)
+        if results != 0:
+            call1(p[DROP], results)
         return DECLINED
     # From here on Python carries out nothing.
     good = False
     if _as_before(process, address, log, tape, target, sources):
-        if _entered(process, address, log, found):
+        if _enter(process, address, log, results):
             good = True
-            _published(process, address, log, tape, found, room)
+            _publish(process, address, log, tape, results, room)
             e[HITS] += 1
     # To here.
     call1(p[DROP], room)
     if not good:
         call1(p[CLEAR], 0)
-        call1(p[DROP], found)
+        call1(p[DROP], results)
         return DECLINED
     if e[SINGLE] == 0:
-        return found
-    only = _at(_at(found + LIST_ITEMS)[0])[0]
+        return results
+    only = _at(_at(results + LIST_ITEMS)[0])[0]
     call1(p[KEEP], only)
-    call1(p[DROP], found)
+    call1(p[DROP], results)
     return only
 
 
 @jit
-def repeated_gradient(process: int, given: int, count: int, names: int) -> int:
+def repeated_gradient(process: int, inputs: int, count: int, names: int) -> int:
     """``(tape, target, sources)``: what `gradient` gives, or None if Python has to answer."""
-    p, arguments = _at(process), _at(given)
+    p, arguments = _at(process), _at(inputs)
     tape = arguments[0]
     if _at(tape + TYPE)[0] == p[TAPE]:
         log = _at(tape + p[AT_TAPE_LOG])[0]
         if _at(log + TYPE)[0] == p[LOG]:
             call1(p[KEEP], log)
-            held = _at(log + p[AT_GRADIENT_FAST_PATHS])[0]
-            call1(p[KEEP], held)  # others may put another one in its place meanwhile
-            found = DECLINED
-            for k in range(_at(held + SIZE)[0]):
-                pair = _at(held + p[AT_ITEM])[k]
+            fast_paths = _at(log + p[AT_GRADIENT_FAST_PATHS])[0]
+            call1(p[KEEP], fast_paths)  # others may put another one in its place meanwhile
+            results = DECLINED
+            for k in range(_at(fast_paths + SIZE)[0]):
+                pair = _at(fast_paths + p[AT_ITEM])[k]
                 address = _at(_at(pair + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
-                found = _answered(process, address, tape, arguments[1], arguments[2], log)
-                if found != DECLINED or _at(tape + p[AT_TAPE_LOG])[0] != log:
+                results = _answer(process, address, tape, arguments[1], arguments[2], log)
+                if results != DECLINED or _at(tape + p[AT_TAPE_LOG])[0] != log:
                     break
-            call1(p[DROP], held)
+            call1(p[DROP], fast_paths)
             call1(p[DROP], log)
-            if found != DECLINED:
-                return found
+            if results != DECLINED:
+                return results
     call1(p[KEEP], p[NONE])
     return p[NONE]

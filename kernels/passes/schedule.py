@@ -15,7 +15,7 @@ from .tables import Codes, Log, Plan, Specs, Work
 
 @jit
 def bring_near(
-    log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, found: int, follow: int
+    log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, n_groups: int, follow: int
 ) -> None:
     """Move lane groups in front of what stands between them and the last row that they wait for.
 
@@ -26,15 +26,15 @@ def bring_near(
     groups, order, table = out.groups, out.order, work.tables
     # By group: which one follows it; whether it follows one. By place: which group goes there;
     # its kind; where its rows begin.
-    follows, places, kinds, begins = found, 2 * found, 3 * found, 4 * found
-    for g in range(found):
+    follows, places, kinds, begins = n_groups, 2 * n_groups, 3 * n_groups, 4 * n_groups
+    for g in range(n_groups):
         groups[GROUP * g + G_BLOCKS] = 0
         table[g] = -1
         table[follows + g] = 0
     if follow == 0:
         return
     moved = 0
-    for g in range(found):
+    for g in range(n_groups):
         if groups[GROUP * g + G_KIND] != LANES:
             continue
         begin, end = groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]
@@ -46,8 +46,8 @@ def bring_near(
                     last = max(last, work.group[x])
         if last < 0 or groups[GROUP * last + G_KIND] != WHOLE or table[last] >= 0:
             continue
-        made = specs.size[log.spec[order[groups[GROUP * last + G_ROWS]]]]
-        if made == specs.size[lane_spec(order[begin], log, codes, work)]:
+        size = specs.size[log.spec[order[groups[GROUP * last + G_ROWS]]]]
+        if size == specs.size[lane_spec(order[begin], log, codes, work)]:
             table[last] = g
             table[follows + g] = 1
             moved += 1
@@ -55,7 +55,7 @@ def bring_near(
         return
     place = 0
     total = 0
-    for first in range(found):
+    for first in range(n_groups):
         g = first
         if table[follows + g]:
             g = -1
@@ -71,9 +71,9 @@ def bring_near(
             g = table[g]
     for k in range(total):
         order[k] = work.rows[k]
-    for k in range(found):
+    for k in range(n_groups):
         last = total
-        if k + 1 < found:
+        if k + 1 < n_groups:
             last = table[begins + k + 1]
         groups[GROUP * k + G_KIND] = table[kinds + k]
         groups[GROUP * k + G_ROWS] = table[begins + k]

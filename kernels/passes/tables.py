@@ -121,7 +121,7 @@ class Plan(NamedTuple):
     """What sweeps read; see passes/layout.py."""
 
     order: I32  # the rows, group after group
-    kept: U8  # IN_SLOT, TEMPORARY or KEPT, in this order
+    storage: U8  # IN_SLOT, TEMPORARY or KEPT, in this order
     offset: I64  # of temporaries in the arena, in this order
     groups: I64  # GROUP a group
     program: I64  # STEP an instruction
@@ -148,7 +148,7 @@ class Work(NamedTuple):
     tables: I32  # hash tables and the like: eight times as long as a list of rows
     alloc: I32  # a list: the rows that need a buffer of their own
     aliases: I32  # a list: the rows that are equal to another
-    spare: I32  # by size in lines: a list of free places
+    free_places: I32  # by size in lines: a list of free places
 
 
 class Room(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator as Elements
 from itertools import chain, islice, repeat
 from typing import Any, Self
 
-from ..core.values.dtypes import format_value
+from ..core.values.dtypes import repr_of
 from ..errors import InvalidArgumentError
 from . import elements, flows
 from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, whole
@@ -194,7 +194,7 @@ class Order(Sources):
           [0, 1, 5, 6]
         """
         if not isinstance(dataset, Pipeline):
-            raise TypeError(f"`dataset` is a Dataset, not {format_value(dataset)}.")
+            raise TypeError(f"`dataset` is a Dataset, not {repr_of(dataset)}.")
         counts = [self._count, dataset._count]
         total = (
             sum(counts)

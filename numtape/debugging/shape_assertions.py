@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.log.tensors import as_tensor
 from ..core.values.arguments import to_list
-from ..core.values.dtypes import DType, as_dtype, float32, format_value
+from ..core.values.dtypes import DType, as_dtype, float32, repr_of
 from ..core.values.tensor import Tensor
 from .assertions import prefix
 
@@ -249,7 +249,9 @@ def assert_shapes(
     pairs = to_list(shapes.items() if isinstance(shapes, dict) else shapes, "shapes")
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise ValueError(f"`shapes` holds pairs of a tensor and its shape, not {format_value(pair)}.")
+            raise ValueError(
+                f"`shapes` holds pairs of a tensor and its shape, not {repr_of(pair)}."
+            )
     wanted = [_wanted(as_tensor(x), shape, start) for x, shape in pairs if shape is not None]
     for x, symbols, inner in wanted:
         if len(symbols) < 2:

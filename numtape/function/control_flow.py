@@ -18,7 +18,7 @@ from ..core.log.variable import Variable
 from ..core.ops.creation import zeros
 from ..core.ops.joining import stack
 from ..core.values.arguments import to_list
-from ..core.values.dtypes import as_dtype, format_value
+from ..core.values.dtypes import as_dtype, repr_of
 from ..core.values.tensor import Reference, Tensor
 from ..debugging.assertions import Assert
 from ..errors import InvalidArgumentError, OutOfRangeError
@@ -380,7 +380,7 @@ def case(
         if not all(isinstance(key, Reference) for key in pred_fn_pairs):
             raise TypeError(
                 f"The keys of a dict of conditions are what `ref()` of tensors gives, got "
-                f"{format_value(list(pred_fn_pairs))}."
+                f"{repr_of(list(pred_fn_pairs))}."
             )
         pred_fn_pairs = [(key.deref(), branch) for key, branch in pred_fn_pairs.items()]
     if not pred_fn_pairs:
@@ -558,7 +558,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     if control_inputs is not None and not callable(control_inputs):
         to_list(control_inputs, "control_inputs")
     elif callable(control_inputs):
-        raise TypeError(f"`control_inputs` is a list of tensors, not {format_value(control_inputs)}.")
+        raise TypeError(f"`control_inputs` is a list of tensors, not {repr_of(control_inputs)}.")
     yield
 
 

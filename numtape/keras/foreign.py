@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.values.dtypes import format_value
+from ..core.values.dtypes import repr_of
 
 # Arguments that numtape's classes do not have, with the value that makes no difference.
 _IDLE: dict[str, Any] = {
@@ -43,7 +43,7 @@ def readable() -> Iterator[None]:
     except (KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"The config is cut or changed, or none that numtape or Keras wrote "
-            f"({type(error).__name__}: {format_value(error)})."
+            f"({type(error).__name__}: {repr_of(error)})."
         ) from error
 
 
@@ -58,7 +58,7 @@ def own_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
       ValueError: If it asks for what numtape does not have.
     """
     if not isinstance(config, dict):
-        raise ValueError(f"The config of {kind.__name__} is no dict: {format_value(config)}.")
+        raise ValueError(f"The config of {kind.__name__} is no dict: {repr_of(config)}.")
     found = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
     if not kind.__module__.startswith("numtape."):
         return found

@@ -20,7 +20,7 @@ from ..core.ops.stateless_random import (
     stateless_uniform,
 )
 from ..core.values import dtypes
-from ..core.values.dtypes import DType, format_value
+from ..core.values.dtypes import DType, repr_of
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from .described import described
@@ -175,7 +175,7 @@ class RandomInitializer(Initializer):
     def __init__(self, seed: int | None = None) -> None:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
             raise ValueError(
-                f"`seed` argument should be an integer or None. Received: seed={format_value(seed)}"
+                f"`seed` argument should be an integer or None. Received: seed={repr_of(seed)}"
             )
         self._nt_given = seed
         if seed is None:
@@ -302,15 +302,17 @@ class VarianceScaling(RandomInitializer):
     ) -> None:
         if not isinstance(scale, int | float) or not scale > 0.0:
             raise ValueError(
-                f"Argument `scale` must be positive float. Received: scale={format_value(scale)}"
+                f"Argument `scale` must be positive float. Received: scale={repr_of(scale)}"
             )
         if mode not in _MODES:
-            raise ValueError(f"Invalid `mode` argument: {format_value(mode)}. Please use one of {_MODES}.")
+            raise ValueError(
+                f"Invalid `mode` argument: {repr_of(mode)}. Please use one of {_MODES}."
+            )
         law = distribution.lower() if isinstance(distribution, str) else distribution
         law = "truncated_normal" if law == "normal" else law
         if law not in _LAWS:
             raise ValueError(
-                f"Invalid `distribution` argument: {format_value(distribution)}. Please use one of "
+                f"Invalid `distribution` argument: {repr_of(distribution)}. Please use one of "
                 f"{_LAWS}."
             )
         self.scale, self.mode, self.distribution = scale, mode, law

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from ..core.values.dtypes import format_value
+from ..core.values.dtypes import repr_of
 from ..module import snake_case
 from .foreign import own_arguments
 from .registry import get_custom_objects, get_registered_name
@@ -96,7 +96,7 @@ class Kind:
         if isinstance(identifier, dict) and "class_name" in identifier:
             identifier = {"class_name": identifier["class_name"], "config": ...}
         return ValueError(
-            f"Could not interpret {self.word} identifier: {format_value(identifier)}."
+            f"Could not interpret {self.word} identifier: {repr_of(identifier)}."
             f"{nearest(identifier, self.known)} Known: {names}."
         )
 
@@ -107,7 +107,7 @@ class Kind:
         if not hasattr(thing, "get_config"):
             name = getattr(thing, "__name__", None)
             if name is None:
-                raise ValueError(f"This {self.word} has no configuration: {format_value(thing)}.")
+                raise ValueError(f"This {self.word} has no configuration: {repr_of(thing)}.")
             return {
                 "module": "builtins",
                 "class_name": "function",

@@ -14,7 +14,7 @@ from ..core.ops.elementwise import abs_, square
 from ..core.ops.matrix_products import matmul
 from ..core.ops.movement import transpose
 from ..core.ops.reduction import reduce_sum
-from ..core.values.dtypes import format_value
+from ..core.values.dtypes import repr_of
 from ..core.values.tensor import Tensor
 from .described import described
 from .named import Configured, Kind
@@ -63,7 +63,7 @@ def _factor(value: Any, name: str) -> float:
     if not isinstance(value, int | float) or math.isnan(value) or math.isinf(value) or value < 0:
         raise ValueError(
             f"Invalid value for argument {name}: expected a non-negative float. Received: "
-            f"{name}={format_value(value)}"
+            f"{name}={repr_of(value)}"
         )
     return float(value)
 
@@ -164,7 +164,7 @@ class OrthogonalRegularizer(Regularizer):
         if mode not in ("rows", "columns"):
             raise ValueError(
                 f"Invalid value for argument `mode`. Expected one of {{'rows', 'columns'}}. "
-                f"Received: mode={format_value(mode)}"
+                f"Received: mode={repr_of(mode)}"
             )
         self.mode = mode
 

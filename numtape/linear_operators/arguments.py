@@ -10,8 +10,8 @@ import numpy as np
 
 from ..core.log.tensors import to_tensor
 from ..core.ops import elementwise, movement, reduction
-from ..core.ops.movement import static
-from ..core.values.dtypes import DType, format_value
+from ..core.ops.movement import to_ints
+from ..core.values.dtypes import DType, repr_of
 from ..core.values.tensor import Tensor
 from .base import LinearOperator
 
@@ -35,7 +35,7 @@ def checked(value: Any, rank: int, what: str, dtype: DType | None = None) -> Ten
 
 def size_of(value: Any) -> int:
     """A number of rows or columns."""
-    found = static(value)
+    found = to_ints(value)
     if not isinstance(found, int) or found < 0:
         raise ValueError(f"Argument num_rows must be a non-negative integer. Found: {value!r}")
     return found
@@ -44,10 +44,10 @@ def size_of(value: Any) -> int:
 def operators_of(values: Any) -> list[LinearOperator]:
     """A list of operators of the same dtype."""
     if not isinstance(values, list | tuple) or not values:
-        raise ValueError(f"Expected a non-empty list of operators. Found: {format_value(values)}")
+        raise ValueError(f"Expected a non-empty list of operators. Found: {repr_of(values)}")
     for value in values:
         if not isinstance(value, LinearOperator):
-            raise TypeError(f"Expected a LinearOperator. Found: {format_value(value)}")
+            raise TypeError(f"Expected a LinearOperator. Found: {repr_of(value)}")
     if len({value.dtype for value in values}) > 1:
         found = ", ".join(f"({x.name}, {x.dtype.name})" for x in values)
         raise TypeError(f"Expected all operators to have the same dtype. Found: {found}")

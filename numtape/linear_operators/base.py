@@ -11,7 +11,7 @@ from ..core.ops import movement, reduction
 from ..core.ops.cholesky import cholesky
 from ..core.ops.creation import eye
 from ..core.ops.diagonals import diagonal
-from ..core.ops.linear_systems import alike, solve
+from ..core.ops.linear_systems import broadcast_batches, solve
 from ..core.ops.lu_factors import det, slogdet
 from ..core.ops.matrix_products import matmul
 from ..core.ops.triangles import adjoint_of
@@ -75,7 +75,7 @@ class LinearOperator:
         return matmul(self._to_dense(), x, adjoint_a=adjoint)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
-        return solve(*alike(self._to_dense(), rhs, "MatrixSolve"), adjoint=adjoint)
+        return solve(*broadcast_batches(self._to_dense(), rhs, "MatrixSolve"), adjoint=adjoint)
 
     def _to_dense(self) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} does not define _to_dense.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.ops.joining import concat
-from ..core.ops.movement import permuted, reshape
+from ..core.ops.movement import reshape, transpose_if_needed
 from ..core.ops.slicing import split
 from ..core.values.tensor import Tensor
 from .arguments import added, common, multiplied, operators_of, widened
@@ -101,7 +101,7 @@ def _swapped(x: Tensor, first: int, second: int) -> Tensor:
     lead, k = tuple(x.shape[:-2]), int(x._spec.size // max(1, _size(x.shape[:-2]) * first * second))
     x = reshape(x, (*lead, first, second, k))
     n = len(lead)
-    return reshape(permuted(x, (*range(n), n + 1, n, n + 2)), (*lead, second, first * k))
+    return reshape(transpose_if_needed(x, (*range(n), n + 1, n, n + 2)), (*lead, second, first * k))
 
 
 def _size(shape: Any) -> int:

@@ -116,7 +116,7 @@ class LinearOperatorCirculant(LinearOperator):
     def _through(self, x: Tensor, factor: Tensor) -> Tensor:
         """Columns transformed, multiplied, transformed back."""
         rank = x.ndim
-        rows = movement.permuted(self._wide(x), (*range(rank - 2), rank - 1, rank - 2))
+        rows = movement.transpose_if_needed(self._wide(x), (*range(rank - 2), rank - 1, rank - 2))
         rows = movement.reshape(rows, (*rows.shape[:-1], *self._block))
         # The columns are an axis in front of those that are transformed.
         factor = movement.expand_dims(factor, -1 - self._depth)
@@ -124,7 +124,9 @@ class LinearOperatorCirculant(LinearOperator):
         lead = found.shape[: found.ndim - self._depth]
         found = movement.reshape(found, (*lead, self.domain_dimension))
         rank = found.ndim
-        return self._given(movement.permuted(found, (*range(rank - 2), rank - 1, rank - 2)))
+        return self._given(
+            movement.transpose_if_needed(found, (*range(rank - 2), rank - 1, rank - 2))
+        )
 
     def _factor(self, adjoint: bool) -> Tensor:
         found = self._wide(self._spectrum)

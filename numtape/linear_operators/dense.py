@@ -8,7 +8,7 @@ from ..core.log.tensors import to_tensor
 from ..core.ops import reduction
 from ..core.ops.cholesky import cholesky
 from ..core.ops.linear_systems import cholesky_solve, triangular_solve
-from ..core.ops.lu_factors import matrix_of
+from ..core.ops.lu_factors import as_square_matrix
 from ..core.ops.triangles import triangle
 from ..core.values.tensor import Tensor
 from .arguments import checked, log_abs
@@ -99,7 +99,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorLowerTriangular",
     ) -> None:
-        self._lower = triangle(matrix_of(to_tensor(tril, None), "LinearOperator"), True)
+        self._lower = triangle(as_square_matrix(to_tensor(tril, None), "LinearOperator"), True)
         super().__init__(
             self._lower.dtype,
             tuple(self._lower.shape),

@@ -8,7 +8,7 @@ from ..core.ops import elementwise, movement, reduction
 from ..core.ops.complex import conj
 from ..core.ops.creation import eye, ones, zeros
 from ..core.ops.diagonals import diagonal_matrix
-from ..core.ops.movement import static_shape
+from ..core.ops.movement import to_shape
 from ..core.values.dtypes import as_dtype, float32
 from ..core.values.tensor import Tensor
 from .arguments import checked, log_abs, size_of
@@ -191,7 +191,7 @@ class LinearOperatorIdentity(LinearOperatorDiag):
     ) -> None:
         if not (is_non_singular and is_self_adjoint and is_square):
             raise ValueError("An identity operator is always non-singular, self adjoint, square.")
-        lead = () if batch_shape is None else static_shape(batch_shape)
+        lead = () if batch_shape is None else to_shape(batch_shape)
         super().__init__(
             ones((*lead, size_of(num_rows)), float32 if dtype is None else as_dtype(dtype)),
             is_non_singular,
@@ -249,7 +249,7 @@ class LinearOperatorZeros(LinearOperator):
             raise ValueError("A zero operator is always singular.")
         if is_positive_definite:
             raise ValueError("A zero operator is always not positive-definite.")
-        lead = () if batch_shape is None else static_shape(batch_shape)
+        lead = () if batch_shape is None else to_shape(batch_shape)
         super().__init__(
             float32 if dtype is None else as_dtype(dtype),
             (*lead, rows, columns),

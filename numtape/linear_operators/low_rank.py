@@ -7,7 +7,7 @@ from typing import Any
 from ..core.ops import movement
 from ..core.ops.complex import conj
 from ..core.ops.diagonals import diagonal_matrix
-from ..core.ops.linear_systems import alike, solve
+from ..core.ops.linear_systems import broadcast_batches, solve
 from ..core.ops.lu_factors import det, slogdet
 from ..core.ops.matrix_products import matmul
 from ..core.values.tensor import Tensor
@@ -147,7 +147,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     def _to_dense(self) -> Tensor:
         inner = self._scaled(
             conj(
-                movement.permuted(
+                movement.transpose_if_needed(
                     self._v, (*range(self._v.ndim - 2), self._v.ndim - 1, self._v.ndim - 2)
                 )
             )
@@ -166,7 +166,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         capacitance, columns = self._capacitance(adjoint)
         first = self._base._solve(rhs, adjoint)
         met = matmul(self._sides(adjoint)[1], first, adjoint_a=True)
-        return first - matmul(columns, solve(*alike(capacitance, met, "MatrixSolve")))
+        return first - matmul(columns, solve(*broadcast_batches(capacitance, met, "MatrixSolve")))
 
     def _determinant(self) -> Tensor:
         found = self._base._determinant() * det(self._capacitance(False)[0])

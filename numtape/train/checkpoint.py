@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.log.variable import Variable
-from ..core.values.dtypes import int64, format_value
+from ..core.values.dtypes import int64, repr_of
 from ..data.pipeline import Iterator
 from ..deferred_restore import changed
 from ..errors import UnimplementedError
@@ -61,7 +61,7 @@ class Checkpoint:
             if not (is_trackable(value) or _holds(value)):
                 raise ValueError(
                     f"`Checkpoint` was expecting {name} to be a trackable object (an object "
-                    f"derived from `Trackable`), got {format_value(value)}. Variables, modules, layers, "
+                    f"derived from `Trackable`), got {repr_of(value)}. Variables, modules, layers, "
                     f"models, metrics, optimizers and random generators are, and lists and dicts "
                     f"of them."
                 )

@@ -322,7 +322,7 @@ def test_slices_that_were_met_are_known(tf):
     for k in range(1500):
         y[k : k + 1], y[k]
     for known in (getitem._slice_cache, slicing._known):
-        assert 0 < len(known) <= movement.MOST
+        assert 0 < len(known) <= movement.MAX_CACHED
 
 
 def test_slices_by_tensors(tf):

@@ -13,12 +13,12 @@ from numtape.core.cuda.codegen import (
     WIDTH,
     Loop,
     Step,
-    filled,
+    fill_source,
     function,
     in_turn,
+    loop_source,
     parameters,
     side_by_side,
-    written,
 )
 from numtape.core.log.op import CODES, ELEMENTWISE
 from numtape.core.values.dtypes import DTYPES
@@ -75,7 +75,7 @@ def after(count, values):
 def test_every_elementwise_op(op, operands, result):
     step = Step(op.body, tuple(range(op.arity)), tuple(x.dtype for x in operands), result.dtype)
     loop = Loop((2, 3), operands, (step,), (op.arity,), ())
-    text = written(loop)
+    text = loop_source(loop)
     check(lambda: function(text, []), parameters(loop), "kernel_of_an_op", STACK)
 
 
@@ -128,7 +128,7 @@ def random_loop(seed):
 @pytest.mark.parametrize("seed", after(8, range(60)))
 def test_groups(seed):
     loop = random_loop(seed)
-    text = written(loop)
+    text = loop_source(loop)
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     check(lambda: function(text, reduced), parameters(loop), f"group_{seed}", STACK)
 
@@ -145,7 +145,7 @@ def test_reductions(dtype, name):
 
 @pytest.mark.parametrize("value", ["0", "x[0]"])
 def test_fillings(value):
-    text = filled("float32", value)
+    text = fill_source("float32", value)
     check(lambda: function(text, []), ["int64", "*float32", "*float32"], "fill")
 
 
@@ -235,7 +235,7 @@ def test_sixteen_bytes_are_loaded_at_a_time(name, width):
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     spec = intern((64, 64), BY_NAME[name])
     loop = Loop((64, 64), (spec,), (Step("x * x", (0,), (spec.dtype,), spec.dtype),), (1,), ())
-    text = compiler.ptx(function(written(loop), []), parameters(loop), "square", CAPABILITY)
+    text = compiler.ptx(function(loop_source(loop), []), parameters(loop), "square", CAPABILITY)
     moved = set(re.findall(r"(?:ld|st)\.global\.(?:nc\.)?(\w+\.\w+|\w+)", text))
     assert moved == {f"v{width}.f{128 // width}"}
 
@@ -247,7 +247,7 @@ def test_sums_and_products_are_rounded_each():
     kind = spec.dtype
     steps = Step("x * y", (0, 1), (kind, kind), kind), Step("x + y", (3, 2), (kind, kind), kind)
     loop = Loop((64,), (spec,) * 3, steps, (4,), ())
-    text = compiler.ptx(function(written(loop), []), parameters(loop), "sum", CAPABILITY)
+    text = compiler.ptx(function(loop_source(loop), []), parameters(loop), "sum", CAPABILITY)
     assert "fma" not in text
     assert "mul.rn.f32" in text
 
@@ -269,7 +269,9 @@ def test_groups_side_by_side(count):
         bodies = ("x * y", (1, 4)), ("x - y", (0, 5)), ("sqrt(x)", (2,)), ("x / y", (6, 7))
         steps = tuple(Step(body, of, (kind,) * len(of), kind) for body, of in bodies[: 2 + k % 3])
         loops.append(Loop((k + 1, 7), (spec, spec, spec, intern((7,), kind), one), steps, (6,), ()))
-    text = side_by_side([written(loop) for loop in loops], [1 + k % 2 for k in range(count)], 256)
+    text = side_by_side(
+        [loop_source(loop) for loop in loops], [1 + k % 2 for k in range(count)], 256
+    )
     dtypes = ["int64"] * count + [x for loop in loops for x in parameters(loop)[1:]]
     check(lambda: function(text, []), dtypes, "groups")
 
@@ -284,7 +286,10 @@ def test_launches_in_turn():
         Loop((32, 64), (spec, one), (step, Step("x * y", (2, 1), (kind, kind), kind)), (3,), ()),
     ]
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
-    kernels = [function(written(loops[0]), [("sum", "float32")]), function(written(loops[1]), [])]
+    kernels = [
+        function(loop_source(loops[0]), [("sum", "float32")]),
+        function(loop_source(loops[1]), []),
+    ]
     kernels.append(reduce.finish("sum", "float32"))
     text = in_turn([["n0"], ["n1"], ["n2"]], [["x", "y", "z"], ["y", "z", "u"], ["u", "v"]])
     text = text.replace("y, z, y, z, u, u, v", "y, z, u, v")

@@ -11,13 +11,13 @@ from numtape.core.cuda.codegen import function
 from numtape.core.cuda.copies import (
     Padding,
     Tile,
-    cleared,
+    clear_source,
     either,
-    folded,
-    moved,
-    padded,
-    taken,
-    turned,
+    fold_source,
+    gather_source,
+    padding_source,
+    strided_copy_source,
+    transpose_source,
 )
 from numtape.core.cuda.ops import chunked_copy, permute, scatter
 
@@ -44,7 +44,7 @@ def accesses(text):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
 @pytest.mark.parametrize("into", [False, True])
 def test_copies(dtype, into):
-    text = moved((5, 7, 3), (1, -30, 5), 200, into)
+    text = strided_copy_source((5, 7, 3), (1, -30, 5), 200, into)
     check(lambda: function(text, []), ["int64", f"*{dtype}", f"*{dtype}"], "move")
 
 
@@ -61,7 +61,7 @@ TRANSPOSES = [
 def test_transposes(shape, strides, axis, tile, size, monkeypatch):
     monkeypatch.setattr(permute, "threads", lambda: 256)
     assert permute._tile(shape, strides, size) == (axis, Tile(*tile, 256))
-    text = turned(shape, strides, axis, Tile(*tile, 256), WORDS[size])
+    text = transpose_source(shape, strides, axis, Tile(*tile, 256), WORDS[size])
     said = report(
         lambda: function(text, []), ["int64", f"*{WORDS[size]}", f"*{WORDS[size]}"], "transpose"
     )
@@ -78,16 +78,16 @@ def test_small_matrices_and_long_rows_need_no_tile(monkeypatch):
 
 
 def test_axes_are_merged():
-    assert permute.merged((2, 1, 3, 4), (12, 5, 4, 1)) == ((24,), (1,))
-    assert permute.merged((4, 2, 3), (1, 12, 4)) == ((4, 6), (1, 4))
-    assert permute.merged((3, 4, 1), (0, 0, 1)) == ((12,), (0,))
-    assert permute.merged((1, 1), (7, 1)) == ((), ())
-    assert permute._widened((2, 3, 8), (8, 32, 1), 4) == ((2, 3, 2), (2, 8, 1))
-    assert permute._widened((2, 3, 4), (4, 8, 1), 4) == ((2, 3), (1, 2))
+    assert permute.merge_axes((2, 1, 3, 4), (12, 5, 4, 1)) == ((24,), (1,))
+    assert permute.merge_axes((4, 2, 3), (1, 12, 4)) == ((4, 6), (1, 4))
+    assert permute.merge_axes((3, 4, 1), (0, 0, 1)) == ((12,), (0,))
+    assert permute.merge_axes((1, 1), (7, 1)) == ((), ())
+    assert permute._widen((2, 3, 8), (8, 32, 1), 4) == ((2, 3, 2), (2, 8, 1))
+    assert permute._widen((2, 3, 4), (4, 8, 1), 4) == ((2, 3), (1, 2))
 
 
 def test_sixteen_bytes_are_copied_at_a_time():
-    wide = moved((512, 1024, 4), (4, 2048, 1), 0, False, True)
+    wide = strided_copy_source((512, 1024, 4), (4, 2048, 1), 0, False, True)
     cut = either(((9, 60), (64, 1)), ((9, 15), (16, 1)), 4, False, True)
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     word = ["*uint32"] * 2
@@ -102,7 +102,7 @@ def test_sixteen_bytes_are_copied_at_a_time():
 @pytest.mark.parametrize("size", [1, 4, 16])
 def test_paddings(size):
     kind = WORDS[size] if size < 16 else "uint32"
-    text = padded([Padding(7 * 226, 3, 224), Padding(226 * 16, 16, 3584)], kind, size == 16)
+    text = padding_source([Padding(7 * 226, 3, 224), Padding(226 * 16, 16, 3584)], kind, size == 16)
     said = report(lambda: function(text, []), ["int64", f"*{kind}", f"*{kind}"], "pad")
     assert said["registers"] <= FULL
     assert said["stack"] == said["spilled"] == 0
@@ -111,7 +111,7 @@ def test_paddings(size):
 def test_zeros_are_stored_16_bytes_at_a_time():
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     text = compiler.ptx(
-        function(cleared(), []), ["int64", "*uint32", "*uint32"], "zeros", CAPABILITY
+        function(clear_source(), []), ["int64", "*uint32", "*uint32"], "zeros", CAPABILITY
     )
     assert all(".v4." in access for access in accesses(text))
 
@@ -122,9 +122,9 @@ MIRRORED = [(2, 2, -1), (4, 0, 1), (1, 2, -1)]  # 4 elements, padded by 2 and 1
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
 def test_mirrors(dtype):
     pointers = ["int64", f"*{dtype}", f"*{dtype}"]
-    text = taken([([(5, 0, 1)], 12), (MIRRORED, 3), ([(3, 0, 1)], 1)])
+    text = gather_source([([(5, 0, 1)], 12), (MIRRORED, 3), ([(3, 0, 1)], 1)])
     check(lambda: function(text, []), pointers, "mirror")
-    back = folded(MIRRORED, 4, 3, dtype)
+    back = fold_source(MIRRORED, 4, 3, dtype)
     check(lambda: function(back, []), pointers, "fold")
 
 

@@ -13,7 +13,7 @@ import pytest
 from processes import ROOT, run
 
 from numtape.core.cuda import launches
-from numtape.core.cuda.codegen import WIDTH, Loop, Step, function, parameters, written
+from numtape.core.cuda.codegen import WIDTH, Loop, Step, function, loop_source, parameters
 from numtape.core.cuda.launches import FIRST, PARTIALS, ROUNDS, blocks
 from numtape.core.values.dtypes import DTYPES
 from numtape.core.values.spec import intern
@@ -34,7 +34,7 @@ def compiled(loop):
     """A loop's kernel as PTX, its registers, and the bytes that are spilled."""
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
-    kernel = function(written(loop), reduced)
+    kernel = function(loop_source(loop), reduced)
     text = compiler.ptx(kernel, parameters(loop), "group", (9, 0))
     said = compiler.linked(text, (9, 0))[1]
     spilled = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
@@ -183,7 +183,7 @@ def test_sin_and_cos_of_one_value_are_one_function():
     """They reduce it to a quarter of a circle once."""
     reduced = re.compile("0f3F22F983")  # 2 / pi
     both, one = circular("sin(x)", "exp(x)", "cos(x)"), circular("sin(x)", "exp(x)")
-    assert written(both).count("sincos_float32(v0)") == 1
+    assert loop_source(both).count("sincos_float32(v0)") == 1
     texts = [compiled(loop)[0] for loop in (both, one)]
     assert [len(reduced.findall(text)) for text in texts] == [4, 4]
 
@@ -196,7 +196,7 @@ def test_sin_and_cos_of_two_values_are_two_functions():
         steps=(sin, cos._replace(operands=(1,)), total._replace(operands=(2, 3))),
         stores=(4,),
     )
-    assert "sincos" not in written(apart)
+    assert "sincos" not in loop_source(apart)
 
 
 def test_blocks(monkeypatch):
@@ -302,7 +302,7 @@ JOINED = """
 import numpy as np
 
 import numtape as tf
-from numtape.core.cuda import fused
+from numtape.core.cuda import fusion as fused
 
 found, joined = fused.Joiner.found, []
 

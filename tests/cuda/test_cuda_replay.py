@@ -317,13 +317,13 @@ def test_indices_are_checked_without_waiting():
 BETWEEN = (
     CHECKS.partition("# What the host knows")[0]
     + """
-from numtape.core.cuda import lending
-from numtape.core.cuda.device_errors import VERDICTS
+from numtape.core.cuda import graph_capture
+from numtape.core.cuda.device_errors import DEVICE_CHECKS
 
 for _ in range(2):
     computed(tf.constant([0.0, 1.0])).numpy()
-run, looks = lending.Graphs.run, [VERDICTS.look]
-lending.Graphs.run = lambda *args: (looks[0](), run(*args))
+run, looks = graph_capture.Graphs.run, [DEVICE_CHECKS.look]
+graph_capture.Graphs.run = lambda *args: (looks[0](), run(*args))
 computed(tf.constant([5.0, 1.0]))
 looks[0] = lambda: None
 
@@ -335,10 +335,10 @@ def interrupted(*args):
 
 gpu.download = interrupted
 try:
-    VERDICTS.look()
+    DEVICE_CHECKS.look()
 except KeyboardInterrupt:
-    print(expect(VERDICTS.look))
-VERDICTS.look()
+    print(expect(DEVICE_CHECKS.look))
+DEVICE_CHECKS.look()
 """
 )
 

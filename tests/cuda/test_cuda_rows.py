@@ -148,7 +148,7 @@ def checked(make, dtypes, most):
 @pytest.mark.parametrize("n, length", LENGTHS)
 def test_sums_of_rows(threads, name, dtype, given, n, length):
     size = int(dtype.lstrip("uintfloa")) // 8
-    way = row_tiling.looped(n, length, size, axes.HELD)
+    way = row_tiling.loop_tiling(n, length, size, axes.HELD)
     checked(*along_kernel("rows", name, dtype, given, way), 64)
 
 
@@ -160,7 +160,7 @@ def test_sums_of_columns(name, dtype, given, width):
 
 def test_sums_load_much_at_a_time(threads):
     """Of float32, 64 bytes before anything is added up: in rows, and down columns."""
-    way = row_tiling.looped(4096, 4096, 4, axes.HELD)
+    way = row_tiling.loop_tiling(4096, 4096, 4, axes.HELD)
     for make, dtypes in (
         along_kernel("rows", "sum", "float32", "float32", way),
         along_kernel("columns", "sum", "float32", "float32", 4),
@@ -197,14 +197,14 @@ def test_axes_are_cut_by_shape_alone(threads, monkeypatch):
 )
 @pytest.mark.parametrize("n, length", LENGTHS)
 def test_running_sums_of_rows(threads, name, dtype, size, n, length):
-    way = row_tiling.looped(n, length, size, axes.HELD if n % 4 == 0 else axes.SCANNED)
+    way = row_tiling.loop_tiling(n, length, size, axes.HELD if n % 4 == 0 else axes.SCANNED)
     make = kernels_of("scan")["rows"]
     checked(lambda: make(name, dtype, str(way)), ["int64"] * 6 + [f"*{dtype}"] * 3, 80)
 
 
 def test_a_warp_scans_short_rows(threads):
     """Without waiting for the block: 252 steps of a path are two vectors of each thread."""
-    way = row_tiling.looped(252, 252, 4, axes.HELD)
+    way = row_tiling.loop_tiling(252, 252, 4, axes.HELD)
     assert str(way) == "32x2x4"
     found = memory(
         kernels_of("scan")["rows"]("sum", "float32", str(way)), ["int64"] * 6 + ["*float32"] * 3

@@ -120,7 +120,7 @@ def test_small_arrays_go_through_a_ring(gpu):
 def test_memory_in_use_is_not_waited_for(gpu):
     """A signal handler may come in the middle of a copy."""
     sizes = SMALL, 2 * HALF
-    with gpu._staging._ours() as halves, gpu._ring._ours() as parts:
+    with gpu._staging._lock_parts() as halves, gpu._ring._ours() as parts:
         assert halves and parts
         for size in sizes:
             array, memory = numbers(size), gpu.empty(size)
@@ -170,7 +170,7 @@ def test_threads(gpu):
             np.testing.assert_array_equal(downloaded(gpu, memory), array)
 
     run_in_threads(4, work)
-    with gpu._staging._ours() as halves, gpu._ring._ours() as parts:
+    with gpu._staging._lock_parts() as halves, gpu._ring._ours() as parts:
         assert halves and parts
 
 
@@ -280,7 +280,7 @@ def test_an_error_gives_the_context_back(gpu, monkeypatch):
 
 def test_kernels_are_unloaded_when_their_last_launch_is_done(monkeypatch):
     gpu = stub_gpu(monkeypatch, late=True)
-    monkeypatch.setattr(driver.disk, "kept", lambda *_, **__: (b"", [], []))
+    monkeypatch.setattr(driver.disk, "load_or_compile", lambda *_, **__: (b"", [], []))
     monkeypatch.setattr("numtape.core.cuda.runtime.compiler.key", lambda *_: "")
     made, memory = gpu.kernel(None, [], "kernel", ""), gpu.empty(8)
     (module,) = [call for call in gpu._driver.named("cuModuleGetFunction")]

@@ -103,7 +103,7 @@ FIRST = """
 import sys
 import numtape as tf
 from numtape.core.compile import cache
-from numtape.core.cpu import repeated_looks
+from numtape.core.cpu import repeated_evaluation
 from numtape.core.log.log import local
 from numtape.core.native import install
 from numtape.core.replay import repeated_calls
@@ -122,7 +122,7 @@ def deep(n):
     return program() if n == 0 else deep(n - 1)
 
 def said():
-    once = repeated_looks._once, repeated_calls._once
+    once = repeated_evaluation._once, repeated_calls._once
     return {install.said(), *(x.reason if x.made is None else "machine code" for x in once)}
 
 if sys.argv[1] == "memory":
@@ -149,7 +149,7 @@ elif sys.argv[1] == "stack":
 for op in (tf.exp, tf.cos, tf.tanh):  # asked when what they compute comes again
     program(op)
 assert said() == {"machine code"}, said()
-hits = repeated_looks._LOOK.index("HITS")
+hits = repeated_evaluation._LOOK.index("HITS")
 assert sum(made.words[hits] for _, made in local.log.evaluate_fast_paths) > 20
 """
 

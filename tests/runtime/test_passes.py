@@ -73,7 +73,7 @@ def call(function, *arguments):
 undivided = threading.Lock()
 
 
-def seen(address):
+def load_now(address):
     return pointer(ctypes.c_int64)(address)[0]
 
 
@@ -99,7 +99,7 @@ def plain():
     stub.jit = stub.inline = lambda function: function
     stub.POINTERS = {name: pointer(getattr(ctypes, f"c_{kind}")) for name, kind in names.items()}
     stub.call_kernel = stub.call_array = stub.call_loop = call
-    stub.fetch_add, stub.exchange, stub.seen = fetch_add, exchange, seen
+    stub.fetch_add, stub.exchange, stub.load_now = fetch_add, exchange, seen
     stub.pause = stub.call0 = lambda *_: time.sleep(0)
     top = numtape.kernels_folder()
     for package in ("plain", "plain.log", "plain.cpu"):

@@ -379,7 +379,7 @@ def test_products_of_matrices(tf, lead, transposed):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_with_a_matrix_that_is_turned_around(tf, dtype, monkeypatch):
     monkeypatch.setattr(blas, "has_small_kernels", lambda: True)  # whatever the processor has
-    rng, turned = np.random.default_rng(5), matrix_products._to_be_turned
+    rng, turned = np.random.default_rng(5), matrix_products._should_transpose_first
     assert turned(32, 64, 64, tf.as_dtype(dtype)) and not turned(8, 64, 64, tf.as_dtype(dtype))
     sizes = (12, 1, 101), (13, 65, 97), (40, 16, 31), (121, 17, 10)
     for (m, k, n), lead in itertools.product(sizes, (((), ()), ((3,), (3,)), ((2,), ()))):

@@ -192,8 +192,8 @@ def test_a_known_way_is_for_ints_alone(tf, again):
 def test_known_ways_stay_few(tf):
     from numtape.core.ops import movement
 
-    for n in range(1, movement.MOST + 100):
+    for n in range(1, movement.MAX_CACHED + 100):
         tf.reshape(tf.zeros((1,)), (1,) * (n % 8))
-        movement.keep(movement._reshapes, (None, (n,)), None)
-    assert len(movement._reshapes) <= movement.MOST
-    movement._reshapes.clear()
+        movement.store_plan(movement._reshape_plans, (None, (n,)), None)
+    assert len(movement._reshape_plans) <= movement.MAX_CACHED
+    movement._reshape_plans.clear()

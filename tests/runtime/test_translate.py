@@ -172,8 +172,8 @@ def test_words_that_threads_share(monkeypatch):
 @jit
 def f(word) -> int:
     pause()
-    before = exchange(word, seen(word) + 1)
-    return 10 * before + seen(word)
+    before = exchange(word, load_now(word) + 1)
+    return 10 * before + load_now(word)
 """
     word = np.array([4])
     assert built(monkeypatch, text, (INT,))(word.ctypes.data) == 45

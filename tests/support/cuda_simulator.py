@@ -1,7 +1,7 @@
 """The simulator of a GPU finds what is wrong with kernels; and threads give each other values."""
 
 import numpy as np
-from numtape.kernels.cuda.simulated import KernelError, cuda, launch, shuffled, watched
+from numtape.kernels.cuda.simulated import KernelError, cuda, launch, shuffle, watch
 
 ALL = 0xF
 
@@ -43,7 +43,7 @@ def values():
 
     for seed in range(5):
         out = np.zeros(72, "int64")
-        with shuffled(seed):
+        with shuffle(seed):
             run(kernel, out)
         table = out.reshape(8, 9).T.tolist()
         assert table == [
@@ -178,7 +178,7 @@ def reported():
         barrier_and_shuffle,
     ):
         for seed in range(3):
-            with shuffled(seed):
+            with shuffle(seed):
                 refused(kernel, "in vain", "waits in")
     refused(one_left, "thread 0 waits in syncthreads", "thread 7 left")
     refused(from_outside_of_the_mask, "lane 2, which does not")
@@ -191,16 +191,16 @@ def reported():
         add_and_read,
     ):
         for seed in range(3):
-            with shuffled(seed):
+            with shuffle(seed):
                 refused(kernel, "of shared memory", "no barrier")
-    with watched():
+    with watch():
         refused(array_of_others, "of an array", "no barrier")
         refused(of_other_blocks, "block 1", blocks=2)
     run(of_other_blocks, np.zeros(8), blocks=2)
-    with watched():
+    with watch():
         for seed in range(3):
             out = np.zeros(8)
-            with shuffled(seed):
+            with shuffle(seed):
                 run(allowed, out)
             assert out.tolist() == [8 * ((t ^ 1) + 7 - t) + 1 for t in range(8)]
 

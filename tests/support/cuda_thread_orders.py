@@ -25,7 +25,7 @@ def again(function, blocks, threads, args):
     arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
     before = [array.copy() for array in arrays]
     if not seeds:
-        with simulated.watched():
+        with simulated.watch():
             launch(function, blocks, threads, args)
         return
     launch(function, blocks, threads, args)
@@ -33,7 +33,7 @@ def again(function, blocks, threads, args):
     for seed in seeds:
         for array, values in zip(arrays, before, strict=True):
             array[...] = values
-        with simulated.shuffled(seed):
+        with simulated.shuffle(seed):
             launch(function, blocks, threads, args)
         if not function.__qualname__.startswith("atomic."):
             for array, values in zip(arrays, after, strict=True):

@@ -14,7 +14,7 @@ from ..values import interning
 from ..values.memory import Array, address_of
 from ..values.spec import SPECS, Spec
 from . import cache as disk
-from .kernel_sources import transitive_imports, kernel_source
+from .kernel_sources import kernel_source, transitive_imports
 from .lane_kernels import VECTOR_SOURCES
 from .tables import LANES
 
@@ -106,7 +106,9 @@ def _runs_kernel(name: str, dtype: str) -> int:
     return _compile_kernel(f"runs_{name}_{dtype}", "reduce", name, (dtype,), 5)
 
 
-def _compile_kernel(symbol: str, module: str, name: str, dtypes: tuple[str, ...], count: int) -> int:
+def _compile_kernel(
+    symbol: str, module: str, name: str, dtypes: tuple[str, ...], count: int
+) -> int:
     more = () if f"cpu.{module}" in _SOURCES else transitive_imports(f"cpu.{module}")
     source = kernel_source(*VECTOR_SOURCES, *_SOURCES, *more)
 
@@ -118,7 +120,9 @@ def _compile_kernel(symbol: str, module: str, name: str, dtypes: tuple[str, ...]
         function = room.runs(name, *dtypes) if module == "reduce" else room.KERNELS[name](*dtypes)
         # Reductions are loops over memory, and worth the time.
         compile_function = jit.jit_loops if function.__module__.endswith(".reduce") else jit.jit
-        built: disk.Built = compile_unit(symbol, [Function(symbol, compile_function(function), [""] * count)])
+        built: disk.Built = compile_unit(
+            symbol, [Function(symbol, compile_function(function), [""] * count)]
+        )
         return built
 
     return disk.load(symbol, source, build)[symbol]

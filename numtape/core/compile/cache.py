@@ -167,13 +167,17 @@ def _keep(file: str, built: Built) -> None:
                 _written[:] = folder.shrink(limit, SUFFIX, PART), 0
 
 
-def load_or_compile(name: str, source: str, compile_unit: Callable[[], Built], for_host: bool = True) -> Built:
+def load_or_compile(
+    name: str, source: str, compile_unit: Callable[[], Built], for_host: bool = True
+) -> Built:
     """A unit from the cache, or compiled now and kept there; see `load`.
 
     With ``for_host`` false, it is code for another processor: any host may use it.
     """
     built = read(name, source, for_host)
-    return _compile_in_thread(_file(name, source, for_host), compile_unit) if built is None else built
+    return (
+        _compile_in_thread(_file(name, source, for_host), compile_unit) if built is None else built
+    )
 
 
 def _compile_in_thread(file: str, compile_unit: Callable[[], Built]) -> Built:

@@ -394,9 +394,9 @@ class Expressions(ABC):
         return Value(kind, parts=parts)
 
     def _special(self, name: str, args: list[str], node: ast.AST) -> Value:
-        if name in ("fetch_add", "exchange", "seen"):
+        if name in ("fetch_add", "exchange", "load_now"):
             place = f"ptr {self._emit(f'inttoptr i64 {args[0]} to ptr')}"
-            if name == "seen":
+            if name == "load_now":
                 return Value(INT, self._emit(f"load atomic i64, {place} seq_cst, align 8"))
             way = "add" if name == "fetch_add" else "xchg"
             return Value(INT, self._emit(f"atomicrmw {way} {place}, i64 {args[1]} seq_cst"))

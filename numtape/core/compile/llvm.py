@@ -48,7 +48,9 @@ def compile_text(text: str, symbols: list[str], loops: bool = True) -> Built:
     """
     machine = _machine()
     layout = f'target datalayout = "{machine.target_data}"\n'
-    return _compile_for(machine, f'{layout}target triple = "{machine.triple}"\n{text}', symbols, loops)
+    return _compile_for(
+        machine, f'{layout}target triple = "{machine.triple}"\n{text}', symbols, loops
+    )
 
 
 def _compile_for(machine: Any, text: str, symbols: list[str], loops: bool = True) -> Built:

@@ -62,7 +62,9 @@ def _records() -> dict[str, dict[str, str]]:
 @cache
 def _parameters(symbol: str) -> dict[str, str]:
     """The kinds of a pass's parameters, some of them records; by text as well."""
-    definition = re.search(rf"^def {symbol}\(([^)]*)\)", kernel_source(_PASSES[symbol]), re.MULTILINE)
+    definition = re.search(
+        rf"^def {symbol}\(([^)]*)\)", kernel_source(_PASSES[symbol]), re.MULTILINE
+    )
     assert definition is not None, symbol
     return _fields(definition[1])
 

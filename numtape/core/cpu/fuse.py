@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compile import cache as disk
-from ..compile.lane_kernels import writers, compile_written
+from ..compile.lane_kernels import compile_written, writers
 from ..log.log import Log
 from ..log.op import CODES, ELEMENTWISE
 from ..plan.plan import (

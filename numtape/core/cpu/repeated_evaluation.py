@@ -294,7 +294,10 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
     buffer_protocol.begin()
     if type(log) is Log and not isinstance(_code_or_reason(), str):
         evaluation = _look_of(log, work, plan, executor, hot)
-    log.evaluate_fast_paths = (*([] if evaluation is None else [(evaluation.words, evaluation)]), *others[: MOST - 1])
+    log.evaluate_fast_paths = (
+        *([] if evaluation is None else [(evaluation.words, evaluation)]),
+        *others[: MOST - 1],
+    )
 
 
 def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedEvaluation | None:
@@ -401,7 +404,9 @@ class RepeatedEvaluation(KeepAlive):
         self._owned.append(index)
         self.words = view(np.array([self._numbers[name] for name in _LOOK], np.int64))
 
-    def _expected_state(self, sweeper: Any, plan: Plan, executor: Any) -> tuple[list[int], list[int]]:
+    def _expected_state(
+        self, sweeper: Any, plan: Plan, executor: Any
+    ) -> tuple[list[int], list[int]]:
         """What must be as it is now: words in memory, and entries of dictionaries.
 
         Who puts another function in the place of a method that Python would call, in a class or in

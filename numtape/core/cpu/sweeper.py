@@ -237,12 +237,12 @@ class Sweeper:
                 if times is None and done < WATCHED and g + 1 < plan.n_groups:
                     continue
                 if work >= WATCHED and groups[g, G_KIND] == WHOLE and g not in plan.by_hand:
-                    put[slots["found"]] = g
+                    put[slots["n_groups"]] = g
                     self._until(log, plan, g)
                     self._place(log, plan, g)
                     self._group(log, plan, g)
                     put[slots["begin_group"]], put[slots["computed"]] = g, 1
-                put[slots["found"]] = g + 1
+                put[slots["n_groups"]] = g + 1
                 self._until(log, plan, g + 1)
                 put[slots["begin_group"]], put[slots["computed"]] = g + 1, 0
                 done = 0
@@ -255,7 +255,7 @@ class Sweeper:
         """Say where the row of a group is, as the sweep does for what it computes itself."""
         at = int(plan.arrays["groups"][g, G_ROWS])
         row = int(plan.arrays["order"][at])
-        if plan.arrays["kept"][at] == TEMPORARY and SPECS.size[log.spec[row]] != 1:
+        if plan.arrays["storage"][at] == TEMPORARY and SPECS.size[log.spec[row]] != 1:
             log.columns.cell_view[row] = self.arena[1] + int(plan.arrays["offset"][at])
 
     def _count(self, log: Log, plan: Plan) -> None:
@@ -281,7 +281,7 @@ class Sweeper:
         self.workers[0].fit(plan, sweep)
         put[slots["room.arena"]] = self.arena[1]
         put[slots["room.partials"]] = self.partials[1]
-        put[slots["found"]] = plan.n_groups
+        put[slots["n_groups"]] = plan.n_groups
         put[slots["large"]] = LARGE if settings.threads() > 1 else NEVER
         put[slots["watched"]] = WATCHED
         for name, array, address in plan.addresses:

@@ -76,7 +76,7 @@ def share(loop: Loop) -> int:
     return WIDTH if loop.reductions else width(loop)
 
 
-def stored(dtype: DType) -> str:
+def memory_dtype(dtype: DType) -> str:
     """What an element is in memory."""
     return "uint8" if dtype.is_bool else dtype.name
 
@@ -84,7 +84,7 @@ def stored(dtype: DType) -> str:
 def parameters(loop: Loop) -> list[str]:
     """The dtypes of a kernel's parameters; ``*`` stands before those of arrays."""
     values = [*range(len(loop.loads)), *loop.stores, *(value for _, value in loop.reductions)]
-    return ["int64", *("*" + stored(loop.dtype(value)) for value in values)]
+    return ["int64", *("*" + memory_dtype(loop.dtype(value)) for value in values)]
 
 
 class _Named(ast.NodeTransformer):
@@ -119,16 +119,16 @@ def _lines(loop: Loop) -> list[str]:
     A sin and a cos of one value are computed together: most of their work is the same, and so are
     the bits that libdevice gives.
     """
-    found, count = [], len(loop.loads)
+    lines, count = [], len(loop.loads)
     at = {(step.body, step.operands): k for k, step in enumerate(loop.steps)}
     for number, step in enumerate(loop.steps):
         both = [at.get((body, step.operands), -1) for body in ("sin(x)", "cos(x)")]
         if number not in both or -1 in both:
-            found.append(_line(loop, number))
+            lines.append(_line(loop, number))
         elif number == min(both):
             names = ", ".join(f"v{count + k}" for k in both)
-            found.append(f"    {names} = sincos_{step.dtype.name}(v{step.operands[0]})")
-    return found
+            lines.append(f"    {names} = sincos_{step.dtype.name}(v{step.operands[0]})")
+    return lines
 
 
 class _Axes(NamedTuple):
@@ -183,7 +183,7 @@ class _Axes(NamedTuple):
         return " + ".join(terms)
 
 
-def written(loop: Loop) -> str:
+def loop_source(loop: Loop) -> str:
     """The text of ``body``, which computes one element, and of ``kernel``, which calls it.
 
     ``kernel(n, *loads, *stores, *partials)`` computes ``n`` elements. Reductions leave a partial
@@ -198,12 +198,12 @@ def written(loop: Loop) -> str:
     lines = [f"def body({loads}):", *_lines(loop), f"    return ({', '.join(values)},)", ""]
 
     pointers = [f"p{k}" for k in range(len(loop.loads))]
-    outs = [f"out{k}" for k in range(len(loop.stores))]
+    outputs = [f"out{k}" for k in range(len(loop.stores))]
     partials = [f"partial{k}" for k in range(len(loop.reductions))]
-    lines.append(f"def kernel({', '.join(['n', *pointers, *outs, *partials])}):")
+    lines.append(f"def kernel({', '.join(['n', *pointers, *outputs, *partials])}):")
     for k, (name, value) in enumerate(loop.reductions):
         lines.append(f"    sum{k} = start_{name}_{loop.dtype(value).name}")
-    lines += [f"    v{k} = {_loaded(loop, k, '0')}" for k in range(len(pointers)) if k not in axes]
+    lines += [f"    v{k} = {_load(loop, k, '0')}" for k in range(len(pointers)) if k not in axes]
     lines.append(f"    i = {kind}(cuda.grid(1))")
     if size >= each and loop.shape:
         lines += _vectors(loop, axes, kind)
@@ -211,14 +211,14 @@ def written(loop: Loop) -> str:
     if size < each or size % each or not loop.shape:  # fewer than a block has threads
         lines.append(f"    if i < {kind}(n):")
         args = [
-            _loaded(loop, k, axes[k].place("i", kind)) if k in axes else f"v{k}"
+            _load(loop, k, axes[k].place("i", kind)) if k in axes else f"v{k}"
             for k in range(len(pointers))
         ]
         lines.append(f"        r = body({', '.join(args)})")
         for k, value in enumerate(loop.stores):
-            lines.append(f"        out{k}[i] = {_kept(loop, value, f'r[{k}]')}")
+            lines.append(f"        out{k}[i] = {_to_memory(loop, value, f'r[{k}]')}")
         for k, (name, value) in enumerate(loop.reductions):
-            lines.append(_combined(loop, k, name, value, f"r[{len(loop.stores) + k}]"))
+            lines.append(_combine(loop, k, name, value, f"r[{len(loop.stores) + k}]"))
     for k, (name, value) in enumerate(loop.reductions):
         lines.append(f"    sum{k} = together_{name}_{loop.dtype(value).name}(sum{k})")
         lines.append("    if cuda.threadIdx.x == 0:")
@@ -270,41 +270,41 @@ def _round(loop: Loop, axes: dict[int, _Axes], kind: str, many: int) -> list[str
 
 def _arguments(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
     """What loads operands of the vector at ``a{name}``, but those that are loaded one by one."""
-    found, lanes = [], width(loop)
+    arguments, lanes = [], width(loop)
     for k in axes:
         way, index = axes[k].way(lanes), axes[k].place(f"a{name}", kind, lanes)
         if way == "vector":
-            found.append(f"        e{k}_{name} = load{lanes}(p{k}, {index})")
+            arguments.append(f"        e{k}_{name} = load{lanes}(p{k}, {index})")
         elif way == "one":
-            found.append(f"        e{k}_{name} = {_loaded(loop, k, index)}")
-    return found
+            arguments.append(f"        e{k}_{name} = {_load(loop, k, index)}")
+    return arguments
 
 
 def _results(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
     """What computes, stores and reduces that vector."""
-    found, lanes = [], width(loop)
+    results, lanes = [], width(loop)
     ways = {k: axes[k].way(lanes) for k in axes}
     for lane in range(lanes):
         args = {k: f"v{k}" for k in range(len(loop.loads))}
         if "each" in ways.values():
-            found.append(f"        b = {kind}({lanes} * a{name} + {lane})")
+            results.append(f"        b = {kind}({lanes} * a{name} + {lane})")
         for k, way in ways.items():
             args[k] = (
                 _of(loop, k, f"e{k}_{name}[{lane}]")
                 if way == "vector"
                 else f"e{k}_{name}"
                 if way == "one"
-                else _loaded(loop, k, axes[k].place("b", kind))
+                else _load(loop, k, axes[k].place("b", kind))
             )
-        found.append(f"        r{lane} = body({', '.join(args.values())})")
+        results.append(f"        r{lane} = body({', '.join(args.values())})")
     for k, value in enumerate(loop.stores):
-        values = ", ".join(_kept(loop, value, f"r{lane}[{k}]") for lane in range(lanes))
-        found.append(f"        store{lanes}(out{k}, a{name}, ({values}))")
+        values = ", ".join(_to_memory(loop, value, f"r{lane}[{k}]") for lane in range(lanes))
+        results.append(f"        store{lanes}(out{k}, a{name}, ({values}))")
     for k, (reduction, value) in enumerate(loop.reductions):
         for lane in range(lanes):
             result = f"r{lane}[{len(loop.stores) + k}]"
-            found.append(_combined(loop, k, reduction, value, result))
-    return found
+            results.append(_combine(loop, k, reduction, value, result))
+    return results
 
 
 def _of(loop: Loop, value: int, element: str) -> str:
@@ -312,20 +312,20 @@ def _of(loop: Loop, value: int, element: str) -> str:
     return f"{element} != 0" if loop.dtype(value).is_bool else element
 
 
-def _loaded(loop: Loop, value: int, index: str) -> str:
+def _load(loop: Loop, value: int, index: str) -> str:
     return _of(loop, value, f"p{value}[{index}]")
 
 
-def _kept(loop: Loop, value: int, text: str) -> str:
+def _to_memory(loop: Loop, value: int, text: str) -> str:
     """A value as an element of memory."""
     return f"uint8({text})" if loop.dtype(value).is_bool else text
 
 
-def _combined(loop: Loop, k: int, name: str, value: int, text: str) -> str:
+def _combine(loop: Loop, k: int, name: str, value: int, text: str) -> str:
     return f"        sum{k} = combine_{name}_{loop.dtype(value).name}(sum{k}, {text})"
 
 
-def filled(dtype: str, value: str) -> str:
+def fill_source(dtype: str, value: str) -> str:
     """The text of a ``kernel(n, out, x)`` that sets all elements to a value."""
     return each("out, x", f"        out[t] = {dtype}({value})")
 
@@ -358,11 +358,11 @@ def function(text: str, reductions: Sequence[tuple[str, str]], kernels: Sequence
         scope[f"start_{name}_{dtype}"] = reduce.identity(name, dtype)
         scope[f"combine_{name}_{dtype}"] = reduce.COMBINE[f"{name}_{dtype}"]
         scope[f"together_{name}_{dtype}"] = reduce.together(name, dtype)
-    scope |= {f"kernel{k}": target.device(found) for k, found in enumerate(kernels)}
+    scope |= {f"kernel{k}": target.device(value) for k, value in enumerate(kernels)}
     exec(compile(text, "<group>", "exec"), scope)
-    for name, found in list(scope.items()):
-        if type(found) is FunctionType and found.__globals__ is scope and name != "kernel":
-            scope[name] = target.device(found)
+    for name, value in list(scope.items()):
+        if type(value) is FunctionType and value.__globals__ is scope and name != "kernel":
+            scope[name] = target.device(value)
     return scope["kernel"]
 
 
@@ -380,7 +380,7 @@ def in_turn(values: Sequence[Sequence[str]], places: Sequence[Sequence[str]]) ->
 
 
 def side_by_side(texts: Sequence[str], counts: Sequence[int], threads: int) -> str:
-    """The text of a kernel of several of `written`, of which each has so many blocks.
+    """The text of a kernel of several of `loop_source`, of which each has so many blocks.
 
     It is called with their numbers of elements, then with their arrays.
     """

@@ -22,15 +22,15 @@ def _digits(t: str, sizes: Sequence[int], small: bool, name: str) -> tuple[list[
     Quotients are by literals, which the compiler makes products of.
     """
     kind = "uint32" if small else "int64"
-    lines, found = [f"        {name}0 = {kind}({t})"], []
+    lines, indices = [f"        {name}0 = {kind}({t})"], []
     for k, size in enumerate(sizes[::-1]):
         if k == len(sizes) - 1:
-            found.append(f"int64({name}{k})")
+            indices.append(f"int64({name}{k})")
         else:
             rest = f"{name}{k + 1}"
             lines.append(f"        {rest} = {kind}({name}{k} // {kind}({size}))")
-            found.append(f"int64({kind}({name}{k} - {rest} * {kind}({size})))")
-    return lines, found
+            indices.append(f"int64({kind}({name}{k} - {rest} * {kind}({size})))")
+    return lines, indices
 
 
 def _sum(indices: Sequence[str], strides: Sequence[int], begin: str = "") -> str:
@@ -43,7 +43,7 @@ def _sum(indices: Sequence[str], strides: Sequence[int], begin: str = "") -> str
     return " + ".join(terms) or "int64(0)"
 
 
-def moved(
+def strided_copy_source(
     shape: Sequence[int],
     strides: Sequence[int],
     offset: int | None,
@@ -61,20 +61,20 @@ def moved(
 
 
 def either(narrow: Axes, wide: Axes, ratio: int, into: bool, vector: bool) -> str:
-    """The text of a ``kernel(n, out, x, begin, wide_out, wide_x)``, which is `moved` twice.
+    """The text of a ``kernel(n, out, x, begin, wide_out, wide_x)``, which is `strided_copy_source` twice.
 
     Where ``begin`` allows it, elements are moved ``ratio`` at a time, in the wider arrays. There
     are blocks for these; else each goes on until all is done.
     """
     begin = f"begin[0] // int64({ratio})"
     aligned = _four(wide, None, into, vector, ("wide_out", "wide_x"), begin)
-    other = _four(narrow, None, into, False, ("out", "x"), "begin[0]", again=True)
+    other = _four(narrow, None, into, False, ("out", "x"), "begin[0]", is_loop=True)
     lines = [f"    if begin[0] % int64({ratio}) == 0:", *(f"    {line}" for line in aligned)]
     lines += ["    else:", *(f"    {line}" for line in other)]
     return _text("out, x, begin, wide_out, wide_x", lines)
 
 
-def _repeated() -> str:
+def _loop_keyword() -> str:
     """Whether a block goes on: on a GPU there are blocks for all, and no loop is to be unrolled."""
     return "while" if simulated() else "if"
 
@@ -90,9 +90,9 @@ def _four(
     vector: bool,
     arrays: tuple[str, str],
     begin: str,
-    again: bool = False,
+    is_loop: bool = False,
 ) -> list[str]:
-    """Lines of a kernel that copies; see `moved`. With ``again`` a block goes on."""
+    """Lines of a kernel that copies; see `strided_copy_source`. With ``again`` a block goes on."""
     (shape, strides), (out, x) = axes, arrays
     count = math.prod(shape)
 
@@ -102,7 +102,7 @@ def _four(
         source, target = (t, there) if into else (there, f"t{k}")
         return lines, _read(vector, x, source), _write(vector, out, target, f"v{k}")
 
-    return _fours(count, part, again)
+    return _fours(count, part, is_loop)
 
 
 def _read(vector: bool, x: str, at: str) -> str:
@@ -114,7 +114,7 @@ def _write(vector: bool, out: str, at: str, value: str) -> str:
 
 
 def _fours(
-    count: int, part: Callable[[int, str], tuple[list[str], str, str]], again: bool = False
+    count: int, part: Callable[[int, str], tuple[list[str], str, str]], is_loop: bool = False
 ) -> list[str]:
     """Lines of a kernel in which each thread reads four of ``count`` elements, then writes them.
 
@@ -123,14 +123,14 @@ def _fours(
     lines = [
         f"    count = int64({count})",
         "    t0 = int64(cuda.blockIdx.x) * (4 * cuda.blockDim.x) + cuda.threadIdx.x",
-        f"    {'while' if again else _repeated()} t0 < count:",
+        f"    {'while' if is_loop else _loop_keyword()} t0 < count:",
     ]
     lines += [f"        t{k} = t0 + {k} * cuda.blockDim.x" for k in range(1, 4)]
     reads, writes = [], []
     for k in range(4):
         # Beyond the end, the last element is read again, so that no read waits for a branch.
-        found, read, write = part(k, f"min(t{k}, count - 1)" if k else "t0")
-        lines += [f"        {line.strip()}" for line in found]
+        part_lines, read, write = part(k, f"min(t{k}, count - 1)" if k else "t0")
+        lines += [f"        {line.strip()}" for line in part_lines]
         reads.append(f"        v{k} = {read}")
         writes.append(f"        if t{k} < count: {write}" if k else f"        {write}")
     after = "        t0 += int64(cuda.gridDim.x) * (4 * cuda.blockDim.x)"
@@ -145,16 +145,18 @@ class Padding(NamedTuple):
     inside: int
 
 
-def padded(axes: Sequence[Padding], dtype: str, vector: bool) -> str:
-    """The text of a ``kernel(n, out, x)`` that puts ``x`` among zeros; see `moved`."""
+def padding_source(axes: Sequence[Padding], dtype: str, vector: bool) -> str:
+    """The text of a ``kernel(n, out, x)`` that puts ``x`` among zeros; see `strided_copy_source`."""
     sizes = [axis.size for axis in axes]
     strides = [math.prod(axis.inside for axis in axes[k + 1 :]) for k in range(len(axes))]
     count = math.prod(sizes)
 
     def part(k: int, t: str) -> tuple[list[str], str, str]:
         lines, indices = _digits(t, sizes, count < 1 << 31, f"q{k}")
-        found = list(zip(axes, indices[::-1], strict=True))
-        lines += [f"i{k}_{m} = {index} - {axis.before}" for m, (axis, index) in enumerate(found)]
+        indexed_axes = list(zip(axes, indices[::-1], strict=True))
+        lines += [
+            f"i{k}_{m} = {index} - {axis.before}" for m, (axis, index) in enumerate(indexed_axes)
+        ]
         inside = [f"0 <= i{k}_{m} < {axis.inside}" for m, axis in enumerate(axes)]
         lines.append(f"in{k} = {' and '.join(inside)}")
         # Where a zero is to be, the first element is read: no read waits for a branch.
@@ -168,15 +170,17 @@ def padded(axes: Sequence[Padding], dtype: str, vector: bool) -> str:
 
 
 class Tile(NamedTuple):
-    """What a block transposes at once, by way of shared memory; see `turned`."""
+    """What a block transposes at once, by way of shared memory; see `transpose_source`."""
 
     rows: int
     columns: int
     threads: int
 
 
-def turned(shape: Sequence[int], strides: Sequence[int], axis: int, tile: Tile, dtype: str) -> str:
-    """The text of a ``kernel(n, out, x)`` that copies as `moved`, an array with a stride of 1.
+def transpose_source(
+    shape: Sequence[int], strides: Sequence[int], axis: int, tile: Tile, dtype: str
+) -> str:
+    """The text of a ``kernel(n, out, x)`` that copies as `strided_copy_source`, an array with a stride of 1.
 
     That is the stride of ``axis``, which is not the last one: its elements are neighbours in
     ``x``, those of the last axis in ``out``. Both are so read and written as rows of a tile. A
@@ -203,7 +207,7 @@ def turned(shape: Sequence[int], strides: Sequence[int], axis: int, tile: Tile, 
         f"    d, e = thread // {rows}, thread % {rows}",  # in those of out
         f"    kept, given = r * {side} + c, e * {side} + d",
         "    tile = int64(cuda.blockIdx.x)",
-        f"    {_repeated()} tile < n:",
+        f"    {_loop_keyword()} tile < n:",
         *lines,
         f"        a, b = {column} * int64({columns}), {row} * int64({rows})",
         f"        here = {_sum(['b + r', 'a + c', *rest], [down, 1, *steps])}",
@@ -234,18 +238,18 @@ def turned(shape: Sequence[int], strides: Sequence[int], axis: int, tile: Tile, 
     return _text("out, x", lines)
 
 
-def _followed(pieces: Sequence[tuple[int, int, int]], k: str) -> str:
-    """The index that ``k`` stands for; see `taken`."""
-    found, end = "", sum(length for length, _, _ in pieces)
+def _joined_index(pieces: Sequence[tuple[int, int, int]], k: str) -> str:
+    """The index that ``k`` stands for; see `gather_source`."""
+    text, end = "", sum(length for length, _, _ in pieces)
     for length, start, step in reversed(pieces):
         begin = end - length
         index = f"int64({start - step * begin}) {'+' if step > 0 else '-'} {k}"
-        found = f"({index}) if {k} < int64({end}) else ({found})" if found else index
+        text = f"({index}) if {k} < int64({end}) else ({text})" if text else index
         end = begin
-    return found
+    return text
 
 
-def taken(axes: Sequence[tuple[Sequence[tuple[int, int, int]], int]]) -> str:
+def gather_source(axes: Sequence[tuple[Sequence[tuple[int, int, int]], int]]) -> str:
     """The text of a ``kernel(n, out, x)`` that takes elements of ``x`` by their indices.
 
     Those of an axis are given in pieces, each a length, the first index and a step of 1 or -1;
@@ -256,13 +260,13 @@ def taken(axes: Sequence[tuple[Sequence[tuple[int, int, int]], int]]) -> str:
     terms = []
     for number, ((pieces, stride), index) in enumerate(zip(axes, indices[::-1], strict=True)):
         lines.append(f"        k{number} = {index}")
-        lines.append(f"        j{number} = {_followed(pieces, f'k{number}')}")
+        lines.append(f"        j{number} = {_joined_index(pieces, f'k{number}')}")
         terms.append(f"j{number} * int64({stride})")
     return each("out, x", *lines, f"        out[t] = x[{' + '.join(terms)}]")
 
 
-def folded(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype: str) -> str:
-    """The text of a ``kernel(n, out, g)``: what `taken` took from ``out`` is added back.
+def fold_source(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype: str) -> str:
+    """The text of a ``kernel(n, out, g)``: what `gather_source` took from ``out`` is added back.
 
     Its shape is (outer, size, inner), and the pieces are those of the middle axis.
     """
@@ -285,6 +289,6 @@ def folded(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype:
     return each("out, g", *lines, "        out[t] = found")
 
 
-def cleared() -> str:
+def clear_source() -> str:
     """The text of a ``kernel(n, out, x)`` that sets 16 bytes at a time to 0."""
     return each("out, x", "        store4(out, t, (uint32(0), uint32(0), uint32(0), uint32(0)))")

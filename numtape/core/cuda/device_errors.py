@@ -21,7 +21,7 @@ def kernel(number, held, word):
 """
 
 
-class Verdicts:
+class DeviceChecks:
     """The word, and what its numbers mean.
 
     Attributes:
@@ -42,34 +42,36 @@ class Verdicts:
             word = empty(8)
             device().upload(np.zeros(1, np.int64), word.address)
             self._word = word
-        found: int = self._word.address
-        return found
+        address: int = self._word.address
+        return address
 
-    def launch(self, held: int, word: int, said: str) -> Launch:
+    def launch(self, flag: int, word: int, message: str) -> Launch:
         """What notes that a check failed. ``held`` is the place of what it found."""
-        if said not in self._numbers and len(self._numbers) >= self.MOST:
-            said = "An index, a divisor or an exponent is not one that its op takes"
-        number = self._numbers.setdefault(said, len(self._numbers) + 1)
-        made = kernel(lambda: function(_TEXT, []), ["int64", "*uint8", "*int64"], "verdict", _TEXT)
-        return Launch(made, 1, threads(), (number,), (held, word))
+        if message not in self._numbers and len(self._numbers) >= self.MOST:
+            message = "An index, a divisor or an exponent is not one that its op takes"
+        number = self._numbers.setdefault(message, len(self._numbers) + 1)
+        compiled = kernel(
+            lambda: function(_TEXT, []), ["int64", "*uint8", "*int64"], "verdict", _TEXT
+        )
+        return Launch(compiled, 1, threads(), (number,), (flag, word))
 
     def look(self) -> None:
         """Raise what a check has found since the last look."""
         if self.expected:
             self.expected = False
-            found = np.empty(1, np.int64)
+            word = np.empty(1, np.int64)
             try:
-                device().download(self.address, found)
+                device().download(self.address, word)
             except BaseException:  # an interrupt as well: the next look is told
                 self.expected = True
                 raise
-            if found[0]:
+            if word[0]:
                 device().upload(np.zeros(1, np.int64), self.address)
-                said = list(self._numbers)[found[0] - 1]
+                message = list(self._numbers)[word[0] - 1]
                 raise InvalidArgumentError(
-                    f"{said}, in a call that was replayed since the last look at a value"
+                    f"{message}, in a call that was replayed since the last look at a value"
                 )
 
 
-VERDICTS = Verdicts()
-looks.append(VERDICTS.look)
+DEVICE_CHECKS = DeviceChecks()
+looks.append(DEVICE_CHECKS.look)

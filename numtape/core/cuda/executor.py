@@ -23,9 +23,9 @@ from ..values.interning import WeakRefs
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-from .device_errors import VERDICTS
-from .graph_capture import Graphs, Lender, Steady
-from .launches import chained, drawn, full, launched
+from .device_errors import DEVICE_CHECKS
+from .graph_capture import BufferPool, Graphs, Steady
+from .launches import chain_launches, draw_values, full, launch_plan
 from .plan import GpuPlan, GpuPlanner, Place
 from .runtime.device import device, empty, reclaim, resident
 from .runtime.device_array import DeviceArray
@@ -52,7 +52,7 @@ class Runner:
     def run(self, log: Log, plan: GpuPlan) -> None:
         """Launch everything. Values of one element are in the log's cells afterwards."""
         with self.used():
-            launched(device(), plan, self.ready(log, plan))
+            launch_plan(device(), plan, self.ready(log, plan))
             self.fetch(log, plan)
 
     @contextmanager
@@ -92,7 +92,7 @@ class Runner:
             self.cells = empty(8 * plan.cells.size)
         bases = {"cell": self.cells.address, "arena": self.arena.address, "row": 0}
         if any(place.kind == "word" for place in plan.places):
-            bases["word"] = VERDICTS.address
+            bases["word"] = DEVICE_CHECKS.address
         self._at = [bases[place.kind] + place.at for place in plan.places]
         self._plan = plan
 
@@ -100,9 +100,9 @@ class Runner:
         """Copy what was computed of one element to the log's cells; waits for it."""
         single = plan.cells[plan.fed :]
         if single.size:
-            found = np.empty(single.size, np.int64)
-            device().download(self.cells.address + 8 * plan.fed, found)
-            log.columns.cell[single] = (found.view(np.uint64) & plan.masks).view(np.int64)
+            values = np.empty(single.size, np.int64)
+            device().download(self.cells.address + 8 * plan.fed, values)
+            log.columns.cell[single] = (values.view(np.uint64) & plan.masks).view(np.int64)
 
 
 def _bring(log: Log, plan: GpuPlan) -> None:
@@ -110,11 +110,11 @@ def _bring(log: Log, plan: GpuPlan) -> None:
     for row in plan.leaves:
         buffer = log.buffers.get(row)
         if type(buffer) is np.ndarray:
-            found = resident(buffer)
-            address = found.address
+            on_device = resident(buffer)
+            address = on_device.address
             # whole: nothing runs in between, see core.values.interning
             log.columns.cell_view[row] = address
-            log.buffers[row] = found
+            log.buffers[row] = on_device
             # done
 
 
@@ -127,13 +127,13 @@ def _allocate(log: Log, plan: GpuPlan) -> None:
 
 def _largest(log: Log, plan: GpuPlan) -> str:
     """What a plan needs most of its memory for."""
-    found = sorted(plan.buffers, key=lambda item: -item[1].size * item[1].dtype.size)[:3]
+    largest = sorted(plan.buffers, key=lambda item: -item[1].size * item[1].dtype.size)[:3]
     names = [
         f"{CODES.entries[log.code[row]][0].name} of shape {tuple(spec.shape)} ({spec.dtype.name})"
-        for row, spec in found
+        for row, spec in largest
     ]
-    kept = f"the largest values to be kept: {', '.join(names)}; " if names else ""
-    return f"Of what was asked for, {kept}temporaries: {plan.arena / 2**20:.1f} MiB."
+    largest_text = f"the largest values to be kept: {', '.join(names)}; " if names else ""
+    return f"Of what was asked for, {largest_text}temporaries: {plan.arena / 2**20:.1f} MiB."
 
 
 class Workspace(GpuPlanner):
@@ -154,29 +154,29 @@ class Program:
     """
 
     def __init__(
-        self, log: Log, wanted: list[int], plan: GpuPlan | None, looked: bool, deferred: bool
+        self, log: Log, required: list[int], plan: GpuPlan | None, looked: bool, deferred: bool
     ) -> None:
         self.log, self.plan, self.looked, self.deferred = log, plan, looked, deferred
         self.unsure = False
         self.cell = log.columns.cell_view
         self.runner = Runner()
-        self.place = places(plan, wanted)
+        self.place = places(plan, required)
         self._graphs = Graphs()
         cells = plan.cells.tolist() if plan is not None else []
         fed = plan.fed if plan is not None else 0
         self._leaf = {row: k for k, row in enumerate(cells[:fed])}
-        found = set(self.place.values())
-        self._single = {row: k for k, row in enumerate(cells[fed:]) if row in found}
+        stored_at = set(self.place.values())
+        self._single = {row: k for k, row in enumerate(cells[fed:]) if row in stored_at}
         # The numbers of places in cells, and which cells: those of leaves, and the others.
-        numbered = plan.numbered() if plan is not None else {}
+        numbered = plan.cell_numbers() if plan is not None else {}
         self._leaf_place = {row: numbered[k] for row, k in self._leaf.items() if k in numbered}
         self._single_places = [(n, 8 * (k - fed)) for k, n in numbered.items() if k >= fed]
         # By row, and by -1 of what is for cells.
-        self._lenders: defaultdict[int, Lender] = defaultdict(Lender)
+        self._lenders: defaultdict[int, BufferPool] = defaultdict(BufferPool)
         self._steady = Steady(plan is not None and Graphs.worth(plan))
         # What leaves are, until they are launched: arrays, and single elements that only the GPU
         # knows.
-        self._given: list[tuple[int, DeviceArray | Array]] = []
+        self._inputs: list[tuple[int, DeviceArray | Array]] = []
         self._late: list[tuple[int, DeviceArray]] = []
         _PROGRAMS.add(self)
         if plan is not None:
@@ -188,16 +188,16 @@ class Program:
 
     def feed(self, row: int, tensor: Tensor) -> None:
         """Give a leaf its value."""
-        found = tensor._home
-        if type(found) is not DeviceArray:
-            found = tensor._stored_value()
+        value = tensor._home
+        if type(value) is not DeviceArray:
+            value = tensor._stored_value()
         if not tensor._spec.single:
-            self._given.append((row, found))
-        elif type(found) is DeviceArray and not found.known and not self.looked:
+            self._inputs.append((row, value))
+        elif type(value) is DeviceArray and not value.known and not self.looked:
             if row in self._leaf:
-                self._late.append((row, found))
+                self._late.append((row, value))
         else:
-            self.log.put(row, found, tensor._spec)
+            self.log.put(row, value, tensor._spec)
 
     def direct(self) -> None:
         """Python has the rows computed."""
@@ -209,13 +209,13 @@ class Program:
     def run(self) -> None:
         """Compute the wanted rows, in buffers of their own."""
         plan, log = self.plan, self.log
-        given, self._given = self._given, []
+        inputs, self._inputs = self._inputs, []
         late, self._late = self._late, []
         if plan is None:
             return
         try:
             with self.runner.used():
-                self._run(plan, log, given, late)
+                self._run(plan, log, inputs, late)
         except ResourceExhaustedError as error:
             raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
 
@@ -230,15 +230,15 @@ class Program:
         self,
         plan: GpuPlan,
         log: Log,
-        given: list[tuple[int, DeviceArray | Array]],
+        inputs: list[tuple[int, DeviceArray | Array]],
         late: list[tuple[int, DeviceArray]],
     ) -> None:
         gpu, buffers, cell, steady = device(), log.buffers, self.cell, self._steady
-        held: list[DeviceArray] = []  # until all is launched
-        for row, array in given:
+        uploads: list[DeviceArray] = []  # until all is launched
+        for row, array in inputs:
             if type(array) is np.ndarray and array.nbytes > SMALL:
                 array = resident(array)
-                held.append(array)
+                uploads.append(array)
             cell[row] = steady.read(gpu, row, array)
         leaving: list[tuple[int, int, int]] = []  # copies, when all is computed
         for row, spec in plan.buffers:
@@ -263,7 +263,7 @@ class Program:
         try:
             self._graphs.run(gpu, plan, at)
         finally:  # not before: a look in between, of a handler or a thread, would see nothing yet
-            VERDICTS.expected |= self.unsure
+            DEVICE_CHECKS.expected |= self.unsure
         for source, address, size in leaving:
             gpu.copy(source, address, size)
         if self.looked:
@@ -285,10 +285,10 @@ class Program:
     def array(self, row: int) -> Array:
         """The value in a place, which is no cell."""
         spec = SPECS.specs[self.log.spec[row]]
-        found: Any = self.log.buffers.get(row)
-        if found is None:
-            found = _device_array(None, self.cell[row], spec)
-        return found.host() if type(found) is DeviceArray else found
+        array: Any = self.log.buffers.get(row)
+        if array is None:
+            array = _device_array(None, self.cell[row], spec)
+        return array.host() if type(array) is DeviceArray else array
 
 
 def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
@@ -314,7 +314,7 @@ reclaim.append(_give_up)
 class Executor:
     """Plans what a look needs and launches it."""
 
-    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
+    def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep what is expensive."""
         work: Workspace | None = log.workspace
         capacity = log.columns.capacity
@@ -323,7 +323,7 @@ class Executor:
             if before is not None:  # which rows are welcome
                 work.want[: before.want.size] = before.want
             log.workspace = work
-        plan = work.plan_for(log, wanted, welcome, retain)
+        plan = work.plan_for(log, required, optional, retain)
         if plan is None:
             return
         assert isinstance(plan, GpuPlan)
@@ -338,37 +338,37 @@ class Executor:
             state[row] = VALUE
         finish(log, plan)
         if plan.cells.size > plan.fed:  # it was waited for
-            VERDICTS.look()
+            DEVICE_CHECKS.look()
 
     def program(
         self,
         log: Log,
-        wanted: list[int],
+        required: list[int],
         compiled: bool = False,
         looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
     ) -> Program:
         """What computes the wanted rows again and again."""
-        plan: Any = GpuPlanner(log, True).plan_for(log, wanted, [], False) if wanted else None
+        plan: Any = GpuPlanner(log, True).plan_for(log, required, [], False) if required else None
         if plan is not None:
             plan.own()
-        deferred = bool(checks) and not looked and self._deferred(plan, wanted, checks)
+        deferred = bool(checks) and not looked and self._defer_checks(plan, required, checks)
         if plan is not None:
-            plan.launches = chained(plan.launches)
-        return Program(log, wanted, plan, looked or (bool(checks) and not deferred), deferred)
+            plan.launches = chain_launches(plan.launches)
+        return Program(log, required, plan, looked or (bool(checks) and not deferred), deferred)
 
-    def _deferred(
-        self, plan: GpuPlan | None, wanted: list[int], checks: Sequence[tuple[int, str]]
+    def _defer_checks(
+        self, plan: GpuPlan | None, required: list[int], checks: Sequence[tuple[int, str]]
     ) -> bool:
         """Have a plan note which checks fail, if it computes all of them."""
-        place = places(plan, wanted)
+        place = places(plan, required)
         rows = [place[row] for row, _ in checks]
         if plan is None or not {*rows} <= {*plan.cells[plan.fed :].tolist()}:
             return False
         cells, word = plan.cells.tolist(), plan.number(Place("word", 0))
-        for row, (_, said) in zip(rows, checks, strict=True):
-            held = plan.number(Place("cell", 8 * cells.index(row)))
-            plan.launches.append(VERDICTS.launch(held, word, said))
+        for row, (_, message) in zip(rows, checks, strict=True):
+            flag = plan.number(Place("cell", 8 * cells.index(row)))
+            plan.launches.append(DEVICE_CHECKS.launch(flag, word, message))
         return True
 
     def draw(self, name: str, key: list[int], spec: Spec) -> DeviceArray | Array:
@@ -376,7 +376,7 @@ class Executor:
 
         They are drawn on the GPU, but for single elements, which are not kept there.
         """
-        return drawn(name, key, spec) if spec.size > 1 else reference.drawn(name, key, spec)
+        return draw_values(name, key, spec) if spec.size > 1 else reference.drawn(name, key, spec)
 
     def fill(self, value: int, spec: Spec) -> DeviceArray:
         """An array that has one value everywhere."""

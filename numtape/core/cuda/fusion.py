@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from ..log.op import REDUCTION
 from ..plan.plan import LANES_GROUP, WHOLE
 from ..values.spec import Spec
-from .codegen import LONGEST, Loop, Step, written
+from .codegen import LONGEST, Loop, Step, loop_source
 from .launches import Kernel, Launch, Room, kernel, threads
 from .ops.axes import along, cut_of
-from .ops.row_tiling import PART, Way, way
+from .ops.row_tiling import PART, Tiling, way
 
 # The kernels of ops on rows, as in kernels/cuda/rows.py, and, for rows that are too long, in
 # kernels/cuda/arrays.py (tests compare).
@@ -60,7 +60,7 @@ class Program(NamedTuple):
     """
 
     dtype: str
-    way: Way
+    way: Tiling
     loads: tuple[str, ...]
     parts: tuple[Part, ...]
     stores: tuple[int, ...]
@@ -78,9 +78,9 @@ def text_of(program: Program) -> str:
     pointers = [*(f"p{k}" for k in range(len(loads))), *(f"out{v}" for v in program.stores)]
     pointers += [f"sums{v}" for v in program.sums]
     lines = [f"def kernel(units, n, {', '.join(pointers)}):"]
-    held = [k for k, how in enumerate(loads) if how != "one"]
-    held += [value for part in program.parts for value in part.results]
-    lines += [f"    h{value} = cuda.local.array(SIZE, {dtype})" for value in held]
+    in_registers = [k for k, how in enumerate(loads) if how != "one"]
+    in_registers += [value for part in program.parts for value in part.results]
+    lines += [f"    h{value} = cuda.local.array(SIZE, {dtype})" for value in in_registers]
     lines += [f"    v{k} = p{k}[0]" for k, how in enumerate(loads) if how == "one"]
     lines.append("    lane, at, count = place(units, n)")
     if not program.sums:
@@ -100,17 +100,17 @@ def text_of(program: Program) -> str:
 def _of_a_row(program: Program) -> list[str]:
     """What is done for a row."""
     loads = program.loads
-    lines = [f"    {_fetched(program, k)}" for k, how in enumerate(loads) if how == "each"]
+    lines = [f"    {_load_text(program, k)}" for k, how in enumerate(loads) if how == "each"]
     for k in range(len(loads)):
-        lines += _summed(program, k)
+        lines += _column_sum_lines(program, k)
     there = {k for k, how in enumerate(loads) if how != "row"}
     for number, part in enumerate(program.parts):
         # One row for all of them is in a cache: it takes no registers before it is used.
         late = [k for k in part.operands if k < len(loads) and k not in there]
-        lines += [f"    {_fetched(program, k)}" for k in late]
+        lines += [f"    {_load_text(program, k)}" for k in late]
         there.update(late)
         if part.op:
-            lines.append(f"    {_applied(program, number)}")
+            lines.append(f"    {_apply_text(program, number)}")
         else:
             args = ", ".join(
                 f"v{x}" if x < len(loads) and loads[x] == "one" else f"h{x}[k]"
@@ -119,21 +119,21 @@ def _of_a_row(program: Program) -> list[str]:
             lines += ["    for k in range(SIZE):", f"        r = body{number}({args})"]
             lines += [f"        h{x}[k] = r[{k}]" for k, x in enumerate(part.results)]
         for x in part.results:
-            lines += _summed(program, x)
+            lines += _column_sum_lines(program, x)
         lines += [
             f"    keep(h{x}, out{x}, at, count, lane)" for x in part.results if x in program.stores
         ]
     return lines
 
 
-def _applied(program: Program, number: int) -> str:
+def _apply_text(program: Program, number: int) -> str:
     """What applies an op. What `normalize` made of a row is not made again for its derivative."""
     part = program.parts[number]
     name, operands, last = part.op, part.operands, repr(part.epsilon)
     if name == "normalize_grad":
         for other in program.parts[:number]:
-            made = other.op, other.operands, other.epsilon
-            if made == ("normalize", part.operands[:1], part.epsilon):
+            normalized = other.op, other.operands, other.epsilon
+            if normalized == ("normalize", part.operands[:1], part.epsilon):
                 (normal,) = other.results
                 name, operands, last = "normalized_grad", (normal, operands[1]), f"scale{normal}"
     names = ", ".join(f"h{value}" for value in (*part.results, *operands))
@@ -141,29 +141,29 @@ def _applied(program: Program, number: int) -> str:
     return f"{left}{name}({names}, count, n, lane, {last})"
 
 
-def _summed(program: Program, x: int) -> list[str]:
+def _column_sum_lines(program: Program, x: int) -> list[str]:
     """What adds a value to the sums of its columns, if there are any."""
     if x not in program.sums:
         return []
     return ["    for k in range(SIZE):", f"        s{x}[k] = {program.dtype}(s{x}[k] + h{x}[k])"]
 
 
-def _fetched(program: Program, k: int) -> str:
+def _load_text(program: Program, k: int) -> str:
     begin = "at" if program.loads[k] == "each" else "0"
     return f"fetch(h{k}, p{k}, {begin}, count, lane, {program.dtype}(0))"
 
 
 def function(program: Program) -> Any:
     """The function ``kernel`` of a program's text."""
-    target, scalar, rows, held = (
+    target, scalar, rows, held_rows = (
         importlib.import_module(f"numtape.kernels.cuda.{name}")
         for name in ("target", "scalar", "rows", "held")
     )
-    dtype, how, text = program.dtype, held.Way(*program.way), text_of(program)
+    dtype, how, text = program.dtype, held_rows.Way(*program.way), text_of(program)
     scope: dict[str, Any] = {"__name__": "numtape.rows", "cuda": target.cuda, "SIZE": how.size}
     scope |= target.KINDS | scalar.FUNCTIONS
-    scope |= {"place": held.placing(how), "fetch": held.fetching(dtype, how)}
-    scope["keep"] = held.keeping(how)
+    scope |= {"place": held_rows.placing(how), "fetch": held_rows.fetching(dtype, how)}
+    scope["keep"] = held_rows.keeping(how)
     for name, make in rows.FUNCTIONS_OF_ROWS.items():
         if f"{name}(" in text:
             scope[name] = make(dtype, how)
@@ -182,15 +182,15 @@ def parameters(program: Program) -> list[str]:
     return ["int64", "int64", *[f"*{program.dtype}"] * pointers]
 
 
-def launched(
+def launch_of(
     program: Program, units: int, n: int, places: Sequence[int], blocks: int | None = None
 ) -> Launch:
     """The launch for so many rows; ``places`` are those of what it loads, stores and sums."""
     text = f"{text_of(program)}# {program.way}\n"
     symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    made: Kernel = kernel(lambda: function(program), parameters(program), symbol, text)
+    compiled: Kernel = kernel(lambda: function(program), parameters(program), symbol, text)
     count = blocks or program.way.blocks(units)
-    return Launch(made, count, threads(), (units, n), tuple(places))
+    return Launch(compiled, count, threads(), (units, n), tuple(places))
 
 
 def single(
@@ -203,7 +203,7 @@ def single(
         return None
     part = Part(name, "", tuple(range(count)), (count,), epsilon)
     program = Program(out.dtype.name, how, ("each",) * count, (part,), (count,))
-    return launched(program, out.size // n, n, [*places[1:], places[0]])
+    return launch_of(program, out.size // n, n, [*places[1:], places[0]])
 
 
 # Which groups of a plan are one kernel.
@@ -216,7 +216,7 @@ class Group(NamedTuple):
     members: list[int]
 
 
-class Joined(NamedTuple):
+class FusedGroup(NamedTuple):
     """Groups that are one kernel: what it loads, stores and sums, and the groups' numbers."""
 
     program: Program
@@ -234,39 +234,39 @@ class Joined(NamedTuple):
         partials = [room(cut.stretches * n * self.spec.dtype.size) for _ in self.sums]
         places = [*(number(row) for row in (*self.loads, *self.stores)), *partials]
         count = cut.stretches if self.sums else None
-        found = [launched(self.program, units, n, places, count)]
+        launches = [launch_of(self.program, units, n, places, count)]
         for row, partial in zip(self.sums, partials, strict=True):
             sizes = 1, cut.stretches, n
-            found += along("sum", dtype, dtype, sizes, (number(row), partial), room)
-        return found
+            launches += along("sum", dtype, dtype, sizes, (number(row), partial), room)
+        return launches
 
 
-class Joiner:
+class Fuser:
     """Finds groups that are one kernel."""
 
     def __init__(self, rows: Any, groups: Sequence[Group], needed: set[int]) -> None:
         """``needed`` are rows that are read by others than groups."""
         self._rows, self._groups, self._needed = rows, groups, needed
-        self._made = {row: k for k, group in enumerate(groups) for row in group.members}
+        self._group_of = {row: k for k, group in enumerate(groups) for row in group.members}
         self._readers: dict[int, set[int]] = {}
         for k, group in enumerate(groups):
             for row in group.members:
                 for x in rows.operands(row):
                     self._readers.setdefault(x, set()).add(k)
 
-    def found(self) -> dict[int, Joined]:
+    def fuse(self) -> dict[int, FusedGroup]:
         """By the number of the first group, those that are worth it: with several groups."""
-        found: dict[int, Joined] = {}
+        fused: dict[int, FusedGroup] = {}
         taken: set[int] = set()
         for first in range(len(self._groups)):
             if first not in taken:
                 joined = self._from(first, taken)
                 if joined is not None:
-                    found[joined.numbers[0]] = joined
+                    fused[joined.numbers[0]] = joined
                     taken.update(joined.numbers)
-        return found
+        return fused
 
-    def _from(self, first: int, taken: set[int]) -> Joined | None:
+    def _from(self, first: int, taken: set[int]) -> FusedGroup | None:
         """What begins with a group: others behind it read nothing that is made in between."""
         spec = self._spec(first)
         if spec is None or not self._fits(first, spec, first, {first}):
@@ -279,16 +279,18 @@ class Joiner:
         best: list[int] = []
         for k in range(first, min(first + AHEAD, len(self._groups))):
             if k not in taken and self._fits(k, spec, first, {*numbers, k}):
-                if how.size * size * self._held([*numbers, k]) > MOST:
+                if how.size * size * self._register_count([*numbers, k]) > MOST:
                     break
                 numbers.append(k)
                 if self._groups[k].kind == WHOLE or best:
                     best = list(numbers)
         if len(best) < 2:
             return None
-        return self._joined(spec, how, best, self._columns(spec, how, best, taken))
+        return self._fuse_groups(spec, how, best, self._columns(spec, how, best, taken))
 
-    def _columns(self, spec: Spec, how: Way, numbers: Sequence[int], taken: set[int]) -> list[int]:
+    def _columns(
+        self, spec: Spec, how: Tiling, numbers: Sequence[int], taken: set[int]
+    ) -> list[int]:
         """Groups that sum the columns of what a kernel has in registers anyway."""
         n, part = spec.shape[-1], how.size * spec.dtype.size
         stretches = cut_of((1, spec.size // n, n)).stretches
@@ -296,17 +298,17 @@ class Joiner:
             return []
         there = {x for x in self._loads(numbers) if self._lies(x, spec) == "each"}
         there.update(row for k in numbers for row in self._groups[k].members)
-        found: list[int] = []
+        columns: list[int] = []
         for k in range(numbers[0], min(numbers[0] + AHEAD, len(self._groups))):
             kind, (row, *_) = self._groups[k]
             op, attributes = self._rows.op(row)
             if k in taken or k in numbers or kind != WHOLE or op.name != "Sum":
                 continue
-            size = part * (self._held(numbers) + len(found) + 1)
-            whole = tuple(attributes["axes"]) == tuple(range(len(spec.shape) - 1))
-            if whole and self._rows.operands(row)[0] in there and size <= SUMMED:
-                found.append(k)
-        return found
+            size = part * (self._register_count(numbers) + len(columns) + 1)
+            all_but_last = tuple(attributes["axes"]) == tuple(range(len(spec.shape) - 1))
+            if all_but_last and self._rows.operands(row)[0] in there and size <= SUMMED:
+                columns.append(k)
+        return columns
 
     def _spec(self, k: int) -> Spec | None:
         """The spec of a group that a kernel of rows can compute."""
@@ -342,7 +344,7 @@ class Joiner:
         return all(
             self._rows.spec(x).dtype is spec.dtype
             and self._lies(x, spec)
-            and ((made := self._made.get(x, -1)) < first or made in inside)
+            and ((group := self._group_of.get(x, -1)) < first or group in inside)
             for x in self._outside(k)
         )
 
@@ -376,18 +378,18 @@ class Joiner:
     def _loads(self, numbers: Sequence[int]) -> list[int]:
         return list(
             dict.fromkeys(
-                x for k in numbers for x in self._outside(k) if self._made.get(x) not in numbers
+                x for k in numbers for x in self._outside(k) if self._group_of.get(x) not in numbers
             )
         )
 
-    def _held(self, numbers: Sequence[int]) -> int:
+    def _register_count(self, numbers: Sequence[int]) -> int:
         """How many values a kernel of these groups has in registers at most."""
         loads = [x for x in self._loads(numbers) if self._rows.spec(x).size != 1]
         return len(loads) + sum(len(self._escaping(k)) for k in numbers)
 
-    def _joined(
-        self, spec: Spec, how: Way, numbers: Sequence[int], columns: Sequence[int]
-    ) -> Joined:
+    def _fuse_groups(
+        self, spec: Spec, how: Tiling, numbers: Sequence[int], columns: Sequence[int]
+    ) -> FusedGroup:
         rows, everything = self._rows, (*numbers, *columns)
         loads = self._loads(numbers)
         value = {row: k for k, row in enumerate(loads)}
@@ -400,9 +402,9 @@ class Joiner:
             numbered = tuple(value[x] for x in operands), tuple(value[x] for x in results)
             if self._groups[k].kind == WHOLE:
                 (row,) = members
-                given = tuple(value[x] for x in rows.operands(row))
+                arguments = tuple(value[x] for x in rows.operands(row))
                 epsilon = float(rows.op(row)[1].get("epsilon", 0.0))
-                parts.append(Part(self._op(row), "", given, (value[row],), epsilon))
+                parts.append(Part(self._op(row), "", arguments, (value[row],), epsilon))
             else:
                 parts.append(Part("", self._body(spec, members, operands, results), *numbered, 0.0))
         stores = [row for k in numbers for row in self._escaping(k, everything)]
@@ -415,7 +417,7 @@ class Joiner:
             tuple(value[row] for row in stores),
             tuple(value[rows.operands(row)[0]] for row in sums),
         )
-        return Joined(program, spec, tuple(loads), tuple(stores), tuple(sums), everything)
+        return FusedGroup(program, spec, tuple(loads), tuple(stores), tuple(sums), everything)
 
     def _body(self, spec: Spec, members: list[int], operands: list[int], results: list[int]) -> str:
         """The text of what computes an element, as in groups by themselves."""
@@ -437,4 +439,4 @@ class Joiner:
             tuple(value[row] for row in results),
             (),
         )
-        return written(loop).partition("\ndef kernel(")[0] + "\n"
+        return loop_source(loop).partition("\ndef kernel(")[0] + "\n"

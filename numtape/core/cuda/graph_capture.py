@@ -10,61 +10,61 @@ import numpy as np
 
 from .. import settings
 from ..values.memory import LEGACY_STREAM, Array
-from .launches import Launch, launched
+from .launches import Launch, launch_plan
 from .plan import GpuPlan
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
 from .runtime.resources import GONE, Lendable, let_go
 
 
-class Lender:
+class BufferPool:
     """Memory of one size that is lent, and comes back. It holds all of it, lent or not."""
 
     MOST = 4  # that wait: who kept many results and drops them frees their memory
 
     def __init__(self) -> None:
-        self.held: dict[int, Any] = {}  # by address
-        self.spare: list[Any] = []
+        self.pending: dict[int, Any] = {}  # by address
+        self.free_buffers: list[Any] = []
 
-    def lend(self, size: int) -> Loan:
+    def lend(self, size: int) -> PooledBuffer:
         """Memory that nobody uses: what comes back is lent again."""
         let_go()
         try:
-            memory = self.spare.pop()
+            memory = self.free_buffers.pop()
         except IndexError:
             memory = empty(size)
         if memory.lent:  # what other libraries do with it comes first
             gpu = device()
             gpu.order(LEGACY_STREAM, gpu.stream)
             memory.lent = False
-        self.held[memory.address] = memory
-        return Loan(memory, self)
+        self.pending[memory.address] = memory
+        return PooledBuffer(memory, self)
 
     def back(self, memory: Any, lent: list[bool]) -> None:
         """Nothing refers to a loan any more, which other libraries may have used."""
         if lent[0]:
             memory.lent = True
-        if len(self.spare) < self.MOST:
-            self.spare.append(memory)
+        if len(self.free_buffers) < self.MOST:
+            self.free_buffers.append(memory)
         else:
-            del self.held[memory.address]
+            del self.pending[memory.address]
 
     def give_up(self) -> None:
         """Free what waits."""
         let_go()
         try:
             while True:
-                del self.held[self.spare.pop().address]
+                del self.pending[self.free_buffers.pop().address]
         except IndexError:  # nothing waits any more
             pass
 
 
-class Loan(Lendable):
+class PooledBuffer(Lendable):
     """Memory that goes back to its lender when nothing refers to it any more."""
 
     __slots__ = ("address", "size")
 
-    def __init__(self, memory: Any, lender: Lender) -> None:
+    def __init__(self, memory: Any, lender: BufferPool) -> None:
         super().__init__()
         self.address, self.size = memory.address, memory.size
         GONE.add(self, partial(lender.back, memory, self._lent))
@@ -170,17 +170,17 @@ class Graphs:
     def run(self, gpu: Any, plan: GpuPlan, at: list[int]) -> None:
         """Launch everything."""
         if not self.worth(plan):
-            launched(gpu, plan, at)
+            launch_plan(gpu, plan, at)
             return
         key = (settings.numerics(), *at)
         graph = self._known.get(key)
         if graph is None:
             if key in self._known:
-                graph = gpu.captured(lambda launcher: launched(launcher, plan, at))
+                graph = gpu.captured(lambda launcher: launch_plan(launcher, plan, at))
             elif len(self._known) >= self.MOST:
                 self._known.clear()
             self._known[key] = graph
         if graph is None:
-            launched(gpu, plan, at)
+            launch_plan(gpu, plan, at)
         else:
             gpu.replay(graph)

@@ -17,20 +17,20 @@ import numpy as np
 
 from ...errors import DeviceError
 from .. import settings
-from ..compile.kernel_sources import transitive_imports, kernel_source
+from ..compile.kernel_sources import kernel_source, transitive_imports
 from ..log.op import Op
 from ..reference.bodies import apply
 from ..values.spec import Spec
 from .codegen import (
     Loop,
-    filled,
+    fill_source,
     function,
     in_turn,
+    loop_source,
+    memory_dtype,
     parameters,
     share,
     side_by_side,
-    stored,
-    written,
 )
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
@@ -46,7 +46,7 @@ _COMPILERS = 2  # threads: while one makes PTX, which one can do at a time, the 
 Room = Callable[[int], int]  # a number for so many bytes of the arena
 
 
-class Made(NamedTuple):
+class KernelSource(NamedTuple):
     """What a kernel is made of: a function that makes it, its parameters, its name and text."""
 
     make: Callable[[], Any]
@@ -63,21 +63,21 @@ class Kernel:
       has_same_bits: Whether it computes the same bits with any number of blocks.
     """
 
-    __slots__ = ("_begin", "_found", "_made", "has_same_bits", "made")
+    __slots__ = ("_begin", "_compiled", "_future", "has_same_bits", "source")
 
-    def __init__(self, made: Made, begin: Callable[[], Future[Any]]) -> None:
-        self.made, self.has_same_bits = made, False
-        self._begin, self._made = begin, begin()
-        self._found: Any = None
+    def __init__(self, source: KernelSource, begin: Callable[[], Future[Any]]) -> None:
+        self.source, self.has_same_bits = source, False
+        self._begin, self._future = begin, begin()
+        self._compiled: Any = None
 
     def get(self) -> Any:
         """What the device launches; waits for it. If it failed before, it is tried again."""
-        if self._found is None:
-            made = self._made
-            if made.done() and made.exception() is not None:
-                self._made = made = self._begin()
-            self._found = made.result()
-        return self._found
+        if self._compiled is None:
+            future = self._future
+            if future.done() and future.exception() is not None:
+                self._future = future = self._begin()
+            self._compiled = future.result()
+        return self._compiled
 
 
 class Launch(NamedTuple):
@@ -117,12 +117,12 @@ class OnHost(NamedTuple):
 
     def run(self, gpu: Any, at: Sequence[int]) -> None:
         """Compute it."""
-        found, *arrays = (np.empty(spec.shape, spec.dtype.numpy_dtype) for spec in self.specs)
+        result, *arrays = (np.empty(spec.shape, spec.dtype.numpy_dtype) for spec in self.specs)
         for k, array in zip(self.places[1:], arrays, strict=True):
             gpu.download(at[k], array)
         with np.errstate(all="ignore"):
-            apply(self.op, found, arrays, self.attributes)
-        gpu.upload(found, at[self.places[0]])
+            apply(self.op, result, arrays, self.attributes)
+        gpu.upload(result, at[self.places[0]])
 
 
 class Row(NamedTuple):
@@ -173,20 +173,22 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
     """
     key = (name, text, *dtypes)
     with _lock:
-        found = _kernels.get(key)
-        if found is None:
+        entry = _kernels.get(key)
+        if entry is None:
             source = _source() + text
-            found = _kernels[key] = Kernel(
-                Made(make, tuple(dtypes), name, text),
+            entry = _kernels[key] = Kernel(
+                KernelSource(make, tuple(dtypes), name, text),
                 lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source),
             )
             if len(_kernels) > KERNELS:  # plans that have it keep it
                 _kernels.popitem(last=False)
         _kernels.move_to_end(key)
-        return found
+        return entry
 
 
-def loaded(module: str, name: str, arguments: Sequence[str], dtypes: Sequence[str]) -> Kernel:
+def library_kernel(
+    module: str, name: str, arguments: Sequence[str], dtypes: Sequence[str]
+) -> Kernel:
     """A kernel of a module of ``numtape.kernels.cuda``, which makes it for these arguments."""
 
     def make() -> Any:
@@ -205,11 +207,11 @@ def written_out(
     """
     symbol = f"{name}_{dtype}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     pointers = ["int64", f"*{dtype}", f"*{dtype}", *(f"*{other}" for other in others)]
-    made = kernel(lambda: function(text, []), pointers, symbol, text)
-    return Launch(made, blocks(size), threads(), (size,), tuple(places))
+    compiled = kernel(lambda: function(text, []), pointers, symbol, text)
+    return Launch(compiled, blocks(size), threads(), (size,), tuple(places))
 
 
-def launched(gpu: Any, plan: GpuPlan, at: Sequence[int]) -> None:
+def launch_plan(gpu: Any, plan: GpuPlan, at: Sequence[int]) -> None:
     """Launch all of a plan."""
     for launch in plan.launches:
         launch.run(gpu, at)
@@ -217,14 +219,14 @@ def launched(gpu: Any, plan: GpuPlan, at: Sequence[int]) -> None:
 
 def threads() -> int:
     """Threads of a block."""
-    found: int = device().threads
-    return found
+    count: int = device().threads
+    return count
 
 
 def most_blocks() -> int:
     """How many blocks keep the GPU busy."""
-    found: int = device().blocks
-    return found
+    count: int = device().blocks
+    return count
 
 
 ROUNDS = 8  # units of a thread where there are many: what a block begins with is little then
@@ -241,9 +243,9 @@ def blocks(work: int, reduced: bool = False) -> int:
     """
     if settings.simulated():
         return max(1, min(most_blocks(), -(-work // threads())))
-    found, most = -(-work // threads()), -(-work // (ROUNDS * threads()))
+    needed, most = -(-work // threads()), -(-work // (ROUNDS * threads()))
     most = max(FIRST, min(PARTIALS, most)) if reduced else max(PARTIALS, most)
-    return max(1, min(found, most))
+    return max(1, min(needed, most))
 
 
 def _blocks_of(loop: Loop) -> int:
@@ -251,7 +253,7 @@ def _blocks_of(loop: Loop) -> int:
     return blocks(-(-math.prod(loop.shape) // share(loop)), bool(loop.reductions))
 
 
-def elementwise(loop: Loop, arrays: list[int], outs: list[int], room: Room) -> list[Launch]:
+def elementwise(loop: Loop, arrays: list[int], outputs: list[int], room: Room) -> list[Launch]:
     """The kernel of a loop, and those that finish its reductions.
 
     ``arrays`` are the places of what it loads and stores, ``outs`` those of what it reduces.
@@ -259,89 +261,93 @@ def elementwise(loop: Loop, arrays: list[int], outs: list[int], room: Room) -> l
     size = math.prod(loop.shape)
     if (not size and not loop.reductions) or not (loop.stores or loop.reductions):
         return []
-    text = written(loop)
+    text = loop_source(loop)
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     symbol = f"group_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    made = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
-    made.has_same_bits = not reduced
+    compiled = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
+    compiled.has_same_bits = not reduced
     count = _blocks_of(loop)
     if count == 1:  # what a block leaves is the result
-        return [Launch(made, count, threads(), (size,), (*arrays, *outs))]
+        return [Launch(compiled, count, threads(), (size,), (*arrays, *outputs))]
     partials = [room(8 * count) for _ in reduced]
-    found = [Launch(made, count, threads(), (size,), (*arrays, *partials))]
-    for (name, dtype), there, out in zip(reduced, partials, outs, strict=True):
-        found.append(_finish(name, dtype, count, there, out))
-    return found
+    launches = [Launch(compiled, count, threads(), (size,), (*arrays, *partials))]
+    for (name, dtype), there, out in zip(reduced, partials, outputs, strict=True):
+        launches.append(_finish(name, dtype, count, there, out))
+    return launches
 
 
 PARTS = 32  # loops of one launch
 
 
-def together(loops: Sequence[tuple[Loop, list[int]]]) -> list[Launch]:
+def launch_together(loops: Sequence[tuple[Loop, list[int]]]) -> list[Launch]:
     """One launch for loops that reduce nothing, none of which needs what another one stores.
 
     With each come the places of its arrays.
     """
-    found: list[Launch] = []
+    launches: list[Launch] = []
     for begin in range(0, len(loops), PARTS):
         part = loops[begin : begin + PARTS]
         sizes = tuple(math.prod(loop.shape) for loop, _ in part)
         counts = [_blocks_of(loop) for loop, _ in part]
-        text = side_by_side([written(loop) for loop, _ in part], counts, threads())
+        text = side_by_side([loop_source(loop) for loop, _ in part], counts, threads())
         pointers = [kind for loop, _ in part for kind in parameters(loop)[1:]]
         symbol = f"groups_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-        made = kernel(partial(function, text, []), ["int64"] * len(part) + pointers, symbol, text)
+        compiled = kernel(
+            partial(function, text, []), ["int64"] * len(part) + pointers, symbol, text
+        )
         places = tuple(place for _, arrays in part for place in arrays)
-        found.append(Launch(made, sum(counts), threads(), sizes, places))
-    return found
+        launches.append(Launch(compiled, sum(counts), threads(), sizes, places))
+    return launches
 
 
 CHAIN, ARGUMENTS = 16, 256  # launches that become one, and what it is called with
 BLOCKS = 4  # of a launch whose work one block does as well, sooner than it is launched
 
 
-def chained(launches: Sequence[Any]) -> list[Any]:
+def chain_launches(launches: Sequence[Any]) -> list[Any]:
     """The same launches, but small ones that follow each other as one of one block.
 
     Its threads wait for each other in between. So do launches, but that takes longer.
     """
-    found: list[Any] = []
+    chains: list[Any] = []
     chain: list[Launch] = []
     for launch in (*launches, None):
         small = type(launch) is Launch and _short(launch)
         count = sum(len(one.values) + len(one.places) for one in (*chain, *[launch] * small))
         if not small or len(chain) == CHAIN or count > ARGUMENTS:
-            found += chain if len(chain) < 2 else [_chain(chain)]
+            chains += chain if len(chain) < 2 else [_chain(chain)]
             chain = []
         if small:
             chain.append(launch)
         elif launch is not None:
-            found.append(launch)
-    return found
+            chains.append(launch)
+    return chains
 
 
 def _short(launch: Launch) -> bool:
     """Whether a launch may be one of a chain."""
-    made, most = launch.kernel.made, BLOCKS if launch.kernel.has_same_bits else 1
+    source, most = launch.kernel.source, BLOCKS if launch.kernel.has_same_bits else 1
     # All that kernels of a chain share among threads is there at once.
-    large = "shared.array" in made.text or made.name.startswith("scatter")
+    large = "shared.array" in source.text or source.name.startswith("scatter")
     return not large and launch.threads == threads() and launch.blocks <= most
 
 
 def _chain(chain: Sequence[Launch]) -> Launch:
     """One launch for several."""
-    made = [launch.kernel.made for launch in chain]
+    sources = [launch.kernel.source for launch in chain]
     values = [[f"a{k}_{j}" for j in range(len(one.values))] for k, one in enumerate(chain)]
     places = [[f"p{k}_{j}" for j in range(len(one.places))] for k, one in enumerate(chain)]
     text = in_turn(values, places)
-    parted = [(one.dtypes, len(args)) for one, args in zip(made, values, strict=True)]
+    parted = [(one.dtypes, len(args)) for one, args in zip(sources, values, strict=True)]
     dtypes = [kind for kinds, count in parted for kind in kinds[:count]]
     dtypes += [kind for kinds, count in parted for kind in kinds[count:]]
-    source = "\n".join((text, *(f"# {one.name} {one.dtypes}\n{one.text}" for one in made)))
+    source = "\n".join((text, *(f"# {one.name} {one.dtypes}\n{one.text}" for one in sources)))
     symbol = f"chain_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-    found = kernel(lambda: function(text, [], [one.make() for one in made]), dtypes, symbol, source)
+    compiled = kernel(
+        lambda: function(text, [], [one.make() for one in sources]), dtypes, symbol, source
+    )
     return Launch(
-        found,
+        compiled,
         1,
         threads(),
         tuple(value for one in chain for value in one.values),
@@ -351,28 +357,28 @@ def _chain(chain: Sequence[Launch]) -> Launch:
 
 def _finish(name: str, dtype: str, count: int, partials: int, out: int) -> Launch:
     pointers = ["int64", f"*{dtype}", f"*{dtype}"]
-    made = loaded("reduce", "finish", (name, dtype), pointers)
-    return Launch(made, 1, threads(), (count,), (partials, out))
+    compiled = library_kernel("reduce", "finish", (name, dtype), pointers)
+    return Launch(compiled, 1, threads(), (count,), (partials, out))
 
 
 BLOCK = 32  # bytes that are drawn at once; as in kernels/cpu/random.py (a test compares)
 
 
-def drawn(name: str, key: list[int], spec: Spec) -> DeviceArray:
+def draw_values(name: str, key: list[int], spec: Spec) -> DeviceArray:
     """Random numbers, drawn where they are used; see `core.cpu.executor.Executor.draw`."""
     dtype = spec.dtype.name
-    made = loaded("random", name, (dtype,), ["int64", "uint64", "uint64", f"*{dtype}"])
+    compiled = library_kernel("random", name, (dtype,), ["int64", "uint64", "uint64", f"*{dtype}"])
     gpu, count = device(), -(-spec.size * spec.dtype.size // BLOCK)
     memory = empty(BLOCK * count)
-    gpu.launch(made.get(), blocks(count), threads(), [count, *key, memory.address])
+    gpu.launch(compiled.get(), blocks(count), threads(), [count, *key, memory.address])
     return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 
 
 def full(value: int, spec: Spec) -> DeviceArray:
     """An array with one value everywhere, made where it is used."""
     memory = empty(spec.size * spec.dtype.size)
-    dtype = stored(spec.dtype)
-    launch = written_out(filled(dtype, str(value)), "fill", dtype, spec.size, (0, 0))
+    dtype = memory_dtype(spec.dtype)
+    launch = written_out(fill_source(dtype, str(value)), "fill", dtype, spec.size, (0, 0))
     launch.run(device(), [memory.address])
     return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 
@@ -387,7 +393,7 @@ def probe(gpu: Any) -> None:
     memory = gpu.empty(values.nbytes)
     gpu.upload(values, memory.address)
     _finish("sum", "float64", values.size, 0, 0).run(gpu, [memory.address])
-    found = np.empty(1)
-    gpu.download(memory.address, found)
-    if found[0] != values.sum():
-        raise DeviceError(f"A sum on {gpu.name} is {found[0]} instead of {values.sum()}.")
+    total = np.empty(1)
+    gpu.download(memory.address, total)
+    if total[0] != values.sum():
+        raise DeviceError(f"A sum on {gpu.name} is {total[0]} instead of {values.sum()}.")

@@ -28,9 +28,9 @@ from ..plan.plan import (
 from ..values import dtypes
 from ..values.spec import SPECS, Spec, intern
 from .codegen import LONGEST, Loop, Step
-from .fusion import Group, Joined, Joiner
-from .launches import Launch, OnHost, elementwise, together
-from .ops.array import whole
+from .fusion import FusedGroup, Fuser, Group
+from .launches import Launch, OnHost, elementwise, launch_together
+from .ops.array import array_launches
 
 _ALIGNMENT = 256  # of temporaries: whole lines of the GPU's caches, and any vector
 
@@ -89,22 +89,22 @@ class GpuPlan(Plan):
         self.launches: list[Launch] = []
         self.places: list[Place] = []
         self._numbers: dict[Place, int] = {}
-        order, kept, offsets, groups = (
-            self.arrays[name].tolist() for name in ("order", "kept", "offset", "groups")
+        order, kept_flags, offsets, groups = (
+            self.arrays[name].tolist() for name in ("order", "storage", "offset", "groups")
         )
         rows = _Rows(log, dict(self.aliases), set(order))
-        how = dict(zip(order, kept, strict=True))
+        how = dict(zip(order, kept_flags, strict=True))
         parts = [Group(group[G_KIND], order[group[G_ROWS] : group[G_ROWS_END]]) for group in groups]
         self.computed = [row for row in order if how[row] == KEPT]
         place = self._places(rows, how, dict(zip(order, offsets, strict=True)))
         stored = {row for row in order if how[row]}
         maker = _Maker(self, rows, place, stored)
         last = self._last(rows, parts, place) if self._replayed else set()
-        joined = Joiner(rows, parts, {row for row in stored if place[row].kind != "arena"}).found()
+        joined = Fuser(rows, parts, {row for row in stored if place[row].kind != "arena"}).fuse()
         done = {number for one in joined.values() for number in one.numbers}
         for number, (kind, members) in enumerate(parts):
             if number in joined:
-                maker.joined(joined[number])
+                maker.add_fused(joined[number])
             elif number in done:
                 pass
             elif kind == SHARED and not rows.spec(members[0]).single:
@@ -122,7 +122,7 @@ class GpuPlan(Plan):
                     first = rows.operands(first)[0]
                 maker.elementwise(members, tuple(rows.spec(first).shape))
             else:
-                maker.whole(members[0])
+                maker.array_row(members[0])
         maker.end()
         self.rows_at = [
             (number, place.at) for number, place in enumerate(self.places) if place.kind == "row"
@@ -161,7 +161,7 @@ class GpuPlan(Plan):
             for x in rows.operands(row)
             if of.get(x, k) != k
         }
-        found = {
+        last_group = {
             k
             for k, (kind, members) in enumerate(parts)
             if kind == LANES_GROUP
@@ -170,25 +170,25 @@ class GpuPlan(Plan):
             and all(rows.kind(row) != REDUCTION for row in members)
             and rows.spec(members[0]).size <= NARROW
         }
-        if len(found) < 2:
+        if len(last_group) < 2:
             return set()
         shared = {members[0] for kind, members in parts if kind == SHARED}
-        for x in {x for k in found for row in parts[k].members for x in rows.operands(row)}:
+        for x in {x for k in last_group for row in parts[k].members for x in rows.operands(row)}:
             while x in shared:
                 x = rows.operands(x)[0]
             spec = rows.spec(x)
             if x in of and spec.size > 1 and place.get(x, _NOWHERE).kind == "arena":
                 place[x] = self.temporary(spec.size * spec.dtype.size)
-        return found
+        return last_group
 
     def number(self, place: Place) -> int:
         """The number by which launches refer to a place."""
-        found = self._numbers.setdefault(place, len(self.places))
-        if found == len(self.places):
+        number = self._numbers.setdefault(place, len(self.places))
+        if number == len(self.places):
             self.places.append(place)
-        return found
+        return number
 
-    def numbered(self) -> dict[int, int]:
+    def cell_numbers(self) -> dict[int, int]:
         """The numbers of places that are cells, by which cells they are."""
         return {
             place.at // 8: number for place, number in self._numbers.items() if place.kind == "cell"
@@ -196,9 +196,9 @@ class GpuPlan(Plan):
 
     def temporary(self, size: int) -> Place:
         """Room in the arena that no other value has."""
-        found = Place("arena", -(-self.arena // _ALIGNMENT) * _ALIGNMENT)
-        self.arena = found.at + size
-        return found
+        place = Place("arena", -(-self.arena // _ALIGNMENT) * _ALIGNMENT)
+        self.arena = place.at + size
+        return place
 
 
 class _Rows:
@@ -226,10 +226,10 @@ class _Rows:
         """The rows that it reads: of equal ones the first."""
         log, (op, _) = self.log, self.op(row)
         if op.arity == VARIADIC:
-            found = log.extra[log.a[row] : log.a[row] + log.b[row]].tolist()
+            rows = log.extra[log.a[row] : log.a[row] + log.b[row]].tolist()
         else:
-            found = [column[row] for column in (log.a, log.b, log.c)[: op.arity]]
-        return [self._equal.get(x, x) for x in found]
+            rows = [column[row] for column in (log.a, log.b, log.c)[: op.arity]]
+        return [self._equal.get(x, x) for x in rows]
 
 
 class _Maker:
@@ -269,11 +269,11 @@ class _Maker:
         if len(loops) == 1:
             self._plan.launches += elementwise(*loops[0], [], self._partials)
         else:
-            self._plan.launches += together(loops)
+            self._plan.launches += launch_together(loops)
 
     def _piece(self, members: list[int], shape: tuple[int, ...]) -> None:
-        loop, arrays, outs = self._loop(members, shape)
-        self._plan.launches += elementwise(loop, arrays, outs, self._partials)
+        loop, arrays, outputs = self._loop(members, shape)
+        self._plan.launches += elementwise(loop, arrays, outputs, self._partials)
 
     def _loop(
         self, members: list[int], shape: tuple[int, ...]
@@ -306,24 +306,24 @@ class _Maker:
         arrays = [self._number(row) for row in (*loads, *stores)]
         return loop, arrays, [self._number(row) for row, *_ in reductions]
 
-    def joined(self, found: Joined) -> None:
+    def add_fused(self, group: FusedGroup) -> None:
         """The kernel of several groups.
 
         It stands where the first of them did: what the others leave in the arena may lie where
         something else is still read then, so it gets room of its own.
         """
-        for row in (*found.stores, *found.sums):
+        for row in (*group.stores, *group.sums):
             if self._place[row].kind == "arena":
                 spec = self._rows.spec(row)
                 self._place[row] = self._plan.temporary(spec.size * spec.dtype.size)
-        self._plan.launches += found.launches(self._number, self._partials)
+        self._plan.launches += group.launches(self._number, self._partials)
 
-    def whole(self, row: int) -> None:
+    def array_row(self, row: int) -> None:
         """Launches for a row that is no elementwise one."""
         rows = self._rows
         op, attributes = rows.op(row)
         operands = rows.operands(row)
-        self._plan.launches += whole(
+        self._plan.launches += array_launches(
             op,
             attributes,
             rows.spec(row),

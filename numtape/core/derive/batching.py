@@ -23,7 +23,7 @@ from ..log.op import CODES, REDUCTION, VIEW, Op
 from ..log.record import record
 from ..ops.elementwise import cast, multiply
 from ..ops.joining import stack
-from ..ops.movement import BROADCAST, broadcast_to, permuted, reshape, shaped
+from ..ops.movement import BROADCAST, broadcast_to, reshape, reshape_if_needed, transpose_if_needed
 from ..ops.slicing import strided_slice
 from ..values.dtypes import int64
 from ..values.spec import MAX_RANK, SPECS, Spec
@@ -163,7 +163,7 @@ def _elementwise(
 def _view(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
-    return shaped(xs[0], (n, *out.shape))
+    return reshape_if_needed(xs[0], (n, *out.shape))
 
 
 def _axes(
@@ -249,7 +249,7 @@ def _moved(x: Tensor, at: int, to: int) -> Tensor:
     """An axis moved to another place."""
     order = [axis for axis in range(x.ndim) if axis != at]
     order.insert(to, at)
-    return permuted(x, tuple(order))
+    return transpose_if_needed(x, tuple(order))
 
 
 def _offset(indices: Tensor, size: int, n: int) -> Tensor:
@@ -279,7 +279,7 @@ def _gather(
         *range(1, 1 + inner),
         *range(1 + inner + axis, taken.ndim),
     )
-    return permuted(taken, order)
+    return transpose_if_needed(taken, order)
 
 
 def _scatter(
@@ -298,7 +298,9 @@ def _scatter(
         *range(1, 1 + axis),
         *range(1 + axis + inner, g.ndim),
     )
-    added = record(op, (permuted(g, order), _offset(indices, size, n)), axis=0, size=n * size)
+    added = record(
+        op, (transpose_if_needed(g, order), _offset(indices, size, n)), axis=0, size=n * size
+    )
     return _moved(reshape(added, (n, size, *added.shape[1:])), 1, 1 + axis)
 
 

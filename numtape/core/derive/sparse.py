@@ -15,7 +15,7 @@ from ..log.tensors import from_owned_array
 from ..ops.elementwise import add, cast
 from ..ops.indexing import SCATTER_ADD
 from ..ops.joining import concat
-from ..ops.movement import identity, shaped
+from ..ops.movement import identity, reshape_if_needed
 from ..values.dtypes import int64
 from ..values.indexed_slices import IndexedSlices
 from ..values.spec import SPECS
@@ -61,7 +61,7 @@ def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
 def _pair(log: Log, row: int, rest: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     values, indices = (log.tensor(at, SPECS.specs[log.spec[at]]) for at in (log.a[row], log.b[row]))
     count = indices._spec.size
-    values = shaped(values, (count, *rest))
+    values = reshape_if_needed(values, (count, *rest))
     if values._home is log and log.code[values._row] == LEAF_CODE:
         values = identity(values)  # others may have this constant, too
-    return values, shaped(indices, (count,))
+    return values, reshape_if_needed(indices, (count,))

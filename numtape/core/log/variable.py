@@ -435,7 +435,7 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
 
     def __repr__(self) -> str:
-        value = self._current_tensor()._format_value()
+        value = self._current_tensor()._repr_value()
         return (
             f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={value}>"
         )

@@ -49,7 +49,16 @@ CALLS = (
 SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "tensor": (
         Tensor,
-        ("_home", "_row", "_spec", "_cell", "_device_copy", "_keras_logits", "_keras_mask", "_sliced"),
+        (
+            "_home",
+            "_row",
+            "_spec",
+            "_cell",
+            "_device_copy",
+            "_keras_logits",
+            "_keras_mask",
+            "_sliced",
+        ),
     ),
     "variable": (Variable, ("_read", "_spec", "_value")),
     "spec": (Spec, ("id", "inexact", "scalar", "single")),

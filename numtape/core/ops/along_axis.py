@@ -14,7 +14,7 @@ from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.memory import Array
 from ..values.spec import Spec, intern, to_axis
-from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
+from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, joining, rules
 from .slicing import strided_slice

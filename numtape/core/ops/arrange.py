@@ -46,13 +46,13 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     x = as_tensor(input)
     require(x.ndim > 0, "Roll", "input must be 1-D or higher")
     try:
-        shifts, axes = movement.static(shift), movement.static(axis)
+        shifts, axes = movement.to_ints(shift), movement.to_ints(axis)
     except TypeError as error:
         raise InvalidArgumentError(f"{error} [Op:Roll]") from None
     for what, value in (("shift", shifts), ("axis", axes)):
         flat = isinstance(value, int) or all(isinstance(item, int) for item in value)
         require(flat, "Roll", f"{what} must be a scalar or a 1-D vector")
-    shifts, axes = movement.static_shape(shifts), movement.static_shape(axes)
+    shifts, axes = movement.to_shape(shifts), movement.to_shape(axes)
     require(
         len(shifts) == len(axes),
         "Roll",
@@ -123,12 +123,14 @@ def reverse_sequence(
     place = np.arange(dim)
     source = np.where(place < counts[:, None], counts[:, None] - 1 - place, place)
     order = (batch, along, *(k for k in range(x.ndim) if k not in (batch, along)))
-    found = gather(movement.permuted(x, order), from_owned_array(source), axis=1, batch_dims=1)
-    return movement.permuted(found, tuple(order.index(k) for k in range(x.ndim)))
+    found = gather(
+        movement.transpose_if_needed(x, order), from_owned_array(source), axis=1, batch_dims=1
+    )
+    return movement.transpose_if_needed(found, tuple(order.index(k) for k in range(x.ndim)))
 
 
 def _axis(axis: Any, rank: int, op: str) -> int:
-    found = movement.static(axis)
+    found = movement.to_ints(axis)
     require(isinstance(found, int), op, f"an axis must be an int, got {axis!r}")
     require(0 <= found < rank, op, f"axis {found} is not in [0, {rank})")
     return int(found)
@@ -211,7 +213,7 @@ def sequence_mask(
     # Of a float so many as there are integers below it.
     if isinstance(maxlen, float):
         maxlen = -truncate_float(-maxlen // 1, "maxlen")
-    count = movement.static(maxlen)
+    count = movement.to_ints(maxlen)
     if not isinstance(count, int):
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, got {maxlen!r}")
     require(count >= 0, "Range", f"Requires start <= limit when delta > 0: 0/{count}")
@@ -249,7 +251,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
         raise dtypes.mismatch_error("BroadcastArgs", 1, x.dtype, y.dtype)
     for one in (x, y):
         require(one.ndim == 1, "BroadcastArgs", f"a shape must be a vector, not {one.shape}")
-    specs = [intern(movement.static_shape(one), dtypes.float32) for one in (x, y)]
+    specs = [intern(movement.to_shape(one), dtypes.float32) for one in (x, y)]
     try:
         shape = broadcast("BroadcastArgs", *specs)
     except InvalidArgumentError as error:

@@ -10,15 +10,15 @@ from ...errors import InvalidArgumentError
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
-from ..values.dtypes import mismatch_error, format_value
+from ..values.dtypes import mismatch_error, repr_of
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from . import comparison, elementwise, indexing, movement
 from .complex import conj, real
 from .diagonals import diag, diag_part
 from .joining import stack
-from .linear_systems import alike, triangular_solve
-from .lu_factors import matrix_of
+from .linear_systems import broadcast_batches, triangular_solve
+from .lu_factors import as_square_matrix
 from .orthogonal_factors import eigh, eigvalsh
 from .padding import pad
 from .reduction import reduce_sum
@@ -54,7 +54,7 @@ def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
         found: Tensor = stack([filled[0], main, filled[1]], axis=-2)
         return found
     if form == "matrix":
-        matrix = matrix_of(diagonals, op)
+        matrix = as_square_matrix(diagonals, op)
         if matrix.shape[-1] < 2:  # there are no diagonals beside the main one
             return pad(matrix, [*[[0, 0]] * (matrix.ndim - 2), [1, 1], [0, 0]])
         return diag_part(matrix, k=(-1, 1), align="LEFT_RIGHT")
@@ -205,7 +205,7 @@ SOLVE = defop(
 def tridiagonal_solution(packed: Tensor, rhs: Tensor, adjoint: bool) -> Tensor:
     """Solutions for packed diagonals, or for the adjoint matrices; batches broadcast."""
     if packed.shape[:-2] != rhs.shape[:-2]:
-        packed, rhs = alike(packed, rhs, "TridiagonalSolve")
+        packed, rhs = broadcast_batches(packed, rhs, "TridiagonalSolve")
     return record(SOLVE, (packed, rhs), adjoint=adjoint)
 
 
@@ -257,7 +257,7 @@ def tridiagonal_solve(
             f"Expected the rank of rhs to be {packed.ndim - 1} or {packed.ndim}, got {b.ndim}"
         )
     elif transpose_rhs:
-        b = movement.permuted(b, (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
+        b = movement.transpose_if_needed(b, (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
     _fitting(packed, b)
     found = record(SOLVE, (packed, conj(b) if conjugate_rhs else b), adjoint=False)
     return movement.squeeze(found, -1) if vector else found
@@ -381,18 +381,18 @@ def eigh_tridiagonal(
 
 def _ends(ends: Any) -> tuple[Any, Any]:
     if not isinstance(ends, list | tuple | Tensor | np.ndarray) or len(ends) != 2:
-        raise TypeError(f"select_range must be two numbers, got {format_value(ends)}")
+        raise TypeError(f"select_range must be two numbers, got {repr_of(ends)}")
     return ends[0], ends[1]
 
 
 def _range(ends: Any, count: int) -> tuple[int, int]:
-    low, high = (movement.static(end) for end in _ends(ends))
+    low, high = (movement.to_ints(end) for end in _ends(ends))
     if not isinstance(low, int) or not isinstance(high, int):
-        raise TypeError(f"select_range must be two integers, got {format_value(ends)}")
+        raise TypeError(f"select_range must be two integers, got {repr_of(ends)}")
     if low > high:
         raise InvalidArgumentError("Got empty index range in select_range.")
     if low < 0 or high >= count:
         raise InvalidArgumentError(
-            f"select_range {format_value(ends)} is out of range for {count} eigenvalues"
+            f"select_range {repr_of(ends)} is out of range for {count} eigenvalues"
         )
     return low, high

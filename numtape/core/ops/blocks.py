@@ -35,7 +35,7 @@ def _as_given(x: Tensor, data_format: str) -> Tensor:
 
 
 def _block(block_size: Any, op: str) -> int:
-    size = movement.static(truncate_float(block_size, "block_size"))
+    size = movement.to_ints(truncate_float(block_size, "block_size"))
     if not isinstance(size, int):
         raise TypeError(f"block_size must be an int, got {block_size!r} [Op:{op}]")
     require(size > 1, op, f"Block size should be > 1: {size}")
@@ -121,8 +121,8 @@ def _blocks(
     x: Tensor, block_shape: Any, pairs: Any, op: str, what: str
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """The sizes of a block, and what is padded or cropped."""
-    sizes = list(movement.static_shape(block_shape))
-    found = np.asarray(movement.static(pairs))
+    sizes = list(movement.to_shape(block_shape))
+    found = np.asarray(movement.to_ints(pairs))
     require(
         x.ndim >= 1 + len(sizes),
         op,
@@ -272,11 +272,11 @@ def required_space_to_batch_paddings(
       >>> paddings.numpy().tolist(), crops.numpy().tolist()
       ([[0, 2], [0, 1]], [[0, 2], [0, 1]])
     """
-    sizes, block = movement.static_shape(input_shape), movement.static_shape(block_shape)
+    sizes, block = movement.to_shape(input_shape), movement.to_shape(block_shape)
     count = len(block)
     base = np.zeros((count, 2), np.int64)
     if base_paddings is not None:
-        base = np.asarray(movement.static(base_paddings))
+        base = np.asarray(movement.to_ints(base_paddings))
     if len(sizes) != count or base.shape != (count, 2):
         raise ValueError(
             f"Shapes do not fit: input_shape {sizes}, block_shape {block}, base_paddings "
@@ -324,7 +324,7 @@ def extract_patches(
     require(padding in ("VALID", "SAME"), op, f"padding must be VALID or SAME, got {padding!r}")
     wanted = []
     for what, given in (("sizes", sizes), ("strides", strides), ("rates", rates)):
-        four = movement.static_shape(given)
+        four = movement.to_shape(given)
         require(len(four) == 4, op, f"{what} must be four ints, got {given!r}")
         if four[0] != 1 or four[3] != 1:
             raise InvalidArgumentError(

@@ -13,7 +13,7 @@ from ..values.tensor import Tensor
 from . import elementwise, reduction, rules
 from .complex import real
 from .diagonals import diagonal
-from .linear_systems import triangular
+from .linear_systems import solve_triangular
 from .matrix_products import matmul
 from .triangles import FROM_LOWER, LOWER_SUMS, adjoint_of, check_square
 
@@ -33,8 +33,8 @@ def _cholesky_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
     if not y.dtype.is_complex:
         return (record(CHOLESKY_GRAD, (g, y)),)
     middle = record(FROM_LOWER, (matmul(y, g, adjoint_a=True),))
-    half = triangular(y, 0.5 * middle, True, True)
-    return (triangular(y, adjoint_of(half), True, True),)
+    half = solve_triangular(y, 0.5 * middle, True, True)
+    return (solve_triangular(y, adjoint_of(half), True, True),)
 
 
 CHOLESKY = defop(
@@ -52,9 +52,9 @@ CHOLESKY = defop(
 
 def _cholesky_grad_vjp(w: Tensor, r: Tensor, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """That of ``r = inv(y.T) @ s @ inv(y)`` with ``s`` made of ``y.T @ g``."""
-    middle = triangular(y, adjoint_of(triangular(y, adjoint_of(w))))
+    middle = solve_triangular(y, adjoint_of(solve_triangular(y, adjoint_of(w))))
     sums = record(LOWER_SUMS, (0.5 * middle,))
-    both = adjoint_of(triangular(y, w + adjoint_of(w)))
+    both = adjoint_of(solve_triangular(y, w + adjoint_of(w)))
     return matmul(y, sums), matmul(g, sums, adjoint_b=True) - matmul(r, both)
 
 

@@ -178,13 +178,13 @@ def swapped(w: Tensor, groups: int) -> Tensor:
     each = many // groups
     if groups == 1:
         if few == 1 or each == 1:
-            return movement.shaped(w, (*kernel, many, few))
-        return movement.permuted(w, (*range(rank), rank + 1, rank))
+            return movement.reshape_if_needed(w, (*kernel, many, few))
+        return movement.transpose_if_needed(w, (*range(rank), rank + 1, rank))
     if few == 1 and each == 1:
         return w
-    apart = movement.shaped(w, (*kernel, few, groups, each))
-    apart = movement.permuted(apart, (*range(rank), rank + 2, rank + 1, rank))
-    return movement.shaped(apart, (*kernel, each, groups * few))
+    apart = movement.reshape_if_needed(w, (*kernel, few, groups, each))
+    apart = movement.transpose_if_needed(apart, (*range(rank), rank + 2, rank + 1, rank))
+    return movement.reshape_if_needed(apart, (*kernel, each, groups * few))
 
 
 def conv(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import InvalidArgumentError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import format_value
+from ..values.dtypes import repr_of
 from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import matrix_products, movement, sliding_windows
@@ -41,9 +41,9 @@ def convolved(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
     once = (1,) * len(geometry.kernel)
     plain = geometry.kernel == geometry.strides == once and geometry.groups == 1
     if plain and geometry.inner == geometry.outer:
-        rows = movement.shaped(x, (math.prod(x.shape[:-1]), x.shape[-1]))
-        found = matrix_products.matmul(rows, movement.shaped(w, tuple(w.shape[-2:])))
-        return movement.shaped(found, (*x.shape[:-1], w.shape[-1]))
+        rows = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+        found = matrix_products.matmul(rows, movement.reshape_if_needed(w, tuple(w.shape[-2:])))
+        return movement.reshape_if_needed(found, (*x.shape[:-1], w.shape[-1]))
     return conv(x, w, geometry)
 
 
@@ -65,7 +65,7 @@ def _convolution(
     pairs = explicit(padding, rank, first, op)
     lead = tuple(x.shape[: x.ndim - rank - 1])
     if len(lead) > 1:
-        x = movement.shaped(x, (math.prod(lead), *x.shape[len(lead) :]))
+        x = movement.reshape_if_needed(x, (math.prod(lead), *x.shape[len(lead) :]))
     x = last(x, first)
     channels, few, features = int(x.shape[-1]), int(w.shape[-2]), int(w.shape[-1])
     require(few > 0, op, f"filter depth must be strictly positive, got {few}")
@@ -84,7 +84,7 @@ def _convolution(
         tuple(x.shape[1:-1]), tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
     y = back(convolved(x, w, found), first)
-    return movement.shaped(y, (*lead, *y.shape[1:])) if len(lead) > 1 else y
+    return movement.reshape_if_needed(y, (*lead, *y.shape[1:])) if len(lead) > 1 else y
 
 
 def conv1d(
@@ -125,7 +125,7 @@ def conv1d(
       array([21., 32., 43.], dtype=float32)
     """
     if not isinstance(padding, str):
-        raise TypeError(f"Expected string for argument 'padding' not {format_value(padding)}.")
+        raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
     x, w = _pair(input, filters, "Conv1D")
     return _convolution(x, w, 1, stride, padding, data_format, dilations, "Conv1D")
 
@@ -177,7 +177,7 @@ def _listed(value: Any, what: str, op: str) -> Any:
     if value is None:
         return 1
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise TypeError(f"Expected list for '{what}' argument to '{op}' Op, not {format_value(value)}.")
+        raise TypeError(f"Expected list for '{what}' argument to '{op}' Op, not {repr_of(value)}.")
     require(len(value) == 5, op, f"Sliding window {what} field must specify 5 dimensions")
     return value
 
@@ -218,7 +218,7 @@ def conv3d(
     """
     strides = _listed(1 if strides is None else strides, "strides", "conv3d")
     if not isinstance(padding, str):
-        raise TypeError(f"Expected string for argument 'padding' not {format_value(padding)}.")
+        raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
     x, w = _pair(input, filters, "Conv3D")
     require(x.ndim == 5, "Conv3D", f"input must be 5-dimensional: {x.shape.as_list()}")
     dilations = _listed(dilations, "dilations", "conv3d")
@@ -345,7 +345,7 @@ def depthwise_conv2d(
     if not isinstance(strides, Sequence) or isinstance(strides, str):
         raise TypeError(
             f"Expected list for 'strides' argument to 'depthwise_conv2d_native' Op, not "
-            f"{format_value(strides)}."
+            f"{repr_of(strides)}."
         )
     x, w = _pair(input, filter, op)
     first = channels_first(data_format, 2, op)
@@ -362,7 +362,7 @@ def depthwise_conv2d(
         raise InvalidArgumentError(
             f"Sliding window strides field must specify 4 dimensions [Op:{op}]"
         )
-    w = movement.shaped(w, (*w.shape[:2], 1, channels * each))
+    w = movement.reshape_if_needed(w, (*w.shape[:2], 1, channels * each))
     return _convolution(x, w, 2, strides, padding, data_format, dilations, op)
 
 

@@ -120,7 +120,7 @@ def bincount(
         x = movement.reshape(x, (-1,))
     require(x.ndim <= 2, op, f"Shape must be at most rank 2 but is rank {x.ndim}")
     least, most = (
-        None if limit is None else movement.static(limit) for limit in (minlength, maxlength)
+        None if limit is None else movement.to_ints(limit) for limit in (minlength, maxlength)
     )
     require(
         every(
@@ -142,7 +142,7 @@ def bincount(
         output = _checked_dtype(dtype, _COUNTED, op)
         return record(BINCOUNT, (x,), size=size, binary=bool(binary_output), output=output)
     output = _checked_dtype(heavy.dtype, _COUNTED, op)
-    heavy = movement.shaped(heavy, tuple(x.shape))
+    heavy = movement.reshape_if_needed(heavy, tuple(x.shape))
     return record(WEIGHTED, (x, heavy), size=size, binary=False, output=output)
 
 
@@ -198,13 +198,13 @@ def histogram_fixed_width(
     x = as_tensor(values)
     require(not x.dtype.is_complex, op, f"values must be real, got {x.dtype.name}")
     ends = as_tensor(value_range, x._spec, op)
-    count = movement.static(nbins)
+    count = movement.to_ints(nbins)
     output = _checked_dtype(dtype, _INTEGERS, op)
     require(tuple(ends.shape) == (2,), op, "value_range should be a vector of 2 elements.")
     require(
         type(count) is int and count > 0,
         op,
-        f"nbins should be a positive number, but got '{dtypes.format_value(nbins)}'",
+        f"nbins should be a positive number, but got '{dtypes.repr_of(nbins)}'",
     )
     low, high = ends._array().tolist()
     require(
@@ -249,8 +249,8 @@ def histogram_fixed_width_bins(
     x = as_tensor(values)
     if not x._spec.is_float:
         raise InvalidArgumentError(f"values must be floats, got {x.dtype.name} [Op:{op}]")
-    count = movement.static(nbins)
-    require(type(count) is int and count > 0, op, f"nbins {dtypes.format_value(nbins)} must be > 0")
+    count = movement.to_ints(nbins)
+    require(type(count) is int and count > 0, op, f"nbins {dtypes.repr_of(nbins)} must be > 0")
     ends = as_tensor(value_range, x._spec, op)
     require(tuple(ends.shape) == (2,), op, "value_range should be a vector of 2 elements.")
     share = (x - ends[0]) / (ends[1] - ends[0])
@@ -301,7 +301,7 @@ def confusion_matrix(
         op,
         f"labels of shape {pair[0].shape} and predictions of shape {pair[1].shape} do not match",
     )
-    size = None if num_classes is None else movement.static(num_classes)
+    size = None if num_classes is None else movement.to_ints(num_classes)
     flat = [movement.reshape(elementwise.as_indices(x, dtypes.int64), (-1,)) for x in pair]
     for what, x in zip(("labels", "predictions"), flat, strict=True):
         said = f"`{what}` contains negative values."

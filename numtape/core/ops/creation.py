@@ -70,14 +70,14 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         tensor = found if isinstance(found, Tensor) else from_owned_array(found)
     if shape is None:
         return tensor
-    target = movement.static_shape(shape)
+    target = movement.to_shape(shape)
     size = math.prod(target)
     if tensor._spec.size == 1 and size != 1:
         return movement.broadcast_to(movement.reshape(tensor, ()), target)
     if tensor._spec.size != size:
         raise TypeError(
             f"Eager execution of tf.constant with unsupported shape. Tensor {tensor} (converted "
-            f"from {dtypes.format_value(value)}) has {tensor._spec.size:d} elements, but got `shape` "
+            f"from {dtypes.repr_of(value)}) has {tensor._spec.size:d} elements, but got `shape` "
             f"{target} with {size} elements."
         )
     return movement.reshape(tensor, target)
@@ -144,7 +144,7 @@ def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) 
     scalar = as_tensor(value)
     if scalar.ndim:
         raise InvalidArgumentError(f"value must be a scalar, got shape {scalar.shape} [Op:Fill]")
-    return movement.broadcast_to(scalar, movement.static_shape(dims))
+    return movement.broadcast_to(scalar, movement.to_shape(dims))
 
 
 def _filled(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
@@ -178,7 +178,7 @@ def zeros(
       array([[0, 0, 0],
              [0, 0, 0]], dtype=int32)
     """
-    return _filled(movement.static_shape(shape), as_dtype(dtype), 0)
+    return _filled(movement.to_shape(shape), as_dtype(dtype), 0)
 
 
 @suggest_keywords
@@ -204,7 +204,7 @@ def ones(
       array([[1., 1., 1.],
              [1., 1., 1.]], dtype=float32)
     """
-    return _filled(movement.static_shape(shape), as_dtype(dtype), 1)
+    return _filled(movement.to_shape(shape), as_dtype(dtype), 1)
 
 
 def zeros_like(
@@ -292,15 +292,15 @@ def eye(
       array([[1., 0., 0.],
              [0., 1., 0.]], dtype=float32)
     """
-    rows = movement.static(num_rows)
-    columns = rows if num_columns is None else movement.static(num_columns)
+    rows = movement.to_ints(num_rows)
+    columns = rows if num_columns is None else movement.to_ints(num_columns)
     wanted = as_dtype(dtype)
     good = all(isinstance(size, int) and size >= 0 for size in (rows, columns))
     require(good, "Eye", f"Sizes must be numbers >= 0, got {rows} and {columns}")
     intern((rows, columns), wanted)  # says so if it is too large
     matrix = np.eye(rows, columns, dtype=wanted.numpy_dtype)
     if batch_shape is not None:
-        lead = movement.static_shape(batch_shape)
+        lead = movement.to_shape(batch_shape)
         matrix = np.broadcast_to(matrix, (*lead, *matrix.shape)).copy()
     return from_owned_array(matrix)
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import int64, format_value
+from ..values.dtypes import int64, repr_of
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
 from .indexing import gather
@@ -74,7 +74,7 @@ def ctc_loss(
     if x.ndim != 3:
         raise ValueError(f"`logits` must have three axes. Received: logits of shape {x.shape}")
     if not logits_time_major:
-        x = movement.permuted(x, (1, 0, 2))
+        x = movement.transpose_if_needed(x, (1, 0, 2))
     steps, batch, classes = tuple(x.shape)
     y = as_tensor(labels)
     if not y.dtype.is_integer or y.ndim != 2 or y.shape[0] != batch:
@@ -88,8 +88,8 @@ def ctc_loss(
             raise ValueError(f"`{what}` must be given for dense labels.")
         length = as_tensor(given)
         if not length.dtype.is_integer or tuple(length.shape) != (batch,):
-            raise ValueError(f"`{what}` must be {batch} integers. Received: {format_value(given)}")
-        lengths.append(movement.shaped(elementwise.cast(length, int64), (batch, 1)))
+            raise ValueError(f"`{what}` must be {batch} integers. Received: {repr_of(given)}")
+        lengths.append(movement.reshape_if_needed(elementwise.cast(length, int64), (batch, 1)))
     many, times = lengths
     blank = 0 if blank_index is None else int(blank_index)
     blank += classes if blank < 0 else 0
@@ -101,13 +101,13 @@ def ctc_loss(
     y = elementwise.select(as_tensor(counts) < many, elementwise.cast(y, int64), blank)
     # Blanks around each label.
     blanks = elementwise.zeros_of(y) + blank
-    states = movement.shaped(joining.stack([blanks, y], 2), (batch, 2 * most))
+    states = movement.reshape_if_needed(joining.stack([blanks, y], 2), (batch, 2 * most))
     states = joining.concat(
         [states, movement.broadcast_to(as_tensor(np.int64(blank)), (batch, 1))], 1
     )
     n = 2 * most + 1
     said = gather(
-        movement.permuted(log_softmax(x), (1, 2, 0)), states, axis=1, batch_dims=1
+        movement.transpose_if_needed(log_softmax(x), (1, 2, 0)), states, axis=1, batch_dims=1
     )  # (batch, states, time)
     places = as_tensor(np.arange(n, dtype=np.int64)[None])
     skips = None
@@ -117,13 +117,15 @@ def ctc_loss(
             comparison.not_equal(states, blank), comparison.not_equal(states, before)
         )
     at = strided_slice(said, ((0, batch, 1), (0, n, 1), (0, 1, 1)))
-    alive = elementwise.select(places < 2, movement.shaped(at, (batch, n)), NEVER)
+    alive = elementwise.select(places < 2, movement.reshape_if_needed(at, (batch, n)), NEVER)
     for t in range(1, steps):
         ways = [alive, _shifted(alive, 1)]
         if skips is not None:
             ways.append(elementwise.select(skips, _shifted(alive, 2), NEVER))
         at = strided_slice(said, ((0, batch, 1), (0, n, 1), (t, t + 1, 1)))
-        found = reduce_logsumexp(joining.stack(ways, 0), 0) + movement.shaped(at, (batch, n))
+        found = reduce_logsumexp(joining.stack(ways, 0), 0) + movement.reshape_if_needed(
+            at, (batch, n)
+        )
         alive = elementwise.select(times > t, found, alive)
     last = comparison.logical_or(
         comparison.equal(places, 2 * many), comparison.equal(places, 2 * many - 1)

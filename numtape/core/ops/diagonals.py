@@ -13,7 +13,7 @@ from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
 from ..values.tensor import Tensor
 from . import elementwise, indexing, joining, movement, reduction, slicing
-from .movement import reshape, shaped, static
+from .movement import reshape, reshape_if_needed, to_ints
 from .slice_rows import slice_into_zeros
 from .triangles import number_of
 
@@ -48,7 +48,7 @@ def _layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[A
 
 
 def _band_of(k: Any, op: str) -> tuple[int, int]:
-    found = static(k)
+    found = to_ints(k)
     ends = (found,) if isinstance(found, int) else found
     require(
         len(ends) in (1, 2) and all(isinstance(end, int) for end in ends),
@@ -329,7 +329,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
             f"Invalid shape {list(x.shape)}: dimensions {at} and {at + len(half)} do not match.",
         )
     n = math.prod(half)
-    return shaped(diagonal(reshape(x, (n, n))), half)
+    return reshape_if_needed(diagonal(reshape(x, (n, n))), half)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 from ..log.record import require
 from ..log.tensors import as_tensor
 from ..log.variable import Variable
-from ..values.dtypes import format_value
+from ..values.dtypes import repr_of
 from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, movement, random
@@ -41,7 +41,7 @@ def _dropped(
     if not plain:
         if not isinstance(rate, Tensor | Variable) or tuple(rate.shape):
             raise ValueError(
-                f"`rate` must be a scalar or scalar tensor. Received: rate={format_value(rate)}"
+                f"`rate` must be a scalar or scalar tensor. Received: rate={repr_of(rate)}"
             )
         if rate.dtype is not x.dtype:
             raise ValueError(
@@ -53,11 +53,11 @@ def _dropped(
         sizes = (
             noise_shape
             if isinstance(noise_shape, list | tuple)
-            else list(movement.static_shape(noise_shape))
+            else list(movement.to_shape(noise_shape))
         )
         if len(sizes) == x.ndim:  # None is the size of x
             sizes = [n if m is None else m for n, m in zip(shape, sizes, strict=True)]
-        shape = movement.static_shape(sizes)
+        shape = movement.to_shape(sizes)
         pairs = zip(shape[::-1], tuple(x.shape)[::-1], strict=False)
         fits = len(shape) <= x.ndim and all(m in (1, n) for m, n in pairs)
         require(fits, "SelectV2", f"noise_shape {shape} does not broadcast to {tuple(x.shape)}")

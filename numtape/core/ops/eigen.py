@@ -21,7 +21,7 @@ from . import comparison, elementwise, rules
 from .checks import every
 from .complex import conj, real
 from .diagonals import diagonal, diagonal_matrix
-from .lu_factors import FACTOR, SOLVE, square_floats
+from .lu_factors import FACTOR, SOLVE, check_square_inexact
 from .matrix_products import matmul
 from .orthogonal_factors import _gaps, _parts
 from .triangles import adjoint_of, check_square
@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _eig_spec(op: Op, a: Spec, vectors: bool) -> Spec:
-    square_floats(op, a)
+    check_square_inexact(op, a)
     n = a.shape[-1]
     is_double = a.dtype in (dtypes.float64, dtypes.complex128)
     dtype = dtypes.complex128 if is_double else dtypes.complex64

@@ -101,7 +101,9 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         needed = output_labels.union(*(labels for _, labels in remaining))
         remaining.append(_contract_pair(a, la, b, lb, needed, labeled.output))
     result, labels = remaining[0]
-    result = movement.permuted(result, tuple(labels.index(label) for label in labeled.output))
+    result = movement.transpose_if_needed(
+        result, tuple(labels.index(label) for label in labeled.output)
+    )
     return movement.identity(result) if any(result is x for x in inputs) else result
 
 
@@ -203,10 +205,15 @@ def _diagonal(x: Tensor, labels: Labels, label: int) -> tuple[Tensor, Labels]:
     axis2 = labels.index(label, axis1 + 1)
     other_axes = tuple(axis for axis in range(x.ndim) if axis not in (axis1, axis2))
     n, shape = x.shape[axis1], tuple(x.shape[axis] for axis in other_axes)
-    flat = movement.reshape(movement.permuted(x, (*other_axes, axis1, axis2)), (*shape, n * n))
+    flat = movement.reshape(
+        movement.transpose_if_needed(x, (*other_axes, axis1, axis2)), (*shape, n * n)
+    )
     slices = (*((0, dim, 1) for dim in shape), (0, n * n, n + 1))
     diagonal = slicing.strided_slice(flat, slices)
-    return movement.shaped(diagonal, (*shape, n)), (*(labels[axis] for axis in other_axes), label)
+    return movement.reshape_if_needed(diagonal, (*shape, n)), (
+        *(labels[axis] for axis in other_axes),
+        label,
+    )
 
 
 def _contract_pair(
@@ -237,10 +244,10 @@ def _contract_pair(
     ta, tb = (*batch, *summed, *rows) == la and bool(rows), (*batch, *columns, *summed) == lb
     a_order = (*batch, *summed, *rows) if ta else (*batch, *rows, *summed)
     b_order = (*batch, *columns, *summed) if tb else (*batch, *summed, *columns)
-    a = movement.permuted(a, tuple(la.index(label) for label in a_order))
-    b = movement.permuted(b, tuple(lb.index(label) for label in b_order))
-    a = movement.shaped(a, (*lead, k, m) if ta else (*lead, m, k))
-    b = movement.shaped(b, (*lead, n, k) if tb else (*lead, k, n))
+    a = movement.transpose_if_needed(a, tuple(la.index(label) for label in a_order))
+    b = movement.transpose_if_needed(b, tuple(lb.index(label) for label in b_order))
+    a = movement.reshape_if_needed(a, (*lead, k, m) if ta else (*lead, m, k))
+    b = movement.reshape_if_needed(b, (*lead, n, k) if tb else (*lead, k, n))
     # Multiply the transposes if the result has the columns before the rows.
     free_labels = [label for label in output if label in rows or label in columns]
     if free_labels and free_labels == [*columns, *rows] and rows and columns:
@@ -248,7 +255,7 @@ def _contract_pair(
     else:
         product = matrix_products.matmul(a, b, ta, tb)
     shape = (*lead, *(size[label] for label in rows), *(size[label] for label in columns))
-    return movement.shaped(product, shape), (*batch, *rows, *columns)
+    return movement.reshape_if_needed(product, shape), (*batch, *rows, *columns)
 
 
 def _output_position(output: Labels, label: int) -> int:
@@ -271,7 +278,7 @@ def _drop_broadcast_axes(
         if label >= 0 or x.shape[axis] != 1 or other_sizes.get(label, 1) == 1
     ]
     return (
-        movement.shaped(x, tuple(x.shape[axis] for axis in axes)),
+        movement.reshape_if_needed(x, tuple(x.shape[axis] for axis in axes)),
         tuple(labels[axis] for axis in axes),
     )
 
@@ -297,9 +304,9 @@ def _multiply_elementwise(
 def _align_axes(x: Tensor, labels: Labels, order: Labels) -> Tensor:
     """Transpose an operand to ``order``, with axes of size 1 for the labels that it lacks."""
     present = [label for label in order if label in labels]
-    x = movement.permuted(x, tuple(labels.index(label) for label in present))
+    x = movement.transpose_if_needed(x, tuple(labels.index(label) for label in present))
     size = dict(zip(present, x.shape, strict=True))
-    return movement.shaped(x, tuple(size.get(label, 1) for label in order))
+    return movement.reshape_if_needed(x, tuple(size.get(label, 1) for label in order))
 
 
 @lru_cache(maxsize=1024)

@@ -239,12 +239,13 @@ def _make_rfft(axes: int) -> Callable[..., Tensor]:
         name,
         f"""Compute the Fourier transform of real numbers over {_axes_text(axes)}.
 
-Only ``n // 2 + 1`` elements of the last axis are returned. The others are the conjugates of these.
+    Only ``n // 2 + 1`` elements of the last axis are returned. The others are the conjugates of
+    these.
 
-Args:
-  input_tensor: A tensor of float32 or float64.
-  fft_length: A list of the lengths of the transformed axes. Longer axes are truncated, shorter ones
-    padded with zeros. None: the sizes of the input.
+    Args:
+      input_tensor: A tensor of float32 or float64.
+      fft_length: A list of the lengths of the transformed axes. Longer axes are truncated, shorter
+        ones padded with zeros. None: the sizes of the input.
       name: Not used.
 
     Returns:

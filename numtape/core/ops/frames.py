@@ -14,7 +14,7 @@ from ..values.arguments import truncate_float
 from ..values.spec import to_axis
 from ..values.tensor import Tensor
 from .indexing import gather
-from .movement import permuted, reshape, static
+from .movement import reshape, to_ints, transpose_if_needed
 from .padding import pad
 from .reduction import reduce_sum
 from .slicing import strided_slice
@@ -32,7 +32,7 @@ def pad_last_axis(x: Tensor, count: int, value: Any = 0) -> Tensor:
 
 def _move_axis_last(x: Tensor, axis: int) -> Tensor:
     """Move an axis to the end."""
-    return permuted(x, (*(k for k in range(x.ndim) if k != axis), axis))
+    return transpose_if_needed(x, (*(k for k in range(x.ndim) if k != axis), axis))
 
 
 def frame(
@@ -68,8 +68,8 @@ def frame(
              [2, 3, 4]], dtype=int32)
     """
     x = as_tensor(signal)
-    length = static(truncate_float(frame_length, "frame_length"))
-    step = static(truncate_float(frame_step, "frame_step"))
+    length = to_ints(truncate_float(frame_length, "frame_length"))
+    step = to_ints(truncate_float(frame_step, "frame_step"))
     if not isinstance(length, int) or not isinstance(step, int):
         raise ValueError(f"{frame_length=} and {frame_step=} must be scalars")
     if length < 1 or step < 1:
@@ -92,7 +92,7 @@ def frame(
         frames.ndim - 1,
         *range(frame_axis, frames.ndim - 2),
     ]
-    return permuted(frames, tuple(order))
+    return transpose_if_needed(frames, tuple(order))
 
 
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
@@ -115,7 +115,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
       >>> tf.signal.overlap_and_add([[1, 2, 3], [4, 5, 6]], 1).numpy()
       array([1, 6, 8, 6], dtype=int32)
     """
-    x, step = as_tensor(signal), static(truncate_float(frame_step, "frame_step"))
+    x, step = as_tensor(signal), to_ints(truncate_float(frame_step, "frame_step"))
     if not isinstance(step, int):
         raise ValueError(f"{frame_step=} must be a scalar")
     if x.ndim < 2:
@@ -129,7 +129,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     frame_axis, segment_axis = len(lead), len(lead) + 1
     order = (*range(frame_axis), segment_axis, frame_axis, segment_axis + 1)
     rows = pad(
-        permuted(pieces, order),
+        transpose_if_needed(pieces, order),
         [*[[0, 0]] * (len(lead) + 1), [0, segments], [0, 0]],
     )
     rows = reshape(rows, (*lead, segments * (frames + segments) * step))

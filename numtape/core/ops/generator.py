@@ -182,7 +182,7 @@ class Generator:
     def skip(self, delta: Any) -> Tensor:
         """Advance the state as drawing ``delta`` numbers does; return the previous state."""
         previous = self._state.read_value()
-        self._state.assign(record(SKIP, (previous,), delta=movement.static(delta)))
+        self._state.assign(record(SKIP, (previous,), delta=movement.to_ints(delta)))
         return previous
 
     def _draw(self, kind: str, shape: Any, dtype: dtypes.DType) -> Tensor:
@@ -255,12 +255,12 @@ class Generator:
 
     def make_seeds(self, count: Any = 1) -> Tensor:
         """Return seeds for stateless functions: the columns of a tensor of shape (2, count)."""
-        keys = self.uniform_full_int([movement.static(count)], dtypes.int64)
+        keys = self.uniform_full_int([movement.to_ints(count)], dtypes.int64)
         return joining.stack([keys, elementwise.zeros_of(keys)])
 
     def split(self, count: int = 1) -> list[Generator]:
         """Return generators that are independent of each other and of this one."""
-        keys = self.uniform_full_int([movement.static(count)], dtypes.int64)
+        keys = self.uniform_full_int([movement.to_ints(count)], dtypes.int64)
         zeros = as_tensor(np.zeros(_SIZE - 1, np.int64))
         return [
             Generator(state=joining.concat([zeros, keys[k : k + 1]], 0), alg=self._alg)

@@ -21,7 +21,7 @@ from ..values.spec import TensorShape
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
-from .movement import keep
+from .movement import store_plan
 from .slice_rows import SLICE, Cut, slice_into_zeros, slices
 from .slicing import Way, way_of
 
@@ -46,14 +46,14 @@ def getitem(x: Any, key: Any) -> Tensor:
         ranges, shape = _parse_key(spec.shape, key)
         plan = way_of(spec, ranges, shape)
         if plan is not None and static_key is not None:
-            keep(_slice_cache, (spec, static_key), plan)
+            store_plan(_slice_cache, (spec, static_key), plan)
     if plan is not None:
         code, row_spec, op, begin, reshape = plan  # as `taken` does, which would be a call more
         result = append(code, row_spec, x, op, begin)
         if reshape is not None:
             result = append(*reshape, result, movement.RESHAPE)
     else:
-        result = movement.shaped(x, shape)
+        result = movement.reshape_if_needed(x, shape)
         if result is x:
             result = movement.identity(x)
     if type(x) is not Tensor:
@@ -84,7 +84,7 @@ def replace_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
     slice_shape = tuple(len(range(*part)) for part in ranges)
     if value.ndim > len(shape):  # leading axes of size 1 go
         value = movement.reshape(value, value.shape[value.ndim - len(shape) :])
-    value = movement.shaped(movement.broadcast_to(value, shape), slice_shape)
+    value = movement.reshape_if_needed(movement.broadcast_to(value, shape), slice_shape)
     mask = np.zeros(x.shape, bool)
     mask[slices(ranges)] = True
     return elementwise.select(mask, slice_into_zeros(value, tuple(x.shape), ranges), x)
@@ -130,7 +130,7 @@ def _parse_key(x_shape: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
             require(
                 -dim <= index < dim,
                 SLICE,
-                f"slice index {dtypes.format_value(index)} of dimension {axis} out of bounds: "
+                f"slice index {dtypes.repr_of(index)} of dimension {axis} out of bounds: "
                 f"the shape is {x_shape}",
             )
             ranges.append((index % dim, index % dim + 1, 1))
@@ -193,8 +193,8 @@ def strided_slice_(
       >>> tf.strided_slice(x, [1, 0], [2, 3], shrink_axis_mask=1).numpy()
       array([3, 4, 5], dtype=int32)
     """
-    starts, ends = movement.static_shape(begin), movement.static_shape(end)
-    steps = (1,) * len(starts) if strides is None else movement.static_shape(strides)
+    starts, ends = movement.to_shape(begin), movement.to_shape(end)
+    steps = (1,) * len(starts) if strides is None else movement.to_shape(strides)
     require(
         len(starts) == len(ends) == len(steps),
         SLICE,

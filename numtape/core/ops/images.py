@@ -10,7 +10,7 @@ from ...errors import DtypeError
 from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values.arguments import to_float
-from ..values.dtypes import format_value
+from ..values.dtypes import repr_of
 from ..values.tensor import Tensor
 from . import elementwise, matrix_products, movement
 from .indexing import gather
@@ -88,8 +88,8 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         x.ndim > 1 and x.shape[-1] == 3, "RgbToGrayscale", f"expected 3 channels, got {x.shape}"
     )
     weights = as_tensor(np.array([[0.2989], [0.587], [0.114]], x.dtype.as_numpy_dtype))
-    gray = matrix_products.matmul(movement.shaped(x, (x._spec.size // 3, 3)), weights)
-    return movement.shaped(gray, (*x.shape[:-1], 1))
+    gray = matrix_products.matmul(movement.reshape_if_needed(x, (x._spec.size // 3, 3)), weights)
+    return movement.reshape_if_needed(gray, (*x.shape[:-1], 1))
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
@@ -171,7 +171,7 @@ def per_image_standardization(image: Any) -> Tensor:
 
 def _parse_box(image: Any, top: Any, left: Any, height: Any, width: Any) -> tuple[Any, ...]:
     x = _as_image(image)
-    box = [int(movement.static(v)) for v in (top, left, height, width)]
+    box = [int(movement.to_ints(v)) for v in (top, left, height, width)]
     for name, value, minimum in zip(
         ("offset_height", "offset_width", "target_height", "target_width"),
         box,
@@ -332,7 +332,7 @@ def resize(
     if new_size.shape != (2,):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
     if method not in ("bilinear", "nearest"):
-        raise ValueError(f"Resize method is not implemented: {format_value(method)}")
+        raise ValueError(f"Resize method is not implemented: {repr_of(method)}")
     if antialias:
         raise NotImplementedError(
             "`antialias` is not implemented: blur with `tf.nn.depthwise_conv2d`."
@@ -358,7 +358,7 @@ def resize(
     lead = tuple(x.shape[:-3])
     y = matrix_products.matmul(
         _interpolation_matrix(old_size[0], height, dtype),
-        movement.shaped(x, (*lead, old_size[0], old_size[1] * channels)),
+        movement.reshape_if_needed(x, (*lead, old_size[0], old_size[1] * channels)),
     )
-    y = movement.shaped(y, (*lead, height, old_size[1], channels))
+    y = movement.reshape_if_needed(y, (*lead, height, old_size[1], channels))
     return matrix_products.matmul(_interpolation_matrix(old_size[1], width, dtype), y)

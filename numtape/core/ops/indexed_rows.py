@@ -39,7 +39,7 @@ def to_dense(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
             f"Tensor conversion requested for IndexedSlices for argument `value` without "
             f"dense_shape: {slices}"
         )
-    shape = movement.static_shape(slices.dense_shape)
+    shape = movement.to_shape(slices.dense_shape)
     require(
         len(shape) > 0,
         "UnsortedSegmentSum",
@@ -91,7 +91,7 @@ def update_nd(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
 
 
 def update_batched_rows(x: Variable, indices: Any, updates: Any) -> Tensor:
-    """Return the value of a variable with slices of each example updated; leading axes are shared."""
+    """Return the value of a variable with slices of each example updated."""
     op = "BatchScatterUpdate"
     index = as_tensor(indices)
     require(index.ndim > 0, op, "indices must have at least one axis")

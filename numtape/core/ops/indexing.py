@@ -1,4 +1,4 @@
-"""Indexing by tensors: gather, masks, one element of each row, and their derivatives."""
+"""Indexing by tensors: gather, masks, repeats, `where`, one-hot, and their derivatives."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _gather_vjp(g: Tensor, y: Tensor, x: Tensor, indices: Tensor, axis: int) -> 
 
 
 def _layout(x: Spec, indices: Spec, axis: int, size: int) -> tuple[int, int, int, int]:
-    """The product of the axes before, ``size``, the number of indices, the axes behind."""
+    """Return the leading size, ``size``, the number of indices, and the trailing size."""
     outer = math.prod(x.shape[:axis])
     return outer, size, indices.size, math.prod(x.shape[axis + 1 :])
 
@@ -66,7 +66,9 @@ def _scatter_spec(op: Op, g: Spec, indices: Spec, axis: int, size: int) -> Spec:
 def _scatter(out: Array, g: Array, indices: Array, axis: int, size: int) -> None:
     out[...] = 0
     flat_shape = (*g.shape[:axis], indices.size, *g.shape[axis + indices.ndim :])
-    np.add.at(np.moveaxis(out, axis, 0), indices.ravel(), np.moveaxis(g.reshape(flat_shape), axis, 0))
+    np.add.at(
+        np.moveaxis(out, axis, 0), indices.ravel(), np.moveaxis(g.reshape(flat_shape), axis, 0)
+    )
 
 
 def _scatter_native(out: Spec, g: Spec, indices: Spec, axis: int, size: int) -> Native | None:
@@ -78,7 +80,7 @@ def _scatter_native(out: Spec, g: Spec, indices: Spec, axis: int, size: int) -> 
     return Native("scatter_add", dtypes, (size, count, inner), outer, work)
 
 
-# The derivative of a gather: what was taken is added back; repeated indices add up.
+# The derivative of a gather: adds each slice back at its index; repeated indices accumulate.
 SCATTER_ADD = defop(
     "ScatterAdd",
     ARRAY,
@@ -92,10 +94,12 @@ SCATTER_ADD = defop(
 
 
 def check_indices(indices: Any, size: int, op: str, name: str = "an index") -> Tensor:
-    """A tensor of integers, all of which are in [0, size)."""
+    """Convert to a tensor of integers and check that all of them are in [0, size)."""
     index_tensor = as_tensor(indices)
     if not index_tensor.dtype.is_integer:
-        raise InvalidArgumentError(f"indices must be integers, got {index_tensor.dtype.name} [Op:{op}]")
+        raise InvalidArgumentError(
+            f"indices must be integers, got {index_tensor.dtype.name} [Op:{op}]"
+        )
     if not every(
         index_tensor,
         lambda values: (values >= 0) & (values < size),
@@ -121,24 +125,24 @@ def gather(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """The slices along an axis that indices name.
+    """Gather slices along an axis by their indices.
 
-    The derivative adds up what came from the same slice, in a fixed order.
+    The gradient adds up the slices that share an index, in a fixed order.
 
     Args:
       params: A tensor of any dtype, of at least one axis.
-      indices: A tensor of integers from 0 on, of any shape.
-      validate_indices: Accepted for TensorFlow's sake: they are always checked.
-      axis: The axis; None is ``batch_dims``, which by default is the first.
-      batch_dims: How many leading axes ``params`` and ``indices`` have in common.
+      indices: A tensor of non-negative integers, of any shape.
+      validate_indices: Accepted for compatibility with TensorFlow; indices are always checked.
+      axis: The axis; None is ``batch_dims``, which is 0 by default.
+      batch_dims: The number of leading axes that ``params`` and ``indices`` share.
       name: Not used.
 
     Returns:
-      A tensor of the dtype of ``params``; the axes of ``indices`` (but for those in common) stand
-      where the axis was.
+      A tensor of the dtype of ``params``. The axes of ``indices``, without the shared ones, replace
+      the axis.
 
     Raises:
-      InvalidArgumentError: If an index is out of range, or no integer, or the axes do not fit.
+      InvalidArgumentError: If an index is out of range, or not an integer, or the axes do not fit.
 
     Example:
       >>> tf.gather([10, 20, 30], [2, 0, 2]).numpy()
@@ -151,7 +155,10 @@ def gather(
     gather_axis = to_axis("GatherV2", batch_dims if axis is None else axis, x.ndim)
     index_tensor = check_indices(indices, x.shape[gather_axis], "GatherV2")
     if not batch_dims:
-        if not gather_axis and axis not in (None, 0):  # as in TensorFlow, slices then are made dense
+        if not gather_axis and axis not in (
+            None,
+            0,
+        ):  # as in TensorFlow, slices then are made dense
             x = movement.reshape(x, tuple(x.shape))
         return record(GATHER, (x, index_tensor), axis=gather_axis)
     batch_shape = tuple(x.shape[:batch_dims])
@@ -161,15 +168,22 @@ def gather(
         f"params shape {x.shape} and indices shape {index_tensor.shape} must agree in the first "
         f"{batch_dims} axes",
     )
-    # One gather from the batches laid end to end, at offset indices.
+    # Gather once from the batches laid end to end, with offset indices.
     batches = int(np.prod(batch_shape, dtype=np.int64))
     count = x.shape[gather_axis]
     x = movement.transpose(
-        x, (*range(batch_dims), gather_axis, *(k for k in range(batch_dims, x.ndim) if k != gather_axis))
+        x,
+        (
+            *range(batch_dims),
+            gather_axis,
+            *(k for k in range(batch_dims, x.ndim) if k != gather_axis),
+        ),
     )
     slice_shape = tuple(x.shape[batch_dims + 1 :])
     flat = movement.reshape(x, (batches * count, *slice_shape))
-    offsets = np.arange(batches).reshape(batch_shape + (1,) * (index_tensor.ndim - batch_dims)) * count
+    offsets = (
+        np.arange(batches).reshape(batch_shape + (1,) * (index_tensor.ndim - batch_dims)) * count
+    )
     shifted = elementwise.cast(index_tensor, dtypes.int64) + offsets
     gathered = record(GATHER, (flat, shifted), axis=0)
     index_ndim = index_tensor.ndim
@@ -184,7 +198,7 @@ def gather(
 
 
 def fold_slices(g: Tensor, origin: tuple[int, ...], size: int, axis: int) -> Tensor:
-    """Slices of ``g`` added up by the index that each came from, ``size`` of them."""
+    """Add up the slices of ``g`` that have the same origin, one of ``size`` indices."""
     return record(FOLD, (g,), origin=origin, size=size, axis=axis)
 
 
@@ -216,7 +230,7 @@ UNFOLD: Op = defop(
 )
 
 
-# One element of the last axis for each row: what the sparse cross-entropy picks.
+# One element of the last axis in each row, as sparse cross-entropy needs.
 
 
 def _rows_native(name: str) -> Any:
@@ -262,22 +276,22 @@ PLACE: Op = defop(
 
 
 def pick(x: Tensor, indices: Any, op: str, name: str) -> Tensor:
-    """``x[..., indices[...]]``: one element of the last axis in each row."""
+    """Return ``x[..., indices[...]]``: one element of the last axis in each row."""
     return _record_pick(x, check_indices(indices, (*x._spec.shape,)[-1], op, name))
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
-    """The slices of a tensor where a mask is true.
+    """Select the slices of a tensor where a mask is true.
 
     Args:
       tensor: A tensor of any dtype.
-      mask: Bools, of the shape of the axes of ``tensor`` from ``axis`` on; its value is read at the
+      mask: Bools, of the shape of the axes of ``tensor`` from ``axis`` on. The value is read at the
         call.
-      axis: The first of the axes that it masks; None is 0.
+      axis: The first axis that the mask covers; None is 0.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype; one axis stands where the masked ones were.
+      A tensor of the same dtype; one axis replaces the masked axes.
 
     Raises:
       ValueError: If the mask is a scalar, or the shapes do not fit.
@@ -294,18 +308,20 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
         raise ValueError("mask cannot be scalar.")
     end = first_axis + mask_tensor.ndim
     if tuple(x.shape[first_axis:end]) != tuple(mask_tensor.shape):
-        raise ValueError(f"Shapes {x.shape[first_axis:end]} and {mask_tensor.shape} are incompatible")
+        raise ValueError(
+            f"Shapes {x.shape[first_axis:end]} and {mask_tensor.shape} are incompatible"
+        )
     flat = movement.reshape(x, (*x.shape[:first_axis], -1, *x.shape[end:]))
     return gather(flat, np.flatnonzero(mask_tensor._array()), axis=first_axis)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Each element repeated along an axis. To repeat the whole tensor see `tile`.
+    """Repeat each element along an axis. To repeat the whole tensor see `tile`.
 
     Args:
       input: A tensor.
-      repeats: How often: an int, or one for each element of the axis.
-      axis: The axis; None for the flat tensor.
+      repeats: The number of repeats: an int, or one for each element of the axis.
+      axis: The axis; None for the flattened tensor.
       name: Not used.
 
     Returns:
@@ -313,7 +329,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
     Raises:
       InvalidArgumentError: If ``repeats`` is negative.
-      ValueError: If there are not as many ``repeats`` as elements along the axis.
+      ValueError: If the number of ``repeats`` differs from the size of the axis.
 
     Example:
       >>> tf.repeat([1, 2, 3], [2, 0, 1]).numpy()
@@ -322,35 +338,40 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     x = as_tensor(input)
     if axis is None:
         x, axis = movement.reshape(x, (-1,)), 0
-    repeat_axis = movement.axis_of(axis, x.ndim, "Repeat")
-    counts, dim = movement.static_shape(repeats), x.shape[repeat_axis]
+    repeat_axis = movement.resolve_axis(axis, x.ndim, "Repeat")
+    counts, dim = movement.to_shape(repeats), x.shape[repeat_axis]
     smallest = min(counts, default=0)
     require(smallest >= 0, "Repeat", f"Expected repeats >= 0, got {smallest}")
     if len(counts) == 1:
         expanded_shape = (*x.shape[: repeat_axis + 1], *counts, *x.shape[repeat_axis + 1 :])
         result_shape = (*x.shape[:repeat_axis], dim * counts[0], *x.shape[repeat_axis + 1 :])
-        return movement.reshape(movement.broadcast_to(movement.expand_dims(x, repeat_axis + 1), expanded_shape), result_shape)
+        return movement.reshape(
+            movement.broadcast_to(movement.expand_dims(x, repeat_axis + 1), expanded_shape),
+            result_shape,
+        )
     if len(counts) != dim:
-        raise ValueError(f"{len(counts)} repeats for {dim} elements along axis {repeat_axis} [Op:Repeat].")
-    x = movement.reshape(x, tuple(x.shape))  # its derivative is dense
+        raise ValueError(
+            f"{len(counts)} repeats for {dim} elements along axis {repeat_axis} [Op:Repeat]."
+        )
+    x = movement.reshape(x, tuple(x.shape))  # makes the gradient dense
     return gather(x, np.repeat(np.arange(dim), counts), axis=repeat_axis)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """``x`` where a condition holds, else ``y``; of a condition alone, the indices where it holds.
+    """Return ``x`` where a condition holds, else ``y``; given only a condition, its true indices.
 
-    Gradients reach ``x`` and ``y`` where they were taken. One that is not taken should be finite
-    all the same: its own derivative is multiplied by 0, and infinity times 0 is NaN.
+    Gradients reach ``x`` and ``y`` where they are selected. Unselected elements should be finite
+    too: their derivative is multiplied by 0, and infinity times 0 is NaN.
 
     Args:
       condition: A tensor of bools, or a NumPy array of numbers, which holds where it is not 0.
       x: A tensor; all three broadcast.
-      y: Another of the same dtype.
+      y: A tensor of the dtype of ``x``.
       name: Not used.
 
     Returns:
-      A tensor of the shape to which they broadcast; or, of the condition alone, an int64 tensor of
-      shape (count, rank).
+      A tensor of the broadcast shape; given only a condition, an int64 tensor of shape
+      (count, rank).
 
     Raises:
       ValueError: If one of ``x`` and ``y`` is given without the other.
@@ -383,21 +404,21 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """One value at each index along a new axis, another one elsewhere.
+    """Set one value at each index along a new axis, and another value elsewhere.
 
-    An index that is out of range gives no such element. No gradient flows through.
+    An index that is out of range sets no element. No gradient flows through.
 
     Args:
       indices: A tensor of integers.
       depth: The size of the new axis.
       on_value: The value at the index; None is 1.
       off_value: The value elsewhere; None is 0.
-      axis: Where the new axis is in the result; None and -1 are the end.
+      axis: The position of the new axis in the result; None and -1 are the end.
       dtype: The dtype; None is that of the values, or float32.
       name: Not used.
 
     Returns:
-      A tensor with one axis more.
+      A tensor with one more axis.
 
     Raises:
       DtypeError: If the indices are floats.
@@ -414,26 +435,31 @@ def one_hot(
         raise DtypeError(f"indices must be integers, got {index_tensor.dtype.name} [Op:OneHot]")
     requested_dtype = None if dtype is None else dtypes.as_dtype(dtype)
     on, off = (
-        x if x is None else convert_to_tensor(x, dtype_hint=requested_dtype) for x in (on_value, off_value)
+        x if x is None else convert_to_tensor(x, dtype_hint=requested_dtype)
+        for x in (on_value, off_value)
     )
-    value_dtypes = {x.dtype for x in (on, off) if x is not None} | ({requested_dtype} if requested_dtype else set())
+    value_dtypes = {x.dtype for x in (on, off) if x is not None} | (
+        {requested_dtype} if requested_dtype else set()
+    )
     if len(value_dtypes) > 1:
         raise TypeError(f"on_value, off_value and dtype must be of one dtype, got {value_dtypes}")
     value_dtype = next(iter(value_dtypes), dtypes.float32)
     on = elementwise.cast(1, value_dtype) if on is None else on
     off = elementwise.cast(0, value_dtype) if off is None else off
-    count = movement.static(depth)
+    count = movement.to_ints(depth)
     require(
         type(count) is int and count >= 0,
         "OneHot",
-        f"depth must be a non-negative scalar, got {dtypes.format_value(depth)}",
+        f"depth must be a non-negative scalar, got {dtypes.repr_of(depth)}",
     )
     new_axis = index_tensor.ndim if axis in (None, -1) else axis
     require(
         type(new_axis) is int and 0 <= new_axis <= index_tensor.ndim,
         "OneHot",
-        f"Expected axis to be -1 or between 0 and {index_tensor.ndim}, got {dtypes.format_value(axis)}",
+        f"Expected axis to be -1 or between 0 and {index_tensor.ndim}, got {dtypes.repr_of(axis)}",
     )
     levels = np.arange(count).reshape((count,) + (1,) * (index_tensor.ndim - new_axis))
-    is_index = elementwise.cast(movement.expand_dims(index_tensor, new_axis), dtypes.int64) == levels
+    is_index = (
+        elementwise.cast(movement.expand_dims(index_tensor, new_axis), dtypes.int64) == levels
+    )
     return elementwise.select(is_index, on, off)

@@ -14,10 +14,10 @@ from ..log.tensors import as_tensor
 from ..values.convert import NUMPY, leaves, to_numeric_array
 from ..values.dtypes import DType, as_dtype, float32, mismatch_error
 from ..values.spec import Spec, intern
-from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
+from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.tensor import Tensor
 from .elementwise import cast
-from .movement import axis_of, broadcast_to, identity, reshape, static_shape
+from .movement import broadcast_to, identity, reshape, resolve_axis, to_shape
 from .slice_rows import Cut
 from .slicing import strided_slice, unstack
 
@@ -102,11 +102,11 @@ PACK = defop(
 
 @suggest_keywords
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Tensors joined along an axis that they have.
+    """Concatenate tensors along an existing axis.
 
     Args:
-      values: A list of tensors of one dtype, whose shapes differ at most along the axis. What is no
-        tensor takes the dtype of those that are.
+      values: A list of tensors of one dtype, whose shapes differ at most along the axis. Items that
+        are not tensors take the dtype of the tensors.
       axis: The axis.
       name: Not used.
 
@@ -115,7 +115,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
     Raises:
       InvalidArgumentError: If the shapes do not fit, the dtypes differ, the axis is out of range,
-        they are scalars, or there are none.
+        the values are scalars, or the list is empty.
 
     Example:
       >>> tf.concat([[[1, 2]], [[3, 4], [5, 6]]], axis=0).numpy()
@@ -128,14 +128,14 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     tensors = as_tensors(values, "ConcatV2")
     require(bool(tensors), CONCAT, "Expected at least one tensor")
     require(tensors[0].ndim > 0, CONCAT, "Scalars cannot be concatenated: use `stack`")
-    axis_index = axis_of(axis, tensors[0].ndim, "ConcatV2")
+    axis_index = resolve_axis(axis, tensors[0].ndim, "ConcatV2")
     if len(tensors) == 1:
         return identity(tensors[0])
     return record(CONCAT, tuple(tensors), axis=axis_index)
 
 
 def as_tensors(values: Sequence[Any], op: str, dtype: DType | None = None) -> list[Tensor]:
-    """Tensors of a list's items, all of the first tensor's dtype (or the first item's)."""
+    """Convert items to tensors of the first tensor's dtype, or else of the first item's dtype."""
     like_spec = next((spec for x in values if (spec := spec_of(x)) is not None), None)
     if like_spec is None and dtype is not None:
         like_spec = intern((), dtype)
@@ -148,19 +148,20 @@ def as_tensors(values: Sequence[Any], op: str, dtype: DType | None = None) -> li
 
 @hide_wrong_keywords
 def stack(values: Any, axis: Any = 0, name: str = "stack", **wrong: Never) -> Tensor:
-    """Tensors of one shape joined along a new axis.
+    """Stack tensors of one shape along a new axis.
 
     Args:
-      values: A list of tensors of one shape and dtype, or of numbers. A scalar stays as it is.
-      axis: Where the new axis is in the result.
+      values: A list of tensors of one shape and dtype, or of numbers. A scalar is returned
+        unchanged.
+      axis: The position of the new axis in the result.
       name: Not used.
 
     Returns:
-      A tensor with one axis more.
+      A tensor with one more axis.
 
     Raises:
-      InvalidArgumentError: If the shapes or dtypes differ, the axis is out of range, or there are
-        none.
+      InvalidArgumentError: If the shapes or dtypes differ, the axis is out of range, or the list is
+        empty.
 
     Example:
       >>> tf.stack([[1, 2], [3, 4]], axis=1).numpy()
@@ -169,21 +170,23 @@ def stack(values: Any, axis: Any = 0, name: str = "stack", **wrong: Never) -> Te
     """
     if wrong:
         raise_unexpected_keyword(stack, wrong)
-    # Python numbers are one list to convert: of [1, 2.5] both become floats.
+    # Convert Python numbers as one list: in [1, 2.5] both become floats.
     if isinstance(values, int | float | np.generic) or values is None:
         return as_tensor(values)
     if (spec := spec_of(values)) is not None and not spec.rank:
         return as_tensor(values)
     values = list(values)
     is_plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
-    tensors = _convert_list(values) if is_plain else as_tensors(values, "Pack", _common_dtype(values))
+    tensors = (
+        _convert_list(values) if is_plain else as_tensors(values, "Pack", _common_dtype(values))
+    )
     require(bool(tensors), "Pack", "Expected at least one tensor to stack")
-    new_axis = axis_of(axis, tensors[0].ndim + 1, "Pack")
+    new_axis = resolve_axis(axis, tensors[0].ndim + 1, "Pack")
     return record(PACK, tuple(tensors), axis=new_axis)
 
 
 def _convert_list(values: list[Any]) -> list[Tensor]:
-    """The items of a list of lists; where they are of several shapes, each by itself."""
+    """Convert a list at once, or each item separately if their shapes differ."""
     try:
         stacked = as_tensor(values)
     except ValueError:
@@ -192,28 +195,34 @@ def _convert_list(values: list[Any]) -> list[Tensor]:
 
 
 def _common_dtype(values: Sequence[Any]) -> DType | None:
-    """The dtype that integers of NumPy need beside other arrays and lists, None where any will do.
+    """Return the dtype that NumPy integers need beside other arrays and lists; None if any will do.
 
-    Values are not asked: a recorded call may be replayed with other ones.
+    It depends on dtypes only, never on values: a replay of a recorded call may have other values.
     """
     if not all(isinstance(x, (*NUMPY, list, tuple, int, float)) for x in values):
         return None
     if any(spec_of(leaf) is not None for x in values for leaf in leaves(x)):
         return None
     item_dtypes = [x.dtype if isinstance(x, NUMPY) else to_numeric_array(x).dtype for x in values]
-    if not item_dtypes or item_dtypes[0].kind not in "iu" or any(dtype.kind not in "iuf" for dtype in item_dtypes):
+    if (
+        not item_dtypes
+        or item_dtypes[0].kind not in "iu"
+        or any(dtype.kind not in "iuf" for dtype in item_dtypes)
+    ):
         return None
     if any(dtype.kind == "f" for dtype in item_dtypes):
         return float32
     result_dtype = np.result_type(*item_dtypes)
     if result_dtype.kind == "f":  # of uint64 and a signed one
         mismatch_index = next(k for k, dtype in enumerate(item_dtypes) if dtype != item_dtypes[0])
-        raise mismatch_error("Pack", mismatch_index, as_dtype(item_dtypes[0]), as_dtype(item_dtypes[mismatch_index]))
+        raise mismatch_error(
+            "Pack", mismatch_index, as_dtype(item_dtypes[0]), as_dtype(item_dtypes[mismatch_index])
+        )
     return as_dtype(result_dtype)
 
 
 def stack_nested(value: Any, dtype: DType | None) -> Tensor:
-    """A nest of lists with tensors inside, stacked level by level; cast, if a dtype is given."""
+    """Stack a nest of lists that contains tensors, level by level; cast to ``dtype`` if given."""
     items = [stack_nested(x, dtype) if isinstance(x, list | tuple) else x for x in value]
     if dtype is not None:
         items = [cast(x, dtype) if spec_of(x) is not None else x for x in items]
@@ -222,20 +231,20 @@ def stack_nested(value: Any, dtype: DType | None) -> Tensor:
 
 @suggest_keywords
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """The elements repeated along axes: the whole tensor, again and again.
+    """Repeat the whole tensor along its axes.
 
     To repeat each element see `repeat`.
 
     Args:
       input: A tensor of any dtype.
-      multiples: How often, an int for each axis.
+      multiples: The number of repeats, an int for each axis.
       name: Not used.
 
     Returns:
       A tensor of the same dtype, whose sizes are those of ``input`` times ``multiples``.
 
     Raises:
-      InvalidArgumentError: If there is not one multiple for each axis, or one is negative.
+      InvalidArgumentError: If the number of multiples differs from the rank, or one is negative.
 
     Example:
       >>> tf.tile([[1, 2]], [2, 2]).numpy()
@@ -243,13 +252,13 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
              [1, 2, 1, 2]], dtype=int32)
     """
     x = as_tensor(input)
-    times = static_shape(multiples)
+    times = to_shape(multiples)
     require(
         len(times) == x.ndim and min(times, default=0) >= 0,
         "Tile",
         f"Expected {x.ndim} non-negative multiples for shape {x.shape}, got {len(times)}: {times}",
     )
-    # Repeating is broadcasting along a new axis before each, merged into it.
+    # Tiling is broadcasting along a new axis before each axis, merged into it afterwards.
     split_shape = tuple(part for dim in x.shape for part in (1, dim))
     broadcast_shape = tuple(p for dim, n in zip(x.shape, times, strict=True) for p in (n, dim))
     result_shape = tuple(dim * n for dim, n in zip(x.shape, times, strict=True))

@@ -1,9 +1,9 @@
-"""Calls of kernels as rows of the log: `Kernel`, and `KernelGrad`, which is its derivative.
+"""Kernel calls as rows of the log: `Kernel`, and `KernelGrad`, its derivative.
 
-A call is computed at once, so that what a kernel raises it raises at the call. What its row holds
-is *packed*: float64s, of which the first is a status, the second says what the forward sweep left
-for the reverse one, and the others are the results, one behind the other. A float lies there as a
-float64; an int or a bool has the bits of an int64.
+Start at `call`. A call is computed at once, so that an exception of the kernel is raised at the
+call. Its row is *packed* into float64 elements: a status, the number of the stack that the forward
+sweep left for the reverse sweep (or 0), then the results one after another. A float is stored as a
+float64; an int or a bool is stored as the bits of an int64.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ from .elementwise import cast
 from .movement import reshape
 from .slicing import strided_slice
 
-DONE, FAILED, SHAPE_MISMATCH = range(3)  # a status; OTHER: results are not what the row has room for
-HEADER_SIZE = 2  # what stands before the results
-_SCALAR_DTYPES = {float: "float64", int: "int64", bool: "bool"}  # as Numba sees them
+# The status of a packed row. SHAPE_MISMATCH: the results have other types than the row reserves.
+DONE, FAILED, SHAPE_MISMATCH = range(3)
+HEADER_SIZE = 2  # elements before the results: the status and the number of the stack
+_SCALAR_DTYPES = {float: "float64", int: "int64", bool: "bool"}  # the types Numba infers
 
 
 class Signature(NamedTuple):
-    """What the row of a call says besides its operands.
+    """The attributes of a kernel call's row.
 
     Attributes:
-      kinds: Dtype and axes of each argument; -1 of a number.
-      wanted: The numbers of the arguments that may have adjoints.
-      kept: Whether a forward sweep leaves its stack.
+      argument_types: Dtype and rank of each argument; a number has rank -1.
+      differentiable: The positions of the arguments that may have adjoints.
+      keeps_stack: Whether the forward sweep keeps its stack for the reverse sweep.
       results: Dtype and shape of each result.
     """
 
@@ -50,48 +51,50 @@ class Signature(NamedTuple):
 
 
 def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
-    """What a kernel returns for arguments among which there are tensors or variables.
+    """Call a kernel with arguments that include tensors or variables, and return its results.
 
     Raises:
-      KernelError: If an argument is no number, array or tensor that a kernel may have, or it
-        returns nothing.
-      Exception: What the kernel raises.
+      KernelError: If an argument is not a number, array or tensor that a kernel supports, or the
+        kernel returns nothing.
+      Exception: Any exception that the kernel raises.
     """
     log = local.log
-    active = [isinstance(x, Tensor | Variable) for x in arguments]
+    is_tensor = [isinstance(x, Tensor | Variable) for x in arguments]
     tensors = [_operand(log, x) for x in arguments]
-    kinds = tuple([(x._spec.dtype.name, x._spec.rank or -1) for x in tensors])
-    wanted = tuple([j for j, x in enumerate(tensors) if active[j] and x._spec.dtype.is_floating])
-    recorded = bool(wanted) and log.is_recorded()
-    run = kernel._run(kinds, wanted, recorded)
-    found = run.results([log.untracked_value(x) for x in tensors])
-    specs = [intern(x.shape, as_dtype(x.dtype.name)) for x in found.arrays]
+    argument_types = tuple([(x._spec.dtype.name, x._spec.rank or -1) for x in tensors])
+    differentiable = tuple(
+        [j for j, x in enumerate(tensors) if is_tensor[j] and x._spec.dtype.is_floating]
+    )
+    recorded = bool(differentiable) and log.is_recorded()
+    run = kernel._run(argument_types, differentiable, recorded)
+    outcome = run.results([log.untracked_value(x) for x in tensors])
+    specs = [intern(x.shape, as_dtype(x.dtype.name)) for x in outcome.arrays]
     if not log.may_need_gradients():
-        return found.formed([of_array(x, s) for x, s in zip(found.arrays, specs, strict=True)])
-    results = _result_types(found.arrays)
-    busy, log.busy = log.busy, True  # the row must stay until it has its value
+        return outcome.formed([of_array(x, s) for x, s in zip(outcome.arrays, specs, strict=True)])
+    result_types = _result_types(outcome.arrays)
+    was_busy, log.busy = log.busy, True  # keep the row until it has its value
     try:
         y = record(
             KERNEL,
             tuple(tensors),
             kernel=kernel,
-            signature=Signature(kinds, wanted, recorded, results),
+            signature=Signature(argument_types, differentiable, recorded, result_types),
         )
         if y._home is log and log.columns.state_view[y._row] != VALUE:
             packed = np.empty(y._spec.size)
-            _write_packed(packed, found, results)
+            _write_packed(packed, outcome, result_types)
             log.put(y._row, packed, y._spec)
             log.columns.state_view[y._row] = VALUE
-            if found.left is not None:
-                log.pending_cleanup.append(found.left)
+            if outcome.left is not None:
+                log.pending_cleanup.append(outcome.left)
         log.guard_value(lambda: strided_slice(y, ((0, 1, 1),), ()))
-        return found.formed(_parts(y, specs))
+        return outcome.formed(_unpack(y, specs))
     finally:
-        log.busy = busy
+        log.busy = was_busy
 
 
 def _operand(log: Log, x: Any) -> Tensor:
-    """A tensor of what Numba sees in an argument."""
+    """Convert an argument to a tensor of the dtype that Numba infers for it."""
     if isinstance(x, Tensor | Variable):
         return as_tensor(x)
     name = _SCALAR_DTYPES.get(type(x))
@@ -105,55 +108,55 @@ def _operand(log: Log, x: Any) -> Tensor:
         raise KernelError(
             f"the int {x} as an argument, which takes more than 64 bits", way="Pass a float."
         ) from None
-    entered = log.convert_input(x, array) if isinstance(x, np.ndarray) else array
-    if isinstance(entered, Tensor):
-        return entered
+    converted = log.convert_input(x, array) if isinstance(x, np.ndarray) else array
+    if isinstance(converted, Tensor):
+        return converted
     try:
         return of_array(array, intern(array.shape, as_dtype(array.dtype)))
     except TypeError:
-        what = f"an argument of dtype {array.dtype}"
-        raise KernelError(what, way="Use floats or ints.") from None
+        argument = f"an argument of dtype {array.dtype}"
+        raise KernelError(argument, way="Use floats or ints.") from None
 
 
 @functools.cache
-def _name(dtype: Any) -> str:
-    found: str = dtype.name  # which takes NumPy longer than a small kernel runs
-    return found
+def _dtype_name(dtype: Any) -> str:
+    name: str = dtype.name  # cached: NumPy takes longer for this than a small kernel runs
+    return name
 
 
 def _result_types(arrays: list[Array]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Dtype and shape of each result."""
-    return tuple([(_name(x.dtype), x.shape) for x in arrays])
+    """Return the dtype and shape of each result."""
+    return tuple([(_dtype_name(x.dtype), x.shape) for x in arrays])
 
 
-def _write_packed(out: Array, found: Any, results: Any) -> None:
-    """Write results, and what stands before them."""
-    if _result_types(found.arrays) != results:
+def _write_packed(out: Array, outcome: Any, result_types: Any) -> None:
+    """Write the header and the results of a call into a packed row."""
+    if _result_types(outcome.arrays) != result_types:
         out[...], out[0] = np.nan, SHAPE_MISMATCH
         return
-    out[0], out[1] = DONE, found.left.number if found.left is not None else 0
-    at = HEADER_SIZE
-    for x in found.arrays:
-        part = out[at : at + x.size]
+    out[0], out[1] = DONE, outcome.left.number if outcome.left is not None else 0
+    offset = HEADER_SIZE
+    for x in outcome.arrays:
+        segment = out[offset : offset + x.size]
         if x.dtype.kind == "f":
-            part[...] = x.reshape(-1)
+            segment[...] = x.reshape(-1)
         else:
-            part.view(np.int64)[...] = x.reshape(-1)
-        at += x.size
+            segment.view(np.int64)[...] = x.reshape(-1)
+        offset += x.size
 
 
-def _parts(y: Tensor, specs: list[Spec]) -> list[Tensor]:
-    """The results in a packed row."""
-    found, at = [], HEADER_SIZE
+def _unpack(y: Tensor, specs: list[Spec]) -> list[Tensor]:
+    """Return the results in a packed row, as tensors."""
+    results, offset = [], HEADER_SIZE
     for spec in specs:
-        end = at + spec.size
+        end = offset + spec.size
         if spec.dtype.is_floating:
-            part = strided_slice(y, ((at, end, 1),), tuple(spec.shape))
-            found.append(part if part.dtype is spec.dtype else cast(part, spec.dtype))
+            part = strided_slice(y, ((offset, end, 1),), tuple(spec.shape))
+            results.append(part if part.dtype is spec.dtype else cast(part, spec.dtype))
         else:
-            found.append(record(PART, (y,), at=at, spec=spec))
-        at = end
-    return found
+            results.append(record(PART, (y,), at=offset, spec=spec))
+        offset = end
+    return results
 
 
 def _packed_spec(op: Op, *specs: Spec, kernel: Any, signature: Signature) -> Spec:
@@ -161,30 +164,30 @@ def _packed_spec(op: Op, *specs: Spec, kernel: Any, signature: Signature) -> Spe
     return intern((HEADER_SIZE + size,), as_dtype("float64"))
 
 
-def _packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -> None:
-    kinds, wanted, kept, results = signature
-    run = kernel._run(kinds, wanted, kept)
+def _compute_packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -> None:
+    argument_types, differentiable, keeps_stack, result_types = signature
+    run = kernel._run(argument_types, differentiable, keeps_stack)
     run.tend()
     try:
-        found = run.results(list(xs))
-    except Exception:  # the status is looked at: who calls it as Python hears of this
+        outcome = run.results(list(xs))
+    except Exception:  # reported by the status: Python's caller raises when it reads that
         out[...], out[0] = np.nan, FAILED
     else:
-        _write_packed(out, found, results)
-        if found.left is not None:
-            found.left.wait()
+        _write_packed(out, outcome, result_types)
+        if outcome.left is not None:
+            outcome.left.wait()
 
 
 def _packed_native(out: Spec, *specs: Spec, kernel: Any, signature: Signature) -> Native | None:
     run = kernel._run(*signature[:3])
-    found: Native | None = run.native(out, list(specs), signature.results, False)
-    return found
+    native: Native | None = run.native(out, list(specs), signature.results, False)
+    return native
 
 
 def _adjoints_native(out: Spec, *specs: Spec, kernel: Any, signature: Signature) -> Native | None:
     run = kernel._run(*signature[:3])
-    found: Native | None = run.native(out, list(specs), signature.results, True)
-    return found
+    native: Native | None = run.native(out, list(specs), signature.results, True)
+    return native
 
 
 def _vjp(
@@ -192,46 +195,50 @@ def _vjp(
 ) -> list[Tensor | None]:
     kernel._run(*signature[:3]).differentiable()
     packed = record(KERNEL_GRAD, (y, g, *xs), kernel=kernel, signature=signature)
-    found: list[Tensor | None] = [None] * len(xs)
-    at = 0
+    adjoints: list[Tensor | None] = [None] * len(xs)
+    offset = 0
     for j in signature.differentiable:
         spec = xs[j]._spec
-        end = at + spec.size
-        whole = packed._spec.size == spec.size
+        end = offset + spec.size
+        is_single = packed._spec.size == spec.size
         shape = tuple(spec.shape)
-        part = reshape(packed, shape) if whole else strided_slice(packed, ((at, end, 1),), shape)
-        found[j] = part if part.dtype is spec.dtype else cast(part, spec.dtype)
-        at = end
-    return found
+        part = (
+            reshape(packed, shape)
+            if is_single
+            else strided_slice(packed, ((offset, end, 1),), shape)
+        )
+        adjoints[j] = part if part.dtype is spec.dtype else cast(part, spec.dtype)
+        offset = end
+    return adjoints
 
 
 def _adjoints_spec(
     op: Op, y: Spec, g: Spec, *specs: Spec, kernel: Any, signature: Signature
 ) -> Spec:
-    wanted = [specs[j] for j in signature.differentiable]
-    dtypes = {spec.dtype for spec in wanted}
+    sources = [specs[j] for j in signature.differentiable]
+    dtypes = {spec.dtype for spec in sources}
     dtype = dtypes.pop() if len(dtypes) == 1 else as_dtype("float64")
-    return intern((sum(spec.size for spec in wanted),), dtype)
+    return intern((sum(spec.size for spec in sources),), dtype)
 
 
 def _adjoints(
     out: Array, y: Array, g: Array, *xs: Array, kernel: Any, signature: Signature
 ) -> None:
     if y[0] != DONE:
-        out[...] = np.nan  # nobody looks: the call runs again
+        out[...] = np.nan  # never read: the failed call runs again
         return
     run = kernel._run(*signature[:3])
     run.tend()
-    seeds, at = [], HEADER_SIZE
+    seeds, offset = [], HEADER_SIZE
     for dtype, shape in signature.results:
         size = math.prod(shape)
-        seed = g[at : at + size].reshape(shape)
+        seed = g[offset : offset + size].reshape(shape)
         seeds.append(seed if dtype.startswith("float") else np.zeros(shape))
-        at += size
-    at = 0
+        offset += size
+    offset = 0
     for adjoint in run.adjoints(list(xs), int(y[1]), seeds):
-        out[at : at + adjoint.size] = adjoint.reshape(-1)
-        at += adjoint.size
+        out[offset : offset + adjoint.size] = adjoint.reshape(-1)
+        offset += adjoint.size
 
 
 def _part_native(out: Spec, y: Spec, at: int, spec: Spec) -> Native | None:
@@ -247,7 +254,7 @@ KERNEL = defop(
     ARRAY,
     VARIADIC,
     _packed_spec,
-    compute=_packed,
+    compute=_compute_packed,
     native=_packed_native,
     vjp=_vjp,
     on_host=True,

@@ -1,4 +1,4 @@
-"""Systems of linear equations: by LU factors, triangles and Cholesky factors."""
+"""Systems of linear equations, solved with LU factors, triangles and Cholesky factors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from . import comparison, elementwise, movement
 from .creation import convert_to_tensor, eye
 from .diagonals import diagonal, diagonal_matrix
 from .indexing import gather
-from .lu_factors import FACTOR, SOLVE, invertible, matrix_of
+from .lu_factors import FACTOR, SOLVE, as_square_matrix, check_invertible
 from .matrix_products import matmul
 from .triangles import triangle
 
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The ``x`` of ``matrix @ x = rhs``.
+    """Solve ``matrix @ x = rhs`` for ``x``.
 
     Args:
       matrix: A tensor of floats or complex numbers, of shape (..., n, n).
@@ -45,7 +45,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
       array([[1.],
              [2.]], dtype=float32)
     """
-    a, b = _system(matrix, rhs, "MatrixSolve")
+    a, b = _as_system(matrix, rhs, "MatrixSolve")
     require(a.ndim == b.ndim, "MatrixSolve", "All input tensors must have the same rank.")
     require(
         a.shape[:-2] == b.shape[:-2],
@@ -53,12 +53,12 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
         f"All input tensors must have the same outer dimensions: {list(a.shape)}, {list(b.shape)}",
     )
     factor = record(FACTOR, (a,))
-    invertible(factor, "MatrixSolve", "Input matrix is not invertible.")
+    check_invertible(factor, "MatrixSolve", "Input matrix is not invertible.")
     return record(SOLVE, (a, factor, b), adjoint=bool(adjoint))
 
 
-def _system(matrix: Any, rhs: Any, op: str) -> tuple[Tensor, Tensor]:
-    a = matrix_of(matrix, op, spec_of(rhs))
+def _as_system(matrix: Any, rhs: Any, op: str) -> tuple[Tensor, Tensor]:
+    a = as_square_matrix(matrix, op, spec_of(rhs))
     b = as_tensor(rhs, a._spec, op)
     if a.dtype is not b.dtype:
         raise mismatch_error(op, 1, a.dtype, b.dtype)
@@ -71,8 +71,8 @@ def _system(matrix: Any, rhs: Any, op: str) -> tuple[Tensor, Tensor]:
     return a, b
 
 
-def alike(a: Tensor, b: Tensor, op: str) -> tuple[Tensor, Tensor]:
-    """Both with the batches to which theirs broadcast."""
+def broadcast_batches(a: Tensor, b: Tensor, op: str) -> tuple[Tensor, Tensor]:
+    """Broadcast the batch axes of both operands to a common shape."""
     if a.shape[:-2] == b.shape[:-2]:
         return a, b
     try:
@@ -117,22 +117,22 @@ TRIANGULAR = defop(
 )
 
 
-def triangular(a: Tensor, b: Tensor, lower: bool = True, adjoint: bool = False) -> Tensor:
-    """`triangular_solve` of what fits."""
+def solve_triangular(a: Tensor, b: Tensor, lower: bool = True, adjoint: bool = False) -> Tensor:
+    """Run `triangular_solve` on operands that are already checked."""
     return record(TRIANGULAR, (a, b), lower=lower, adjoint=adjoint)
 
 
 def triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """The ``x`` of ``matrix @ x = rhs`` for triangular matrices.
+    """Solve ``matrix @ x = rhs`` for ``x``, with triangular matrices.
 
     Only one triangle is read. A 0 on the diagonal gives infinite elements or NaN.
 
     Args:
       matrix: A tensor of floats or complex numbers, of shape (..., n, n).
       rhs: A tensor of the same dtype, of shape (..., n, k). Batches broadcast.
-      lower: Whether the lower triangle is read, or the upper one.
+      lower: Whether to read the lower triangle instead of the upper one.
       adjoint: Whether to solve with the adjoints of the matrices.
       name: Not used.
 
@@ -147,16 +147,18 @@ def triangular_solve(
       array([[1.],
              [2.]], dtype=float32)
     """
-    a, b = alike(*_system(matrix, rhs, "MatrixTriangularSolve"), "MatrixTriangularSolve")
-    return triangular(a, b, bool(lower), bool(adjoint))
+    a, b = broadcast_batches(
+        *_as_system(matrix, rhs, "MatrixTriangularSolve"), "MatrixTriangularSolve"
+    )
+    return solve_triangular(a, b, bool(lower), bool(adjoint))
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
-    """The ``x`` of ``a @ x = rhs``, where ``chol`` is what `cholesky` gives for ``a``.
+    """Solve ``a @ x = rhs`` for ``x``, given ``chol``, the result of `cholesky` for ``a``.
 
     Args:
-      chol: A tensor of floats or complex numbers, of shape (..., n, n), of which the lower triangle
-        is read.
+      chol: A tensor of floats or complex numbers, of shape (..., n, n). Only the lower triangle is
+        read.
       rhs: A tensor of the same dtype, of shape (..., n, k). Batches broadcast.
       name: Not used.
 
@@ -176,30 +178,30 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     return triangular_solve(chol, y, adjoint=True)
 
 
-# Functions of what `lu` gives.
+# Functions of the results of `lu`.
 
 
-def _order(p: Any, op: str) -> Tensor:
-    found = as_tensor(p)
-    require(found.dtype.is_integer, op, f"perm must be integers, got {found.dtype.name}")
-    return found
+def _as_permutation(p: Any, op: str) -> Tensor:
+    perm = as_tensor(p)
+    require(perm.dtype.is_integer, op, f"perm must be integers, got {perm.dtype.name}")
+    return perm
 
 
-def _single(value: Any) -> Tensor:
-    """What is no tensor is one of float32 here, arrays of float64 and integers too."""
+def _as_float32(value: Any) -> Tensor:
+    """Convert to a tensor. Anything but a tensor becomes float32, including float64 and ints."""
     return convert_to_tensor(value, dtype_hint=float32)
 
 
 def lu_solve(
     lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The ``x`` of ``a @ x = rhs``, where ``lower_upper`` and ``perm`` are what `lu` gives.
+    """Solve ``a @ x = rhs`` for ``x``, given ``lower_upper`` and ``perm``, the results of `lu`.
 
     Args:
       lower_upper: A tensor of floats or complex numbers, of shape (..., n, n).
       perm: A tensor of integers, of shape (..., n).
       rhs: A tensor of the same dtype, of shape (..., n, k).
-      validate_args: Changes nothing: shapes are checked anyway.
+      validate_args: No effect: shapes are always checked.
       name: Not used.
 
     Returns:
@@ -214,30 +216,30 @@ def lu_solve(
       array([[1.],
              [2.]], dtype=float32)
     """
-    a, b = alike(*_system(_single(lower_upper), rhs, "LuSolve"), "LuSolve")
-    order = movement.broadcast_to(_order(perm, "LuSolve"), tuple(a.shape[:-1]))
-    b = _rows_taken(b, order)
-    strict = triangle(a, True) - _only_diagonal(a) + eye(a.shape[-1], dtype=a.dtype)
-    return triangular(triangle(a, False), triangular(strict, b), lower=False)
+    a, b = broadcast_batches(*_as_system(_as_float32(lower_upper), rhs, "LuSolve"), "LuSolve")
+    order = movement.broadcast_to(_as_permutation(perm, "LuSolve"), tuple(a.shape[:-1]))
+    b = _take_rows(b, order)
+    unit_lower = triangle(a, True) - _keep_diagonal(a) + eye(a.shape[-1], dtype=a.dtype)
+    return solve_triangular(triangle(a, False), solve_triangular(unit_lower, b), lower=False)
 
 
-def _only_diagonal(a: Tensor) -> Tensor:
+def _keep_diagonal(a: Tensor) -> Tensor:
     return diagonal_matrix(diagonal(a))
 
 
-def _rows_taken(b: Tensor, order: Tensor) -> Tensor:
+def _take_rows(b: Tensor, order: Tensor) -> Tensor:
     return gather(b, order, axis=b.ndim - 2, batch_dims=b.ndim - 2)
 
 
 def lu_matrix_inverse(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverses of the matrices of which `lu` gave ``lower_upper`` and ``perm``.
+    """Compute the inverses of matrices from ``lower_upper`` and ``perm``, the results of `lu`.
 
     Args:
       lower_upper: A tensor of floats or complex numbers, of shape (..., n, n).
       perm: A tensor of integers, of shape (..., n).
-      validate_args: Changes nothing: shapes are checked anyway.
+      validate_args: No effect: shapes are always checked.
       name: Not used.
 
     Returns:
@@ -252,19 +254,19 @@ def lu_matrix_inverse(
       array([[-1.  ,  0.5 ],
              [ 1.  , -0.25]], dtype=float32)
     """
-    a = matrix_of(_single(lower_upper), "LuMatrixInverse")
+    a = as_square_matrix(_as_float32(lower_upper), "LuMatrixInverse")
     return lu_solve(a, perm, eye(a.shape[-1], dtype=a.dtype))
 
 
 def lu_reconstruct(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrices of which `lu` gave ``lower_upper`` and ``perm``.
+    """Reconstruct matrices from ``lower_upper`` and ``perm``, the results of `lu`.
 
     Args:
       lower_upper: A tensor of floats or complex numbers, of shape (..., n, n).
       perm: A tensor of integers, of shape (..., n).
-      validate_args: Changes nothing: shapes are checked anyway.
+      validate_args: No effect: shapes are always checked.
       name: Not used.
 
     Returns:
@@ -278,15 +280,15 @@ def lu_reconstruct(
       array([[1., 2.],
              [4., 4.]], dtype=float32)
     """
-    a = matrix_of(_single(lower_upper), "LuReconstruct")
-    order = movement.broadcast_to(_order(perm, "LuReconstruct"), tuple(a.shape[:-1]))
-    strict = triangle(a, True) - _only_diagonal(a) + eye(a.shape[-1], dtype=a.dtype)
-    product = matmul(strict, triangle(a, False))
-    # Where each row of the matrix is among the permuted ones.
+    a = as_square_matrix(_as_float32(lower_upper), "LuReconstruct")
+    order = movement.broadcast_to(_as_permutation(perm, "LuReconstruct"), tuple(a.shape[:-1]))
+    unit_lower = triangle(a, True) - _keep_diagonal(a) + eye(a.shape[-1], dtype=a.dtype)
+    product = matmul(unit_lower, triangle(a, False))
+    # A permutation matrix that moves each row back to its position in the original matrix.
     n = a.shape[-1]
-    same = comparison.equal(
+    is_source = comparison.equal(
         elementwise.cast(movement.expand_dims(order, -2), int64),
         movement.reshape(np.arange(n), (n, 1)),
     )
-    moved = elementwise.cast(same, a.dtype)
-    return matmul(moved, product)
+    permutation = elementwise.cast(is_source, a.dtype)
+    return matmul(permutation, product)

@@ -1,4 +1,4 @@
-"""Losses of elements, and what goes with them: a bias for each channel."""
+"""Elementwise losses, `l2_loss` and `bias_add`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 from ...errors import DtypeError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import format_value
+from ..values.dtypes import repr_of
 from ..values.tensor import Tensor
 from . import activations, comparison, elementwise, movement
 from .joining import as_tensors
 from .reduction import reduce_sum
 
 
-def _same_shape(x: Tensor, z: Tensor, first: str, second: str) -> None:
+def _check_same_shape(x: Tensor, z: Tensor, x_name: str, z_name: str) -> None:
     if x.shape != z.shape:
         raise ValueError(
-            f"`{first}` and `{second}` must have the same shape, received ({x.shape} vs {z.shape})."
+            f"`{x_name}` and `{z_name}` must have the same shape, received ({x.shape} vs {z.shape})."
         )
 
 
@@ -33,7 +33,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
       A scalar of the same dtype.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.nn.l2_loss([3.0, 4.0]).numpy()
@@ -48,13 +48,13 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 def weighted_cross_entropy_with_logits(
     labels: Any, logits: Any, pos_weight: Any, name: str | None = None
 ) -> Tensor:
-    """`sigmoid_cross_entropy_with_logits`, in which what labels of 1 lose counts more or less.
+    """Compute `sigmoid_cross_entropy_with_logits` with a weight on the positive labels.
 
-    ``-q * z * log(sigmoid(x)) - (1 - z) * log(1 - sigmoid(x))`` for logits x, labels z and the
-    weight q, computed so that nothing overflows.
+    The loss is ``-q * z * log(sigmoid(x)) - (1 - z) * log(1 - sigmoid(x))`` for logits x, labels z
+    and the weight q, computed without overflow.
 
     Args:
-      labels: A tensor of the shape and dtype of ``logits``: probabilities.
+      labels: A tensor of probabilities, of the shape and dtype of ``logits``.
       logits: A tensor of floats.
       pos_weight: The weight: a number, or a tensor that broadcasts with the labels.
       name: Not used.
@@ -72,26 +72,27 @@ def weighted_cross_entropy_with_logits(
     """
     x = as_tensor(logits)
     z = as_tensor(labels, x._spec, "WeightedCrossEntropyWithLogits")
-    _same_shape(x, z, "logits", "labels")
+    _check_same_shape(x, z, "logits", "labels")
     q = as_tensor(pos_weight, x._spec, "WeightedCrossEntropyWithLogits")
     weight = 1.0 + (q - 1.0) * z
-    # One product, so that nothing cancels where x is large.
-    positive = x >= 0.0
-    rest = activations.softplus(elementwise.select(positive, elementwise.negative(x), x))
-    slope = elementwise.select(positive, 1.0 - z, elementwise.negative(q * z))
-    return elementwise.multiply_no_nan(x, slope) + weight * rest
+    # A single product with x avoids cancellation where x is large.
+    is_positive = x >= 0.0
+    softplus = activations.softplus(elementwise.select(is_positive, elementwise.negative(x), x))
+    factor = elementwise.select(is_positive, 1.0 - z, elementwise.negative(q * z))
+    return elementwise.multiply_no_nan(x, factor) + weight * softplus
 
 
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """``exp(x) - x * z``: minus the logarithm of a Poisson likelihood of rate ``exp(x)``.
+    """``exp(x) - x * z``: the negative log-likelihood of a Poisson rate ``exp(x)``, but a constant.
 
     Args:
-      targets: A tensor z of the shape and dtype of ``log_input``: counts.
-      log_input: A tensor of floats: logarithms of rates.
+      targets: A tensor z of counts, of the shape and dtype of ``log_input``.
+      log_input: A tensor of floats, the logarithms of the rates.
       compute_full_loss: Whether to add ``z * log(z) - z + log(2 * pi * z) / 2`` where z is larger
-        than 1: Stirling's approximation of the logarithm of z's factorial.
+        than
+        1: Stirling's approximation of the logarithm of z's factorial.
       name: Not used.
 
     Returns:
@@ -107,34 +108,34 @@ def log_poisson_loss(
     """
     x = as_tensor(log_input)
     z = as_tensor(targets, x._spec, "LogPoissonLoss")
-    _same_shape(x, z, "log_input", "targets")
-    found: Tensor = elementwise.exp(x) - x * z
+    _check_same_shape(x, z, "log_input", "targets")
+    loss: Tensor = elementwise.exp(x) - x * z
     if compute_full_loss:
-        small = comparison.logical_and(z >= 0.0, z <= 1.0)
-        safe = elementwise.select(small, 2.0, z)
-        log = elementwise.log(safe)
-        stirling = safe * log - safe + 0.5 * (log + math.log(2 * math.pi))
-        found = found + elementwise.select(small, 0.0, stirling)
-    return found
+        is_small = comparison.logical_and(z >= 0.0, z <= 1.0)
+        safe_z = elementwise.select(is_small, 2.0, z)
+        log_z = elementwise.log(safe_z)
+        stirling = safe_z * log_z - safe_z + 0.5 * (log_z + math.log(2 * math.pi))
+        loss = loss + elementwise.select(is_small, 0.0, stirling)
+    return loss
 
 
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """A tensor with a number for each channel added.
+    """Add a bias to each channel.
 
     Args:
       value: A tensor of numbers, of at least two axes.
-      bias: A vector of the same dtype, as long as there are channels.
-      data_format: A name that begins with "NC", for channels on the second axis, or with "N" and
-        ends with "C", for the last one; None is the last.
+      bias: A vector of the same dtype, with one element for each channel.
+      data_format: A name that begins with "NC", for channels on the second axis, or that begins
+        with "N" and ends with "C", for channels on the last axis. None is the last axis.
       name: Not used.
 
     Returns:
       A tensor of the shape and dtype of ``value``.
 
     Raises:
-      ValueError: If the format is neither.
+      ValueError: If ``data_format`` has neither form.
       InvalidArgumentError: If shapes or dtypes do not fit.
 
     Example:
@@ -143,24 +144,24 @@ def bias_add(
              [13., 24.]], dtype=float32)
     """
     op = "BiasAdd"
-    first = False
+    channels_first = False
     if data_format is not None:
-        text = data_format if isinstance(data_format, str) else ""
-        first = text.startswith("NC")
-        if not first and not (text.startswith("N") and text.endswith("C")):
+        format_name = data_format if isinstance(data_format, str) else ""
+        channels_first = format_name.startswith("NC")
+        if not channels_first and not (format_name.startswith("N") and format_name.endswith("C")):
             raise ValueError(
                 "`data_format` must be of the form `N...C` or `NC...`. Received: data_format="
-                f"{format_value(data_format)}"
+                f"{repr_of(data_format)}"
             )
     x, b = as_tensors((value, bias), op)
     require(x.ndim >= 2, op, f"Input tensor must be at least 2D: {x.shape.as_list()}")
     require(b.ndim == 1, op, f"Biases must be 1D: {b.shape.as_list()}")
     require(
-        b.shape[0] == x.shape[1 if first else -1],
+        b.shape[0] == x.shape[1 if channels_first else -1],
         op,
         f"Must provide as many biases as there are channels: {b.shape.as_list()} vs. "
         f"{x.shape.as_list()}",
     )
-    if first and x.ndim > 2:
-        b = movement.shaped(b, (b.shape[0], *(1,) * (x.ndim - 2)))
+    if channels_first and x.ndim > 2:
+        b = movement.reshape_if_needed(b, (b.shape[0], *(1,) * (x.ndim - 2)))
     return elementwise.add(x, b)

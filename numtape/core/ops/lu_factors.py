@@ -1,4 +1,7 @@
-"""LU factors of square matrices, and what is made of them: determinants, inverses."""
+"""LU factors of square matrices, and the ops that use them: solve, inverse, determinants.
+
+`FACTOR` and `LU` record packed factors: the n * n elements of both triangles, then n pivots.
+"""
 
 from __future__ import annotations
 
@@ -23,34 +26,34 @@ from .triangles import adjoint_of, check_square
 Array = np.ndarray[Any, Any]
 
 
-def square_floats(op: Op | str, x: Spec) -> None:
-    """Refuse what is no square matrix of floats or complex numbers."""
+def check_square_inexact(op: Op | str, x: Spec) -> None:
+    """Raise an error unless ``x`` is a square matrix of floats or complex numbers."""
     rules.analytic(op if isinstance(op, Op) else LU, x)
     check_square(op, x)
 
 
-def part(packed: Tensor, begin: int, shape: tuple[int, ...]) -> Tensor:
-    """One of the matrices that a packed row has along its last axis."""
+def unpack(packed: Tensor, begin: int, shape: tuple[int, ...]) -> Tensor:
+    """Return one of the matrices that are packed along the last axis."""
     lead = packed.shape[:-1]
     count = int(np.prod(shape, dtype=np.int64))
-    cut = (*((0, dim, 1) for dim in lead), (begin, begin + count, 1))
-    return movement.shaped(slicing.strided_slice(packed, cut), (*lead, *shape))
+    ranges = (*((0, dim, 1) for dim in lead), (begin, begin + count, 1))
+    return movement.reshape_if_needed(slicing.strided_slice(packed, ranges), (*lead, *shape))
 
 
-# The factors of a matrix. No gradient flows through them: ops that use them have the matrix, too.
-# `FACTOR` lays them out by columns, as LAPACK wants them, `LU` by rows.
+# The factors of a matrix. No gradient flows through them: the ops that use them also take the
+# matrix. `FACTOR` stores them by columns, for LAPACK, and `LU` by rows.
 
 
 def _lu_spec(op: Op, a: Spec) -> Spec:
-    square_floats(op, a)
+    check_square_inexact(op, a)
     n = a.shape[-1]
     return intern((*a.shape[:-2], n * n + n), a.dtype)
 
 
 def _factor_native(out: Spec, a: Spec) -> Native | None:
     n = a.shape[-1]
-    small = blas.side_by_side("factor", a, (), n**3 // 3)
-    return small or blas.native("factor", a, ("getrf",), (n,), n**3 // 3)
+    small_native = blas.side_by_side("factor", a, (), n**3 // 3)
+    return small_native or blas.native("factor", a, ("getrf",), (n,), n**3 // 3)
 
 
 FACTOR = defop(
@@ -68,35 +71,35 @@ LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True, of_complex
 
 
 def _pivots(packed: Tensor) -> Tensor:
-    n = _rows(packed)
+    n = _matrix_size(packed)
     lead = tuple((0, dim, 1) for dim in packed.shape[:-1])
-    cut = (*lead, (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
-    return slicing.strided_slice(packed, cut)
+    ranges = (*lead, (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
+    return slicing.strided_slice(packed, ranges)
 
 
-def _rows(packed: Tensor) -> int:
-    """The rows of the matrix of which there are factors."""
+def _matrix_size(packed: Tensor) -> int:
+    """Return n, the number of rows of the factored matrix."""
     return int((packed.shape[-1] + 0.25) ** 0.5)
 
 
-def invertible(packed: Tensor, op: str, said: str) -> None:
-    """An error unless no pivot is 0 or NaN."""
-    said = f"{said} [Op:{op}]"
+def check_invertible(packed: Tensor, op: str, message: str) -> None:
+    """Raise an error if a pivot is 0 or NaN."""
+    message = f"{message} [Op:{op}]"
     if not every(
         _pivots(packed),
         lambda values: (values != 0) & ~np.isnan(values),
         lambda rows: comparison.greater(elementwise.abs_(rows), 0.0),
-        said,
+        message,
     ):
-        raise InvalidArgumentError(said)
+        raise InvalidArgumentError(message)
 
 
 class Lu(NamedTuple):
-    """Factors of square matrices.
+    """LU factors of square matrices.
 
     Attributes:
-      lu: Both triangles in one matrix; the lower one's diagonal is 1.
-      p: Which row of the matrix each row of the factors is.
+      lu: Both triangles in one matrix; the diagonal of the lower one is 1 and not stored.
+      p: The row of the original matrix that each row of the factors corresponds to.
     """
 
     lu: Tensor
@@ -105,8 +108,8 @@ class Lu(NamedTuple):
 
 def _permutation(out: Array, pivots: Array) -> None:
     if pivots.size:
-        for order, found in lapack.each(pivots, out, rank=1):
-            found[...] = lapack.permutation(order)
+        for order, target in lapack.each(pivots, out, rank=1):
+            target[...] = lapack.permutation(order)
 
 
 PERMUTATION = defop(
@@ -121,9 +124,9 @@ PERMUTATION = defop(
 
 
 def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
-    """Factors of square matrices by elimination with pivots: ``P A = L U``.
+    """Factor square matrices by elimination with partial pivoting: ``P A = L U``.
 
-    There is no gradient, as in TensorFlow; those of `solve`, `inv` and `det` do not need one.
+    There is no gradient, as in TensorFlow. `solve`, `inv` and `det` have one that does not need it.
 
     Args:
       input: A tensor of floats or complex numbers, of shape (..., n, n).
@@ -149,13 +152,13 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
             f"values: int32, int64 [Op:Lu]"
         )
     packed = record(LU, (as_tensor(input),))
-    invertible(packed, "Lu", "Input is not invertible.")
-    n = _rows(packed)
-    p = record(PERMUTATION, (part(packed, n * n, (n,)),), output=output.name)
-    return Lu(part(packed, 0, (n, n)), p)
+    check_invertible(packed, "Lu", "Input is not invertible.")
+    n = _matrix_size(packed)
+    p = record(PERMUTATION, (unpack(packed, n * n, (n,)),), output=output.name)
+    return Lu(unpack(packed, 0, (n, n)), p)
 
 
-# What factors are for.
+# Ops that use the factors.
 
 
 def _solve_spec(op: Op, a: Spec, factor: Spec, b: Spec, adjoint: bool) -> Spec:
@@ -166,17 +169,17 @@ def _solve_vjp(
     g: Tensor, x: Tensor, a: Tensor, factor: Tensor, b: Tensor, adjoint: bool
 ) -> tuple[Tensor, None, Tensor]:
     gb = record(SOLVE, (a, factor, g), adjoint=not adjoint)
-    # The sign goes to what has fewer elements.
-    less = elementwise.negative(x)
-    ga = matmul(less, gb, adjoint_b=True) if adjoint else matmul(gb, less, adjoint_b=True)
+    # Negate the operand with fewer elements.
+    negated_x = elementwise.negative(x)
+    ga = matmul(negated_x, gb, adjoint_b=True) if adjoint else matmul(gb, negated_x, adjoint_b=True)
     return ga, None, gb
 
 
 def _solve_native(out: Spec, a: Spec, factor: Spec, b: Spec, adjoint: bool) -> Native | None:
     n, k = b.shape[-2:]
     sizes = (n, k, int(adjoint), 0)
-    small = blas.side_by_side("lu_solve", a, sizes[1:], n * n * k)
-    return small or blas.native("lu_solve", a, ("trsm", "trsv"), sizes, n * n * k)
+    small_native = blas.side_by_side("lu_solve", a, sizes[1:], n * n * k)
+    return small_native or blas.native("lu_solve", a, ("trsm", "trsv"), sizes, n * n * k)
 
 
 SOLVE = defop(
@@ -203,8 +206,8 @@ def _inverse_vjp(g: Tensor, y: Tensor, a: Tensor, factor: Tensor) -> tuple[Tenso
 
 def _inverse_native(out: Spec, a: Spec, factor: Spec) -> Native | None:
     n = a.shape[-1]
-    small = blas.side_by_side("lu_solve", a, (n, 0, 1), n**3)
-    return small or blas.native("lu_solve", a, ("trsm", "trsv"), (n, n, 0, 1), n**3)
+    small_native = blas.side_by_side("lu_solve", a, (n, 0, 1), n**3)
+    return small_native or blas.native("lu_solve", a, ("trsm", "trsv"), (n, n, 0, 1), n**3)
 
 
 INVERSE = defop(
@@ -223,40 +226,40 @@ INVERSE = defop(
 def _det(out: Array, a: Array, factor: Array) -> None:
     n = a.shape[-1]
     pivots = np.diagonal(factor[..., : n * n].reshape(a.shape), axis1=-2, axis2=-1)
-    sign = _sign(factor, n)
+    sign = _permutation_sign(factor, n)
     out[...] = sign * np.prod(pivots, -1)
 
 
-def _sign(factor: Array, n: int) -> Array:
-    """That of the permutations."""
+def _permutation_sign(factor: Array, n: int) -> Array:
+    """Return the signs of the permutations."""
     swaps = (factor[..., n * n :] != np.arange(n)).sum(-1)
-    found: Array = (1 - 2 * (swaps % 2)).astype(factor.dtype)
-    return found
+    sign: Array = (1 - 2 * (swaps % 2)).astype(factor.dtype)
+    return sign
 
 
 def _log_det(out: Array, a: Array, factor: Array) -> None:
     n = a.shape[-1]
     pivots = np.diagonal(factor[..., : n * n].reshape(a.shape), axis1=-2, axis2=-1)
-    out[..., 0] = _sign(factor, n) * np.prod(np.sign(pivots), -1)
+    out[..., 0] = _permutation_sign(factor, n) * np.prod(np.sign(pivots), -1)
     out[..., 1] = np.sum(np.log(np.abs(pivots)), -1)
 
 
-def _spread(g: Tensor) -> Tensor:
-    """A number for each matrix, as matrices of one element."""
+def _as_1x1_matrices(g: Tensor) -> Tensor:
+    """Reshape one number for each matrix to matrices of one element."""
     return movement.reshape(g, (*g.shape, 1, 1))
 
 
 def _det_vjp(g: Tensor, y: Tensor, a: Tensor, factor: Tensor) -> tuple[Tensor, None]:
-    return _spread(g * conj(y)) * adjoint_of(record(INVERSE, (a, factor))), None
+    return _as_1x1_matrices(g * conj(y)) * adjoint_of(record(INVERSE, (a, factor))), None
 
 
 def _log_det_vjp(g: Tensor, y: Tensor, a: Tensor, factor: Tensor) -> tuple[Tensor, None]:
     inverse = adjoint_of(record(INVERSE, (a, factor)))
-    slope = part(g, 1, ())
+    log_adjoint = unpack(g, 1, ())
     if a.dtype.is_complex:
-        turn = imag(part(g, 0, ()) * conj(part(y, 0, ())))
-        slope = complex_(real(slope), turn)
-    return _spread(slope) * inverse, None
+        phase_adjoint = imag(unpack(g, 0, ()) * conj(unpack(y, 0, ())))
+        log_adjoint = complex_(real(log_adjoint), phase_adjoint)
+    return _as_1x1_matrices(log_adjoint) * inverse, None
 
 
 DET = defop(
@@ -281,9 +284,9 @@ LOG_DET = defop(
 )
 
 
-def matrix_of(value: Any, op: str, like: Any = None) -> Tensor:
-    """An operand of square matrices of floats or complex numbers."""
-    x = as_tensor(value, like, op)
+def as_square_matrix(value: Any, op: str, like_spec: Any = None) -> Tensor:
+    """Convert to a tensor and check that it is square matrices of floats or complex numbers."""
+    x = as_tensor(value, like_spec, op)
     if not x._spec.inexact:
         rules._allowed(LU, x.dtype, "double, float, half, complex64, complex128")
     check_square(op, x._spec)
@@ -291,9 +294,9 @@ def matrix_of(value: Any, op: str, like: Any = None) -> Tensor:
 
 
 def det(input: Any, name: str | None = None) -> Tensor:
-    """Determinants of square matrices.
+    """Compute the determinants of square matrices.
 
-    The derivative is ``det(a) inv(a).T``; of a matrix that cannot be inverted it is not finite.
+    The derivative is ``det(a) inv(a).T``; it is not finite for a singular matrix.
 
     Args:
       input: A tensor of floats or complex numbers, of shape (..., n, n).
@@ -309,7 +312,7 @@ def det(input: Any, name: str | None = None) -> Tensor:
       >>> tf.linalg.det([[1.0, 2.0], [4.0, 4.0]]).numpy()
       np.float32(-4.0)
     """
-    a = matrix_of(input, "MatrixDeterminant")
+    a = as_square_matrix(input, "MatrixDeterminant")
     return record(DET, (a, record(FACTOR, (a,))))
 
 
@@ -326,7 +329,7 @@ class LogMatrixDeterminant(NamedTuple):
 
 
 def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
-    """Signs of determinants, and the logarithms of their absolute values.
+    """Compute the signs of determinants and the logarithms of their absolute values.
 
     Args:
       input: A tensor of floats or complex numbers, of shape (..., n, n).
@@ -343,17 +346,17 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
       >>> sign.numpy(), log.numpy()
       (np.float32(-1.0), np.float32(1.3862944))
     """
-    a = matrix_of(input, "LogMatrixDeterminant")
+    a = as_square_matrix(input, "LogMatrixDeterminant")
     packed = record(LOG_DET, (a, record(FACTOR, (a,))))
-    return LogMatrixDeterminant(part(packed, 0, ()), part(packed, 1, ()))
+    return LogMatrixDeterminant(unpack(packed, 0, ()), unpack(packed, 1, ()))
 
 
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """Inverses of square matrices.
+    """Compute the inverses of square matrices.
 
     Args:
       input: A tensor of floats or complex numbers, of shape (..., n, n).
-      adjoint: Whether to give the adjoints of the inverses.
+      adjoint: Whether to return the adjoints of the inverses.
       name: Not used.
 
     Returns:
@@ -367,8 +370,8 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
       array([[-1.  ,  0.5 ],
              [ 1.  , -0.25]], dtype=float32)
     """
-    a = matrix_of(input, "MatrixInverse")
+    a = as_square_matrix(input, "MatrixInverse")
     factor = record(FACTOR, (a,))
-    invertible(factor, "MatrixInverse", "Input is not invertible.")
-    found = record(INVERSE, (a, factor))
-    return adjoint_of(found) if adjoint else found
+    check_invertible(factor, "MatrixInverse", "Input is not invertible.")
+    inverse = record(INVERSE, (a, factor))
+    return adjoint_of(inverse) if adjoint else inverse

@@ -16,7 +16,7 @@ from ..values.tensor import Tensor
 from . import elementwise, movement, reduction, rules, slicing
 from .cholesky import cholesky
 from .creation import convert_to_tensor, eye
-from .linear_systems import alike, cholesky_solve
+from .linear_systems import broadcast_batches, cholesky_solve
 from .matrix_products import matmul
 from .orthogonal_factors import SVD
 from .slice_rows import slice_into_zeros
@@ -25,7 +25,7 @@ from .triangles import adjoint_of, check_square
 Array = np.ndarray[Any, Any]
 
 
-def _floats(op: Op, a: Spec) -> Spec:
+def _square_spec(op: Op, a: Spec) -> Spec:
     rules.analytic(op, a)
     check_square(op, a)
     return a
@@ -39,29 +39,32 @@ def _expm(out: Array, a: Array) -> None:
 
     if not a.size:
         return
-    finite = np.isfinite(a).all((-2, -1), keepdims=True)
-    out[...] = np.where(finite, exponential(np.where(finite, a, 0)), np.nan)
+    is_finite = np.isfinite(a).all((-2, -1), keepdims=True)
+    out[...] = np.where(is_finite, exponential(np.where(is_finite, a, 0)), np.nan)
 
 
 def _expm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
-    """Van Loan, "Computing integrals involving the matrix exponential" (1978): from a block."""
+    """Return the adjoint of ``a`` from the exponential of a block matrix.
+
+    See Van Loan, "Computing integrals involving the matrix exponential" (1978).
+    """
     n = a.shape[-1]
-    turned, wide = adjoint_of(a), (*a.shape[:-2], 2 * n, 2 * n)
+    ah, block_shape = adjoint_of(a), (*a.shape[:-2], 2 * n, 2 * n)
     lead = tuple((0, dim, 1) for dim in a.shape[:-2])
-    first, second = (0, n, 1), (n, 2 * n, 1)
+    low, high = (0, n, 1), (n, 2 * n, 1)
 
     def block(x: Tensor, rows: Any, columns: Any) -> Tensor:
-        return slice_into_zeros(x, wide, (*lead, rows, columns))
+        return slice_into_zeros(x, block_shape, (*lead, rows, columns))
 
-    whole = block(turned, first, first) + block(g, first, second) + block(turned, second, second)
-    return (slicing.strided_slice(record(EXPM, (whole,)), (*lead, first, second)),)
+    block_matrix = block(ah, low, low) + block(g, low, high) + block(ah, high, high)
+    return (slicing.strided_slice(record(EXPM, (block_matrix,)), (*lead, low, high)),)
 
 
 EXPM: Op = defop(
     "MatrixExponential",
     ARRAY,
     1,
-    _floats,
+    _square_spec,
     compute=_expm,
     vjp=_expm_vjp,
     on_host=True,
@@ -70,9 +73,9 @@ EXPM: Op = defop(
 
 
 def expm(input: Any, name: str | None = None) -> Tensor:
-    """The exponentials of square matrices.
+    """Compute the exponentials of square matrices.
 
-    Computed by SciPy (Al-Mohy and Higham, "A New Scaling and Squaring Algorithm for the Matrix
+    SciPy computes them (Al-Mohy and Higham, "A New Scaling and Squaring Algorithm for the Matrix
     Exponential", 2009).
 
     Args:
@@ -83,7 +86,7 @@ def expm(input: Any, name: str | None = None) -> Tensor:
       A tensor of the same shape and dtype.
 
     Raises:
-      ValueError: If the elements are no floats.
+      ValueError: If the elements are not floats or complex numbers.
       InvalidArgumentError: If a matrix is not square.
 
     Example:
@@ -103,11 +106,11 @@ def expm(input: Any, name: str | None = None) -> Tensor:
 def _sylvester(out: Array, a: Array, b: Array, c: Array) -> None:
     from scipy.linalg import solve_sylvester
 
-    for x, y, z, found in lapack.each(a, b, c, out):
+    for x, y, z, target in lapack.each(a, b, c, out):
         try:
-            found[...] = solve_sylvester(x, y, z) if x.size else 0
+            target[...] = solve_sylvester(x, y, z) if x.size else 0
         except (np.linalg.LinAlgError, ValueError):
-            found[...] = np.nan
+            target[...] = np.nan
 
 
 def _sylvester_vjp(g: Tensor, s: Tensor, a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, ...]:
@@ -116,7 +119,7 @@ def _sylvester_vjp(g: Tensor, s: Tensor, a: Tensor, b: Tensor, c: Tensor) -> tup
     return elementwise.negative(ga), elementwise.negative(gb), gc
 
 
-# The s of a s + s b = c.
+# Solves a s + s b = c for s.
 SYLVESTER: Op = defop(
     "Sylvester",
     ARRAY,
@@ -132,24 +135,24 @@ SYLVESTER: Op = defop(
 def _sqrtm(out: Array, a: Array) -> None:
     from scipy.linalg import sqrtm as root
 
-    for x, found in lapack.each(a, out):
+    for x, target in lapack.each(a, out):
         if not x.size:
             continue
         value = root(x) if np.isfinite(x).all() else np.nan
-        fits = out.dtype.kind == "c" or not np.iscomplexobj(value)
-        found[...] = value if fits else np.nan
+        is_representable = out.dtype.kind == "c" or not np.iscomplexobj(value)
+        target[...] = value if is_representable else np.nan
 
 
 def _sqrtm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
-    turned = adjoint_of(y)
-    return (record(SYLVESTER, (turned, turned, g)),)
+    yh = adjoint_of(y)
+    return (record(SYLVESTER, (yh, yh, g)),)
 
 
 SQRTM = defop(
     "MatrixSquareRoot",
     ARRAY,
     1,
-    _floats,
+    _square_spec,
     compute=_sqrtm,
     vjp=_sqrtm_vjp,
     on_host=True,
@@ -158,7 +161,7 @@ SQRTM = defop(
 
 
 def sqrtm(input: Any, name: str | None = None) -> Tensor:
-    """The square roots of square matrices, whose eigenvalues have positive real parts.
+    """Compute the square roots of square matrices with eigenvalues of positive real part.
 
     A matrix with no real square root gives NaN. The gradient solves a Sylvester equation.
 
@@ -170,7 +173,8 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If a matrix is not square, or the elements are no floats.
+      InvalidArgumentError: If a matrix is not square, or the elements are not floats or complex
+        numbers.
 
     Example:
       >>> tf.linalg.sqrtm([[4.0, 0.0], [0.0, 9.0]]).numpy()
@@ -194,38 +198,41 @@ def _pinv(out: Array, a: Array, rcond: Array) -> None:
 
 
 def _pinv_vjp(g: Tensor, p: Tensor, a: Tensor, rcond: Tensor) -> tuple[Tensor, None]:
-    """Golub and Pereyra, "The differentiation of pseudo-inverses" (1973)."""
-    turned, gt = adjoint_of(p), adjoint_of(g)
-    first = matmul(matmul(gt, p), turned)
-    second = matmul(turned, matmul(p, gt))
-    found = (
-        first
-        - matmul(a, matmul(p, first))
-        + second
-        - matmul(matmul(second, p), a)
-        - matmul(matmul(turned, g), turned)
+    """Return the adjoint of ``a``.
+
+    From Golub and Pereyra, "The differentiation of pseudo-inverses" (1973).
+    """
+    ph, gh = adjoint_of(p), adjoint_of(g)
+    term1 = matmul(matmul(gh, p), ph)
+    term2 = matmul(ph, matmul(p, gh))
+    ga = (
+        term1
+        - matmul(a, matmul(p, term1))
+        + term2
+        - matmul(matmul(term2, p), a)
+        - matmul(matmul(ph, g), ph)
     )
-    return found, None
+    return ga, None
 
 
 PINV = defop("PseudoInverse", ARRAY, 2, _pinv_spec, compute=_pinv, vjp=_pinv_vjp, on_host=True)
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """The Moore-Penrose pseudo-inverses of matrices.
+    """Compute the Moore-Penrose pseudo-inverses of matrices.
 
     Args:
       a: A tensor of floats, of shape (..., m, n).
-      rcond: Singular values up to this part of the largest one count as 0; by default ten times
-        the larger size times the dtype's epsilon. No gradient flows to it.
-      validate_args: Changes nothing: shapes are checked anyway.
+      rcond: Singular values up to this fraction of the largest one count as 0. The default is ten
+        times the larger size times the dtype's epsilon. No gradient flows to it.
+      validate_args: No effect: shapes are always checked.
       name: Not used.
 
     Returns:
       A tensor of shape (..., n, m) and the same dtype.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
       ValueError: If the rank is below 2.
 
     Example:
@@ -247,27 +254,27 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 def matrix_rank(
     a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """How many singular values of matrices are not 0.
+    """Count the singular values of matrices that are not 0.
 
     Args:
       a: A tensor of floats, of shape (..., m, n).
-      tol: What counts as 0: by default the largest one times the larger size times the dtype's
-        epsilon.
-      validate_args: Changes nothing: shapes are checked anyway.
+      tol: Singular values up to this bound count as 0. The default is the largest one times the
+        larger size times the dtype's epsilon.
+      validate_args: No effect: shapes are always checked.
       name: Not used.
 
     Returns:
       An int32 tensor of shape (...). No gradient flows through.
 
     Raises:
-      TypeError: If it is a tensor of anything else.
+      TypeError: If the elements are not floats.
       InvalidArgumentError: If the rank is below 2.
 
     Example:
       >>> tf.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy()
       np.int32(1)
     """
-    x = convert_to_tensor(a, dtype_hint=float32)  # lists of integers, too
+    x = convert_to_tensor(a, dtype_hint=float32)  # lists of integers become float32
     if not x.dtype.is_floating:
         raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {x.dtype.name}).")
     s = record(SVD, (x,), full=False, vectors=False)
@@ -282,11 +289,11 @@ def matrix_rank(
 def _lstsq(out: Array, a: Array, b: Array) -> None:
     if not out.size:
         return
-    for matrix, right, found in lapack.each(a, b, out):
+    for matrix, rhs, target in lapack.each(a, b, out):
         try:
-            found[...] = np.linalg.lstsq(matrix, right, rcond=None)[0]
+            target[...] = np.linalg.lstsq(matrix, rhs, rcond=None)[0]
         except np.linalg.LinAlgError:
-            found[...] = np.nan
+            target[...] = np.nan
 
 
 def _no_lstsq_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> NoReturn:
@@ -307,14 +314,14 @@ LSTSQ = defop(
 def lstsq(
     matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
-    """The ``x`` for which ``matrix @ x`` is nearest to ``rhs``; of several, the smallest.
+    """Solve least squares: the smallest ``x`` for which ``matrix @ x`` is nearest to ``rhs``.
 
     Args:
       matrix: A tensor of floats, of shape (..., m, n).
       rhs: A tensor of the same dtype, of shape (..., m, k). Batches broadcast.
-      l2_regularizer: A number: how much the squares of ``x`` count.
-      fast: Whether to solve the normal equations, by `cholesky`: it needs full rank, and a
-        condition that is not too bad. Else there is no gradient, and no regularizer.
+      l2_regularizer: A number, the weight of the squares of ``x``.
+      fast: Whether to solve the normal equations by `cholesky`, which needs full rank and a
+        moderate condition number. If False, there is no gradient and the regularizer is ignored.
       name: Not used.
 
     Returns:
@@ -341,14 +348,14 @@ def lstsq(
         f"Input matrix and rhs are incompatible: {list(a.shape)}, {list(b.shape)}",
     )
     if not fast:
-        return record(LSTSQ, alike(a, b, op))
+        return record(LSTSQ, broadcast_batches(a, b, op))
     m, n = a.shape[-2:]
-    tall = m >= n
-    gram = matmul(a, a, adjoint_a=tall, adjoint_b=not tall)
+    is_tall = m >= n
+    gram = matmul(a, a, adjoint_a=is_tall, adjoint_b=not is_tall)
     regularizer = as_tensor(l2_regularizer, a._spec, op)
     if not (isinstance(l2_regularizer, int | float) and l2_regularizer == 0):
         gram = gram + regularizer * eye(min(m, n), dtype=a.dtype)
     factor = cholesky(gram)
-    if tall:
+    if is_tall:
         return cholesky_solve(factor, matmul(a, b, adjoint_a=True))
     return matmul(a, cholesky_solve(factor, b), adjoint_a=True)

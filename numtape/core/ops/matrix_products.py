@@ -1,4 +1,7 @@
-"""Products of matrices and vectors: matmul, matvec, tensordot."""
+"""Products of matrices and vectors: matmul, matvec, tensordot.
+
+`matmul` records MATMUL rows; `_matmul_native` chooses how the executors compute them.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,13 @@ from .elementwise import cast
 
 Array = np.ndarray[Any, Any]
 
-_INT32 = 2**31 - 1  # BLAS counts with these
-# About how many rows and columns of a product one call of BLAS computes: rows, if columns are few.
+_MAX_INT32 = 2**31 - 1  # BLAS takes sizes as int32
+# Approximate rows and columns of the tile that one BLAS call computes; whole rows if these are
+# short.
 TILE, NARROW, WIDE = 256, 128, 512
-TINY = 8  # rows and columns of matrices that are not worth calls of BLAS; as in kernels/cpu/small_matmul.py
+# Matrices up to this size are too small for BLAS calls. Keep in sync with
+# kernels/cpu/small_matmul.py.
+TINY = 8
 
 
 def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
@@ -68,7 +74,7 @@ def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
 
 
 def _matmul(out: Array, a: Array, b: Array, ta: bool, tb: bool) -> None:
-    # BLAS reads a transposed matrix where it lies.
+    # BLAS reads a transposed matrix in place.
     np.matmul(a.swapaxes(-1, -2) if ta else a, b.swapaxes(-1, -2) if tb else b, out=out)
 
 
@@ -87,8 +93,8 @@ def _matmul_vjp(
 
 
 def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | None:
-    """BLAS on matrices as they lie; all batches of both, or one operand the same for all."""
-    if not out.is_float or not a.size or max(*a.shape, *b.shape) > _INT32:
+    """Return a call of BLAS in place, over all batches; an operand may be shared by all of them."""
+    if not out.is_float or not a.size or max(*a.shape, *b.shape) > _MAX_INT32:
         return None
     function = blas.address("sgemm" if out.dtype is float32 else "dgemm")
     lead = out.shape[:-2]
@@ -96,64 +102,75 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     for x in (a, b, out):
         if x.size != math.prod(x.shape[-2:]) and x.shape[:-2] != lead:
             return None
-        same = math.prod(x.shape[:-2]) == 1
-        steps.append(0 if same else math.prod(x.shape[-2:]) * x.dtype.size)
+        is_shared = math.prod(x.shape[:-2]) == 1
+        steps.append(0 if is_shared else math.prod(x.shape[-2:]) * x.dtype.size)
     if not function:
         return None
     m, n = out.shape[-2:]
     k = a.shape[-2 if ta else -1]
-    one = int(np.ones(1, out.dtype.numpy_dtype).view(f"int{8 * out.dtype.size}")[0])
+    one_bits = int(np.ones(1, out.dtype.numpy_dtype).view(f"int{8 * out.dtype.size}")[0])
     batches = math.prod(lead)
-    turned = tb and not ta and _to_be_turned(m, n, k, out.dtype)
-    letters = ord("T" if tb else "N"), ord("T" if ta else "N")
-    scalars = (*letters, n, m, k, one, b.shape[-1], a.shape[-1], 0, n)
+    transpose_first = tb and not ta and _should_transpose_first(m, n, k, out.dtype)
+    transpose_flags = ord("T" if tb else "N"), ord("T" if ta else "N")
+    scalars = (*transpose_flags, n, m, k, one_bits, b.shape[-1], a.shape[-1], 0, n)
     if batches > 1 and max(m, n, k) <= TINY:
-        parameters = (0, *scalars, *steps, batches)  # as below: a GPU reads them, too
+        parameters = (0, *scalars, *steps, batches)  # as below: the CUDA planner reads them too
         work = batches * (4 + m * k // 2)
         return Native("tiny.product", (out.dtype.name,), parameters, batches, work)
-    kernel, dtypes = ("products.transposed", (out.dtype.name,)) if turned else ("gemm", ())
+    kernel, dtypes = ("products.transposed", (out.dtype.name,)) if transpose_first else ("gemm", ())
     threads = blas.threads()
-    # Where BLAS cannot be told to take one thread, it takes its own for a product: one unit.
-    alone = all(threads) and not turned
-    down, across = _tiles(m, n) if alone else (m, n)
-    units = batches * -(-m // down) * -(-n // across) if alone else 1
-    parameters = (function, *scalars, *steps, batches, out.dtype.size, down, across, *threads)
-    part = down * n if across == n and (batches == 1 or m % down == 0) else 0
+    # If BLAS cannot be limited to one thread, it uses its own threads for a product: one unit.
+    is_tiled = all(threads) and not transpose_first
+    tile_rows, tile_columns = _tile_shape(m, n) if is_tiled else (m, n)
+    units = batches * -(-m // tile_rows) * -(-n // tile_columns) if is_tiled else 1
+    parameters = (
+        function,
+        *scalars,
+        *steps,
+        batches,
+        out.dtype.size,
+        tile_rows,
+        tile_columns,
+        *threads,
+    )
+    part = tile_rows * n if tile_columns == n and (batches == 1 or m % tile_rows == 0) else 0
     return Native(kernel, dtypes, parameters, units, m * n * k * batches // 64, part=part)
 
 
-def _tiles(m: int, n: int) -> tuple[int, int]:
-    """Rows and columns of a tile.
+def _tile_shape(m: int, n: int) -> tuple[int, int]:
+    """Return the rows and columns of a tile.
 
-    Whole rows, where they are not long and there are many: BLAS packs what it reads of a matrix for
-    each tile, and these are few. Who reads the product can go on with a tile's elements at once.
+    A tile has whole rows if they are short and numerous. BLAS packs the operands for each tile, so
+    few tiles are cheap, and the consumer of the product can use the elements of a tile immediately.
     """
     if NARROW < n <= WIDE and m >= max(n, TILE):
-        return _part(m, max(4, 2 * round(m / (2 * TILE)))), n  # four threads, or two
-    return _about(m, NARROW if n <= NARROW else TILE), _about(n, NARROW if m <= NARROW else TILE)
+        return _part_length(m, max(4, 2 * round(m / (2 * TILE)))), n  # for four threads, or two
+    return _tile_length(m, NARROW if n <= NARROW else TILE), _tile_length(
+        n, NARROW if m <= NARROW else TILE
+    )
 
 
-def _about(size: int, length: int) -> int:
-    return _part(size, (size + length // 2) // length)
+def _tile_length(size: int, length: int) -> int:
+    return _part_length(size, (size + length // 2) // length)
 
 
-def _part(size: int, count: int) -> int:
-    """The length of so many equal parts of an axis, at most 16, in sixteens."""
+def _part_length(size: int, count: int) -> int:
+    """Return the length of ``count`` equal parts (at most 16) of an axis, a multiple of 16."""
     return min(size, -(-size // (16 * min(max(1, count), 16))) * 16)
 
 
-# OpenBLAS has code for small matrices on processors with AVX-512. With the second one transposed
-# it is used up to so many elements of the result; turned around first, the product of 32 by 64
-# with 64 by 64 takes 0.7 as long. With 12 rows that is no loss; of more multiplications the other
-# kernel is in charge.
-_TRANSPOSED, _ROWS, _MOST = 1200, 12, 1 << 19
-_TURNED = 1 << 16  # bytes: as in kernels/cpu/products.py
+# OpenBLAS has kernels for small matrices on processors with AVX-512. With the second operand
+# transposed it uses them only up to _MIN_ELEMENTS elements of the result. With a transposed copy of
+# that operand, the product of 32 by 64 with 64 by 64 takes 0.7 of the time. From 12 rows on the
+# copy costs nothing overall; above _MAX_MULTIPLICATIONS OpenBLAS uses its other kernel.
+_MIN_ELEMENTS, _MIN_ROWS, _MAX_MULTIPLICATIONS = 1200, 12, 1 << 19
+_MAX_TRANSPOSED_BYTES = 1 << 16  # keep in sync with kernels/cpu/products.py
 
 
-def _to_be_turned(m: int, n: int, k: int, dtype: DType) -> bool:
-    """Whether a product of (m, k) with the transpose of (n, k) is faster with a copy of that."""
-    few = m >= _ROWS and m * n > _TRANSPOSED and m * n * k <= _MOST
-    return few and n * k * dtype.size <= _TURNED and blas.has_small_kernels()
+def _should_transpose_first(m: int, n: int, k: int, dtype: DType) -> bool:
+    """Return whether (m, k) times the transpose of (n, k) is faster with a transposed copy."""
+    is_in_range = m >= _MIN_ROWS and m * n > _MIN_ELEMENTS and m * n * k <= _MAX_MULTIPLICATIONS
+    return is_in_range and n * k * dtype.size <= _MAX_TRANSPOSED_BYTES and blas.has_small_kernels()
 
 
 MATMUL = defop(
@@ -169,7 +186,7 @@ MATMUL = defop(
 
 
 _PRODUCTS = {(ta, tb): binary(MATMUL, ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)}
-PRODUCT = _PRODUCTS[False, False]  # what ``a @ b`` records
+PRODUCT = _PRODUCTS[False, False]  # the recorder of ``a @ b``
 
 
 def _product(a: Any, b: Any, ta: bool, tb: bool) -> Tensor:
@@ -186,21 +203,21 @@ def matmul(
     output_type: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices, over the last two axes; the axes before them are batches.
+    """Multiply matrices over the last two axes; the axes before them are batches.
 
-    ``a @ b`` does the same. Batches broadcast. The derivatives are products, too: ``g @ b.T`` and
-    ``a.T @ g`` (Giles, "Collected Matrix Derivative Results for Forward and Reverse Mode
+    ``a @ b`` does the same. Batches broadcast. The derivatives are also matrix products: ``g @
+    b.T`` and ``a.T @ g`` (Giles, "Collected Matrix Derivative Results for Forward and Reverse Mode
     Algorithmic Differentiation", 2008).
 
     Args:
       a: A tensor of numbers, of shape (..., m, k).
       b: A tensor of the same dtype, of shape (..., k, n).
-      transpose_a: Whether the last two axes of ``a`` are swapped first. BLAS does so while it
+      transpose_a: Whether to transpose the last two axes of ``a`` first. BLAS does this while it
         reads.
-      transpose_b: Likewise for ``b``.
-      adjoint_a: Likewise, and complex elements are conjugated.
-      adjoint_b: Likewise for ``b``.
-      output_type: A dtype that operands are cast to first: int32 for those of 8 bits, float32 for
+      transpose_b: Whether to transpose the last two axes of ``b`` first.
+      adjoint_a: Whether to transpose ``a`` and conjugate its complex elements first.
+      adjoint_b: Whether to transpose ``b`` and conjugate its complex elements first.
+      output_type: A dtype to cast the operands to first: int32 for 8-bit integers, float32 for
         float16 and bfloat16.
       name: Not used.
 
@@ -208,8 +225,8 @@ def matmul(
       A tensor of shape (..., m, n) and of the same dtype, or ``output_type``.
 
     Raises:
-      InvalidArgumentError: If a rank is below 2, the shapes do not fit or the dtypes differ, or the
-        elements are bools, or there is no product of that ``output_type``.
+      InvalidArgumentError: If a rank is below 2, the shapes do not fit, the dtypes differ, the
+        elements are bools, or ``output_type`` is not supported.
       ValueError: If an operand is to be both transposed and adjoint.
 
     Example:
@@ -222,11 +239,11 @@ def matmul(
       array([[ 5., 11.],
              [11., 25.]], dtype=float32)
     """
-    for name, both in (("a", transpose_a and adjoint_a), ("b", transpose_b and adjoint_b)):
-        if both:
+    for name, is_conflict in (("a", transpose_a and adjoint_a), ("b", transpose_b and adjoint_b)):
+        if is_conflict:
             raise ValueError(f"Only one of `transpose_{name}` and `adjoint_{name}` can be True.")
     if output_type is not None:
-        a, b = _as_wide(a, b, as_dtype(output_type))
+        a, b = _cast_operands(a, b, as_dtype(output_type))
     if adjoint_a or adjoint_b:
         a = as_tensor(a, spec_of(b), "MatMul")
         b = as_tensor(b, a._spec, "MatMul")
@@ -238,31 +255,31 @@ def matmul(
 _WIDER = {int8: int32, uint8: int32, float16: float32, bfloat16: float32}
 
 
-def _as_wide(a: Any, b: Any, wanted: DType) -> tuple[Tensor, Tensor]:
-    """Operands, cast to the dtype in which products are added up."""
+def _cast_operands(a: Any, b: Any, dtype: DType) -> tuple[Tensor, Tensor]:
+    """Cast the operands to the dtype in which products are accumulated."""
     a = as_tensor(a, spec_of(b), "MatMul")
     b = as_tensor(b, a._spec, "MatMul")
     for x in (a, b):
         require(
-            wanted in (x.dtype, _WIDER.get(x.dtype)) and a.dtype is b.dtype,
+            dtype in (x.dtype, _WIDER.get(x.dtype)) and a.dtype is b.dtype,
             "MatMul",
-            f"output_type={wanted.name} of operands of {a.dtype.name} and {b.dtype.name}: it is "
+            f"output_type={dtype.name} of operands of {a.dtype.name} and {b.dtype.name}: it must be "
             f"their dtype, or int32 for int8 and uint8, or float32 for float16 and bfloat16. "
             f"`cast` them",
         )
-    return cast(a, wanted), cast(b, wanted)
+    return cast(a, dtype), cast(b, dtype)
 
 
 def matvec(
     a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product of matrices, over the last two axes, and vectors, over the last axis.
+    """Multiply matrices, over the last two axes, by vectors, over the last axis.
 
     Args:
       a: A tensor of numbers, of shape (..., m, n).
       b: A tensor of the same dtype, of shape (..., n).
-      transpose_a: Whether the last two axes of ``a`` are swapped first.
-      adjoint_a: Likewise, and complex elements are conjugated.
+      transpose_a: Whether to transpose the last two axes of ``a`` first.
+      adjoint_a: Whether to transpose ``a`` and conjugate its complex elements first.
       name: Not used.
 
     Returns:
@@ -281,22 +298,22 @@ def matvec(
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """Products of two tensors, summed over pairs of axes: one product of matrices.
+    """Sum products of two tensors over pairs of axes, as one matrix product.
 
     Args:
       a: A tensor of numbers.
       b: A tensor of the same dtype.
-      axes: A number n, for the last n axes of ``a`` and the first n of ``b``; or two lists of axes,
-        those of ``a`` and those of ``b``.
+      axes: A number n, for the last n axes of ``a`` and the first n axes of ``b``; or two lists,
+        the axes of ``a`` and the axes of ``b``.
       name: Not used.
 
     Returns:
-      A tensor of the axes of ``a``, then those of ``b``, without the axes summed over.
+      A tensor with the remaining axes of ``a``, then those of ``b``.
 
     Raises:
       InvalidArgumentError: If the sizes of a pair differ, an axis is out of range, or the dtypes
         differ.
-      ValueError: If ``axes`` is too large, or its lists are not two of the same length.
+      ValueError: If ``axes`` is too large, or is not two lists of the same length.
 
     Example:
       >>> a = tf.ones((2, 3, 4))
@@ -305,37 +322,40 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
       >>> tf.tensordot(a, tf.ones((3, 2)), [[1, 0], [0, 1]]).numpy()
       array([6., 6., 6., 6.], dtype=float32)
     """
-    like = spec_of(a) or spec_of(b)
-    a = as_tensor(a, like, "Tensordot")
+    like_spec = spec_of(a) or spec_of(b)
+    a = as_tensor(a, like_spec, "Tensordot")
     b = as_tensor(b, a._spec, "Tensordot")
-    chosen = movement.static(axes)
-    if isinstance(chosen, int):
-        if not 0 <= chosen <= min(a.ndim, b.ndim):
+    static_axes = movement.to_ints(axes)
+    if isinstance(static_axes, int):
+        if not 0 <= static_axes <= min(a.ndim, b.ndim):
             raise ValueError(
-                f"`axes`={chosen} must not be larger than the number of axes of `a` and `b`, of "
+                f"`axes`={static_axes} must not be larger than the number of axes of `a` and `b`, of "
                 f"shapes {a.shape} and {b.shape}"
             )
-        left, right = tuple(range(a.ndim - chosen, a.ndim)), tuple(range(chosen))
+        a_axes, b_axes = tuple(range(a.ndim - static_axes, a.ndim)), tuple(range(static_axes))
     else:
-        if len(chosen) != 2:
+        if len(static_axes) != 2:
             raise ValueError(f"`axes` must be an integer or have length 2, got {axes}")
-        first, second = ((c,) if isinstance(c, int) else c for c in chosen)
-        left = tuple(to_axis("Tensordot", axis, a.ndim) for axis in first)
-        right = tuple(to_axis("Tensordot", axis, b.ndim) for axis in second)
-        if len(left) != len(right):
-            raise ValueError(f"Different number of contraction axes: {len(left)} and {len(right)}")
-    rows = tuple(axis for axis in range(a.ndim) if axis not in left)
-    columns = tuple(axis for axis in range(b.ndim) if axis not in right)
-    summed = math.prod(a.shape[axis] for axis in left)
+        a_list, b_list = ((c,) if isinstance(c, int) else c for c in static_axes)
+        a_axes = tuple(to_axis("Tensordot", axis, a.ndim) for axis in a_list)
+        b_axes = tuple(to_axis("Tensordot", axis, b.ndim) for axis in b_list)
+        if len(a_axes) != len(b_axes):
+            raise ValueError(
+                f"Different number of contraction axes: {len(a_axes)} and {len(b_axes)}"
+            )
+    rows = tuple(axis for axis in range(a.ndim) if axis not in a_axes)
+    columns = tuple(axis for axis in range(b.ndim) if axis not in b_axes)
+    summed = math.prod(a.shape[axis] for axis in a_axes)
     shape = (*(a.shape[axis] for axis in rows), *(b.shape[axis] for axis in columns))
-    flat_a = movement.shaped(
-        movement.permuted(a, rows + left), (math.prod(a.shape[axis] for axis in rows), summed)
+    flat_a = movement.reshape_if_needed(
+        movement.transpose_if_needed(a, rows + a_axes),
+        (math.prod(a.shape[axis] for axis in rows), summed),
     )
     flat_b = movement.reshape(
-        movement.permuted(b, right + columns),
+        movement.transpose_if_needed(b, b_axes + columns),
         (
-            math.prod(b.shape[axis] for axis in right),
+            math.prod(b.shape[axis] for axis in b_axes),
             -1 if b._spec.size else math.prod(b.shape[axis] for axis in columns),
         ),
     )
-    return movement.shaped(matmul(flat_a, flat_b), shape)
+    return movement.reshape_if_needed(matmul(flat_a, flat_b), shape)

@@ -1,4 +1,8 @@
-"""Ops that move elements: reshape, transpose, broadcast."""
+"""Ops that move elements: reshape, transpose, broadcast.
+
+`reshape` and `transpose` cache what they record for each spec and argument, because programs repeat
+the same calls.
+"""
 
 from __future__ import annotations
 
@@ -12,52 +16,52 @@ from ...errors import AxisError, InvalidArgumentError
 from ..log.op import ARRAY, ELEMENTWISE, VIEW, Native, Op, OpCode, defop
 from ..log.record import append, record, require
 from ..log.tensors import as_tensor
-from ..values.dtypes import format_value
+from ..values.dtypes import repr_of
 from ..values.interning import clearable_cache
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
-from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
+from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.tensor import Tensor
 from . import rules
-from .conjugates import conjugate as conjugated
+from .conjugates import conjugate as conjugate_elements
 from .define import named, unary_op
 
 Array = np.ndarray[Any, Any]
 
-MOST = 1024  # ways to move elements that are known, of one kind: programs may have any shapes
+MAX_CACHED = 1024  # entries of a cache of plans: a program may use any number of shapes
 _INT = frozenset({int})
 
 
-def keep(known: dict[Any, Any], key: Any, way: Any) -> None:
-    """Enter what is recorded for a spec and arguments; a full table is emptied first."""
-    if len(known) >= MOST:
-        known.clear()
-    known[key] = way
+def store_plan(plans: dict[Any, Any], key: Any, plan: Any) -> None:
+    """Cache the plan for a spec and arguments; clear the cache first if it is full."""
+    if len(plans) >= MAX_CACHED:
+        plans.clear()
+    plans[key] = plan
 
 
-def static(value: Any) -> Any:
-    """A shape-like argument as Python ints: a tensor, array, int or nest of them."""
+def to_ints(value: Any) -> Any:
+    """Convert a shape-like argument (a tensor, array, int or nest of them) to Python ints."""
     if type(value) is int:
         if not -MAX_DIM <= value <= MAX_DIM:
-            raise ValueError(f"{format_value(value)} does not fit int64.")
+            raise ValueError(f"{repr_of(value)} does not fit int64.")
         return value
     if isinstance(value, list | tuple):
-        return tuple(static(item) for item in value)
+        return tuple(to_ints(item) for item in value)
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"Expected integers, got {format_value(value)}")
+        raise TypeError(f"Expected integers, got {repr_of(value)}")
     if array.dtype.kind == "u" and array.size:
-        static(int(array.max()))
+        to_ints(int(array.max()))
     return array.tolist() if not array.ndim else tuple(array.tolist())
 
 
-def static_shape(value: Any) -> tuple[int, ...]:
-    """A shape argument as a tuple of ints."""
-    found = static(value)
-    if isinstance(found, int):
-        return (found,)
-    if found and set(map(type, found)) != {int}:
-        raise InvalidArgumentError(f"Expected a vector of integers, got {format_value(value)}")
-    return tuple(found)
+def to_shape(value: Any) -> tuple[int, ...]:
+    """Convert a shape argument to a tuple of ints."""
+    sizes = to_ints(value)
+    if isinstance(sizes, int):
+        return (sizes,)
+    if sizes and set(map(type, sizes)) != {int}:
+        raise InvalidArgumentError(f"Expected a vector of integers, got {repr_of(value)}")
+    return tuple(sizes)
 
 
 identity = unary_op(
@@ -67,7 +71,7 @@ identity = unary_op(
     rules.same,
     "input",
     doc="""
-    A tensor with the value of ``input`` that is another tensor: a row of its own.
+    Return a new tensor with the value of ``input``, recorded as a separate row.
 
     >>> x = tf.constant([1.0, 2.0])
     >>> y = tf.identity(x)
@@ -77,7 +81,7 @@ identity = unary_op(
 )
 
 
-# One buffer under another shape.
+# Views: one buffer in another shape.
 
 
 def _reshape_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
@@ -94,18 +98,18 @@ RESHAPE = defop(
 )
 
 
-# By spec and shape, as it was given.
-_reshapes: dict[tuple[Spec, tuple[int, ...]], tuple[OpCode, Spec]] = clearable_cache()
+# Code and spec of the recorded row, by input spec and the requested shape.
+_reshape_plans: dict[tuple[Spec, tuple[int, ...]], tuple[OpCode, Spec]] = clearable_cache()
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements in another shape, in the same order: the last axis runs fastest.
+    """Reshape a tensor. The elements keep their order, with the last axis varying fastest.
 
     Nothing is copied.
 
     Args:
       tensor: A tensor of any dtype.
-      shape: Ints, or a tensor of ints. One of them may be -1: what is left.
+      shape: Ints, or a tensor of ints. One of them may be -1, which stands for the remaining size.
       name: Not used.
 
     Returns:
@@ -121,72 +125,74 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
              [5, 6]], dtype=int32)
     """
     x = tensor if type(tensor) is Tensor else as_tensor(tensor)
-    usual = isinstance(shape, list | tuple) and set(map(type, shape)) <= _INT
-    sizes = (*shape,) if usual else ()
-    way = _reshapes.get((x._spec, sizes)) if usual else None
-    if way is None:
-        wanted = _reshaped(x, static_shape(shape))
-        way = RESHAPE.with_attributes({"shape": wanted}), intern(wanted, x.dtype)
-        if usual:
-            keep(_reshapes, (x._spec, sizes), way)
-    return append(*way, x, RESHAPE)
+    is_plain = isinstance(shape, list | tuple) and set(map(type, shape)) <= _INT
+    sizes = (*shape,) if is_plain else ()
+    plan = _reshape_plans.get((x._spec, sizes)) if is_plain else None
+    if plan is None:
+        new_shape = _resolve_shape(x, to_shape(shape))
+        plan = RESHAPE.with_attributes({"shape": new_shape}), intern(new_shape, x.dtype)
+        if is_plain:
+            store_plan(_reshape_plans, (x._spec, sizes), plan)
+    return append(*plan, x, RESHAPE)
 
 
-def shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """``x`` itself where it has the shape, else `reshape`."""
+def reshape_if_needed(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return ``x`` if it has the shape, else `reshape` it."""
     return x if shape == x.shape else reshape(x, shape)
 
 
-def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that `reshape` gives."""
+def _resolve_shape(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the result of `reshape`, with -1 replaced by a size."""
     size = x._spec.size
-    if wanted.count(-1) > 1:
+    if shape.count(-1) > 1:
         raise InvalidArgumentError("Only one input size may be -1 [Op:Reshape]")
-    if -1 in wanted:
-        rest = math.prod(dim for dim in wanted if dim != -1)
-        most = size
-        if rest == size == 0:  # beside a 0 the other sizes are shared out, as in TensorFlow
-            most, rest = (math.prod(d for d in s if d not in (0, -1)) for s in (x.shape, wanted))
+    if -1 in shape:
+        divisor = math.prod(dim for dim in shape if dim != -1)
+        dividend = size
+        if divisor == size == 0:  # as in TensorFlow, the other sizes are divided if one is 0
+            dividend, divisor = (
+                math.prod(d for d in s if d not in (0, -1)) for s in (x.shape, shape)
+            )
         require(
-            rest > 0 and (size == 0 or size % rest == 0),
+            divisor > 0 and (size == 0 or size % divisor == 0),
             RESHAPE,
             f"Input to reshape is a tensor with {size} values, but the requested shape requires a "
-            f"multiple of {rest}",
+            f"multiple of {divisor}",
         )
-        wanted = tuple(most // rest if dim == -1 else dim for dim in wanted)
-    total = math.prod(wanted)
+        shape = tuple(dividend // divisor if dim == -1 else dim for dim in shape)
+    total = math.prod(shape)
     require(
-        total == size and min(wanted, default=0) >= 0,
+        total == size and min(shape, default=0) >= 0,
         RESHAPE,
         f"Input to reshape is a tensor with {size} values, but the requested shape has {total}: "
-        f"{x.shape} to {wanted}",
+        f"{x.shape} to {shape}",
     )
-    return wanted
+    return shape
 
 
-def axis_of(axis: Any, rank: int, op: str) -> int:
-    """One axis counted from 0, for a rank that may include a new axis."""
-    found = static_shape(axis)
-    if len(found) != 1:
+def resolve_axis(axis: Any, rank: int, op: str) -> int:
+    """Return one axis counted from 0, for a rank that may include a new axis."""
+    axes = to_shape(axis)
+    if len(axes) != 1:
         raise AxisError(f"axis={axis!r} does not name one axis [Op:{op}].")
-    check_axis(op, found[0], rank)
-    return found[0] % rank
+    check_axis(op, axes[0], rank)
+    return axes[0] % rank
 
 
 @suggest_keywords
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The same elements with a new axis of size 1.
+    """Insert a new axis of size 1.
 
     Args:
       input: A tensor of any dtype.
-      axis: Where the new axis is in the result; negative ones count from its end.
+      axis: The position of the new axis in the result; negative values count from the end.
       name: Not used.
 
     Returns:
-      A tensor with one axis more.
+      A tensor with one more axis.
 
     Raises:
-      InvalidArgumentError: If ``axis`` is out of range (as AxisError, which is a ValueError, too).
+      InvalidArgumentError: If ``axis`` is out of range (as AxisError, which is also a ValueError).
 
     Example:
       >>> x = tf.zeros((2, 3))
@@ -195,18 +201,18 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """
     x = input if type(input) is Tensor else as_tensor(input)
     shape, rank = (*x._spec.shape,), x._spec.rank + 1
-    usual = type(axis) is int and -rank <= axis < rank
-    at = axis % rank if usual else axis_of(axis, rank, "ExpandDims")
-    return reshape(x, (*shape[:at], 1, *shape[at:]))
+    is_plain = type(axis) is int and -rank <= axis < rank
+    new_axis = axis % rank if is_plain else resolve_axis(axis, rank, "ExpandDims")
+    return reshape(x, (*shape[:new_axis], 1, *shape[new_axis:]))
 
 
 @hide_wrong_keywords
 def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
-    """The same elements without axes of size 1.
+    """Remove axes of size 1.
 
     Args:
       input: A tensor of any dtype.
-      axis: The axes that go, an int or a list; None or an empty list: all of size 1.
+      axis: The axes to remove, an int or a list; None or an empty list for all axes of size 1.
       name: Not used.
 
     Returns:
@@ -224,22 +230,22 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Neve
     if wrong:
         raise_unexpected_keyword(squeeze, wrong)
     x = as_tensor(input)
-    named = () if axis is None else static_shape(axis)
-    if not named:
+    listed_axes = () if axis is None else to_shape(axis)
+    if not listed_axes:
         return reshape(x, (*filter((1).__ne__, x._spec.shape),))
-    axes = {axis_of(one, x.ndim, "Squeeze") for one in named}
-    for one in axes:
+    axes = {resolve_axis(squeezed_axis, x.ndim, "Squeeze") for squeezed_axis in listed_axes}
+    for squeezed_axis in axes:
         require(
-            x.shape[one] == 1,
+            x.shape[squeezed_axis] == 1,
             "Squeeze",
-            f"Can not squeeze dim[{one}], expected a dimension of 1, got {x.shape[one]}",
+            f"Can not squeeze dim[{squeezed_axis}], expected a dimension of 1, got {x.shape[squeezed_axis]}",
         )
-    return reshape(x, tuple(dim for at, dim in enumerate(x.shape) if at not in axes))
+    return reshape(x, tuple(dim for k, dim in enumerate(x.shape) if k not in axes))
 
 
-# Copies in another order or size.
+# Copies in another order or shape.
 
-FEW_MOVED = 1 << 16  # elements up to which our kernel takes less time than NumPy's
+NATIVE_COPY_LIMIT = 1 << 16  # up to this number of elements numtape's kernel is faster than NumPy
 
 
 def _transpose_spec(op: Op, x: Spec, perm: tuple[int, ...]) -> Spec:
@@ -250,37 +256,37 @@ def _transpose_vjp(g: Tensor, y: Tensor, x: Tensor, perm: tuple[int, ...]) -> tu
     return (transpose(g, tuple(perm.index(axis) for axis in range(len(perm)))),)
 
 
-def strided(
-    kernel: str, whole: Spec, counts: Sequence[int], strides: Sequence[int], begin: int
+def strided_native(
+    kernel: str, buffer: Spec, counts: Sequence[int], strides: Sequence[int], begin: int
 ) -> Native | None:
-    """The kernel for elements that lie ``strides`` bytes from each other, from ``begin`` on.
+    """Return the kernel call that copies elements ``strides`` bytes apart, from byte ``begin`` on.
 
-    It has as few axes as there are runs of runs. ``begin`` is -1 if it is an operand.
+    Adjacent axes that form one run are merged. ``begin`` is -1 if it is an operand.
     """
     if 0 in counts:
         return None
-    axes: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for count, stride in zip(reversed(counts), reversed(strides), strict=True):
-        if axes and stride == axes[-1][0] * axes[-1][1]:
-            axes[-1] = axes[-1][0] * count, axes[-1][1]
+        if runs and stride == runs[-1][0] * runs[-1][1]:
+            runs[-1] = runs[-1][0] * count, runs[-1][1]
         elif count > 1:
-            axes.append((count, stride))
-    size = whole.dtype.size
-    axes = axes or [(1, size)]
+            runs.append((count, stride))
+    size = buffer.dtype.size
+    runs = runs or [(1, size)]
     parameters = (
         size,
-        whole.size * size,
+        buffer.size * size,
         begin,
-        len(axes),
-        *(n for axis in axes[::-1] for n in axis),
+        len(runs),
+        *(n for run in runs[::-1] for n in run),
     )
-    work = math.prod(counts) + (0 if kernel == "part" else whole.size)
+    work = math.prod(counts) + (0 if kernel == "part" else buffer.size)
     return Native(f"slices.{kernel}", (f"uint{8 * size}",), parameters, 1, work)
 
 
 def _transpose_native(out: Spec, x: Spec, perm: tuple[int, ...]) -> Native | None:
     strides = [math.prod(x.shape[axis + 1 :]) * x.dtype.size for axis in perm]
-    return strided("part", x, out.shape, strides, 0) if x.size <= FEW_MOVED else None
+    return strided_native("part", x, out.shape, strides, 0) if x.size <= NATIVE_COPY_LIMIT else None
 
 
 TRANSPOSE = defop(
@@ -295,25 +301,25 @@ TRANSPOSE = defop(
 )
 
 
-# By spec and order, as it was given.
-_transposes: dict[tuple[Spec, tuple[int, ...] | None], tuple[OpCode, Spec]] = clearable_cache()
+# Code and spec of the recorded row, by input spec and the requested order.
+_transpose_plans: dict[tuple[Spec, tuple[int, ...] | None], tuple[OpCode, Spec]] = clearable_cache()
 
 
 @suggest_keywords
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
-    """The same elements with the axes in another order.
+    """Permute the axes of a tensor.
 
     Args:
       a: A tensor of any dtype.
-      perm: The axes in their new order; None is the reversed order.
-      conjugate: Whether complex elements are conjugated, too.
+      perm: The axes in their new order; None reverses the order.
+      conjugate: Whether to conjugate complex elements as well.
       name: Not used.
 
     Returns:
       A tensor of the same dtype, whose axis k is axis ``perm[k]`` of ``a``.
 
     Raises:
-      InvalidArgumentError: If ``perm`` does not name each axis once.
+      InvalidArgumentError: If ``perm`` does not name each axis exactly once.
 
     Example:
       >>> tf.transpose([[1, 2, 3], [4, 5, 6]]).numpy()
@@ -325,11 +331,11 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     """
     x = a if type(a) is Tensor else as_tensor(a)
     axes = (*perm,) if type(perm) is list else perm
-    usual = axes is None or (type(axes) is tuple and set(map(type, axes)) <= _INT)
-    way = _transposes.get((x._spec, axes)) if usual and not conjugate else None
-    if way is not None:
-        return append(*way, x, TRANSPOSE)
-    order = tuple(range(x.ndim))[::-1] if perm is None else static_shape(perm)
+    is_plain = axes is None or (type(axes) is tuple and set(map(type, axes)) <= _INT)
+    plan = _transpose_plans.get((x._spec, axes)) if is_plain and not conjugate else None
+    if plan is not None:
+        return append(*plan, x, TRANSPOSE)
+    order = tuple(range(x.ndim))[::-1] if perm is None else to_shape(perm)
     order = tuple(axis % x.ndim if -x.ndim <= axis < x.ndim else axis for axis in order)
     require(
         sorted(order) == list(range(x.ndim)),
@@ -338,17 +344,17 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
         f"{order}",
     )
     if conjugate and x.dtype.is_complex:
-        return permuted(conjugated(x), order)
+        return transpose_if_needed(conjugate_elements(x), order)
     if order == tuple(range(x.ndim)):
         return identity(x)
-    way = TRANSPOSE.with_attributes({"perm": order}), _transpose_spec(TRANSPOSE, x._spec, order)
-    if usual:
-        keep(_transposes, (x._spec, axes), way)
-    return append(*way, x, TRANSPOSE)
+    plan = TRANSPOSE.with_attributes({"perm": order}), _transpose_spec(TRANSPOSE, x._spec, order)
+    if is_plain:
+        store_plan(_transpose_plans, (x._spec, axes), plan)
+    return append(*plan, x, TRANSPOSE)
 
 
-def permuted(x: Tensor, order: tuple[int, ...]) -> Tensor:
-    """``x`` itself where the order is its own, else `transpose`."""
+def transpose_if_needed(x: Tensor, order: tuple[int, ...]) -> Tensor:
+    """Return ``x`` if its axes have this order already, else `transpose` it."""
     return x if order == tuple(range(x.ndim)) else transpose(x, order)
 
 
@@ -373,20 +379,20 @@ BROADCAST = defop(
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The elements repeated along axes of size 1, and along new leading ones.
+    """Broadcast to a shape: repeat elements along axes of size 1 and along new leading axes.
 
-    The gradient is the sum over what was repeated.
+    The gradient is the sum over the repeated elements.
 
     Args:
       input: A tensor of any dtype.
-      shape: The wanted shape: ints, or a tensor of ints.
+      shape: The shape of the result: ints, or a tensor of ints.
       name: Not used.
 
     Returns:
       A tensor of shape ``shape`` and the same dtype.
 
     Raises:
-      InvalidArgumentError: If ``input`` does not broadcast to it.
+      InvalidArgumentError: If ``input`` does not broadcast to ``shape``.
 
     Example:
       >>> tf.broadcast_to([[1], [2]], (2, 3)).numpy()
@@ -394,8 +400,8 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
              [2, 2, 2]], dtype=int32)
     """
     x = as_tensor(input)
-    wanted = static_shape(shape)
-    return identity(x) if wanted == x.shape else record(BROADCAST, (x,), shape=wanted)
+    new_shape = to_shape(shape)
+    return identity(x) if new_shape == x.shape else record(BROADCAST, (x,), shape=new_shape)
 
 
 named(globals(), __name__)

@@ -1,4 +1,4 @@
-"""Normalization: by moments of each row, by given moments, by neighbouring channels."""
+"""Normalization by the moments of each row, by given moments, or by neighboring channels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
-from ..values.arguments import truncate_float, to_float
+from ..values.arguments import to_float, truncate_float
 from ..values.dtypes import float32
 from ..values.spec import Spec
 from ..values.tensor import Tensor
@@ -22,20 +22,20 @@ Array = np.ndarray[Any, Any]
 
 
 def _normalize(out: Array, x: Array, epsilon: float) -> None:
-    centred = x - x.mean(-1, keepdims=True)
-    variance = np.square(centred).mean(-1, keepdims=True)
-    np.divide(centred, np.sqrt(variance + x.dtype.type(epsilon)), out=out)
+    centered = x - x.mean(-1, keepdims=True)
+    variance = np.square(centered).mean(-1, keepdims=True)
+    np.divide(centered, np.sqrt(variance + x.dtype.type(epsilon)), out=out)
 
 
 def _normalize_grad(out: Array, x: Array, g: Array, epsilon: float) -> None:
-    centred = x - x.mean(-1, keepdims=True)
-    variance = np.square(centred).mean(-1, keepdims=True)
+    centered = x - x.mean(-1, keepdims=True)
+    variance = np.square(centered).mean(-1, keepdims=True)
     scale = 1 / np.sqrt(variance + x.dtype.type(epsilon))
-    n = centred * scale
+    n = centered * scale
     out[...] = scale * (g - g.mean(-1, keepdims=True) - n * (g * n).mean(-1, keepdims=True))
 
 
-def _with_epsilon(name: str) -> Any:
+def _make_native(name: str) -> Any:
     def native(out: Spec, *_: Spec, epsilon: float) -> Native:
         n = out.shape[-1]
         bits = int(np.float64(epsilon).view(np.int64))
@@ -51,15 +51,19 @@ def _mean(x: Tensor) -> Tensor:
 def _normalize_grad_vjp(
     h: Tensor, o: Tensor, x: Tensor, g: Tensor, epsilon: float
 ) -> tuple[Tensor, Tensor]:
-    """The Jacobian J = r * (I - 1 1'/N - n n'/N) of a row is symmetric, and depends on x."""
+    """Return the adjoints of ``x`` and ``g``.
+
+    The Jacobian J = r * (I - 1 1'/N - n n'/N) of a row, where n is the normalized row and r is the
+    scale 1 / sqrt(variance + epsilon), is symmetric and depends on x.
+    """
     n = record(NORMALIZE, (x,), epsilon=epsilon)
-    h_there = record(NORMALIZE_GRAD, (x, h), epsilon=epsilon)
-    g_there = record(NORMALIZE_GRAD, (x, g), epsilon=epsilon)
+    jh = record(NORMALIZE_GRAD, (x, h), epsilon=epsilon)
+    jg = record(NORMALIZE_GRAD, (x, g), epsilon=epsilon)
     scale = elementwise.rsqrt(_mean(elementwise.square(x - _mean(x))) + epsilon)
-    along_h, along_g = _mean(h * n), _mean(g * n)
-    product = _mean(h * g) - _mean(h) * _mean(g) - along_h * along_g
-    by_x = negative(scale * (product * (scale * n) + h_there * along_g + g_there * along_h))
-    return by_x, h_there
+    mean_hn, mean_gn = _mean(h * n), _mean(g * n)
+    product = _mean(h * g) - _mean(h) * _mean(g) - mean_hn * mean_gn
+    gx = negative(scale * (product * (scale * n) + jh * mean_gn + jg * mean_hn))
+    return gx, jh
 
 
 NORMALIZE = defop(
@@ -68,7 +72,7 @@ NORMALIZE = defop(
     1,
     lambda op, x, epsilon: rules.floating(op, x),
     compute=_normalize,
-    native=_with_epsilon("normalize"),
+    native=_make_native("normalize"),
     vjp=lambda g, y, x, epsilon: (record(NORMALIZE_GRAD, (x, g), epsilon=epsilon),),
 )
 NORMALIZE_GRAD: Op = defop(
@@ -77,13 +81,13 @@ NORMALIZE_GRAD: Op = defop(
     2,
     lambda op, x, g, epsilon: x,
     compute=_normalize_grad,
-    native=_with_epsilon("normalize_grad"),
+    native=_make_native("normalize_grad"),
     vjp=_normalize_grad_vjp,
 )
 
 
 def normalize(x: Any, epsilon: float) -> Tensor:
-    """``(x - mean) / sqrt(variance + epsilon)`` over the last axis (Ba, Kiros, Hinton 2016)."""
+    """Return ``(x - mean) / sqrt(variance + epsilon)`` over the last axis (Ba, Kiros, Hinton 2016)."""
     return record(NORMALIZE, (as_tensor(x),), epsilon=float(epsilon))
 
 
@@ -96,18 +100,18 @@ def batch_normalization(
     variance_epsilon: Any,
     name: str | None = None,
 ) -> Tensor:
-    """``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``.
+    """Return ``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``.
 
     See Ioffe and Szegedy, "Batch Normalization: Accelerating Deep Network Training by Reducing
-    Internal Covariate Shift" (2015). `moments` gives mean and variance.
+    Internal Covariate Shift" (2015). `moments` computes mean and variance.
 
     Args:
       x: A tensor of floats.
       mean: A tensor that broadcasts with ``x``.
-      variance: Another one.
-      offset: Another one, or None for 0.
-      scale: Another one, or None for 1.
-      variance_epsilon: A small number, so that nothing is divided by 0.
+      variance: A tensor that broadcasts with ``x``.
+      offset: A tensor that broadcasts with ``x``, or None for 0.
+      scale: A tensor that broadcasts with ``x``, or None for 1.
+      variance_epsilon: A small number that avoids division by 0.
       name: Not used.
 
     Returns:
@@ -140,17 +144,18 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """Each element, divided by ``(bias + alpha * s) ** beta``: s are squares of its neighbours.
+    """Divide each element by ``(bias + alpha * s) ** beta``, where s sums squares of its neighbors.
 
-    These are of the same pixel, up to ``depth_radius`` channels away (Krizhevsky, Sutskever and
-    Hinton, "ImageNet Classification with Deep Convolutional Neural Networks", 2012).
+    The neighbors are the elements of the same pixel up to ``depth_radius`` channels away
+    (Krizhevsky, Sutskever and Hinton, "ImageNet Classification with Deep Convolutional Neural
+    Networks", 2012).
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
-      depth_radius: How many neighbours on each side.
-      bias: A number.
-      alpha: A number.
-      beta: A number.
+      depth_radius: The number of neighbors on each side.
+      bias: The constant term of the base.
+      alpha: The factor of the sum of squares.
+      beta: The exponent.
       name: Not used.
 
     Returns:
@@ -164,13 +169,13 @@ def local_response_normalization(
       >>> tf.nn.local_response_normalization(x, 1, 0.0).numpy().ravel().round(4)
       array([0.4472, 0.6667, 0.7071], dtype=float32)
     """
-    x = convert_to_tensor(input, dtype_hint=float32)  # arrays, too
+    x = convert_to_tensor(input, dtype_hint=float32)  # NumPy arrays become float32 too
     require(x.ndim == 4, "LRN", "in must be 4-dimensional")
     radius = int(truncate_float(to_float(depth_radius, "depth_radius"), "depth_radius"))
     require(0 <= radius < 2**31, "LRN", f"depth_radius = {radius} is negative or too large")
     n = int(x.shape[-1])
-    near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= radius
-    squares = movement.shaped(elementwise.square(x), (x._spec.size // max(n, 1), n))
-    sums = matrix_products.matmul(squares, as_tensor(near.astype(x.dtype.as_numpy_dtype)))
-    sums = movement.shaped(sums, tuple(x.shape))
+    is_neighbor = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= radius
+    squares = movement.reshape_if_needed(elementwise.square(x), (x._spec.size // max(n, 1), n))
+    sums = matrix_products.matmul(squares, as_tensor(is_neighbor.astype(x.dtype.as_numpy_dtype)))
+    sums = movement.reshape_if_needed(sums, tuple(x.shape))
     return elementwise.multiply(x, arithmetic.pow_(sums * alpha + bias, -to_float(beta, "beta")))

@@ -18,8 +18,8 @@ from . import comparison, elementwise, rules, slicing
 from .checks import every
 from .complex import complex_, imag, real
 from .diagonals import diagonal, diagonal_matrix
-from .linear_systems import triangular
-from .lu_factors import part, square_floats
+from .linear_systems import solve_triangular
+from .lu_factors import check_square_inexact, unpack
 from .matrix_products import matmul
 from .movement import expand_dims, squeeze
 from .slice_rows import slice_into_zeros
@@ -55,7 +55,7 @@ def _qr_spec(op: Op, a: Spec, full: bool) -> Spec:
 def _parts(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
     found, at = [], 0
     for shape in shapes:
-        found.append(part(packed, at, shape))
+        found.append(unpack(packed, at, shape))
         at += int(np.prod(shape, dtype=np.int64))
     return found
 
@@ -97,7 +97,7 @@ def _among(x: Tensor, a: Tensor, begin: int, end: int) -> Tensor:
 def _qr_tall(gq: Tensor, gr: Tensor, q: Tensor, r: Tensor) -> Tensor:
     middle = matmul(r, gr, adjoint_b=True) - matmul(gq, q, adjoint_a=True)
     x = gq + matmul(q, record(FROM_LOWER, (middle,)))
-    return adjoint_of(triangular(r, adjoint_of(x), False, False))
+    return adjoint_of(solve_triangular(r, adjoint_of(x), False, False))
 
 
 QR = defop(
@@ -284,7 +284,7 @@ def svd(
 
 
 def _eigh_spec(op: Op, a: Spec, vectors: bool) -> Spec:
-    square_floats(op, a)
+    check_square_inexact(op, a)
     n = a.shape[-1]
     return _packed(a, *([(n,), (n, n)] if vectors else [(n,)]))
 

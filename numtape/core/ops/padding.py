@@ -10,13 +10,13 @@ import numpy as np
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
-from ..values.dtypes import mismatch_error, format_value
+from ..values.dtypes import mismatch_error, repr_of
 from ..values.memory import Array
 from ..values.spec import Spec, intern
 from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from .indexing import fold_slices
-from .movement import identity, static, strided
+from .movement import identity, strided_native, to_ints
 from .slicing import strided_slice
 
 Paddings = tuple[tuple[int, int], ...]
@@ -53,7 +53,7 @@ def _pad_native(out: Spec, x: Spec, paddings: Paddings, mode: str) -> Native | N
     size = out.dtype.size
     strides = [math.prod(out.shape[axis + 1 :]) for axis in range(len(paddings))]
     begin = sum(stride * before for stride, (before, _) in zip(strides, paddings, strict=True))
-    return strided("among_zeros", out, x.shape, [stride * size for stride in strides], begin)
+    return strided_native("among_zeros", out, x.shape, [stride * size for stride in strides], begin)
 
 
 PAD = defop(
@@ -124,12 +124,12 @@ def pad(
       array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
     """
     x = as_tensor(tensor)
-    found = np.asarray(static(paddings))
+    found = np.asarray(to_ints(paddings))
     good = not found.size or (found.dtype.kind in "iu" and found.min() >= 0)
     require(
         good and (found.shape == (x.ndim, 2) or len(found.ravel()) == x.ndim == 0),
         PAD,
-        f"paddings must be {x.ndim} pairs of non-negative ints, got {format_value(paddings)}",
+        f"paddings must be {x.ndim} pairs of non-negative ints, got {repr_of(paddings)}",
     )
     pairs = tuple(map(tuple, found.tolist()))
     modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}

@@ -49,7 +49,7 @@ def dynamic_partition(
     """
     op = "DynamicPartition"
     x, found = as_tensor(data), _numbers(partitions, op)
-    count = movement.static(num_partitions)
+    count = movement.to_ints(num_partitions)
     if not isinstance(count, int) or count < 1:
         raise InvalidArgumentError(
             f"num_partitions must be at least 1, got {num_partitions!r} [Op:{op}]"

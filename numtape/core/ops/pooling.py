@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import UnimplementedError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import float32, format_value
+from ..values.dtypes import float32, repr_of
 from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import movement, sliding_windows
@@ -36,14 +36,14 @@ def windows_of(
     )
     kernel = sliding_windows.sizes(ksize, rank, first, "ksize")
     steps = sliding_windows.sizes(strides, rank, first, "strides")
-    require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {format_value(ksize)}")
+    require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {repr_of(ksize)}")
     if kernel[0] != 1 or steps[0] != 1:
         raise UnimplementedError(f"Pooling is not yet supported on the batch dimension. [Op:{op}]")
     x = last(x, first)
     if kernel[-1] != 1 and op == "MaxPool" and max(kernel[:-1]) == max(steps[:-1]) == 1:
         depth, channels = kernel[-1], int(x.shape[-1])
         if steps[-1] == depth and channels % depth == 0:  # neighbours among the channels
-            x = movement.shaped(x, (math.prod(x.shape[:-1]), channels, 1))
+            x = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), channels, 1))
             found = sliding_windows.geometry(
                 (channels,), (depth,), (depth,), (1,), "VALID", None, 1, op
             )
@@ -97,13 +97,13 @@ def _pooled(
                 f"{x.ndim}."
             )
     if kind == "AvgPool" and not isinstance(padding, str):
-        raise TypeError(f"Expected string for argument 'padding' not {format_value(padding)}.")
+        raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
     first = channels_first(data_format, rank, kind)
     before = last(x, first)
     operand, found = windows_of(x, rank, ksize, strides, padding, first, kind, dilations)
     y = (max_pool_of if kind == "MaxPool" else average_of)(operand, found)
     if operand.ndim != before.ndim:
-        y = movement.shaped(y, (*before.shape[:-1], found.outer[0]))
+        y = movement.reshape_if_needed(y, (*before.shape[:-1], found.outer[0]))
     return back(y, first)
 
 
@@ -430,13 +430,13 @@ def pool(
     """
     x = as_tensor(input)
     if not isinstance(window_shape, Sequence):
-        raise TypeError(f"window_shape is a list of ints, not {format_value(window_shape)}")
+        raise TypeError(f"window_shape is a list of ints, not {repr_of(window_shape)}")
     rank = len(window_shape)
     if not 1 <= rank <= 3 or x.ndim != rank + 2:
         raise ValueError(f"Shape {x.shape} must have rank {rank + 2}")
     kinds = {"MAX": "MaxPool", "AVG": "AvgPool"}
     if not isinstance(pooling_type, str) or pooling_type not in kinds:
-        raise ValueError(f"{rank}-D {format_value(pooling_type)} pooling is not supported.")
+        raise ValueError(f"{rank}-D {repr_of(pooling_type)} pooling is not supported.")
     steps = sliding_windows.sizes(strides, rank, False, "strides")
     rates = sliding_windows.sizes(dilations, rank, False, "dilations")
     both_used(steps, rates)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..log.tensors import as_tensor
-from ..values.dtypes import as_dtype, int64, format_value
+from ..values.dtypes import as_dtype, int64, repr_of
 from ..values.tensor import Tensor
 from . import elementwise
 from .pooling import windows_of
@@ -58,7 +58,7 @@ def max_pool_with_argmax(
     if data_format != "NHWC":
         raise ValueError(
             "`data_format` values other than 'NHWC' are not supported. Received: data_format="
-            f"{format_value(data_format)}"
+            f"{repr_of(data_format)}"
         )
     op = "MaxPoolWithArgmax"
     x, found = windows_of(as_tensor(input), 2, ksize, strides, padding, False, op)

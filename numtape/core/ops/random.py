@@ -28,7 +28,7 @@ from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from .elementwise import without_gradient
 from .indexing import gather
-from .movement import identity, static_shape
+from .movement import identity, to_shape
 
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
@@ -146,7 +146,7 @@ def fresh_seed() -> int | None:
 def _vector(shape: Any) -> tuple[int, ...]:
     if isinstance(shape, int | np.integer):
         raise InvalidArgumentError(f"shape must be a vector of ints, got {shape}")
-    return static_shape(shape)
+    return to_shape(shape)
 
 
 def _floats(source: SeedSequence, name: str, spec: Spec) -> Any:
@@ -332,7 +332,7 @@ def uniform(
         width = end - minval
     except OverflowError:
         raise ValueError(
-            f"minval={dtypes.format_value(minval)} and maxval={dtypes.format_value(end)} do not fit "
+            f"minval={dtypes.repr_of(minval)} and maxval={dtypes.repr_of(end)} do not fit "
             f"{wanted.name}."
         ) from None
     found: Tensor = draws * width + minval
@@ -344,7 +344,7 @@ def _bounds(bound: Any) -> Any:
     found = np.asarray(bound)
     if found.dtype.kind not in "biu":
         raise ValueError(
-            f"Bounds of random integers are integers of 64 bits, not {dtypes.format_value(bound)}."
+            f"Bounds of random integers are integers of 64 bits, not {dtypes.repr_of(bound)}."
         )
     return _nested(found.tolist())
 

@@ -63,7 +63,7 @@ def range_(
     ]
     for x, part in zip((start, limit, delta), parts, strict=True):
         if part.ndim:
-            raise InvalidArgumentError(f"Requires scalars, got {dtypes.format_value(x)} [Op:Range]")
+            raise InvalidArgumentError(f"Requires scalars, got {dtypes.repr_of(x)} [Op:Range]")
     if given is None:
         found = [dtypes.of_array(part) for part in parts]
         wanted = next((d for d in (dtypes.float64, dtypes.float32) if d in found), dtypes.int32)
@@ -133,9 +133,9 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """
     first = as_tensor(start)
     last = to_tensor(stop, first.dtype)
-    count = movement.static(num)
+    count = movement.to_ints(num)
     good = isinstance(count, int) and count >= 0
-    require(good, "LinSpace", f"Requires num >= 0: {dtypes.format_value(num)}")
+    require(good, "LinSpace", f"Requires num >= 0: {dtypes.repr_of(num)}")
     intern((count,), dtypes.float64)  # says so if there cannot be so many
     shape = broadcast("LinSpace", first._spec, last._spec)
     first, last = (
@@ -143,7 +143,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     )
     step = arithmetic.divide(last - first, max(count - 1, 1))
     first, last = elementwise.cast(first, step.dtype), elementwise.cast(last, step.dtype)
-    at = movement.axis_of(axis, first.ndim, "LinSpace")
+    at = movement.resolve_axis(axis, first.ndim, "LinSpace")
     between = np.arange(1, max(count - 1, 1)).reshape(
         [-1 if k == at else 1 for k in range(first.ndim)]
     )

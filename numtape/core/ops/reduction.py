@@ -13,7 +13,7 @@ from ..log.record import Recorder, spec_of, unary
 from ..log.tensors import as_tensor, to_tensor
 from ..values.dtypes import bfloat16, bool_, float16, float32, mismatch_error
 from ..values.spec import Spec, axes_of, intern
-from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords
+from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
 from .complex import conj, real
@@ -60,7 +60,7 @@ def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
 def _spread(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
     """A result's adjoint, broadcast to the operand's shape."""
     if g.ndim:
-        g = movement.shaped(g, _kept(x, axes))
+        g = movement.reshape_if_needed(g, _kept(x, axes))
     return movement.broadcast_to(g, tuple(x.shape))
 
 
@@ -98,9 +98,9 @@ def _native(name: str) -> Any:
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
     """The adjoint goes to the extreme element; several of them share it evenly."""
-    here = x == movement.shaped(y, _kept(x, axes))
+    here = x == movement.reshape_if_needed(y, _kept(x, axes))
     number = reduce_sum(elementwise.cast(here, x.dtype), axes, True)
-    share = movement.shaped(g, _kept(x, axes)) / number
+    share = movement.reshape_if_needed(g, _kept(x, axes)) / number
     return (elementwise.select(here, share, share * 0),)
 
 
@@ -440,10 +440,10 @@ def reduce_prod(
     shape = tuple(dim for at, dim in enumerate(x.shape) if at not in axes)
     kept = _kept(x, axes)
     last = tuple(at for at in range(x.ndim) if at not in axes) + axes
-    x = movement.reshape(movement.permuted(x, last), (*shape, _count(x, axes)))
+    x = movement.reshape(movement.transpose_if_needed(x, last), (*shape, _count(x, axes)))
     if not x.shape[-1]:
         ones = elementwise.add(reduce_sum(x, -1), 1)
-        return movement.shaped(ones, kept if keepdims else shape)
+        return movement.reshape_if_needed(ones, kept if keepdims else shape)
     while (n := x.shape[-1]) > 1:
         whole = tuple((0, dim, 1) for dim in shape)
         first = strided_slice(x, (*whole, (0, n - n % 2, 2)))
@@ -453,7 +453,7 @@ def reduce_prod(
             rest = strided_slice(x, (*whole, (n - 1, n, 1)))
             product = joining.concat([product, rest], -1)
         x = product
-    return movement.shaped(x, kept if keepdims else shape)
+    return movement.reshape_if_needed(x, kept if keepdims else shape)
 
 
 @hide_wrong_keywords
@@ -568,4 +568,4 @@ def reduce_logsumexp(
     largest = elementwise.stop_gradient(reduce_max(x, axis, True))
     largest = elementwise.select(comparison.is_finite(largest), largest, 0.0)
     total = elementwise.log(reduce_sum(elementwise.exp(x - largest), axis, keepdims))
-    return total + movement.shaped(largest, tuple(total.shape))
+    return total + movement.reshape_if_needed(largest, tuple(total.shape))

@@ -86,8 +86,8 @@ def scatter_nd(
       >>> tf.scatter_nd([[3], [1], [3]], [9, 10, 1], shape=[5]).numpy()
       array([ 0, 10,  0, 10,  0], dtype=int32)
     """
-    require(not isinstance(movement.static(shape), int), "ScatterNd", "Shape must be a vector")
-    whole = movement.static_shape(shape)
+    require(not isinstance(movement.to_ints(shape), int), "ScatterNd", "Shape must be a vector")
+    whole = movement.to_shape(shape)
     require(min(whole, default=0) >= 0, "ScatterNd", f"shape must be >= 0, got {whole}")
     at, given, size, _ = _parts(indices, updates, whole, None, "ScatterNd", bad_indices_policy)
     return movement.reshape(record(SCATTER_ADD, (given, at), axis=0, size=size), whole)

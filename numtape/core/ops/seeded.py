@@ -13,7 +13,7 @@ from ..log.op import ARRAY, MISSING, STOP, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values import dtypes
-from ..values.dtypes import as_dtype, format_value
+from ..values.dtypes import as_dtype, repr_of
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import elementwise, joining, movement, philox, philox_draws
@@ -44,7 +44,7 @@ def algorithm(alg: Any) -> int:
     if isinstance(found, str):
         found = _ALGORITHMS.get(found.lower())
     elif not isinstance(found, int):
-        found = movement.static(found)
+        found = movement.to_ints(found)
     if found not in (1, 2, 3):
         raise ValueError(
             f"Argument `alg` got unsupported value {alg}. Supported values are philox for the "
@@ -202,9 +202,9 @@ CATEGORICAL = defop(
 
 def checked_shape(shape: Any, op: str) -> tuple[int, ...]:
     """A shape of numbers to be drawn."""
-    found = movement.static(shape)
+    found = movement.to_ints(shape)
     require(not isinstance(found, int), op, "shape must be a vector of {int32,int64}, got shape []")
-    dims = movement.static_shape(found)
+    dims = movement.to_shape(found)
     require(min(dims, default=0) >= 0, op, f"Dimension {min(dims, default=0)} must be >= 0")
     return dims
 
@@ -339,9 +339,9 @@ def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Ten
         raise ValueError(
             f"Argument `dtype` got invalid value {wanted!r}. Accepted dtypes are int32 and int64."
         )
-    x, count = as_tensor(logits), movement.static(num_samples)
+    x, count = as_tensor(logits), movement.to_ints(num_samples)
     require(x.ndim == 2, op, f"logits should be a matrix, got shape {x.shape.as_list()}")
-    require(type(count) is int, op, f"num_samples should be a scalar, got {format_value(num_samples)}")
+    require(type(count) is int, op, f"num_samples should be a scalar, got {repr_of(num_samples)}")
     require(count >= 0, op, f"num_samples should be non-negative, got {count}")
     require(x.shape[1] > 0, op, "num_classes should be positive, got 0")
     shape = (x.shape[0], count)

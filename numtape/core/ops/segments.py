@@ -277,7 +277,7 @@ def _of_unsorted(
     """Operands whose ids are a vector, and how many segments there are."""
     x, ids = _operands(data, segment_ids, op)
     try:
-        size = movement.static(num_segments)
+        size = movement.to_ints(num_segments)
     except TypeError:
         size = None
     require(type(size) is int, op, f"num_segments must be an integer, got {num_segments!r}")

@@ -12,7 +12,7 @@ from ..log.tensors import as_tensor
 from ..values.dtypes import int64
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
-from .movement import strided
+from .movement import strided_native
 
 Array = np.ndarray[Any, Any]
 
@@ -80,7 +80,7 @@ def _native(
     for dim, step in zip(reversed(whole.shape), reversed(steps), strict=True):
         strides.append(stride * step)
         stride *= dim
-    return strided(kernel, whole, counts, strides[::-1], -1 if begin is None else begin)
+    return strided_native(kernel, whole, counts, strides[::-1], -1 if begin is None else begin)
 
 
 def _slice_native(out: Spec, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Native | None:

@@ -12,7 +12,15 @@ from ..values.interning import clearable_cache
 from ..values.spec import Spec, axes_of, intern
 from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
-from .movement import RESHAPE, axis_of, identity, keep, shaped, static, static_shape
+from .movement import (
+    RESHAPE,
+    identity,
+    reshape_if_needed,
+    resolve_axis,
+    store_plan,
+    to_ints,
+    to_shape,
+)
 from .slice_rows import NUMBER, SLICE, SMALL_SLICE, Cut, Ints, small
 
 
@@ -40,7 +48,7 @@ def unstack(
       (array([1, 3], dtype=int32), array([2, 4], dtype=int32))
     """
     x = as_tensor(value)
-    at = axis_of(axis, x.ndim, "Unpack")
+    at = resolve_axis(axis, x.ndim, "Unpack")
     require(
         num in (None, x.shape[at]),
         "Unpack",
@@ -80,11 +88,11 @@ def split(
     """
     x = as_tensor(value)
     require(x.ndim > 0, "Split", "Cannot split a scalar")
-    at = axis_of(axis, x.ndim, "Split")
+    at = resolve_axis(axis, x.ndim, "Split")
     size = x.shape[at]
-    sizes = static(num_or_size_splits)
+    sizes = to_ints(num_or_size_splits)
     if not isinstance(sizes, int):
-        sizes = static_shape(sizes)
+        sizes = to_shape(sizes)
     if isinstance(sizes, int):
         require(
             sizes > 0 and size % sizes == 0,
@@ -150,7 +158,7 @@ def way_of(x: Spec, cut: Cut, shape: Ints) -> Way | None:
                 seen = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
             begin = attributes["begin"], NUMBER
             way = Way(code, intern(counts, x.dtype), SLICE, begin, seen)
-        keep(_known, key, way)
+        store_plan(_known, key, way)
     return way
 
 
@@ -169,7 +177,7 @@ def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
     if shape is None:
         shape = tuple([len(range(*part)) for part in cut])
     way = way_of(x._spec, cut, shape)
-    return shaped(x, shape) if way is None else taken(x, way)
+    return reshape_if_needed(x, shape) if way is None else taken(x, way)
 
 
 def _new(found: Tensor, x: Tensor) -> Tensor:
@@ -199,7 +207,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
              [5, 6]], dtype=int32)
     """
     x = as_tensor(input_)
-    starts, counts, cut = static_shape(begin), static_shape(size), []
+    starts, counts, cut = to_shape(begin), to_shape(size), []
     require(
         len(starts) == len(counts) == x.ndim,
         "Slice",
@@ -238,6 +246,6 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
              [6, 5, 4]], dtype=int32)
     """
     x = as_tensor(tensor)
-    axes = set(axes_of("ReverseV2", static_shape(axis), x.ndim))
+    axes = set(axes_of("ReverseV2", to_shape(axis), x.ndim))
     cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
     return _new(strided_slice(x, tuple(cut)), x)

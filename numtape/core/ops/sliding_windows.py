@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ..log.record import require
-from ..values.dtypes import format_value
+from ..values.dtypes import repr_of
 from ..values.tensor import Tensor
 from . import movement
 from .conv_products import Geometry, Ints
@@ -28,7 +28,7 @@ def channels_first(data_format: Any, rank: int, op: str) -> bool:
         # One-dimensional ones say so in Python, the others when the op is made.
         kind = ValueError if rank == 1 else InvalidArgumentError
         raise kind(
-            f"Value for attr 'data_format' of {format_value(data_format)} is not in the list of allowed "
+            f"Value for attr 'data_format' of {repr_of(data_format)} is not in the list of allowed "
             f"values: {', '.join(allowed)} [Op:{op}]"
         )
     return data_format in FIRST[rank]
@@ -42,7 +42,7 @@ def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
     if value is None:
         value = 1
     if isinstance(value, Tensor | np.ndarray):
-        value = movement.static(value)
+        value = movement.to_ints(value)
     values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if len(values) == 1:
         values *= rank
@@ -52,7 +52,7 @@ def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
         found = tuple(map(_number, values))
         return (found[0], *found[2:], found[1]) if first else found
     raise ValueError(
-        f"{what} should be of length 1, {rank} or {rank + 2}. Received: {what}={format_value(value)} of "
+        f"{what} should be of length 1, {rank} or {rank + 2}. Received: {what}={repr_of(value)} of "
         f"length {len(values)}"
     )
 
@@ -61,9 +61,9 @@ def _number(value: Any) -> int:
     try:
         found = int(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"A size is an int, not {format_value(value)}.") from None
+        raise TypeError(f"A size is an int, not {repr_of(value)}.") from None
     if abs(found) >= 2**31:
-        raise ValueError(f"A size of {format_value(value)} is too big: it has to fit int32.")
+        raise ValueError(f"A size of {repr_of(value)} is too big: it has to fit int32.")
     return found
 
 
@@ -89,19 +89,19 @@ def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, 
         )
         return None
     if not isinstance(padding, Sequence | np.ndarray):
-        raise TypeError(f"padding is a string or a list, not {format_value(padding)} [Op:{op}]")
+        raise TypeError(f"padding is a string or a list, not {repr_of(padding)} [Op:{op}]")
     for k, pair in enumerate(padding):
         if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
             raise ValueError(
                 f"When `padding` is a list, each element of `padding` must be a list/tuple of size "
-                f"2. Received: padding={format_value(padding)} with element at index {k} of type "
+                f"2. Received: padding={repr_of(padding)} with element at index {k} of type "
                 f"{type(pair)}"
             )
     pairs = [tuple(map(_number, pair)) for pair in padding]
     if len(pairs) != rank + 2:
         raise ValueError(
             f"When padding is a list, it must be of size {rank + 2}. Received: padding="
-            f"{format_value(padding)} of size {len(pairs)}"
+            f"{repr_of(padding)} of size {len(pairs)}"
         )
     require(min(map(min, pairs)) >= 0, op, "All elements of padding must be nonnegative")
     if first:
@@ -151,9 +151,9 @@ def geometry(
 
 def last(x: Tensor, first: bool) -> Tensor:
     """Channels behind the axes in space, wherever they were."""
-    return movement.permuted(x, (0, *range(2, x.ndim), 1)) if first else x
+    return movement.transpose_if_needed(x, (0, *range(2, x.ndim), 1)) if first else x
 
 
 def back(y: Tensor, first: bool) -> Tensor:
     """Channels where they were before `last`."""
-    return movement.permuted(y, (0, y.ndim - 1, *range(1, y.ndim - 1))) if first else y
+    return movement.transpose_if_needed(y, (0, y.ndim - 1, *range(1, y.ndim - 1))) if first else y

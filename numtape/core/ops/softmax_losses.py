@@ -10,7 +10,7 @@ from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import Recorder, binary, require, unary
 from ..log.tensors import as_tensor
 from ..values.spec import Spec, to_axis
-from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
+from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.tensor import Tensor
 from . import activations, elementwise, movement, rules
 from .elementwise import negative

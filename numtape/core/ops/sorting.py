@@ -14,7 +14,7 @@ from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.dtypes import as_dtype, mismatch_error
 from ..values.spec import Spec, intern, to_axis
-from ..values.spelling import raise_unexpected_keyword, hide_wrong_keywords, suggest_keywords
+from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, movement, rules
 from .indexing import GATHER
@@ -92,9 +92,9 @@ def top_k(
       >>> values.numpy(), indices.numpy()
       (array([9., 4.], dtype=float32), array([1, 2], dtype=int32))
     """
-    x, count, output = as_tensor(input), movement.static(k), as_dtype(index_type)
+    x, count, output = as_tensor(input), movement.to_ints(k), as_dtype(index_type)
     require(x.ndim > 0, ORDER, f"input must be >= 1-D, got shape {x.shape}")
-    require(type(count) is int, ORDER, f"k must be scalar, got {dtypes.format_value(k)}")
+    require(type(count) is int, ORDER, f"k must be scalar, got {dtypes.repr_of(k)}")
     require(count >= 0, ORDER, f"Need k >= 0, got {count}")
     require(
         count <= x.shape[-1],
@@ -119,7 +119,11 @@ def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any,
     at = to_axis(op, axis, x.ndim)
     swapped = list(range(x.ndim))
     swapped[at], swapped[-1] = swapped[-1], swapped[at]
-    return movement.permuted(x, tuple(swapped)), tuple(swapped), direction == "DESCENDING"
+    return (
+        movement.transpose_if_needed(x, tuple(swapped)),
+        tuple(swapped),
+        direction == "DESCENDING",
+    )
 
 
 @hide_wrong_keywords
@@ -158,7 +162,7 @@ def sort(
         raise_unexpected_keyword(sort, wrong)
     x, order, falling = _last(values, axis, direction, "Sort")
     indices = _ordered(x, x.shape[-1], falling, "int32")
-    return movement.permuted(_along_last(x, indices), order)
+    return movement.transpose_if_needed(_along_last(x, indices), order)
 
 
 @hide_wrong_keywords
@@ -193,7 +197,7 @@ def argsort(
     if wrong:
         raise_unexpected_keyword(argsort, wrong)
     x, order, falling = _last(values, axis, direction, "ArgSort")
-    return movement.permuted(_ordered(x, x.shape[-1], falling, "int32"), order)
+    return movement.transpose_if_needed(_ordered(x, x.shape[-1], falling, "int32"), order)
 
 
 # Whether a label is among the k likeliest.
@@ -254,8 +258,8 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
         raise InvalidArgumentError(
             f"targets must be int32 or int64, got {at.dtype.name} [Op:InTopKV2]"
         )
-    count = movement.static(k)
-    require(type(count) is int, IN_TOP_K, f"k must be 0-D, got {dtypes.format_value(k)}")
+    count = movement.to_ints(k)
+    require(type(count) is int, IN_TOP_K, f"k must be 0-D, got {dtypes.repr_of(k)}")
     return record(IN_TOP_K, (found, at), k=count)
 
 

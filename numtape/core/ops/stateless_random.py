@@ -317,7 +317,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
     """
     algorithm(alg)
     state = checked_seed(seed, "StatelessRandomUniformFullInt")
-    dims = checked_shape([movement.static(num), 2], "StatelessRandomUniformFullInt")
+    dims = checked_shape([movement.to_ints(num), 2], "StatelessRandomUniformFullInt")
     return seeded.drawn(state, "integers", dims, state.dtype)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import mismatch_error, format_value
+from ..values.dtypes import mismatch_error, repr_of
 from ..values.tensor import Tensor
 from . import movement, sliding_windows
 from .conv_products import conv_input, swapped
@@ -41,7 +41,7 @@ def _transposed(
     steps = in_space(sliding_windows.sizes(strides, rank, first, "strides"), op, "strides")
     rates = in_space(sliding_windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
     pairs = explicit(padding, rank, first, op)
-    shape = movement.static_shape(output_shape)
+    shape = movement.to_shape(output_shape)
     g = last(g, first)
     few, features = int(w.shape[-2]), int(w.shape[-1])
     if len(shape) == rank:
@@ -50,7 +50,7 @@ def _transposed(
         shape = (shape[0], *shape[2:], shape[1]) if first else shape
     else:
         raise ValueError(
-            f"`output_shape` must be of length {rank} or {rank + 2}, got {format_value(output_shape)}"
+            f"`output_shape` must be of length {rank} or {rank + 2}, got {repr_of(output_shape)}"
         )
     channels = shape[-1]
     require(
@@ -254,11 +254,11 @@ def conv_transpose(
       >>> tf.nn.conv_transpose(tf.ones((1, 3, 2)), tf.ones((2, 4, 2)), (1, 6, 4), 2).shape
       TensorShape([1, 6, 4])
     """
-    rank = len(movement.static_shape(output_shape)) - 2
+    rank = len(movement.to_shape(output_shape)) - 2
     if not 1 <= rank <= 3:
         raise ValueError(
             f"output_shape must be of length 3, 4 or 5. Received: output_shape="
-            f"{format_value(output_shape)} of length {rank + 2}"
+            f"{repr_of(output_shape)} of length {rank + 2}"
         )
     return _transposed(
         input,

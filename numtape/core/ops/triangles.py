@@ -13,14 +13,14 @@ from ..log.tensors import as_tensor
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from .complex import conj
-from .movement import permuted, static
+from .movement import to_ints, transpose_if_needed
 
 Array = np.ndarray[Any, Any]
 
 
 def turned(x: Tensor) -> Tensor:
     """The transposes of matrices."""
-    return permuted(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+    return transpose_if_needed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def adjoint_of(x: Tensor) -> Tensor:
@@ -154,7 +154,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 def number_of(value: Any, op: str) -> int:
     """One integer."""
-    found = static(value)
+    found = to_ints(value)
     if not isinstance(found, int):
         raise InvalidArgumentError(f"Expected an integer, got {value!r} [Op:{op}]")
     return found

@@ -100,7 +100,7 @@ def gather_nd(
     """
     ignore = is_lenient(bad_indices_policy, "GatherNd")
     x, found = as_tensor(params), of_integers(indices, "GatherNd")
-    lead = movement.static(batch_dims)
+    lead = movement.to_ints(batch_dims)
     if not isinstance(lead, int) or not 0 <= lead < found.ndim:
         raise ValueError(f"batch_dims = {batch_dims!r} must be in [0, {found.ndim}).")
     require(x.ndim > 0, "GatherNd", "params must be at least a vector")

@@ -94,10 +94,10 @@ class Plan:
         "by_hand",
         "compared",
         "done",
-        "n_groups",
         "keeps",
         "long",
         "low",
+        "n_groups",
         "operand_count",
         "partials",
         "rows",
@@ -130,7 +130,7 @@ class Plan:
         groups, program = work.groups[:n_groups], work.program[:instructions]
         self.arrays: dict[str, Array] = {
             "order": work.order[:rows],
-            "kept": work.kept[:rows],
+            "storage": work.storage[:rows],
             "offset": work.offset[:rows],
             "groups": groups,
             "program": program,
@@ -152,7 +152,7 @@ class Plan:
             spec = specs[spec_of[row]]
             if kind == SHARED:
                 if not spec.single:
-                    is_kept = bool(work["kept"][begin] == KEPT)
+                    is_kept = bool(work["storage"][begin] == KEPT)
                     self.views.append((row, inputs[0], spec, is_kept))
                 continue
             call, follows = None, 0
@@ -253,10 +253,10 @@ class Planner:
         scratch["many"] = np.empty(log.extra.size, np.int32)
         scratch["kernel"] = np.empty(n, np.int64)
         scratch["tables"] = np.empty(8 * n + 64, np.int32)
-        scratch["spare"] = np.empty(16, np.int32)
+        scratch["free_places"] = np.empty(16, np.int32)
         scratch["mark"] = np.zeros(n, np.uint8)
         self.want = np.zeros(n, np.uint8)
-        self.kept = np.empty(n, np.uint8)
+        self.storage = np.empty(n, np.uint8)
         self.offset = np.empty(n, np.int64)
         self.groups = np.empty((n, GROUP), np.int64)
         self.program = np.empty((4 * n + log.extra.size, STEP), np.int64)
@@ -302,7 +302,9 @@ class Planner:
             return CALLS.add(code.id, numbers, 0, None, 0, 0)
         return CALLS.add(code.id, numbers, call.kernel, call.parameters, call.address, call.units)
 
-    def plan_for(self, log: Log, required: list[int], optional: list[int], retain: bool) -> Plan | None:
+    def plan_for(
+        self, log: Log, required: list[int], optional: list[int], retain: bool
+    ) -> Plan | None:
         """The plan that gives the wanted rows their values; None if they have them."""
         want = self.want_view
         key = min(required), max(required), retain

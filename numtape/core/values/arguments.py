@@ -1,4 +1,4 @@
-"""Arguments that are plain Python values, looked at: a number, one of some words."""
+"""Validation of arguments that are plain Python values."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import format_value
+from .dtypes import repr_of
 
 
 def to_float(value: Any, name: str) -> float:
-    """A real number: of Python, of NumPy, or a tensor of one element.
+    """Return a real number of Python or NumPy, or of a one-element tensor, as a float.
 
     Args:
-      value: What a caller gave.
-      name: What the argument is called.
+      value: The value that the caller passed.
+      name: The name of the argument.
 
     Raises:
-      TypeError: If it is none.
+      TypeError: If the value is not a real number.
     """
     if type(value) in (int, float):
         return float(_check_int64(value, name)) if type(value) is int else value
@@ -30,27 +30,27 @@ def to_float(value: Any, name: str) -> float:
             return float(array.item())
     except ValueError:  # a ragged list
         pass
-    raise TypeError(f"`{name}` is a real number, not {format_value(value)}.")
+    raise TypeError(f"`{name}` must be a real number, got {repr_of(value)}.")
 
 
 def to_int(name: str, value: Any) -> int:
-    """An int that fits int64: of Python, of NumPy, or a tensor of one.
+    """Return an integer of Python or NumPy, or of a scalar tensor, as an int that fits int64.
 
     Raises:
-      TypeError: If it is none.
-      ValueError: If it is too large.
+      TypeError: If the value is not an integer.
+      ValueError: If it does not fit int64.
     """
     try:
         return _check_int64(operator.index(value), name)
     except TypeError:
-        raise TypeError(f"`{name}` must be an integer, got {format_value(value)}.") from None
+        raise TypeError(f"`{name}` must be an integer, got {repr_of(value)}.") from None
 
 
 def to_list(value: Any, name: str) -> list[Any]:
-    """What is in a list, or in anything else that can be gone through.
+    """Return the items of an iterable as a list.
 
     Raises:
-      TypeError: If nothing is.
+      TypeError: If the value is not iterable.
     """
     if isinstance(value, Iterable):
         try:
@@ -58,19 +58,19 @@ def to_list(value: Any, name: str) -> list[Any]:
         except TypeError:  # a tensor or an array of no axes
             pass
     raise TypeError(
-        f"`{name}` is a list or another iterable: a {type(value).__name__!r} object, "
-        f"{format_value(value)}, is none."
+        f"`{name}` must be a list or another iterable, got a {type(value).__name__!r} object: "
+        f"{repr_of(value)}."
     )
 
 
 def _check_int64(value: int, name: str) -> int:
     if not -(2**63) <= value < 2**63:
-        raise ValueError(f"`{name}`={format_value(value)} does not fit int64.")
+        raise ValueError(f"`{name}`={repr_of(value)} does not fit int64.")
     return value
 
 
 def truncate_float(value: Any, name: str) -> Any:
-    """A float as an integer, without its fraction; anything else as it is."""
+    """Return a float as an integer, without its fraction; return other values unchanged."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):

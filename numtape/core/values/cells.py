@@ -1,4 +1,4 @@
-"""What tensors of one element that a replay computed have for a home: their cells do."""
+"""Storage of one-element tensors that a replay computed: the value is in the tensor itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 _BITS = struct.Struct("=q").pack
-# What Python's numbers are read off the bits with, for dtypes whose values Python's numbers have.
+# Decodes the bits as a Python number, for dtypes whose values Python numbers can represent.
 _UNPACK_NUMBER = {
     name: struct.Struct(f"={letter}").unpack_from
     for name, letter in {
@@ -33,12 +33,12 @@ _UNPACK_NUMBER = {
 
 
 class ScalarStorage:
-    """A home; see `Tensor`."""
+    """A home of tensors whose value is in ``_cell``; see `Tensor`."""
 
     __slots__ = ()
 
     def evaluate(self, tensor: Tensor) -> Array:
-        """The value as an array, which is the tensor's home from now on."""
+        """Return the value as an array, which becomes the tensor's home."""
         spec = tensor._spec
         shape = spec.shape if spec.rank else ()
         array: Array = np.ndarray(shape, spec.dtype.numpy_dtype, _BITS(tensor._cell))
@@ -48,7 +48,7 @@ class ScalarStorage:
     evaluate_on_device = evaluate
 
     def number_of(self, tensor: Tensor) -> Any:
-        """The value as a number of Python's, or NumPy's."""
+        """Return the value as a Python number, or as a NumPy scalar for other dtypes."""
         unpack = _UNPACK_NUMBER.get(tensor._spec.dtype.name)
         if unpack is None:
             return self.evaluate(tensor).reshape(())[()]

@@ -1,4 +1,4 @@
-"""Python and NumPy values into arrays of numtape's dtypes, by TensorFlow's rules."""
+"""Conversion of Python and NumPy values to arrays of numtape's dtypes, by TensorFlow's rules."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from ...errors import DtypeError
 from ..settings import unset
 from . import dtypes
-from .dtypes import DType, format_value
+from .dtypes import DType, repr_of
 from .indexed_slices import IndexedSlices
-from .memory import exceeds_float32, convert_array
+from .memory import convert_array, exceeds_float32
 from .spec import Spec
 from .tensor import Tensor
 
 NUMPY = (np.ndarray, np.generic)
-FITS_ANY_DTYPE = 2**31  # below it a number fits every dtype of these, and only needs to be rounded
+FITS_ANY_DTYPE = 2**31  # smaller numbers fit all of the dtypes below and only need rounding
 _FAST_DTYPES = {
     (kind, dtype): (dtype or default).numpy_dtype
     for kind, default, fast_dtypes in (
@@ -28,23 +28,23 @@ _FAST_DTYPES = {
     for dtype in (None, *fast_dtypes)
 }
 
-# What rooms above do with a value: whether it is an array on a GPU, its copy as a tensor, a nest
-# of lists with tensors inside as one tensor, and slices made dense. Set in `core.bindings`.
+# Functions of higher layers: whether a value is an array on a GPU, its copy as a tensor, a nested
+# list with tensors inside as one tensor, and slices as a dense tensor. Set in `core.bindings`.
 is_on_gpu: Callable[[Any], bool] = unset
 copy_of: Callable[[Any, DType | None], Tensor] = unset
 pack: Callable[[Any, DType | None], Tensor] = unset
 dense_of: Callable[[IndexedSlices, DType | None], Tensor] = unset
-# What becomes of an array and its copy: in a call that is recorded it may be an input of the
-# recording. Set in `core.replay.trace`.
+# Takes an array and its copy, and returns the copy. In a traced call the copy may become an input
+# of the recording. Set in `core.replay.trace`.
 register_input: Callable[[Any, Any], Any] = lambda value, array: array  # noqa: E731
 
 
 def to_array(value: Any, like: Spec | None, op: str) -> Any:
-    """An operand as a new array. NumPy values and lists take the dtype of ``like``.
+    """Return an operand as a new array. NumPy values and lists take the dtype of ``like``.
 
     Returns:
-      A C-contiguous array that shares no memory with ``value``; or a Tensor, where ``value`` is
-      a nest of lists that holds tensors, or an array on a GPU.
+      A C-contiguous array that shares no memory with ``value``; or a Tensor, if ``value`` is an
+      array on a GPU or a nested list that contains tensors.
 
     Raises:
       DtypeError: If a Python float meets an integer operand.
@@ -73,7 +73,7 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
 
 
 def new_array(value: Any, dtype: DType | None = None) -> Any:
-    """A new array of ``value``: Python floats are float32, ints int32, NumPy keeps its dtype.
+    """Return a new array: Python floats become float32, ints int32; NumPy values keep their dtype.
 
     Raises:
       TypeError: If ``dtype`` cannot hold the value (a float for an integer dtype).
@@ -105,7 +105,7 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
 
 
 def _infer_dtype(value: Any, array: np.ndarray[Any, Any], types: set[type]) -> DType:
-    """The dtype of a Python value, a list, or an object that has an array."""
+    """Return the dtype of a Python value, a list, or an object with ``__array__``."""
     if hasattr(value, "__array__"):
         return dtypes.of_array(array)
     kind = dtypes.kind_of(array.dtype)
@@ -116,7 +116,7 @@ def _infer_dtype(value: Any, array: np.ndarray[Any, Any], types: set[type]) -> D
         if not array.size or isinstance(first, complex):
             return dtypes.complex128
         raise ValueError(
-            f"Can't convert Python sequence with mixed types to Tensor: {format_value(value)} begins with "
+            f"Can't convert Python sequence with mixed types to Tensor: {repr_of(value)} begins with "
             f"a real number. Give a dtype, or write complex numbers."
         )
     if kind == "O":
@@ -124,29 +124,29 @@ def _infer_dtype(value: Any, array: np.ndarray[Any, Any], types: set[type]) -> D
     if kind == "f":  # ints before the first float must fit, as in TensorFlow
         for x in itertools.takewhile(lambda x: isinstance(x, int | np.integer), leaves(value)):
             dtypes.of_int(int(x), int(x))
-        # As in TensorFlow, numbers beside floats are such as the first one, or float32.
+        # As in TensorFlow, a list with floats takes the dtype of a leading NumPy float, or float32.
         leads = array.size and isinstance(first, NUMPY) and dtypes.kind_of(first.dtype) == "f"
         return dtypes.of_array(np.asarray(first)) if leads else dtypes.float32
     if kind == "b":
         return dtypes.bool_
     if isinstance(first, bool | np.bool_) or np.bool_ in types:
         raise ValueError(
-            f"Can't convert Python sequence with mixed types to Tensor: {format_value(value)} begins with "
+            f"Can't convert Python sequence with mixed types to Tensor: {repr_of(value)} begins with "
             f"a bool. Give a dtype, or write numbers only."
         )
-    # Ints of NumPy's in a list are as Python's.
+    # NumPy ints in a list are treated like Python ints.
     return dtypes.of_int(int(array.min()), int(array.max())) if array.size else dtypes.int32
 
 
 def _check_float32(array: np.ndarray[Any, Any]) -> None:
-    """Whether floats, which nobody gave a dtype, stay finite as float32."""
+    """Raise ValueError unless floats without an explicit dtype stay finite as float32."""
     beyond = exceeds_float32(array)
     if beyond.any():
         raise dtypes.float32_overflow_error(array[beyond][0])
 
 
 def _check_convertible(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
-    """Whether a Python value may become ``dtype``: no rounding, no truth values of numbers."""
+    """Raise TypeError if a value must not become ``dtype``: no rounding, no bools of numbers."""
     kind = dtypes.kind_of(array.dtype)
     if not array.size or kind == "b":
         return
@@ -155,18 +155,18 @@ def _check_convertible(value: Any, array: np.ndarray[Any, Any], dtype: DType) ->
     if (dtype.is_bool and kind != "O") or (
         kind == "f" and not (dtype.is_floating or dtype.is_complex)
     ):
-        raise TypeError(f"Cannot convert {format_value(value)} to EagerTensor of dtype {dtype.name}")
+        raise TypeError(f"Cannot convert {repr_of(value)} to EagerTensor of dtype {dtype.name}")
 
 
 def _complex_error(value: Any, dtype: DType, error_type: type[TypeError] = TypeError) -> TypeError:
     return error_type(
-        f"Cannot convert {format_value(value)} to EagerTensor of dtype {dtype.name}: what is not real "
-        f"would be left out. `cast` the tensor to complex64 first, or take the real part."
+        f"Cannot convert {repr_of(value)} to EagerTensor of dtype {dtype.name}: the imaginary "
+        f"part would be lost. `cast` the tensor to complex64 first, or take the real part."
     )
 
 
 def _check_int_range(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """Ints of a list or number, some of which NumPy may have as objects: all must fit ``dtype``."""
+    """Check that all ints fit ``dtype``. Return the array, with large ints as floats if needed."""
     if not (dtype.is_floating or dtype.is_complex):
         if array.size and array.dtype.kind in "iuO":
             if array.min() < dtype.min or array.max() > dtype.max:
@@ -183,23 +183,23 @@ def _check_int_range(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> n
 
 def _out_of_range_error(value: Any, name: str) -> ValueError:
     return ValueError(
-        f"Can't convert Python sequence with out-of-range integer to Tensor: {format_value(value)} does "
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {repr_of(value)} does "
         f"not fit {name}."
     )
 
 
 def to_numeric_array(value: Any) -> np.ndarray[Any, Any]:
-    """A number, a list of them, or what has an array, as an array of NumPy's dtype for it.
+    """Return a number, a list of numbers, or an object with ``__array__`` as a NumPy array.
 
-    Ints beyond int64 are an array of objects.
+    Ints beyond int64 become an array of objects.
     """
     try:
         array = np.asarray(value)
     except ValueError as error:
-        if hasattr(value, "__array__"):  # it says itself why
+        if hasattr(value, "__array__"):  # its own error says why
             raise
         raise ValueError(
-            f"Can't convert non-rectangular Python sequence to Tensor: {format_value(value)}"
+            f"Can't convert non-rectangular Python sequence to Tensor: {repr_of(value)}"
         ) from error
     if array.dtype.kind in "fO" and isinstance(value, list | tuple | int):
         array = _restore_large_ints(value, array)
@@ -211,7 +211,7 @@ def to_numeric_array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def _restore_large_ints(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Where ints may be beyond int64, which NumPy has as objects or rounds: floats, or objects."""
+    """Return the array with ints beyond int64, which NumPy rounds, as objects, or as floats."""
     has_objects = array.dtype.kind == "O"
     if not has_objects and (np.abs(array) < 2.0**63).all():
         return array
@@ -230,8 +230,8 @@ def _any_complex(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _format_brief(value: Any) -> str:
-    """A value in an error message, in one line: a table shows itself in many."""
-    first, _, more = format_value(value).partition("\n")
+    """Return the first line of a value's repr, for an error message."""
+    first, _, more = repr_of(value).partition("\n")
     return f"{first} ..." if more else first
 
 
@@ -244,7 +244,7 @@ def _unsupported_error(value: Any) -> ValueError:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """What is in a nest of lists."""
+    """Yield the leaves of a nested list."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from leaves(item)
@@ -253,7 +253,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def _leaf_types(value: Any) -> set[type]:
-    """The types of the leaves of a nest of lists."""
+    """Return the types of the leaves of a nested list."""
     return set(map(type, leaves(value)))
 
 

@@ -1,4 +1,4 @@
-"""Dtypes under TensorFlow's names, and the rules that say which dtype a Python value gets."""
+"""Dtypes under TensorFlow's names, and the rules for the dtypes of Python values."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class DType:
     """The type of a tensor's elements. Compares equal to NumPy dtypes and names.
 
     There is one object for each: `float16`, `bfloat16`, `float32`, `float64`, `complex64`,
-    `complex128`, `bool`, `int8` to `int64`, `uint8` to `uint64`; and `string`, of which there are
-    no values.
+    `complex128`, `bool`, `int8` to `int64`, `uint8` to `uint64`; and `string`, which has no
+    values.
 
     Attributes:
       name: The name, such as ``"float32"``.
-      as_numpy_dtype: The NumPy scalar type; that of bfloat16 is `ml_dtypes`' one.
-      size: Bytes an element.
-      is_floating, is_complex, is_integer, is_bool: What kind it is: a complex number is no float, a
-        bool no integer.
+      as_numpy_dtype: The NumPy scalar type; for bfloat16 that of `ml_dtypes`.
+      size: The number of bytes of an element.
+      is_floating, is_complex, is_integer, is_bool: The kind of the dtype. A complex dtype is not
+        floating, and bool is not an integer.
 
     Example:
       >>> tf.float32 == np.float32, tf.float32 == "float32"
@@ -53,7 +53,7 @@ class DType:
     def __init__(self, name: str, code: int) -> None:
         self.name = name
         self.code = code
-        if name == "bfloat16":  # its NumPy dtype is another library's: see `__getattr__`
+        if name == "bfloat16":  # its NumPy dtype is defined by `ml_dtypes`: see `__getattr__`
             kind, self.size = "f", 2
         elif name == "string":
             kind, self.size = "O", 8
@@ -67,9 +67,9 @@ class DType:
         self.is_bool = kind == "b"
 
     def __getattr__(self, name: str) -> Any:
-        """What a slot gets when it is first asked for."""
+        """Import a lazy NumPy dtype when its slot is first read."""
         if name not in ("numpy_dtype", "as_numpy_dtype") or self.name not in _LAZY_NAMES:
-            return object.__getattribute__(self, name)  # which says that it is not there
+            return object.__getattribute__(self, name)  # raises AttributeError
         if self.name == "string":
             self.numpy_dtype, self.as_numpy_dtype = np.dtype(object), np.object_
         else:
@@ -80,17 +80,17 @@ class DType:
 
     @property
     def base_dtype(self) -> DType:
-        """The dtype itself (TensorFlow's name for a dtype without reference)."""
+        """The dtype itself. In TensorFlow, the dtype without a reference."""
         return self
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether it is an unsigned integer."""
+        """Whether the dtype is an unsigned integer."""
         return self.is_integer and self.numpy_dtype.kind == "u"
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it is of numbers: no bool, and no string.
+        """Whether the dtype is numeric, that is neither bool nor string.
 
         Example:
           >>> tf.complex64.is_numeric, tf.bool.is_numeric
@@ -100,17 +100,17 @@ class DType:
 
     @property
     def is_quantized(self) -> bool:
-        """Whether it is of quantized numbers: none is."""
+        """Whether the dtype is quantized. Always False."""
         return False
 
     @property
     def is_numpy_compatible(self) -> bool:
-        """Whether NumPy has this dtype: every dtype here is."""
+        """Whether NumPy has this dtype. Always True."""
         return True
 
     @property
     def real_dtype(self) -> DType:
-        """The dtype of the parts of a complex number; any other dtype itself.
+        """The dtype of the real part of a complex number; other dtypes are returned unchanged.
 
         Example:
           >>> tf.complex64.real_dtype, tf.int32.real_dtype
@@ -120,7 +120,7 @@ class DType:
 
     @property
     def as_datatype_enum(self) -> int:
-        """The number that TensorFlow's files have for it.
+        """The number of this dtype in TensorFlow's files.
 
         Example:
           >>> tf.float32.as_datatype_enum, tf.complex64.as_datatype_enum
@@ -130,13 +130,13 @@ class DType:
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """The range of values that TensorFlow takes for colours: from 0.
+        """The range of values that TensorFlow uses for colours.
 
         Returns:
-          0 and the largest integer, or 1 for floats.
+          0 and the largest integer, or 0 and 1 for floats.
 
         Raises:
-          ValueError: If it is none of the integers of at most 32 bits, float32, float64 and bool.
+          ValueError: If the dtype is not bool, float32, float64 or an integer of at most 32 bits.
 
         Example:
           >>> tf.uint8.limits, tf.float32.limits
@@ -151,10 +151,10 @@ class DType:
         raise ValueError(f"{self} does not have defined limits.")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether a value of another dtype may stand where this one is wanted: if it is the same.
+        """Return whether a value of another dtype is accepted for this one: only the same dtype.
 
         Args:
-          other: A `DType`, or what `as_dtype` takes.
+          other: A `DType`, or a value that `as_dtype` accepts.
 
         Returns:
           A bool.
@@ -206,7 +206,7 @@ class DType:
         except TypeError:
             return False
 
-    __hash__ = object.__hash__  # no Python: see numtape.core.values.interning
+    __hash__ = object.__hash__  # must not run Python code: see numtape.core.values.interning
 
     def __repr__(self) -> str:
         return f"tf.{self.name}"
@@ -233,14 +233,16 @@ NAMES = (
 )
 WIDE_NAMES = ("float16", "bfloat16", "complex64", "complex128")
 _LAZY_NAMES = ("bfloat16", "string")
-# What compiled kernels are made for. The others come after them: NumPy computes with those, see
+# Compiled kernels exist for DTYPES. NumPy computes with the wide dtypes, which come after them; see
 # `core.reference.bodies`. Nothing computes with strings.
 DTYPES = tuple(DType(name, code) for code, name in enumerate(NAMES))
 WIDE = tuple(DType(name, code) for code, name in enumerate(WIDE_NAMES, len(DTYPES)))
 string = DType("string", len(DTYPES) + len(WIDE))
 ALL = (*DTYPES, *WIDE, string)  # by code
 _BY_NAME = {dtype.name: dtype for dtype in ALL}
-_BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in ALL if dtype.name not in _LAZY_NAMES}
+_BY_NUMPY: dict[Any, DType] = {
+    dtype.numpy_dtype: dtype for dtype in ALL if dtype.name not in _LAZY_NAMES
+}
 _BY_NUMPY |= {dtype.as_numpy_dtype: dtype for dtype in _BY_NUMPY.values()}
 _BY_NUMPY |= {float: _BY_NAME["float32"], bool: _BY_NAME["bool"]}
 _BY_NAME |= {"float": _BY_NAME["float32"], "double": _BY_NAME["float64"]}
@@ -283,16 +285,16 @@ complex128 = _BY_NAME["complex128"]
 
 
 def as_dtype(value: Any) -> DType:
-    """The `DType` that a DType, a name, a NumPy dtype or a Python type stands for.
+    """Convert a name, a NumPy dtype or a Python type to a `DType`.
 
     Args:
-      value: One of these. Python's ``float`` is float32, as in TensorFlow.
+      value: One of these, or a `DType`. Python's ``float`` is float32, as in TensorFlow.
 
     Returns:
       The `DType`.
 
     Raises:
-      TypeError: If there is none; Python's ``int`` is none, as it may be int32 or int64.
+      TypeError: If there is no such dtype. ``int`` is ambiguous: it may be int32 or int64.
 
     Example:
       >>> tf.as_dtype("double"), tf.as_dtype(np.uint8), tf.as_dtype(float)
@@ -317,19 +319,19 @@ def as_dtype(value: Any) -> DType:
 
 
 def _of_numpy(dtype: np.dtype[Any]) -> DType | None:
-    """The `DType` of one of NumPy's, or of another library's, or None."""
+    """Return the `DType` of a dtype of NumPy or `ml_dtypes`, or None."""
     if dtype.name == "bfloat16" and dtype == bfloat16.numpy_dtype:
         return bfloat16
     return _BY_NUMPY.get(dtype.newbyteorder("="))
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
-    """NumPy's letter for the kind of a dtype; bfloat16 is of floats."""
+    """Return NumPy's letter for the kind of a dtype; bfloat16 counts as a float."""
     return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
 
 
 def of_array(array: np.ndarray[Any, Any]) -> DType:
-    """The `DType` of a NumPy array.
+    """Return the `DType` of a NumPy array.
 
     Raises:
       ValueError: If numtape has no such dtype.
@@ -345,19 +347,19 @@ def of_array(array: np.ndarray[Any, Any]) -> DType:
     return dtype
 
 
-def format_value(value: Any) -> str:
-    """A value in an error message."""
+def repr_of(value: Any) -> str:
+    """Return the repr of a value for an error message."""
     try:
         return repr(value)
-    except ValueError:  # Python does not print an int of so many digits
+    except ValueError:  # Python refuses to print an int of so many digits
         return f"a {type(value).__name__} with an integer of thousands of digits"
 
 
 def overflow_to_infinity(value: int | float, dtype: DType) -> float:
-    """What a number beyond the floats of ``dtype`` becomes: infinity, as in TensorFlow.
+    """Return infinity for a number beyond the range of ``dtype``, as in TensorFlow.
 
     Raises:
-      ValueError: If it is an int beyond all floats.
+      ValueError: If it is an int beyond the range of all floats.
     """
     try:
         if dtype is not float64:
@@ -365,13 +367,13 @@ def overflow_to_infinity(value: int | float, dtype: DType) -> float:
     except OverflowError:
         pass
     raise ValueError(
-        f"Can't convert Python sequence with out-of-range integer to Tensor: {format_value(value)} does "
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {repr_of(value)} does "
         f"not fit {dtype.name}."
     )
 
 
 def mismatch_error(op: str, position: int, expected: DType, got: DType) -> DtypeError:
-    """The error for an operand of another dtype than the first one."""
+    """Return the error for an operand whose dtype is not that of the first one."""
     return DtypeError(
         f"cannot compute {op} as input #{position}(zero-based) was expected to be a "
         f"{expected.name} tensor but is a {got.name} tensor [Op:{op}]. Convert one of them with "
@@ -380,7 +382,7 @@ def mismatch_error(op: str, position: int, expected: DType, got: DType) -> Dtype
 
 
 def float_with_ints_error(op: str, value: Any, dtype: DType) -> DtypeError:
-    """The error for Python floats as an operand beside a tensor of no float dtype."""
+    """Return the error for Python floats as an operand beside an integer or bool tensor."""
     return DtypeError(
         f"cannot compute {op} of the float value {value!r} and a tensor of {dtype.name}: floats "
         f"are not rounded to {dtype.name} silently [Op:{op}]. `cast` the tensor to float32 first, "
@@ -389,7 +391,7 @@ def float_with_ints_error(op: str, value: Any, dtype: DType) -> DtypeError:
 
 
 def unsupported_dtype_error(op: str, dtype: DType) -> DtypeError:
-    """The error for an operand of a dtype that an op does not take."""
+    """Return the error for an operand of a dtype that an op does not take."""
     return DtypeError(
         f"Value for attr 'T' of {dtype.name} is not in the list of allowed values [Op:{op}]: "
         f"numtape does not compute {op} of {dtype.name}."
@@ -397,16 +399,16 @@ def unsupported_dtype_error(op: str, dtype: DType) -> DtypeError:
 
 
 def no_strings_error(what: str = "values") -> UnimplementedError:
-    """The error for strings."""
-    return UnimplementedError(f"numtape has no {what} of dtype string: Python's str and bytes do.")
+    """Return the error for strings."""
+    return UnimplementedError(f"numtape has no {what} of dtype string. Use Python's str or bytes.")
 
 
-# The least float64 that becomes infinite as float32.
+# The smallest float64 that becomes infinite as float32.
 _FLOAT32_OVERFLOW = float(2**128 - 2**103)
 
 
 def float32_overflow_error(value: float) -> ValueError:
-    """The error for a Python float that float32, its dtype where none is given, does not have."""
+    """Return the error for a Python float that does not fit float32, its default dtype."""
     return ValueError(
         f"Can't convert Python sequence with out-of-range float to Tensor: {float(value)!r} does "
         f"not fit float32. Give dtype=float64, or write inf."
@@ -414,11 +416,11 @@ def float32_overflow_error(value: float) -> ValueError:
 
 
 def of_number(value: int | float, like: Any, op: str) -> DType:
-    """The dtype of a Python int or float as an operand beside one of spec ``like`` (or None).
+    """Return the dtype of a Python number as an operand beside one of spec ``like`` (or None).
 
     Raises:
-      DtypeError: If a float meets an integer.
-      ValueError: If a number does not fit. (A float beside floats may: it becomes infinite.)
+      DtypeError: If the number is a float and ``like`` an integer spec.
+      ValueError: If the number does not fit. (A float beside floats may overflow to infinity.)
     """
     if like is None:
         if type(value) is float:
@@ -433,14 +435,14 @@ def of_number(value: int | float, like: Any, op: str) -> DType:
         raise float_with_ints_error(op, value, dtype)
     if not dtype.min <= value <= dtype.max:
         raise ValueError(
-            f"Can't convert Python sequence with out-of-range integer to Tensor: {format_value(value)} "
+            f"Can't convert Python sequence with out-of-range integer to Tensor: {repr_of(value)} "
             f"does not fit {dtype.name} [Op:{op}]."
         )
     return dtype
 
 
 def of_int(low: int, high: int) -> DType:
-    """The dtype of Python ints between these: int32, or int64 if that is too small.
+    """Return the dtype of Python ints in a range: int32, or int64 if that is too small.
 
     Raises:
       ValueError: If int64 is too small as well.
@@ -450,6 +452,6 @@ def of_int(low: int, high: int) -> DType:
     if -(2**63) <= low and high < 2**63:
         return int64
     raise ValueError(
-        f"Can't convert Python sequence with out-of-range integer to Tensor: {format_value(low)} to "
-        f"{format_value(high)} does not fit int64."
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {repr_of(low)} to "
+        f"{repr_of(high)} does not fit int64."
     )

@@ -1,9 +1,9 @@
-"""What tensors give to who asks by the buffer protocol, such as ``memoryview``.
+"""The Python side of the buffer protocol of tensors, which ``memoryview`` uses, for example.
 
-The protocol's machine code (`core.native.buffer_protocol`) calls `array_of`, and puts the error of a call
-that failed into `FAILED_EXPORTS`. NumPy asks by the protocol first, drops the error, whatever it is, and
-then calls ``__array__``. That raises the same error again, so that nothing is computed twice and no
-interrupt is lost.
+The protocol's machine code (`core.native.buffer_protocol`) calls `array_of` and stores the error of
+a failed call in `FAILED_EXPORTS`. NumPy tries the protocol first, drops any error, and then calls
+``__array__``. That raises the same error again, so nothing is computed twice and no interrupt is
+lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from .handed import to_read_only
 
-# The last error. One that came up to Python's code goes when the next array is asked for.
+# The last error. One that reached Python code is removed by the next call of `array_of`.
 FAILED_EXPORTS: list[BaseException] = []
 
 
@@ -23,18 +23,18 @@ class NotOnHost(BufferError):
 
 
 def array_of(tensor: Any) -> np.ndarray[Any, Any]:
-    """The value of a tensor, computed now if need be; nobody can write to it."""
+    """Return the value of a tensor as a read-only array, computed if needed."""
     if FAILED_EXPORTS:
         _discard_error(tensor)
     stored = tensor._stored_value()
     if type(stored) is np.ndarray:
         return to_read_only(stored)
-    raise NotOnHost("The value is on a GPU, where there are no buffers: np.asarray(x) copies it.")
+    raise NotOnHost("The value is on a GPU, which has no host buffers: np.asarray(x) copies it.")
 
 
 def take_dropped_error(tensor: Any) -> BaseException | None:
-    """The error of `array_of` for this tensor, if who asked for the buffer dropped it."""
-    for error in FAILED_EXPORTS[:]:  # one, unless another thread is at it
+    """Return and clear the error of `array_of` for this tensor, if its caller dropped it."""
+    for error in FAILED_EXPORTS[:]:  # at most one, unless another thread adds one
         if _tensor_of_dropped(error) is tensor:
             FAILED_EXPORTS.clear()
             return None if isinstance(error, NotOnHost) else error
@@ -42,7 +42,7 @@ def take_dropped_error(tensor: Any) -> BaseException | None:
 
 
 def _discard_error(tensor: Any) -> None:
-    """Forget the last error, unless it is one that another thread is about to raise again."""
+    """Clear the last error, unless another thread is about to raise it again."""
     for error in FAILED_EXPORTS[:]:
         failed = _tensor_of_dropped(error)
         if failed is None or failed is tensor:
@@ -50,9 +50,10 @@ def _discard_error(tensor: Any) -> None:
 
 
 def _tensor_of_dropped(error: BaseException) -> Any:
-    """The tensor that `array_of` failed for; None if the error came up to Python's code.
+    """Return the tensor that `array_of` failed for; None if the error reached Python code.
 
-    There its traceback begins then; that of one that was dropped begins with `array_of`.
+    The traceback of an error that reached Python code begins there; the traceback of one that was
+    dropped begins with `array_of`.
     """
     tb = error.__traceback__
     if tb is None or tb.tb_frame.f_code is not array_of.__code__:

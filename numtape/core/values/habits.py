@@ -1,8 +1,8 @@
-"""What NumPy's and PyTorch's users write by habit, and what to write instead.
+"""Hints for attributes that NumPy and PyTorch have, but TensorFlow does not.
 
-TensorFlow's tensors, variables, modules and optimizers do not have these attributes. Asked for one,
-ours say what there is: an `AttributeError`, so ``hasattr`` is False and libraries that ask go
-another way.
+TensorFlow's tensors, variables, modules and optimizers do not have these attributes. Here reading
+one raises an `AttributeError` that names the replacement. So ``hasattr`` is False, and libraries
+that check for the attribute take another path.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ REPLACEMENTS = {
 
 
 def missing_attribute(name: str, message: str) -> property:
-    """An attribute that is not there: asked for, it says something."""
+    """Return a property that raises an AttributeError with this message."""
 
     def refuse(self: Any) -> NoReturn:
         raise AttributeError(message)
@@ -134,12 +134,12 @@ def missing_attribute(name: str, message: str) -> property:
 
 
 def give_hints(kind: type, display_name: str, item_assignment: str) -> None:
-    """Have a class say, for each of these attributes that it lacks, what to write instead.
+    """Add a hint to a class for each NumPy and PyTorch attribute that it lacks.
 
     Args:
       kind: The class.
-      shown: What errors call it.
-      item_assignment: What to write instead of ``x[i] = value``.
+      display_name: The name of the class in errors.
+      item_assignment: The replacement for ``x[i] = value``.
     """
     for name, instead in REPLACEMENTS.items():
         if not hasattr(kind, name):
@@ -159,11 +159,11 @@ def give_hints(kind: type, display_name: str, item_assignment: str) -> None:
 
 
 class MissingAttribute:
-    """An attribute that objects have only if they are given it; else an error says what to write.
+    """A missing attribute, which objects may still set; reading it raises an error with a hint.
 
     Args:
       name: The attribute.
-      said: What to write.
+      message: The hint.
     """
 
     def __init__(self, name: str, message: str) -> None:
@@ -176,14 +176,14 @@ class MissingAttribute:
 
 
 def hint_missing_attributes(kind: type, replacements: dict[str, str], verb: str = "write ") -> None:
-    """Have a class say what to write instead of attributes that it and its bases lack."""
+    """Add hints to a class for attributes that it and its bases lack."""
     for name, message in replacements.items():
         existing = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
         if existing is None or isinstance(existing, MissingAttribute):
             setattr(kind, name, MissingAttribute(name, verb + message))
 
 
-# What modules of PyTorch have.
+# Attributes of PyTorch modules, and their replacements.
 MODULE_REPLACEMENTS = {
     "children": "x.submodules, or x.layers of a model",
     "cpu": _SAME_DEVICE,
@@ -199,5 +199,5 @@ MODULE_REPLACEMENTS = {
     "requires_grad_": "tape.gradient(loss, variables), of those that are to be trained",
     "state_dict": "x.variables, or tf.train.Checkpoint(model=x).save(path)",
     "to": _SAME_DEVICE,
-    "zero_grad": "nothing: every tape gives gradients of its own",
+    "zero_grad": "nothing: every tape computes new gradients",
 }

@@ -1,8 +1,8 @@
-"""Values that leave as NumPy's arrays: views that nobody can write to, and arrays of one's own.
+"""Export of values as NumPy arrays: read-only views, and writable arrays.
 
-What lies behind a tensor never changes, and waits for use again only when the last array that
-looks at it has gone. So a view stays right for ever; and a tensor that goes at once, of which
-nobody else has the memory, can leave its memory itself to who asked for an array.
+The memory behind a tensor never changes, and is reused only after the last array that refers to it
+is gone. So a view stays valid forever. If a tensor is about to be destroyed and nothing else refers
+to its memory, the caller gets that memory as a writable array without a copy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .memory import LARGE_BYTES, Array, BorrowedMemory, ReadOnlyMemory, copy_arr
 
 
 def to_read_only(array: Array) -> Array:
-    """An array that nobody writes to: a view that keeps the memory, or, if small, a copy."""
+    """Return a read-only array: a view that keeps the memory alive, or a copy if it is small."""
     if array.nbytes >= LARGE_BYTES:
         return view_of(array)
     copy = np.array(array, order="C")
@@ -26,15 +26,15 @@ def to_read_only(array: Array) -> Array:
 
 
 def view_of(array: Array) -> Array:
-    """A view that keeps the memory, and that nobody can make writable."""
+    """Return a view that keeps the memory alive and cannot be made writable."""
     return ReadOnlyMemory(array).array(array.dtype)
 
 
 def to_writable(tensor: Any, array: Array) -> Array:
-    """An array that may be written to: ``array`` itself, if it goes with the tensor otherwise.
+    """Return a writable array: ``array`` itself, if it would otherwise be freed with the tensor.
 
-    A method of the tensor's calls this, with its value and no other reference to either: then
-    counts of references tell whether somebody else can reach them.
+    Must be called from a method of the tensor, with its value and no other reference to either.
+    Then reference counts show whether other code can reach them.
     """
     if array.nbytes < LARGE_BYTES:
         return np.array(array, order="C")
@@ -49,7 +49,7 @@ def _reference_counts(tensor: Any, array: Array) -> tuple[int, int, int]:
 
 
 class _Probe:
-    """What asks as a tensor does."""
+    """Stands for a tensor whose method calls `to_writable`."""
 
     __slots__ = ("__weakref__", "_home")
 
@@ -66,7 +66,7 @@ def _call_counts(tensor: Any, array: Array) -> tuple[int, int, int]:
 
 
 def _measure_sole_owner() -> tuple[int, int, int]:
-    """The counts where only the one who asks has the tensor; such as none has, if nobody knows."""
+    """Return the reference counts that mean "sole owner"; impossible values if unknown."""
     second_owner = _Probe()
     sole, shared = _Probe().numpy(), second_owner.numpy()
     return sole if sole[0] < shared[0] else (-1, -1, -1)

@@ -11,17 +11,17 @@ from .spec import TensorShape
 
 
 class IndexedSlices:
-    """Slices of a larger tensor that is 0 elsewhere: the derivative of what takes a few rows of it.
+    """Slices of a larger tensor that is 0 elsewhere: the gradient of an op that gathers rows.
 
-    `GradientTape.gradient` gives them for a source of which `gather` (along axis 0) or
-    `nn.embedding_lookup` takes slices, and nothing else does. Where a function wants a tensor it
-    takes one of these, made dense; slices with the same index add up. ``slices * 2.0`` is a
-    TypeError, as in TensorFlow.
+    `GradientTape.gradient` returns them for a source that is used only by `gather` (along axis 0)
+    or `nn.embedding_lookup`. Functions that take a tensor convert them to a dense one; slices with
+    the same index add up. ``slices * 2.0`` is a TypeError, as in TensorFlow.
 
     Args:
-      values: A tensor: the slices along its first axis.
-      indices: A vector of integers: for each the place along the first axis of the larger tensor.
-      dense_shape: The larger tensor's shape, a vector of integers; None if it is not known.
+      values: A tensor with the slices along its first axis.
+      indices: A vector of integers with the position of each slice in the larger tensor's first
+        axis.
+      dense_shape: The shape of the larger tensor, a vector of integers; None if unknown.
 
     Example:
       >>> v = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
@@ -43,17 +43,17 @@ class IndexedSlices:
 
     @property
     def values(self) -> Any:
-        """The slices, a tensor."""
+        """A tensor with the slices."""
         return self._values
 
     @property
     def indices(self) -> Any:
-        """Where they belong, a tensor of integers."""
+        """A tensor of integers with the positions of the slices."""
         return self._indices
 
     @property
     def dense_shape(self) -> Any:
-        """The shape of the larger tensor, a tensor of integers; None if it is not known."""
+        """The shape of the larger tensor, a tensor of integers; None if unknown."""
         return self._dense_shape
 
     @property
@@ -61,7 +61,7 @@ class IndexedSlices:
         """The shape of the larger tensor.
 
         Raises:
-          ValueError: If it is not known.
+          ValueError: If it is unknown.
         """
         if self._dense_shape is None:
             raise ValueError("These IndexedSlices have no dense_shape.")
@@ -75,17 +75,17 @@ class IndexedSlices:
 
     @property
     def device(self) -> str:
-        """Where the slices live, in TensorFlow's spelling."""
+        """The device of the slices, in TensorFlow's spelling."""
         result: str = self._values.device
         return result
 
     def __getattr__(self, name: str) -> Any:
         if name in ("name", "op", "graph"):
-            return getattr(self._values, name)  # the slices' error: tensors have none of them
+            return getattr(self._values, name)  # raises the error of tensors, which have none
         raise AttributeError(f"'IndexedSlices' object has no attribute {name!r}")
 
     def consumers(self) -> list[Any]:
-        """Nobody that is known: an empty list."""
+        """Return an empty list: consumers are not tracked."""
         return []
 
     def __neg__(self) -> IndexedSlices:

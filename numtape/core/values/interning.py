@@ -1,30 +1,30 @@
-"""Tables of what is met: each thing gets a number, and the passes read what they know by number.
+"""Intern tables: each distinct key gets one object and an id, by which passes read its fields.
 
-Threads meet new things at the same time, and signal handlers and finalizers do in the middle of
-what their own thread is about to enter. No lock helps against these: it hangs, or lets them in. So
-a table is right without one, by three rules.
+Several threads may intern new keys at the same time, and signal handlers and finalizers may do so
+in the middle of an insertion by their own thread. A lock does not help against handlers: it
+deadlocks, or lets them in. So a table is correct without one, by three rules.
 
-- *Arrays never move.* Each has room for `CAPACITY` numbers, in memory that is there only where it
-  is written to. A pass that runs, in whatever thread, reads from the same arrays for ever.
-- *A number is published when all of it is written.* Whoever meets a thing takes a number that
-  nobody else has (one call into C), writes its fields, and publishes it by ``dict.setdefault``, one
-  step as well. Who comes second gives its own number back, and takes the first one's.
-- *A number goes when nothing has it.* The object of a number is what everybody holds who is going
-  to use it; a table refers to it weakly. Rows of a log hold only numbers. `free_unused` frees those
-  whose objects are dead and that are in no row of any log. A dead object cannot come back unnoticed
-  (`Table.intern` makes another one in one step, after which its number is not free), so nobody
-  enters the number in a row anew but by copying rows; and what rows are copied from to another
-  log, a trace or a recording, does not lose rows while it lives, and is kept alive meanwhile.
+- *Arrays never move.* Each has room for `CAPACITY` ids, in memory that is only allocated where it
+  is written to. A running pass, in any thread, always reads from the same arrays.
+- *An id is published after all its fields are written.* An insertion takes an unused id (one call
+  into C), writes its fields, and publishes it by ``dict.setdefault``, which is one step as well. On
+  a race the loser frees its id and uses the winner's.
+- *An id is freed when nothing uses it.* Code that is going to use an id holds its object; the table
+  refers to the object weakly. Rows of a log hold only ids. `free_unused` frees ids whose objects
+  are dead and that are in no row of any log. A dead object cannot be revived unnoticed
+  (`InternTable.intern` makes a new one in one step, after which the id is not free), so such an id
+  gets into a new row only by copying rows. A log, trace or recording that rows are copied from
+  loses no rows while it lives, and is kept alive meanwhile.
 
-Steps are one step because CPython runs a signal handler, a finalizer or another thread only at
-calls, at jumps backwards and, up to 3.11, where it makes an object that can be part of a cycle.
-Stretches of code between ``# whole`` and ``# done`` do none of that; a test reads their bytecode.
-Without a GIL this is not so, and numtape refuses to be imported.
+These steps are atomic because CPython runs a signal handler, a finalizer or another thread only at
+calls, at backward jumps and, up to 3.11, when it allocates an object that can be part of a cycle.
+Blocks of code between ``# whole`` and ``# done`` do none of that; a test reads their bytecode.
+Without a GIL this does not hold, and numtape refuses to be imported.
 
-What is derived from numbers, plans and adjoint rows, holds for one value of `generation`, and what
-is in `CACHES` until it is forgotten. Both come between taking numbers away and having them used
-again: before, another thread could derive something from a number that is about to go. Afterwards
-nobody can, for the number is in no row.
+Data derived from ids (plans and adjoint rows) is valid for one value of `generation`, and data in
+`CACHES` until it is cleared. Both are reset after ids are retired and before they are reused:
+earlier, another thread could derive data from an id that is about to be retired. Later this is
+impossible, because the id is in no row.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ...errors import ResourceExhaustedError
 from ..settings import after_fork_in_child
 
 CAPACITY = 1 << 18
-LIMIT = 4096  # things met since numbers were freed, after which they are freed again
+LIMIT = 4096  # new ids since ids were last freed, after which they are freed again
 
 
 Thing = TypeVar("Thing")
@@ -49,7 +49,7 @@ Thing = TypeVar("Thing")
 class WeakRefs(Generic[Thing]):
     """A set of weak references.
 
-    One of the standard library's has callbacks in Python, where an interrupt is lost.
+    `weakref.WeakSet` has callbacks in Python, in which an interrupt is lost.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class WeakRefs(Generic[Thing]):
         self._limit = 64
 
     def add(self, thing: Thing) -> None:
-        """Enter something that is not in it."""
+        """Add an object that is not in the set."""
         self._refs[next(self._numbers)] = weakref.ref(thing)
         if len(self._refs) > self._limit:
             for number, ref in list(self._refs.items()):
@@ -71,10 +71,10 @@ class WeakRefs(Generic[Thing]):
 
 
 class InternTable(Generic[Thing]):
-    """The things of one kind that were met.
+    """A table that interns keys of one kind.
 
     Attributes:
-      facts: By number, what outlives the object.
+      payloads: By id, data that outlives the object.
     """
 
     def __init__(
@@ -83,16 +83,16 @@ class InternTable(Generic[Thing]):
         make: Callable[[int, Any], Thing],
         describe: Callable[[int, Any, Thing], Any],
     ) -> None:
-        self.column = column  # of logs, which has these numbers
+        self.column = column  # the column of logs that holds these ids
         self._make = make
-        self._describe = describe  # writes the fields, and gives the fact
+        self._describe = describe  # writes the fields, and returns the payload
         self.payloads: dict[int, Any] = {}
         self._ids: dict[Hashable, int] = {}
         self._keys: dict[int, Hashable] = {}
         self._objects: dict[int, weakref.ref[Any]] = {}
         self._id_counter = itertools.count()
         self._free_ids: list[int] = []
-        self._retired_ids: list[int] = []  # nobody has them, but for what may be derived from them
+        self._retired_ids: list[int] = []  # unused, but data may still be derived from them
         self._limit = LIMIT
         TABLES.append(self)
 
@@ -104,7 +104,7 @@ class InternTable(Generic[Thing]):
         return iter([obj for ref in refs if (obj := ref()) is not None])
 
     def intern(self, key: Hashable) -> Thing:
-        """The object of a key, the same one for all who hold it."""
+        """Return the object of a key, the same one for all callers that hold it."""
         while True:
             number = self._ids.get(key)
             obj = self._insert(key) if number is None else self._lookup_live(number, key)
@@ -112,17 +112,17 @@ class InternTable(Generic[Thing]):
                 return obj
 
     def __getitem__(self, number: int) -> Thing:
-        """The object of a number that is in use."""
+        """Return the object of an id that is in use."""
         obj: Thing | None = self._objects[number]()
         return obj if obj is not None else self.intern(self._keys[number])
 
     def _lookup_live(self, number: int, key: Hashable) -> Thing | None:
-        """The object of a key that has a number; None if it has it no more."""
+        """Return the object of a key that has an id; None if the id was retired meanwhile."""
         links, objects = self._ids, self._objects
         try:
             ref = objects[number]
             obj: Thing | None = ref()
-            if obj is not None:  # its number stays its own, but may not be the key's any more
+            if obj is not None:  # it keeps this id, but the key may have another one by now
                 return obj if links[key] == number else None
             obj = self._make(number, key)
             new_ref = weakref.ref(obj)
@@ -136,9 +136,9 @@ class InternTable(Generic[Thing]):
         return None
 
     def _insert(self, key: Hashable) -> Thing | None:
-        """The object of a key that has no number; None if somebody else comes first."""
+        """Return the object of a new key; None if another thread or handler inserts it first."""
         if len(self._ids) >= self._limit:
-            self._reset_limit()  # until it is known what is in use
+            self._reset_limit()  # a preliminary limit until unused ids are known
             free_unused()
         try:
             number = self._free_ids.pop()
@@ -155,7 +155,7 @@ class InternTable(Generic[Thing]):
         if self._ids.setdefault(key, number) == number:
             return obj
         self._remove(number)
-        self._free_ids.append(number)  # nobody has seen it
+        self._free_ids.append(number)  # it was never published
         return None
 
     def _remove(self, number: int) -> None:
@@ -163,11 +163,11 @@ class InternTable(Generic[Thing]):
         del self._keys[number], self.payloads[number]
 
     def _dead_entries(self) -> list[tuple[int, weakref.ref[Any]]]:
-        """Numbers whose objects are dead."""
+        """Return ids whose objects are dead, with their references."""
         return [entry for entry in list(self._objects.items()) if entry[1]() is None]
 
     def retire(self) -> None:
-        """Take away the numbers of dead objects that are in no row of any log."""
+        """Retire the ids of dead objects that are in no row of any log."""
         dead = self._dead_entries()
         used = self._ids_in_rows() if dead else ()
         for number, ref in dead:
@@ -177,13 +177,13 @@ class InternTable(Generic[Thing]):
         self._reset_limit()
 
     def release_retired(self) -> None:
-        """Have the numbers that were taken away used again: nothing is derived from them now."""
+        """Make retired ids available again. No data may be derived from them."""
         while self._retired_ids:
             self._free_ids.append(self._retired_ids.pop())
 
     def _ids_in_rows(self) -> set[int]:
-        """The numbers in rows. Of rows that are copied meanwhile, at least one copy is seen."""
-        visited: dict[int, Any] = {}  # held until all have been looked through
+        """Return the ids in rows. If rows are copied meanwhile, at least one copy is visited."""
+        visited: dict[int, Any] = {}  # keeps logs alive until all have been visited
         used: set[int] = set()
         while new := [log for log in LOGS if id(log) not in visited]:
             for log in new:
@@ -196,7 +196,7 @@ class InternTable(Generic[Thing]):
         self._limit = count + max(count, LIMIT)
 
     def _unlink(self, number: int, ref: weakref.ref[Any]) -> bool:
-        """Take a number from its key, unless there is another object for it."""
+        """Remove an id from its key, unless it has a new object. Return whether that happened."""
         links, objects, is_unlinked = self._ids, self._objects, False
         try:
             key = self._keys[number]
@@ -207,18 +207,18 @@ class InternTable(Generic[Thing]):
                 if links[key] == number:
                     del links[key]
             # done
-        except KeyError:  # never published: an interrupt came, or who came second gave it back
+        except KeyError:  # never published: interrupted, or freed after a lost race
             pass
         return is_unlinked
 
 
-TABLES: list[InternTable[Any]] = []  # what holds things of another one comes after it
-LOGS: WeakRefs[Any] = WeakRefs()  # whatever has rows, and gives their ``numbers(column)``
-CACHES: list[Callable[[], None]] = []  # each forgets what keeps objects alive, and is there again
+TABLES: list[InternTable[Any]] = []  # a table whose objects refer to another table's comes later
+LOGS: WeakRefs[Any] = WeakRefs()  # everything that has rows and a ``numbers(column)`` method
+CACHES: list[Callable[[], None]] = []  # functions that clear a cache which keeps objects alive
 
 
 class _Generation:
-    """How often numbers were freed."""
+    """Counts how often ids were freed."""
 
     __slots__ = ("number",)
 
@@ -227,7 +227,7 @@ class _Generation:
 
 
 generation = _Generation()
-_free_token: list[int] = [0]  # taken out by who lets go: others do not wait for it
+_free_token: list[int] = [0]  # empty while ids are freed; concurrent calls return at once
 
 
 def _clear_derived() -> None:
@@ -237,17 +237,18 @@ def _clear_derived() -> None:
 
 
 def free_unused() -> None:
-    """Forget what is derived, and free the numbers of what nobody has any more."""
+    """Clear derived data, and free the ids of objects that nothing uses."""
     try:
         token = _free_token.pop()
-    except IndexError:  # another thread, or whoever was interrupted, does it
+    except IndexError:  # another thread or the interrupted code is freeing
         return
     try:
-        _clear_derived()  # for what it holds
-        # What codes hold, specs, goes with them; and what specs hold, those of the same shape.
+        _clear_derived()  # releases objects that caches keep alive
+        # Objects of later tables (codes) keep those of earlier ones (specs) alive, and a spec keeps
+        # the spec that represents its shape alive. So tables are retired in both orders.
         for table in (*TABLES[::-1], *TABLES):
             table.retire()
-        _clear_derived()  # for what others have derived meanwhile
+        _clear_derived()  # clears data that other threads have derived meanwhile
         for table in TABLES:
             table.release_retired()
     finally:
@@ -255,14 +256,14 @@ def free_unused() -> None:
 
 
 def clearable_cache() -> dict[Any, Any]:
-    """A dictionary that may hold things, and forgets all when numbers are freed."""
+    """Return a dictionary that may hold interned objects; it is cleared when ids are freed."""
     table: dict[Any, Any] = {}
     CACHES.append(table.clear)
     return table
 
 
 def _renew_token_after_fork() -> None:
-    """In a forked child, nobody is letting go."""
+    """Reset the token in a forked child, in which nothing is freeing."""
     _free_token[:] = [0]
 
 

@@ -1,4 +1,4 @@
-"""Arrays as memory: addresses, views that Python writes through, aligned buffers, dtypes."""
+"""Arrays as memory: addresses, memoryviews, aligned buffers, conversions and copies."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, cast
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-LARGE_BYTES = 1 << 16  # bytes from which on fresh pages cost more than copying does
-CHUNK_SIZE = 1 << 17  # elements that are copied at once, of all that threads share
-SMALL_SIZE = 1 << 12  # elements that take less time to look at than to copy
-FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from which on numbers are infinite as float32
-LEGACY_STREAM = 1  # CUDA's legacy default stream, in DLPack, in the array interface and in its driver
+LARGE_BYTES = 1 << 16  # from this size on, fresh pages cost more than copying
+CHUNK_SIZE = 1 << 17  # elements that one thread copies at once
+SMALL_SIZE = 1 << 12  # up to this many elements, checking the values costs less than copying them
+FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # the smallest float64 that becomes infinite as float32
+LEGACY_STREAM = 1  # CUDA's legacy default stream, in DLPack, the array interface and the driver
 
-# Where large copies lie, and who makes them. Set in `core.bindings`.
+# Allocates large copies, and runs the copying in several threads. Set in `core.bindings`.
 empty: Callable[[tuple[int, ...], np.dtype[Any]], Array] = np.empty
 run_shared: Callable[[Callable[[], None], Array], None] = lambda work, out: work()  # noqa: E731
 
@@ -27,12 +27,12 @@ _from_buffer: Any = ctypes.c_char.from_buffer
 
 
 def view(array: Array) -> memoryview[int]:
-    """A memoryview of an integer array: reading and writing one element costs half."""
+    """Return a memoryview of an integer array: element access costs half as much."""
     return memoryview(cast(Any, array))
 
 
 def address_of(array: Any) -> int:
-    """Where an array's elements are. NumPy's own ways to ask take four times as long."""
+    """Return the address of an array's elements. NumPy's own attributes take four times as long."""
     try:
         address: int = _addressof(_from_buffer(array))
         return address
@@ -43,14 +43,14 @@ def address_of(array: Any) -> int:
 
 
 def array_at(address: int, shape: tuple[int, ...], dtype: Any) -> Array:
-    """An array of the elements at an address, which somebody else keeps alive."""
+    """Return an array of the elements at an address. The caller keeps the memory alive."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     memory: Any = (ctypes.c_char * size).from_address(address)
     return np.ndarray(shape, dtype, memory)
 
 
 def aligned_buffer(size: int) -> tuple[Array, int]:
-    """A buffer of at least ``size`` bytes that starts on a cache line, and its address."""
+    """Return a buffer of at least ``size`` bytes that starts on a cache line, and its address."""
     buffer = np.empty(size + 4096 + 64, np.uint8)
     address = address_of(buffer)
     start = -address % 64
@@ -58,7 +58,7 @@ def aligned_buffer(size: int) -> tuple[Array, int]:
 
 
 class BorrowedMemory:
-    """What an array in memory that is used again has as its base."""
+    """The base object of an array in memory that will be reused."""
 
     __slots__ = ("__array_interface__", "__weakref__")
 
@@ -73,13 +73,13 @@ class BorrowedMemory:
         }
 
     def array(self, dtype: np.dtype[Any]) -> Array:
-        """The array."""
+        """Return an array of this memory."""
         array = np.asarray(self)
         return array.view(dtype) if dtype.kind == "V" else array  # bfloat16
 
 
 class ReadOnlyMemory(BorrowedMemory):
-    """What a view that nobody can make writable has as its base: it keeps the array."""
+    """The base object of a view that cannot be made writable. It keeps the array alive."""
 
     __slots__ = ("_array",)
 
@@ -90,13 +90,13 @@ class ReadOnlyMemory(BorrowedMemory):
         self._array = array
 
 
-# There are two ways to have room for more. What several threads read, or a handler may come
-# between, is `reserve_zeros`: it never moves (see `numtape.core.values.interning`), and has a limit.
-# What belongs to one log is `resize`: it moves, and whoever has bound its address binds it again.
+# There are two kinds of growing arrays. Arrays that several threads or handlers read are made by
+# `reserve_zeros`: they never move (see `numtape.core.values.interning`) and have a fixed capacity.
+# Arrays of one log are grown by `resize`: they move, and code that stores their address updates it.
 
 
 def reserve_zeros(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Zeros that take memory only where they are written to."""
+    """Return an array of zeros that takes memory only where it is written to."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if not hasattr(mmap, "MAP_PRIVATE"):
         return np.frombuffer(mmap.mmap(-1, size), dtype).reshape(shape)
@@ -108,20 +108,20 @@ def reserve_zeros(shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def resize(array: Array, size: int, count: int) -> Array:
-    """An array of another size that begins with the first ``kept`` elements of ``array``."""
+    """Return an array of another size that begins with the first ``count`` elements."""
     result = np.zeros(size, array.dtype)
     result[:count] = array[:count]
     return result
 
 
 def convert_array(value: Any, dtype: np.dtype[Any]) -> Array:
-    """A new array of the elements of ``value``, in C's order. Interrupts are heard meanwhile.
+    """Return a new C-contiguous array with the elements of ``value``. Can be interrupted.
 
-    What C leaves open is the same here as in every kernel: a float beyond the range of an integer
-    dtype becomes the nearest integer that it has, and NaN becomes 0.
+    Casts that are undefined in C are defined here as in every kernel: a float beyond the range of
+    an integer dtype becomes the nearest integer of the dtype, and NaN becomes 0.
     """
     array = np.asarray(value)
-    if array.dtype.kind == "c" and dtype.kind not in "cb":  # what is not real is left out
+    if array.dtype.kind == "c" and dtype.kind not in "cb":  # drop the imaginary part
         array = array.real
     if array.dtype.kind == "V":  # bfloat16
         array = array.astype(np.float32)
@@ -135,17 +135,17 @@ def convert_array(value: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def exceeds_float32(array: Array) -> Array:
-    """Where finite numbers are infinite as float32.
+    """Return a mask of finite numbers that become infinite as float32.
 
-    They are compared: to convert them takes an `np.errstate`, and Python itself may crash in it
-    where finalizers and signal handlers enter others meanwhile.
+    Numbers are compared rather than converted: converting needs an `np.errstate`, in which Python
+    can crash if finalizers or signal handlers enter another one meanwhile.
     """
     mask: Array = (np.abs(array) >= FLOAT32_OVERFLOW) & np.isfinite(array)
     return mask
 
 
 def copy_array(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
-    """A copy; interrupts are heard while it takes long."""
+    """Return a copy of an array. A long copy can be interrupted."""
     if dtype is None:
         dtype = array.dtype
     if array.size * dtype.itemsize < LARGE_BYTES and array.size <= CHUNK_SIZE:
@@ -167,8 +167,8 @@ def _copy_part_to_ints(part: Array, out: Array) -> None:
 
 
 def _fill_by_parts(out: Array, array: Array, copy_part: Callable[[Array, Array], None]) -> Array:
-    """An array whose parts are filled from those of another one, by threads if it is large."""
-    parts = iter([*_split_parts(array, out)])  # taking the next one is one step
+    """Fill an array part by part from another one, in several threads if it is large."""
+    parts = iter([*_split_parts(array, out)])  # taking the next part is atomic
     errors: list[Exception] = []
 
     def work() -> None:
@@ -176,7 +176,7 @@ def _fill_by_parts(out: Array, array: Array, copy_part: Callable[[Array, Array],
             for part, out in parts:
                 copy_part(part, out)
         except BaseException as error:
-            for _ in parts:  # nobody goes on
+            for _ in parts:  # stop the other threads
                 pass
             if not isinstance(error, Exception):
                 raise
@@ -189,7 +189,7 @@ def _fill_by_parts(out: Array, array: Array, copy_part: Callable[[Array, Array],
 
 
 def _split_parts(array: Array, out: Array) -> Iterator[tuple[Array, Array]]:
-    """The same parts of two arrays, neither of them large."""
+    """Yield corresponding parts of two arrays, none of them large."""
     if array.size <= CHUNK_SIZE:
         yield array, out
     elif len(array) == 1:

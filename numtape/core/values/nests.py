@@ -1,4 +1,4 @@
-"""Nested structures, taken apart and put together again."""
+"""Nested structures (pytrees): flattening and rebuilding."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .indexed_slices import IndexedSlices
 from .spec import TensorShape
 from .tensor import Tensor
 
-COMPOSITES = "numtape.composites"  # where Optree takes slices apart
-# Kinds of which it is known, without asking Optree, that there is nothing in them.
+COMPOSITES = "numtape.composites"  # the optree namespace in which slices are flattened
+# Types that are known to be leaves, without asking optree.
 LEAVES = frozenset({Tensor, np.ndarray, float, int, bool, str, type(None)})
 
 
 def flatten_with(
     structure: Any, composites: bool = False
 ) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-    """The leaves, in order, and a function that puts others in their places.
+    """Return the leaves, in order, and a function that rebuilds the structure with other leaves.
 
-    Dicts are gone through by sorted key, an OrderedDict too. ``None`` is a leaf. So are
-    `IndexedSlices`, unless ``composites`` are to be taken apart.
+    Dicts are flattened by sorted key, OrderedDicts too. ``None`` is a leaf. `IndexedSlices` are
+    leaves unless ``composites`` is True.
     """
     if type(structure) in LEAVES:
         return [structure], _rebuild_leaf
@@ -47,21 +47,21 @@ def flatten_with(
 
 def _rebuild_leaf(values: list[Any]) -> Any:
     if len(values) != 1:
-        raise ValueError(f"A structure that is one leaf takes one value, and not {len(values)}.")
+        raise ValueError(f"A structure that is one leaf takes one value, got {len(values)}.")
     return values[0]
 
 
 _VIEWS = ItemsView, KeysView, ValuesView
 _SEQUENCES = Sequence, *_VIEWS
-# Sequences that TensorFlow takes for leaves.
+# Sequences that TensorFlow treats as leaves.
 _ATOMS = str, bytes, bytearray, memoryview, TensorShape
 
 
 def is_container(x: Any) -> bool:
-    """Whether a leaf of Optree's is a container for TensorFlow.
+    """Return whether a leaf of optree is a container for TensorFlow.
 
-    These are mappings and sequences of other classes than Python's own, views of mappings, and
-    objects with ``__tf_flatten__`` and ``__tf_unflatten__``.
+    Such containers are mappings and sequences of classes other than Python's own, views of
+    mappings, and objects with ``__tf_flatten__`` and ``__tf_unflatten__``.
     """
     return type(x) not in LEAVES and (
         (isinstance(x, (Mapping, *_SEQUENCES)) and not isinstance(x, _ATOMS))
@@ -70,7 +70,7 @@ def is_container(x: Any) -> bool:
 
 
 def has_containers(structure: Any) -> bool:
-    """Whether a structure has containers that Optree takes for leaves."""
+    """Return whether a structure has containers that optree treats as leaves."""
     if type(structure) in LEAVES:
         return False
     leaves = optree.tree_leaves(structure, none_is_leaf=True)
@@ -78,7 +78,7 @@ def has_containers(structure: Any) -> bool:
 
 
 def to_standard(structure: Any) -> Any:
-    """A structure with dicts, lists and tuples in the place of the containers of `is_container`."""
+    """Replace the containers of `is_container` by dicts, lists and tuples."""
     return optree.tree_map(_standard_leaf, structure, none_is_leaf=True)
 
 
@@ -94,10 +94,10 @@ def _standard_leaf(x: Any) -> Any:
 
 
 def restore_containers(structure: Any, plain: Any) -> Any:
-    """A result in the form of ``standard(structure)``, with containers as in ``structure``.
+    """Convert a result in the form of ``to_standard(structure)`` back to the original containers.
 
-    Mappings are made by their class from a dict, other sequences from a list. Views of mappings
-    and ranges become lists.
+    Mappings are constructed by their class from a dict, other sequences from a list. Views of
+    mappings and ranges become lists.
     """
     return optree.tree_map(_restore_leaf, structure, plain, none_is_leaf=True)
 
@@ -117,7 +117,7 @@ def _restore_leaf(x: Any, plain: Any) -> Any:
 
 
 def has_ordered(structure: Any) -> bool:
-    """Whether there is an OrderedDict in a structure, of which Optree keeps the order."""
+    """Return whether a structure contains an OrderedDict, whose order optree preserves."""
     if type(structure) in LEAVES:
         return False
     return _has_ordered(optree.tree_structure(structure, none_is_leaf=True))
@@ -126,13 +126,13 @@ def has_ordered(structure: Any) -> bool:
 def _has_ordered(treedef: Any) -> bool:
     if treedef.type is OrderedDict:
         return True
-    if treedef.num_nodes <= treedef.num_leaves + 1:  # nothing but leaves in it
+    if treedef.num_nodes <= treedef.num_leaves + 1:  # it contains only leaves
         return False
     return any(map(_has_ordered, treedef.children()))
 
 
 def by_key(structure: Any) -> Any:
-    """A structure with a dict in the place of every OrderedDict."""
+    """Replace every OrderedDict of a structure by a dict."""
 
     def plain(x: Any) -> Any:
         return {key: by_key(value) for key, value in x.items()} if _is_ordered(x) else x

@@ -1,7 +1,7 @@
 """The operators of tensors and variables, for type checkers.
 
-They are set in `numtape.core.bindings`, as the very functions that record the ops: a method
-that called them would cost a frame an op.
+`numtape.core.bindings` sets them to the functions that record the ops: a method that calls such a
+function would cost one more frame an op.
 """
 
 from __future__ import annotations

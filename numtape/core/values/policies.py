@@ -1,4 +1,4 @@
-"""What arguments of a variable say of sharing it among devices, which numtape does not do."""
+"""Policies for sharing a variable among devices. They have no effect in numtape."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class VariableSynchronization(enum.Enum):
-    """When a variable that several devices share is synchronised. Here each is on one device.
+    """When a variable on several devices is synchronised. Here each variable is on one device.
 
     Example:
       >>> tf.Variable(1.0).synchronization is tf.VariableSynchronization.AUTO
@@ -21,7 +21,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How values from several devices become one. Here each variable is on one device.
+    """How values from several devices are combined. Here each variable is on one device.
 
     Example:
       >>> tf.Variable(1.0).aggregation is tf.VariableAggregation.NONE
@@ -35,10 +35,10 @@ class VariableAggregation(enum.Enum):
 
 
 def check_policy(enum_type: Any, value: Any, default: Any, argument: str, name: Any) -> Any:
-    """An argument of this kind, None for the default.
+    """Check that an argument is a member of an enum. None becomes the default.
 
     Raises:
-      ValueError: If it is none of them.
+      ValueError: If it is not a member.
     """
     if value is None:
         return default

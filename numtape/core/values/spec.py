@@ -1,4 +1,4 @@
-"""Specs: a shape and a dtype, interned, so that comparing two is comparing two objects."""
+"""Specs: interned pairs of shape and dtype, which are compared by identity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
-from .dtypes import ALL, DTYPES, DType, complex128, no_strings_error, format_value
+from .dtypes import ALL, DTYPES, DType, complex128, no_strings_error, repr_of
 from .interning import CAPACITY, InternTable, clearable_cache
 from .memory import reserve_zeros
 
@@ -23,9 +23,9 @@ def _check_dim(dim: Any) -> Any:
         try:
             dim = operator.index(dim)
         except TypeError:
-            raise TypeError(f"A size is an int or None, not {format_value(dim)}.") from None
+            raise TypeError(f"A size must be an int or None, got {repr_of(dim)}.") from None
     if dim is not None and dim < 0:
-        raise ValueError(f"Sizes must be >= 0, got {format_value(dim)}.")
+        raise ValueError(f"Sizes must be >= 0, got {repr_of(dim)}.")
     return dim
 
 
@@ -33,11 +33,11 @@ class TensorShape(tuple[int, ...]):
     """A shape: a tuple of ints with TensorFlow's extras. It equals tuples and lists.
 
     Args:
-      dims: The sizes, None for one that is not known (in a `TensorSpec`); one int for a vector.
+      dims: The sizes, None for an unknown one (in a `TensorSpec`); a single int for a vector.
 
     Raises:
-      TypeError: If a size is no int.
-      ValueError: If one is negative.
+      TypeError: If a size is not an int.
+      ValueError: If a size is negative.
 
     Example:
       >>> shape = tf.zeros((2, 3)).shape
@@ -48,9 +48,9 @@ class TensorShape(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, dims: Any = ()) -> Self:
-        """Sizes, which are checked."""
+        """Create a shape and check its sizes."""
         if dims is None:
-            raise TypeError("A shape of unknown rank: numtape's tensors have a known one.")
+            raise TypeError("A shape must have a known rank: numtape has no tensors without one.")
         return tuple.__new__(cls, map(_check_dim, dims if isinstance(dims, Iterable) else [dims]))
 
     @property
@@ -69,7 +69,7 @@ class TensorShape(tuple[int, ...]):
         return list(self)
 
     def as_list(self) -> list[int]:
-        """The sizes of the axes, as a list.
+        """Return the sizes of the axes as a list.
 
         Example:
           >>> tf.zeros((2, 3)).shape.as_list()
@@ -78,7 +78,7 @@ class TensorShape(tuple[int, ...]):
         return list(self)
 
     def num_elements(self) -> Any:
-        """The number of elements of a tensor of this shape; None if a size is not known.
+        """Return the number of elements of a tensor of this shape; None if a size is unknown.
 
         Example:
           >>> tf.TensorShape((2, 3)).num_elements()
@@ -87,7 +87,7 @@ class TensorShape(tuple[int, ...]):
         return math.prod(self) if self.is_fully_defined() else None
 
     def is_fully_defined(self) -> bool:
-        """Whether every size is known: those of a tensor are.
+        """Return whether every size is known. True for the shape of a tensor.
 
         Example:
           >>> tf.TensorShape([None, 2]).is_fully_defined()
@@ -96,7 +96,7 @@ class TensorShape(tuple[int, ...]):
         return None not in tuple(self)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether two shapes could be the same, where a size that is None could be any.
+        """Return whether two shapes could be equal, where None matches any size.
 
         Args:
           other: A shape, or None for any shape.
@@ -113,10 +113,10 @@ class TensorShape(tuple[int, ...]):
         )
 
     def is_subtype_of(self, other: TensorShape) -> bool:
-        """Whether each tensor of this shape is one of another shape, too.
+        """Return whether every tensor of this shape also has the other shape.
 
         Args:
-          other: A `TensorShape`, maybe with sizes that are None.
+          other: A `TensorShape`, possibly with sizes that are None.
 
         Example:
           >>> tf.TensorShape([3, 2]).is_subtype_of(tf.TensorShape([None, 2]))
@@ -127,7 +127,7 @@ class TensorShape(tuple[int, ...]):
         )
 
     def merge_with(self, other: Any) -> TensorShape:
-        """The sizes that are known in either of two compatible shapes.
+        """Combine two compatible shapes: a size is known if it is known in either of them.
 
         Args:
           other: A shape, or None for any shape.
@@ -147,7 +147,7 @@ class TensorShape(tuple[int, ...]):
         return TensorShape([b if a is None else a for a, b in zip(self, other, strict=True)])
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """The sizes that two shapes of the same rank share, and None for the others.
+        """Return the sizes that two shapes of the same rank share, and None for the others.
 
         Args:
           other: A shape.
@@ -164,7 +164,7 @@ class TensorShape(tuple[int, ...]):
         return TensorShape([a if a == b else None for a, b in zip(self, other, strict=True)])
 
     def most_specific_common_supertype(self, others: Iterable[Any]) -> TensorShape:
-        """The sizes that all of some shapes share, and None for the others.
+        """Return the sizes that several shapes share, and None for the others.
 
         Args:
           others: Shapes of the same rank.
@@ -182,13 +182,13 @@ class TensorShape(tuple[int, ...]):
         return shape
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, if it has so many axes.
+        """Return this shape if it has this rank.
 
         Args:
           rank: The number of axes.
 
         Raises:
-          ValueError: If it has another number.
+          ValueError: If the rank differs.
 
         Example:
           >>> tf.TensorShape([3, 2]).with_rank(2)
@@ -199,7 +199,7 @@ class TensorShape(tuple[int, ...]):
         return self
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape, if it has at least so many axes.
+        """Return this shape if it has at least this rank.
 
         Args:
           rank: The smallest number of axes.
@@ -216,7 +216,7 @@ class TensorShape(tuple[int, ...]):
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape, if it has at most so many axes.
+        """Return this shape if it has at most this rank.
 
         Args:
           rank: The largest number of axes.
@@ -233,13 +233,13 @@ class TensorShape(tuple[int, ...]):
         return self
 
     def assert_has_rank(self, rank: int) -> None:
-        """Raise unless the shape has so many axes.
+        """Raise an error unless the shape has this rank.
 
         Args:
           rank: The number of axes.
 
         Raises:
-          ValueError: If it has another number.
+          ValueError: If the rank differs.
 
         Example:
           >>> tf.TensorShape([3, 2]).assert_has_rank(2)
@@ -247,13 +247,13 @@ class TensorShape(tuple[int, ...]):
         self.with_rank(rank)
 
     def assert_same_rank(self, other: Any) -> None:
-        """Raise unless two shapes have the same number of axes.
+        """Raise an error unless two shapes have the same rank.
 
         Args:
           other: A shape.
 
         Raises:
-          ValueError: If the numbers differ.
+          ValueError: If the ranks differ.
 
         Example:
           >>> tf.TensorShape([3, 2]).assert_same_rank([1, 1])
@@ -263,13 +263,13 @@ class TensorShape(tuple[int, ...]):
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Raise unless two shapes could be the same.
+        """Raise an error unless two shapes could be equal.
 
         Args:
           other: A shape, or None for any shape.
 
         Raises:
-          ValueError: If they could not.
+          ValueError: If they cannot be equal.
 
         Example:
           >>> tf.TensorShape([3, 2]).assert_is_compatible_with([None, 2])
@@ -278,7 +278,7 @@ class TensorShape(tuple[int, ...]):
             raise ValueError(f"Shapes {self} and {other} are incompatible")
 
     def assert_is_fully_defined(self) -> None:
-        """Raise unless every size is known.
+        """Raise an error unless every size is known.
 
         Raises:
           ValueError: If a size is None.
@@ -322,18 +322,18 @@ class TensorShape(tuple[int, ...]):
 
 
 class Spec:
-    """One shape and dtype. There is one object for each that is held, so ``is`` compares specs.
+    """An interned shape and dtype. Equal specs in use are the same object: compare them by ``is``.
 
     Attributes:
-      id: Its number in `SPECS`, as long as somebody holds it.
+      id: Its number in `SPECS`, valid while the object is referenced.
       shape: The shape.
       dtype: The dtype.
       size: The number of elements.
-      is_float: Whether the dtype is of floats.
-      inexact: Whether it is of floats or complex numbers: of what has derivatives.
-      wide: Whether no compiled kernel is made for it: halves and complex numbers.
-      single: Whether a cell holds a value of it: one element, of at most 8 bytes.
-      scalar: The spec of shape () and the same dtype, once it was asked for.
+      is_float: Whether the dtype is a float dtype.
+      inexact: Whether the dtype is a float or complex dtype, that is, differentiable.
+      wide: Whether compiled kernels do not support the dtype: halves and complex numbers.
+      single: Whether a value fits into a cell: one element of at most 8 bytes.
+      scalar: The spec of shape () and the same dtype, set by `with_scalar`.
     """
 
     __slots__ = (
@@ -363,7 +363,7 @@ class Spec:
         self.scalar: Spec | None = None
 
     def with_scalar(self) -> Spec:
-        """The spec of one element, kept in `scalar`."""
+        """Set and return `scalar`, the spec of shape () and the same dtype."""
         self.scalar = intern((), self.dtype)
         return self.scalar
 
@@ -375,13 +375,13 @@ class Spec:
 
 
 class SpecTable(InternTable[Spec]):
-    """What the passes know of specs, by their number."""
+    """The intern table of specs, with the fields that the passes read by id."""
 
     def __init__(self) -> None:
         super().__init__("spec", self._make_spec, self._write_fields)
         self.size = reserve_zeros((CAPACITY,), np.int64)
         self.bytes = reserve_zeros((CAPACITY,), np.int64)
-        self.shape = reserve_zeros((CAPACITY,), np.int32)  # the same number for the same shape
+        self.shape = reserve_zeros((CAPACITY,), np.int32)  # an id that represents the shape
         self.item = reserve_zeros((CAPACITY,), np.int32)
         self.dtype = reserve_zeros((CAPACITY,), np.int32)
         self.rank = reserve_zeros((CAPACITY,), np.int32)
@@ -393,10 +393,10 @@ class SpecTable(InternTable[Spec]):
         return Spec(number, tuple.__new__(TensorShape, key[0]), ALL[key[1]])
 
     def _write_fields(self, n: int, key: tuple[tuple[int, ...], int], spec: Spec) -> Spec | None:
-        """Write the fields. The fact: a spec of the same shape, whose number is the shape's."""
+        """Write the fields. Return the payload: a spec whose id represents the shape."""
         shape, code = key
         shape_spec = None if code == 0 else self.intern((shape, 0))
-        # To the passes a value of one element is what a cell can hold: a complex128 counts as two.
+        # To the passes a complex128 counts as two elements, since a cell cannot hold it.
         is_pair = spec.dtype is complex128
         self.size[n] = spec.size * (1 + is_pair)
         self.bytes[n] = spec.size * spec.dtype.size
@@ -410,17 +410,17 @@ class SpecTable(InternTable[Spec]):
 
     @property
     def specs(self) -> SpecTable:
-        """By number."""
+        """The specs by id."""
         return self
 
 
 SPECS = SpecTable()
-# What was met since numbers were freed: a look here costs less.
+# Specs that were interned since ids were last freed: a lookup here costs less.
 _recent_specs: dict[tuple[tuple[int, ...], DType], Spec] = clearable_cache()
 
 
 def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
-    """The spec of a shape (a tuple of non-negative ints) and a dtype."""
+    """Return the spec of a shape (a tuple of non-negative ints) and a dtype."""
     spec = _recent_specs.get((shape, dtype))
     if spec is None:
         if dtype.name == "string":
@@ -428,8 +428,8 @@ def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
         check_size(shape, dtype)
         if len(shape) > MAX_RANK:
             raise InvalidArgumentError(
-                f"A tensor of rank {len(shape)}, shape {tuple(shape)}: numtape's have at most "
-                f"{MAX_RANK} axes."
+                f"A tensor of rank {len(shape)}, shape {tuple(shape)}, has too many axes: the "
+                f"maximum is {MAX_RANK}."
             )
         key = tuple(map(int, shape))
         spec = _recent_specs[key, dtype] = SPECS.intern((key, dtype.code))
@@ -437,10 +437,10 @@ def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
 
 
 def broadcast(op: str, *specs: Spec) -> tuple[int, ...]:
-    """The shape that several specs broadcast to, by NumPy's rule.
+    """Return the shape that several specs broadcast to, by NumPy's rule.
 
     Raises:
-      InvalidArgumentError: If there is none, naming the op and the shapes.
+      InvalidArgumentError: If they do not broadcast. It names the op and the shapes.
     """
     try:
         return np.broadcast_shapes(*(spec.shape for spec in specs))
@@ -453,11 +453,11 @@ def broadcast(op: str, *specs: Spec) -> tuple[int, ...]:
 
 
 def check_size(shape: tuple[int, ...], dtype: DType) -> None:
-    """Raise InvalidArgumentError if no memory could be as large as a tensor of this shape."""
+    """Raise InvalidArgumentError if a tensor of this shape would exceed the address space."""
     if max(shape, default=0) > MAX_DIM or math.prod(shape) * dtype.size > MAX_DIM:
         raise InvalidArgumentError(
-            f"A tensor of shape {format_value(tuple(shape))} and dtype {dtype.name}: nothing has so many "
-            f"bytes."
+            f"A tensor of shape {repr_of(tuple(shape))} and dtype {dtype.name} exceeds the "
+            f"largest possible size in bytes."
         )
 
 
@@ -466,25 +466,25 @@ def check_axis(op: str, axis: int, rank: int) -> None:
     if not -rank <= axis < rank:
         allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
         raise AxisError(
-            f"axis={format_value(axis)} is not an axis of the tensor; these are {allowed} [Op:{op}]."
+            f"axis={repr_of(axis)} is not an axis of the tensor; these are {allowed} [Op:{op}]."
         )
 
 
 def to_axis(op: str, axis: Any, rank: int) -> int:
-    """The one axis that an ``axis`` argument names, counted from 0."""
+    """Return the axis that an ``axis`` argument with exactly one axis names, counted from 0."""
     if type(axis) is int and -rank <= axis < rank:
         return axis % rank
     axes = tuple(axes_of(op, axis, rank))
     if len(axes) != 1:
-        raise AxisError(f"axis={axis!r} does not name one axis [Op:{op}].")
+        raise AxisError(f"axis={axis!r} must name exactly one axis [Op:{op}].")
     return axes[0]
 
 
 def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
-    """The axes that an ``axis`` argument names (None: all), counted from 0.
+    """Yield the axes that an ``axis`` argument names (None: all), counted from 0.
 
     Raises:
-      InvalidArgumentError: If one is out of range, or named twice.
+      InvalidArgumentError: If an axis is out of range or named twice.
     """
     if axis is None:
         yield from range(rank)
@@ -493,7 +493,7 @@ def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
     axes = np.asarray(axis).ravel()
     for index in axes.tolist():
         if type(index) is not int:
-            raise TypeError(f"axis={axis!r} is no integer, and no list of integers [Op:{op}].")
+            raise TypeError(f"axis={axis!r} must be an integer or a list of integers [Op:{op}].")
         check_axis(op, index, rank)
         if index % rank in used:
             raise InvalidArgumentError(
@@ -504,7 +504,7 @@ def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
 
 
 def check_shape(actual: TensorShape, shape: Any, message: str) -> None:
-    """Raise ValueError unless ``shape``, which may have None in it, is compatible with a shape."""
+    """Raise ValueError unless two shapes are compatible. ``shape`` may contain None."""
     if shape is None:
         return
     expected = TensorShape(shape)

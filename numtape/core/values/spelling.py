@@ -1,7 +1,8 @@
-"""Keywords as NumPy, PyTorch and TensorFlow 1 spell them: an error names the right one.
+"""Hints for keywords that NumPy, PyTorch and TensorFlow 1 spell differently.
 
-Functions that are wrapped in `suggest_keywords` cost a call of Python more. Reductions and the like have
-``**wrong`` instead, which costs less, and do not show it in their signatures.
+The errors of functions that are wrapped in `suggest_keywords` name the right keyword, at the cost
+of one more Python call. Reductions and similar functions take ``**wrong`` instead, which costs
+less, and hide it from their signatures.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# What others call an argument, and what it may be called here.
+# Keywords of other libraries, and what they may be called here.
 SPELLINGS = {
     "a_max": "clip_value_max",
     "a_min": "clip_value_min",
@@ -72,7 +73,7 @@ SPELLINGS = {
 
 
 def hide_wrong_keywords(function: Function) -> Function:
-    """A decorator that takes ``**wrong`` out of a function's signature."""
+    """Remove ``**wrong`` from a function's signature (a decorator)."""
     signature = inspect.signature(function)
     parameters = [x for x in signature.parameters.values() if x.kind is not x.VAR_KEYWORD]
     function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -80,7 +81,7 @@ def hide_wrong_keywords(function: Function) -> Function:
 
 
 def hint(name: str, parameters: Iterable[str]) -> str:
-    """What to write instead of a keyword, for the end of an error; empty if nothing is near."""
+    """Return the end of an error message that names a similar keyword; empty if there is none."""
     parameter_names = [*parameters]
     for candidate in SPELLINGS.get(name, "").split():
         if candidate in parameter_names:
@@ -92,24 +93,31 @@ def hint(name: str, parameters: Iterable[str]) -> str:
 
 
 def raise_unexpected_keyword(function: Callable[..., Any], wrong: Mapping[str, Any]) -> NoReturn:
-    """Refuse keywords that a function does not have, in Python's words, with what it has."""
+    """Raise Python's error for an unexpected keyword argument, with a suggestion."""
     name = next(iter(wrong))
     suggestion = hint(name, inspect.signature(function).parameters)
-    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{suggestion}")
+    raise TypeError(
+        f"{function.__name__}() got an unexpected keyword argument {name!r}{suggestion}"
+    )
 
 
 def suggest_keywords(function: Function) -> Function:
-    """A decorator: where Python refuses arguments, the error says which keyword was meant."""
+    """Extend Python's errors about arguments by a suggested keyword (a decorator)."""
     return name_in_errors(function, lambda args: function.__name__.rstrip("_"))
 
 
-def name_in_errors(function: Function, display_name: Callable[[Any], str], is_bound: bool = False) -> Function:
-    """A function whose errors about refused arguments say what was called, and what was meant.
+def name_in_errors(
+    function: Function, display_name: Callable[[Any], str], is_bound: bool = False
+) -> Function:
+    """Wrap a function so that errors about its arguments use its public name and hint at keywords.
 
     Args:
-      function: A function; what is given back calls it.
-      shown: What the program called, from the arguments.
-      bound: Whether the first argument is an object that programs do not write as one.
+      function: The function to wrap.
+      display_name: Returns the public name of the function from the arguments.
+      is_bound: Whether the first argument is an object that callers do not pass themselves.
+
+    Returns:
+      The wrapped function.
     """
 
     @functools.wraps(function)
@@ -121,13 +129,15 @@ def name_in_errors(function: Function, display_name: Callable[[Any], str], is_bo
                 raise
             words = _drop_bound_argument(str(error)) if is_bound else str(error)
             parameters = [*inspect.signature(function).parameters][is_bound:]
-            raise TypeError(explain_argument_error(words, display_name(args), kwargs, parameters)) from None
+            raise TypeError(
+                explain_argument_error(words, display_name(args), kwargs, parameters)
+            ) from None
 
     return call  # type: ignore[return-value]
 
 
 def _drop_bound_argument(error: str) -> str:
-    """Python's numbers of arguments, without the object."""
+    """Subtract the bound object from the argument counts in an error of Python."""
     function, takes, rest = error.partition("() takes ")
     fewer = re.sub(r"\b\d+\b", lambda number: str(int(number[0]) - 1), rest)
     return function + takes + re.sub(r"\b1 positional arguments", "1 positional argument", fewer)
@@ -137,30 +147,32 @@ _REFUSAL = re.compile(r"[\w.<>]+\(\) (got (an unexpected|multiple)|missing|takes
 
 
 def is_argument_error(function: Any, error: TypeError) -> bool:
-    """Whether Python refused a function's arguments, before it began. Its caller asks."""
+    """Return whether Python rejected a call's arguments. Only the function's caller may ask."""
     assert error.__traceback__ is not None
     tb = error.__traceback__.tb_next
     if tb is not None and hasattr(function, "__wrapped__"):  # a wrapper passed them on
         tb = tb.tb_next if tb.tb_frame.f_code is function.__code__ else tb
-    # Without frames of ours an error of another function's arguments looks the same: so its name.
+    # Errors about the arguments of other functions look the same, so the name is compared as well.
     is_named = str(error).startswith(f"{inspect.unwrap(function).__qualname__}() ")
     return tb is None and is_named and _REFUSAL.match(str(error)) is not None
 
 
-def explain_argument_error(error: str, display_name: str, keywords: Iterable[str], parameters: Iterable[str]) -> str:
-    """Python's words about refused arguments, with what the program called, and what it meant.
+def explain_argument_error(
+    error: str, display_name: str, keywords: Iterable[str], parameters: Iterable[str]
+) -> str:
+    """Return Python's error about arguments with the public name and a suggested keyword.
 
     Args:
-      error: Python's words.
-      shown: What the program called.
-      given: The keywords of the call.
-      parameters: Those that there are.
+      error: The message of Python's error.
+      display_name: The public name of the function.
+      keywords: The keywords of the call.
+      parameters: The names of the parameters.
     """
     parameter_names = [*parameters]
     _, _, rest = error.partition("() ")
     wrong = next((name for name in keywords if name not in parameter_names), None)
     suggestion = hint(wrong, parameter_names) if wrong is not None else ""
-    if suggestion:  # Python 3.13 guesses as well
+    if suggestion:  # Python 3.13 makes its own suggestion
         rest = rest.partition(". Did you mean ")[0]
     if suggestion and f"'{wrong}'" not in rest:
         return f"{display_name}() got an unexpected keyword argument '{wrong}'{suggestion}"

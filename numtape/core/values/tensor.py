@@ -1,4 +1,4 @@
-"""`Tensor`: a value that may not have been computed yet."""
+"""`Tensor`: an immutable value, computed when it is first needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .cells import SCALAR_STORAGE
 from .dtypes import DType
 from .exported import FAILED_EXPORTS, take_dropped_error
 from .habits import give_hints, missing_attribute
-from .handed import to_writable, to_read_only, view_of
+from .handed import to_read_only, to_writable, view_of
 from .memory import copy_array
 from .operator_types import Operators
 from .spec import Spec, TensorShape, check_shape
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from ..log.log import Log
     from ..log.variable import Variable
 
-# What is done before a value is printed; recorded calls depend on how NumPy prints.
+# Runs before a value is printed: replays of a traced call depend on NumPy's print options.
 before_printing: Callable[[], None] = lambda: None  # noqa: E731
 
 
 class Tensor(Operators):
     """An immutable array of numbers or booleans.
 
-    Its operators append rows to the log; looking at the value (``numpy()``, ``float()``,
-    ``bool()``, printing) computes it. Made by `constant`, `convert_to_tensor` and every op.
+    Its operators append rows to the log; reading the value (``numpy()``, ``float()``, ``bool()``,
+    printing) computes it. Created by `constant`, `convert_to_tensor` and every op.
 
-    Tensors have the operators of NumPy's arrays, are indexed like them (ints, slices, ``...``,
-    ``tf.newaxis``, a mask of bools; for lists of indices see `gather`), and are taken by NumPy's
-    functions. They are no keys: `ref` gives one.
+    Tensors have the operators of NumPy arrays, and NumPy functions accept them. They are indexed
+    like arrays (ints, slices, ``...``, ``tf.newaxis``, a boolean mask; for lists of indices see
+    `gather`). They are not hashable: use `ref` for a key.
 
     Example:
       >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -47,12 +47,12 @@ class Tensor(Operators):
       <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 3.], dtype=float32)>
     """
 
-    # _home is the log that holds row _row, or, once the log let go, the value itself. The log
-    # counts references, weak ones as well, to know which tensors can still be looked at.
-    # _sliced, where set, is the variable that the tensor is a slice of, and the key. _cell, where
-    # set, is what the cell of a row with this value holds: its bits, or its address. _copied, where
-    # set, is the value on the GPU, if it was on the host when another library asked for it.
-    # _keras_mask, where a layer set it, says which steps count; _keras_logits: see `log.logits`.
+    # _home is the log that holds row _row, or the value itself after the log was rewound. The log
+    # counts references, including weak ones, to know which tensors are still reachable.
+    # _sliced, if set, is the variable that the tensor is a slice of, and the key. _cell, if set, is
+    # the content of the cell of a row with this value: its bits, or its address. _device_copy, if
+    # set, is a copy on the GPU of a value on the host, made when another library asked for one.
+    # _keras_mask, if a layer set it, marks the valid steps; _keras_logits: see `log.logits`.
     __slots__ = (
         "__weakref__",
         "_cell",
@@ -78,7 +78,7 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape: a `TensorShape`, which is a tuple.
+        """The shape, a `TensorShape`, which is a tuple.
 
         Example:
           >>> tf.zeros((2, 3)).shape
@@ -88,7 +88,7 @@ class Tensor(Operators):
 
     @property
     def dtype(self) -> DType:
-        """The dtype: a `DType`.
+        """The dtype, a `DType`.
 
         Example:
           >>> tf.constant([1, 2]).dtype
@@ -108,7 +108,7 @@ class Tensor(Operators):
 
     @property
     def device(self) -> str:
-        """Where the value lives, or is used next, in TensorFlow's spelling.
+        """The device that holds the value, or will use it next, in TensorFlow's spelling.
 
         Example:
           >>> with tf.device("/CPU:0"):
@@ -117,7 +117,7 @@ class Tensor(Operators):
           '/job:localhost/replica:0/task:0/device:CPU:0'
         """
         on_gpu = settings.device() == "cuda"
-        if settings.moved and not self._spec.single:  # single elements are everywhere
+        if settings.moved and not self._spec.single:  # single elements are on every device
             storage: Any = self._home
             if hasattr(storage, "buffers"):  # a log
                 storage = storage.buffers.get(self._row)
@@ -127,24 +127,24 @@ class Tensor(Operators):
         return f"/job:localhost/replica:0/task:0/device:{kind}:0"
 
     def get_shape(self) -> TensorShape:
-        """The shape."""
+        """Return the shape."""
         return self._spec.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Check the shape: it is known, and stays.
+        """Check that the tensor has this shape, which never changes.
 
         Args:
-          shape: The shape; None in it stands for any size.
+          shape: The expected shape; None in it stands for any size.
 
         Raises:
-          ValueError: If it is another one.
+          ValueError: If the tensor has another shape.
         """
         message = "Tensor's shape {} is not compatible with supplied shape {}."
         check_shape(self._spec.shape, shape, message)
 
     @property
     def backing_device(self) -> str:
-        """Where the value lives: `device`."""
+        """The device that holds the value. Same as `device`."""
         return self.device
 
     @property
@@ -153,26 +153,26 @@ class Tensor(Operators):
         return False
 
     def cpu(self) -> Tensor:
-        """The tensor itself: its value comes to the CPU where it is looked at."""
+        """Return the tensor itself: its value is copied to the CPU when it is read."""
         return self
 
     def consumers(self) -> NoReturn:
-        """A NotImplementedError: there is no graph."""
+        """Raise a NotImplementedError: there is no graph."""
         raise NotImplementedError("Tensor.consumers is undefined when eager execution is enabled.")
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
-        """A NotImplementedError: `numpy` gives the value."""
+        """Raise a NotImplementedError. Use `numpy` to get the value."""
         raise NotImplementedError(
             "eval is not supported when eager execution is enabled, is .numpy() what you're "
             "looking for?"
         )
 
     def experimental_ref(self) -> Reference:
-        """A hashable reference: `ref`."""
+        """Return a hashable reference. Same as `ref`."""
         return self.ref()
 
     def _array(self) -> np.ndarray[Any, Any]:
-        """The value, computed now if need be: the array behind it, not to be written to."""
+        """Return the value, computed if needed: the array itself, which must not be written to."""
         home = self._home
         if type(home) is np.ndarray:
             return home
@@ -180,21 +180,21 @@ class Tensor(Operators):
         return array
 
     def _stored_value(self) -> Any:
-        """The value where it is, computed now if need be: `_array`, or an array on the GPU."""
+        """Return the value, computed if needed: as from `_array`, or an array on the GPU."""
         home: Any = self._home
         return home if type(home) is np.ndarray else home.evaluate_on_device(self)
 
     def numpy(self) -> np.ndarray[Any, Any] | Any:
-        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
+        """Return the value as a new NumPy array, or a NumPy scalar for shape ``()``.
 
-        It is computed now if need be, and all that it needs with it. ``np.asarray(x)`` is a view
-        instead, without a copy, which nobody can write to.
+        If needed, the value is computed first, together with everything that it depends on.
+        ``np.asarray(x)`` returns a read-only view instead, without a copy.
 
         Returns:
-          An array, which may be written to.
+          An array that may be written to.
 
         Raises:
-          ResourceExhaustedError: If it needs more memory than there is.
+          ResourceExhaustedError: If the computation needs more memory than there is.
 
         Example:
           >>> tf.constant([1, 2]).numpy()
@@ -215,7 +215,13 @@ class Tensor(Operators):
                 f"{requested} on the host without a copy."
             )
         if is_same_dtype:
-            return copy_array(array) if copy else to_read_only(array) if copy is None else view_of(array)
+            return (
+                copy_array(array)
+                if copy
+                else to_read_only(array)
+                if copy is None
+                else view_of(array)
+            )
         return np.array(array, requested)
 
     def __len__(self) -> int:
@@ -236,7 +242,7 @@ class Tensor(Operators):
                 f"than one element. Use reduce_any or reduce_all."
             )
         if not self._spec.dtype.is_bool and getattr(self._home, "tracing", False):
-            # The guard is on the truth, not on the value.
+            # A traced call guards only the truth, not the value.
             zero: Any = 0
             truth: Any = self != zero
             return bool(truth._array().any())
@@ -280,14 +286,16 @@ class Tensor(Operators):
         return format(self.numpy(), spec)
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._format_value()}>"
+        return (
+            f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._repr_value()}>"
+        )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the repr, long values cut, as plain text."""
+        """Return HTML for notebooks: the repr as plain text, with long values shortened."""
         return html_of(repr(self))
 
-    def _format_value(self) -> str:
-        """The value in a repr: a scalar in full precision, a block on lines of its own."""
+    def _repr_value(self) -> str:
+        """Return the value for a repr: a scalar in full precision, a block on separate lines."""
         before_printing()
         array = self._array()
         if not array.ndim:
@@ -304,10 +312,10 @@ class Tensor(Operators):
 
     @property
     def assign(self) -> Callable[..., Variable]:
-        """``v[key].assign(value)`` changes a part of the variable ``v``.
+        """Assign to a slice of a variable: ``v[key].assign(value)``.
 
         Raises:
-          AttributeError: If the tensor is no slice of a variable: a tensor does not change.
+          AttributeError: If the tensor is not a slice of a variable, because tensors are immutable.
 
         Example:
           >>> v = tf.Variable([[1, 2], [3, 4]])
@@ -319,16 +327,16 @@ class Tensor(Operators):
             variable, key = self._sliced
         except AttributeError:
             raise AttributeError(
-                "'EagerTensor' object has no attribute 'assign': a tensor does not change. Only "
-                "a Variable and its slices are assigned to."
+                "'EagerTensor' object has no attribute 'assign': tensors are immutable. Assign to "
+                "a Variable or one of its slices."
             ) from None
         return functools.partial(variable._assign_slice, key)
 
     def ref(self) -> Reference:
-        """A hashable reference to this tensor, for use as a key.
+        """Return a hashable reference to this tensor, for use as a key.
 
         Returns:
-          A reference, equal to other references to this very object; ``deref()`` gives the tensor.
+          A reference, equal to other references to the same object; ``deref()`` returns the tensor.
 
         Example:
           >>> x = tf.constant(1.0)
@@ -351,7 +359,7 @@ class Tensor(Operators):
         return of_array, (self.numpy(), self._spec)
 
 
-Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # what TensorFlow's programs print
+Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # as TensorFlow prints it
 
 
 for _name in ("op", "graph", "name", "value_index"):
@@ -365,11 +373,15 @@ give_hints(
 
 
 def html_of(text: str, lines: int = 20) -> str:
-    """A text as a notebook shows it, of no more than so many lines."""
+    """Return a text as HTML for a notebook, shortened to a number of lines."""
     kept_lines = text.split("\n")
     if len(kept_lines) > lines:
         half = lines // 2
-        kept_lines = [*kept_lines[:half], f"... ({len(kept_lines) - 2 * half} lines) ...", *kept_lines[-half:]]
+        kept_lines = [
+            *kept_lines[:half],
+            f"... ({len(kept_lines) - 2 * half} lines) ...",
+            *kept_lines[-half:],
+        ]
     escaped = "\n".join(kept_lines).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return f"<pre>{escaped}</pre>"
 
@@ -383,7 +395,7 @@ class Reference:
         self._referent = referent
 
     def deref(self) -> Any:
-        """The tensor or variable."""
+        """Return the tensor or variable."""
         return self._referent
 
     def __eq__(self, other: object) -> bool:
@@ -402,7 +414,7 @@ class Reference:
 
 
 def of_array(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
-    """A tensor whose value is ``array``, which nobody may write to from now on."""
+    """Return a tensor whose value is ``array``, which must not be written to afterwards."""
     tensor = Tensor()
     tensor._home = np.asarray(array) if isinstance(array, np.generic) else array
     tensor._row = -1

@@ -1,8 +1,9 @@
-"""Weak references that do their work without Python's code.
+"""Weak references whose callbacks run no Python code.
 
-Python prints what is raised in a finalizer or in a weak reference's callback, and goes on: so is
-the KeyboardInterrupt of a Ctrl-C that comes while such code runs. Signals are looked for only
-between the instructions of Python's code, so here callbacks are methods of deques and dictionaries.
+Python prints an exception that is raised in a finalizer or in a weak reference's callback, and
+continues. That would swallow the KeyboardInterrupt of a Ctrl-C that arrives while such code runs.
+Signals are only handled between instructions of Python code, so callbacks here are methods of
+deques and dictionaries.
 """
 
 from __future__ import annotations
@@ -17,33 +18,33 @@ T = TypeVar("T")
 
 
 class _Reference(ref[Any]):
-    """A reference to an object that leaves something behind."""
+    """A weak reference with a payload that outlives the object."""
 
     __slots__ = ("payload",)
     payload: Any
 
 
 class FinalizationQueue(Generic[T]):
-    """What objects that have gone left behind, in the order in which they went."""
+    """A queue of the payloads of dead objects, in the order of their deaths."""
 
     def __init__(self) -> None:
-        self._references: dict[int, _Reference] = {}  # by their ids: who calls back must live
+        self._references: dict[int, _Reference] = {}  # by id; a reference must live to call back
         self._dead: deque[_Reference] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._dead)
 
     def add(self, owner: Any, left: T) -> None:
-        """Have something here once nothing refers to an object any more."""
+        """Add a payload that enters the queue when ``owner`` is garbage collected."""
         reference = _Reference(owner, self._dead.append)
         reference.payload = left
         self._references[id(reference)] = reference
 
     def take(self) -> T:
-        """What one object left.
+        """Remove and return the payload of one dead object.
 
         Raises:
-          IndexError: If there is nothing.
+          IndexError: If the queue is empty.
         """
         reference = self._dead.popleft()
         del self._references[id(reference)]
@@ -52,7 +53,7 @@ class FinalizationQueue(Generic[T]):
 
 
 class WeakObjectMap(Generic[T]):
-    """Something for each of some objects, as long as the object lives. It must not refer to it."""
+    """A map from objects to values, for the objects' lifetimes. Values must not refer to them."""
 
     def __init__(self) -> None:
         self._table: dict[int, tuple[ref[Any], T]] = {}
@@ -61,24 +62,26 @@ class WeakObjectMap(Generic[T]):
         return len(self._table)
 
     def __iter__(self) -> Iterator[tuple[Any, T]]:
-        """The objects, and what there is for them."""
+        """Iterate over the live objects and their values."""
         entries = list(self._table.values())
-        return iter([(owner, value) for owner_ref, value in entries if (owner := owner_ref()) is not None])
+        return iter(
+            [(owner, value) for owner_ref, value in entries if (owner := owner_ref()) is not None]
+        )
 
     def __contains__(self, owner: Any) -> bool:
         return self.get(owner) is not None
 
     def put(self, owner: Any, value: T) -> None:
-        """Keep something for an object, instead of what there is."""
+        """Set the value of an object."""
         key = id(owner)
-        # `pop` gets the reference as what to return if there is no entry any more.
+        # As the callback's argument, the reference becomes the default of `pop`.
         self._table[key] = ref(owner, partial(self._table.pop, key)), value
 
     def get(self, owner: Any) -> T | None:
-        """What there is for an object; None if nothing is."""
+        """Return the value of an object, or None."""
         entry = self._table.get(id(owner))
         return entry[1] if entry is not None and entry[0]() is owner else None
 
     def drop(self, owner: Any) -> None:
-        """Keep nothing for an object any more."""
+        """Remove the value of an object."""
         self._table.pop(id(owner), None)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.log.variable import original
 from ...core.ops.elementwise import cast, select
-from ...core.values.dtypes import bool_, format_value
+from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from .. import activations
 from ..input_spec import InputSpec
@@ -52,7 +52,7 @@ def _not_negative(value: Any, name: str, kind: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise ValueError(
             f"{name} of a {kind} layer cannot be None or a negative value. Received: "
-            f"{name}={format_value(value)}"
+            f"{name}={repr_of(value)}"
         )
     return value
 
@@ -168,7 +168,7 @@ class PReLU(_Elementwise):
         shared = self.shared_axes or []
         if not all(isinstance(axis, int) and 1 <= axis < len(shape) for axis in shared):
             raise ValueError(
-                f"`shared_axes` are axes from 1 to {len(shape) - 1}, received {format_value(shared)}"
+                f"`shared_axes` are axes from 1 to {len(shape) - 1}, received {repr_of(shared)}"
             )
         self.alpha = self._nt_weight(
             "alpha", (1 if k in shared else n for k, n in enumerate(shape) if k)

@@ -14,7 +14,7 @@ from ...core.ops.elementwise import cast, multiply, select, tanh
 from ...core.ops.matrix_products import matmul
 from ...core.ops.reduction import reduce_sum
 from ...core.ops.softmax_losses import softmax
-from ...core.values.dtypes import bool_, format_value
+from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from ..layer import LayerVariable
 from ..seed_generator import SeedGenerator
@@ -39,7 +39,7 @@ class _Attention(ConfiguredLayer):
         if not isinstance(inputs, list | tuple):
             raise ValueError(
                 f"{kind} layer must be called on a list of inputs, namely [query, value] or "
-                f"[query, value, key]. Received: inputs={format_value(inputs)}."
+                f"[query, value, key]. Received: inputs={repr_of(inputs)}."
             )
         if not 2 <= len(inputs) <= 3:
             raise ValueError(
@@ -49,7 +49,7 @@ class _Attention(ConfiguredLayer):
         if mask is not None and (not isinstance(mask, list | tuple) or not 2 <= len(mask) <= 3):
             raise ValueError(
                 f"{kind} layer mask must be a list of length 2 or 3, namely [query_mask, "
-                f"value_mask]. Received: mask={format_value(mask)}."
+                f"value_mask]. Received: mask={repr_of(mask)}."
             )
 
     def _nt_scores(self, query: Tensor, key: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ class Attention(_Attention):
         if score_mode not in ("dot", "concat"):
             raise ValueError(
                 "Invalid value for argument score_mode. Expected one of {'dot', 'concat'}. "
-                f"Received: score_mode={format_value(score_mode)}"
+                f"Received: score_mode={repr_of(score_mode)}"
             )
         self._nt_keep(use_scale=use_scale, score_mode=score_mode, dropout=dropout, seed=seed)
         if dropout > 0:

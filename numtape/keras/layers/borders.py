@@ -8,7 +8,7 @@ from typing import Any
 from ...core.ops import movement
 from ...core.ops.images import resize
 from ...core.ops.padding import pad
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from .configured import ConfiguredLayer, Shape, documented, formatted, integers, joined, parted
@@ -32,10 +32,12 @@ def _pairs(value: Any, rank: int, name: str) -> _Pairs:
     if not isinstance(value, list | tuple):
         raise ValueError(
             f"`{name}` should be either an int, a tuple of {rank} ints, or a tuple of {rank} "
-            f"tuples of 2 ints. Received: {name}={format_value(value)}."
+            f"tuples of 2 ints. Received: {name}={repr_of(value)}."
         )
     if len(value) != rank:
-        raise ValueError(f"`{name}` should have {rank} elements. Received: {name}={format_value(value)}.")
+        raise ValueError(
+            f"`{name}` should have {rank} elements. Received: {name}={repr_of(value)}."
+        )
     places = ("1st", "2nd", "3rd")
     found = (integers(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False))
     return tuple((before, behind) for before, behind in found)
@@ -333,7 +335,7 @@ class UpSampling2D(_UpSampling):
         if interpolation not in known:
             raise ValueError(
                 f"`interpolation` argument should be one of {known}. Received: interpolation="
-                f"{format_value(interpolation)}"
+                f"{repr_of(interpolation)}"
             )
         self._nt_keep(
             size=integers(size, 2, "size"),

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...core.ops.elementwise import cast
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .. import activations, constraints, initializers, regularizers
 from ..described import Described, described
@@ -142,9 +142,7 @@ def integers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ..
     Raises:
       ValueError: If they are not so many, no ints, or too small.
     """
-    said = (
-        f"The `{name}` argument must be a tuple of {count} integers. Received {name}={format_value(value)}"
-    )
+    said = f"The `{name}` argument must be a tuple of {count} integers. Received {name}={repr_of(value)}"
     try:
         found = (value,) * count if isinstance(value, int) else tuple(value)
         if len(found) != count or any(isinstance(n, str) for n in found):
@@ -170,7 +168,7 @@ def positive(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(
             f"Invalid value for argument `{name}`. Expected a strictly positive value. Received "
-            f"{name}={format_value(value)}."
+            f"{name}={repr_of(value)}."
         )
     return value
 
@@ -183,7 +181,9 @@ def padded(value: Any, *more: str) -> str:
     """
     known = ("valid", "same", *more)
     if not isinstance(value, str) or value.lower() not in known:
-        raise ValueError(f"The `padding` argument must be one of {known}. Received: {format_value(value)}")
+        raise ValueError(
+            f"The `padding` argument must be one of {known}. Received: {repr_of(value)}"
+        )
     return value.lower()
 
 
@@ -198,7 +198,7 @@ def formatted(value: Any) -> str:
     if not isinstance(name, str) or name.lower() not in known:
         raise ValueError(
             f"The `data_format` argument must be one of {known}. Received: "
-            f"data_format={format_value(value)}"
+            f"data_format={repr_of(value)}"
         )
     return name.lower()
 

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.log.tensors import as_tensor
 from ...core.log.variable import original
 from ...core.ops.matrix_products import tensordot
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.spec import MAX_DIM
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
@@ -51,7 +51,7 @@ class Dense(ConfiguredLayer):
         if isinstance(units, bool) or not isinstance(units, int) or not 0 < units <= MAX_DIM:
             raise ValueError(
                 f"Received an invalid value for `units`, expected a positive "
-                f"integer. Received: units={format_value(units)}"
+                f"integer. Received: units={repr_of(units)}"
             )
         self._nt_keep(
             units=units,

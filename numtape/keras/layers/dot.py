@@ -7,7 +7,7 @@ from typing import Any
 from ...core.ops import movement
 from ...core.ops.clipping import l2_normalize
 from ...core.ops.matrix_products import matmul
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from .configured import Shape, documented
 from .merging import Merge, shapes_of
 
@@ -31,12 +31,12 @@ class Dot(Merge):
             if not isinstance(axes, list | tuple):
                 raise TypeError(
                     "Invalid type for argument `axes`: it should be a list or an int. Received: "
-                    f"axes={format_value(axes)}"
+                    f"axes={repr_of(axes)}"
                 )
             if len(axes) != 2 or not all(isinstance(axis, int) for axis in axes):
                 raise ValueError(
                     "Invalid format for argument `axes`: it should contain two integers. "
-                    f"Received: axes={format_value(axes)}"
+                    f"Received: axes={repr_of(axes)}"
                 )
         self._nt_keep(axes=axes, normalize=normalize)
 

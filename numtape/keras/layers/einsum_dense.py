@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...core.log.variable import original
 from ...core.ops.einsum import einsum
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..initial import VarianceScaling
 from ..input_spec import InputSpec
@@ -134,7 +134,7 @@ class EinsumDense(ConfiguredLayer):
         given = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
         if any(n is not None and not isinstance(n, int) for n in given):
             raise ValueError(
-                f"`output_shape` must be an int or a tuple of ints, got {format_value(output_shape)}"
+                f"`output_shape` must be an int or a tuple of ints, got {repr_of(output_shape)}"
             )
         self._nt_keep(
             equation=equation,

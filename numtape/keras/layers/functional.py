@@ -10,7 +10,7 @@ from ...core.log.tensors import as_tensor
 from ...core.ops.comparison import not_equal
 from ...core.ops.elementwise import cast, select
 from ...core.ops.reduction import reduce_any
-from ...core.values.dtypes import float64, format_value
+from ...core.values.dtypes import float64, repr_of
 from ...core.values.tensor import Tensor
 from .. import regularizers
 from ..registry import get_registered_object
@@ -42,7 +42,7 @@ class Lambda(ConfiguredLayer):
     ) -> None:
         super().__init__(**kwargs)
         if not callable(function):
-            raise TypeError(f"`function` must be a function, received {format_value(function)}")
+            raise TypeError(f"`function` must be a function, received {repr_of(function)}")
         self._nt_keep(
             function=function,
             output_shape=output_shape,

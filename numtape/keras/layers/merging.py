@@ -14,7 +14,7 @@ from ...core.ops.elementwise import cast
 from ...core.ops.indexing import where
 from ...core.ops.joining import concat
 from ...core.ops.reduction import reduce_any
-from ...core.values.dtypes import bool_, format_value
+from ...core.values.dtypes import bool_, repr_of
 from .configured import ConfiguredLayer, Shape, documented
 
 
@@ -31,7 +31,7 @@ def shapes_of(input_shape: Any, kind: str, count: str = "a list of inputs") -> l
     ):
         raise ValueError(
             f"A {kind} layer should be called on {count}. Received: input_shape="
-            f"{format_value(input_shape)} (not a list of shapes)"
+            f"{repr_of(input_shape)} (not a list of shapes)"
         )
     return [tuple(shape) for shape in input_shape]
 
@@ -120,7 +120,7 @@ def _masks(inputs: Any, masks: Any) -> list[Any] | None:
         return None
     for name, value in (("mask", masks), ("inputs", inputs)):
         if not isinstance(value, list | tuple):
-            raise ValueError(f"`{name}` should be a list. Received: {name}={format_value(value)}")
+            raise ValueError(f"`{name}` should be a list. Received: {name}={repr_of(value)}")
     if len(masks) != len(inputs):
         raise ValueError(
             "The lists `inputs` and `mask` should have the same length. Received: inputs of "
@@ -287,7 +287,7 @@ class Concatenate(Merge):
         rank = len(shapes[0])
         if not -rank <= self.axis < rank:
             raise ValueError(
-                f"Axis {format_value(self.axis)} is out of bounds for inputs of shape {shapes[0]}."
+                f"Axis {repr_of(self.axis)} is out of bounds for inputs of shape {shapes[0]}."
             )
         same = all(
             len(shape) == rank

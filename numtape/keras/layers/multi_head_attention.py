@@ -13,7 +13,7 @@ from ...core.ops import comparison, movement
 from ...core.ops.einsum import einsum
 from ...core.ops.elementwise import cast, select
 from ...core.ops.softmax_losses import softmax
-from ...core.values.dtypes import bool_, format_value
+from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from ..initial import Initializer
 from .attention import causal
@@ -31,7 +31,7 @@ def _size(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(
             f"Received an invalid value for argument `{name}`, expected a positive integer. "
-            f"Received: {name}={format_value(value)}"
+            f"Received: {name}={repr_of(value)}"
         )
     return value
 
@@ -108,7 +108,7 @@ class MultiHeadAttention(ConfiguredLayer):
         elif attention_axes is not None and not isinstance(attention_axes, list | tuple):
             raise ValueError(
                 "`attention_axes` must be an int, list, or tuple. Received: "
-                f"attention_axes={format_value(attention_axes)}"
+                f"attention_axes={repr_of(attention_axes)}"
             )
         self._nt_keep(
             num_heads=_size(num_heads, "num_heads"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.ops.dropout import general_dropout
 from ...core.ops.elementwise import cast
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from ..seed_generator import SeedGenerator
@@ -25,7 +25,7 @@ def _part(rate: Any) -> float:
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
         raise ValueError(
             "Invalid value received for argument `rate`. Expected a float value between 0 and 1. "
-            f"Received: rate={format_value(rate)}"
+            f"Received: rate={repr_of(rate)}"
         )
     return rate
 
@@ -84,7 +84,7 @@ class Dropout(_Noise):
         if noise_shape is not None and not isinstance(noise_shape, list | tuple):
             raise ValueError(
                 "Invalid value received for argument `noise_shape`. Expected a tuple or list of "
-                f"integers. Received: noise_shape={format_value(noise_shape)}"
+                f"integers. Received: noise_shape={repr_of(noise_shape)}"
             )
         self._nt_keep(rate=_part(rate), noise_shape=noise_shape)
         self._nt_seed(seed)
@@ -224,7 +224,7 @@ class GaussianNoise(_Noise):
         if isinstance(stddev, bool) or not isinstance(stddev, int | float) or not 0 <= stddev <= 1:
             raise ValueError(
                 "Invalid value received for argument `stddev`. Expected a float value between 0 "
-                f"and 1. Received: stddev={format_value(stddev)}"
+                f"and 1. Received: stddev={repr_of(stddev)}"
             )
         self._nt_keep(stddev=stddev)
         self._nt_seed(seed)

@@ -10,7 +10,7 @@ from ...core.ops import elementwise, movement
 from ...core.ops.normalization import normalize
 from ...core.ops.reduction import reduce_mean, reduce_sum
 from ...core.ops.statistics import moments
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from ..layer import LayerVariable
@@ -45,7 +45,7 @@ def listed(axis: Any) -> int | list[int]:
         return list(axis)
     raise TypeError(
         "Invalid value for `axis` argument: expected an int or a list/tuple of ints. Received: "
-        f"axis={format_value(axis)}"
+        f"axis={repr_of(axis)}"
     )
 
 

@@ -13,7 +13,7 @@ from ...core.ops.joining import concat
 from ...core.ops.matrix_products import matmul
 from ...core.ops.movement import reshape
 from ...core.ops.slicing import split
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ...nest import is_nested
 from .. import initializers
@@ -63,7 +63,7 @@ class Cell(ConfiguredLayer):
         if isinstance(units, bool) or not isinstance(units, int) or units <= 0:
             raise ValueError(
                 f"Received an invalid value for argument `units`, expected a positive integer, "
-                f"got {format_value(units)}."
+                f"got {repr_of(units)}."
             )
         # Keras's 1 drops inputs anew for each gate; 2, which it prefers, all gates alike.
         self.implementation = kwargs.pop("implementation", 2) if self._nt_gates > 1 else 2
@@ -76,7 +76,7 @@ class Cell(ConfiguredLayer):
                 self._nt_keep(**{name: float(min(1.0, max(0.0, rate)))})
             except TypeError:
                 raise ValueError(
-                    f"`{name}` is a number from 0 to 1. Received: {format_value(rate)}"
+                    f"`{name}` is a number from 0 to 1. Received: {repr_of(rate)}"
                 ) from None
         if self._nt_gates > 1 and self.recurrent_dropout != 0.0:
             self.implementation = 1

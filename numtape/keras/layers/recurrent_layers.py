@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from .. import regularizers
 from ..input_spec import InputSpec
 from ..layer import Layer
@@ -41,7 +41,7 @@ class _Named(RNN):
         if use_cudnn not in ("auto", True, False):
             raise ValueError(
                 f"Invalid valid received for argument `use_cudnn`. Expected one of {{'auto', True, "
-                f"False}}. Received: use_cudnn={format_value(use_cudnn)}"
+                f"False}}. Received: use_cudnn={repr_of(use_cudnn)}"
             )
         own = {name: given[name] for name in _arguments(self._nt_cell)}
         own.update({n: kwargs.pop(n) for n in ("implementation",) if n in kwargs})

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...core.ops import movement
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from .configured import ConfiguredLayer, Shape, documented, formatted
@@ -60,7 +60,7 @@ class Reshape(ConfiguredLayer):
         if shape.count(-1) > 1:
             raise ValueError(
                 "There must be at most one unknown dimension in `target_shape` (-1). Received: "
-                f"target_shape={format_value(target_shape)}."
+                f"target_shape={repr_of(target_shape)}."
             )
         self._nt_keep(target_shape=shape)
 
@@ -101,7 +101,7 @@ class Permute(ConfiguredLayer):
             raise ValueError(
                 "Invalid permutation argument `dims` for Permute Layer. The set of indices in "
                 "`dims` must be consecutive and start from 1. Received dims="
-                f"{format_value(dims)}"
+                f"{repr_of(dims)}"
             )
         self.input_spec = InputSpec(ndim=len(self.dims) + 1)
 

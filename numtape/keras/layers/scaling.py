@@ -13,7 +13,7 @@ from ...core.log.tensors import as_tensor
 from ...core.log.variable import Variable, original
 from ...core.ops import elementwise
 from ...core.ops.movement import reshape
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .configured import ConfiguredLayer, Shape, documented
 
@@ -50,7 +50,7 @@ class Normalization(ConfiguredLayer):
         if (mean is None) != (variance is None):
             raise ValueError(
                 "When setting values directly, both `mean` and `variance` must be set. Received: "
-                f"mean={format_value(mean)} and variance={format_value(variance)}"
+                f"mean={repr_of(mean)} and variance={repr_of(variance)}"
             )
         self.input_mean, self.input_variance = mean, variance
         if mean is not None:

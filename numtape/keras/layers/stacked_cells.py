@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.ops.creation import zeros
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...nest import is_nested, map_structure
 from ..call_arguments import signature_of
 from ..layer import Layer
@@ -16,11 +16,13 @@ from .nested import deserialize, serialize
 def sized(cell: Any, what: str, argument: str) -> None:
     """Refuse what is no cell: it has no ``call``, or no ``state_size``."""
     if not hasattr(cell, "call"):
-        raise ValueError(f"{what} should have a `call` method. Received: {argument}={format_value(cell)}")
+        raise ValueError(
+            f"{what} should have a `call` method. Received: {argument}={repr_of(cell)}"
+        )
     if not hasattr(cell, "state_size"):
         raise ValueError(
             f"{what} should have a `state_size` attribute (single integer or list of integers, one "
-            f"integer per RNN state). Received: {argument}={format_value(cell)}"
+            f"integer per RNN state). Received: {argument}={repr_of(cell)}"
         )
 
 
@@ -48,7 +50,7 @@ class StackedRNNCells(Layer):
     def __init__(self, cells: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(cells, list | tuple) or not cells:
-            raise ValueError(f"`cells` is a list of cells. Received: cells={format_value(cells)}")
+            raise ValueError(f"`cells` is a list of cells. Received: cells={repr_of(cells)}")
         for cell in cells:
             sized(cell, "All cells", "cell")
         self.cells = list(cells)

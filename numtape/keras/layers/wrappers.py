@@ -7,7 +7,7 @@ from typing import Any
 from ...core.ops.elementwise import cast
 from ...core.ops.joining import concat, stack
 from ...core.ops.slicing import reverse
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..call_arguments import signature_of
 from ..layer import Layer
@@ -32,7 +32,7 @@ class Wrapper(Layer):
     def __init__(self, layer: Any, **kwargs: Any) -> None:
         if not isinstance(layer, Layer):
             raise ValueError(
-                f"Layer {format_value(layer)} supplied to Wrapper isn't a supported layer type. Please "
+                f"Layer {repr_of(layer)} supplied to Wrapper isn't a supported layer type. Please "
                 f"ensure wrapped layer is a valid Keras layer."
             )
         super().__init__(**kwargs)
@@ -79,7 +79,7 @@ class TimeDistributed(Wrapper):
         if not isinstance(layer, Layer):
             raise ValueError(
                 f"Please initialize `TimeDistributed` layer with a `keras.layers.Layer` instance. "
-                f"Received: {format_value(layer)}"
+                f"Received: {repr_of(layer)}"
             )
         super().__init__(layer, **kwargs)
         self.supports_masking = True
@@ -172,16 +172,16 @@ class Bidirectional(Layer):
         if not isinstance(layer, Layer):
             raise ValueError(
                 f"Please initialize `Bidirectional` layer with a `keras.layers.Layer` instance. "
-                f"Received: {format_value(layer)}"
+                f"Received: {repr_of(layer)}"
             )
         if backward_layer is not None and not isinstance(backward_layer, Layer):
             raise ValueError(
                 f"`backward_layer` need to be a `keras.layers.Layer` instance. Received: "
-                f"{format_value(backward_layer)}"
+                f"{repr_of(backward_layer)}"
             )
         if merge_mode not in _MODES:
             raise ValueError(
-                f"Invalid merge mode. Received: {format_value(merge_mode)}. Merge mode should be one of "
+                f"Invalid merge mode. Received: {repr_of(merge_mode)}. Merge mode should be one of "
                 f"{_MODES}"
             )
         super().__init__(**kwargs)

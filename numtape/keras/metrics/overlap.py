@@ -17,7 +17,7 @@ from ...core.ops.elementwise import cast, select
 from ...core.ops.indexing import gather
 from ...core.ops.movement import broadcast_to, reshape
 from ...core.ops.reduction import reduce_sum
-from ...core.values.arguments import to_list, to_int
+from ...core.values.arguments import to_int, to_list
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON

@@ -6,7 +6,7 @@ import typing as _typing
 from typing import Any
 
 from ...compat.names import getter as _getter
-from ...core.values.dtypes import format_value as _shown
+from ...core.values.dtypes import repr_of as _shown
 from ..named import Kind as _Kind
 from ..named import nearest as _nearest
 from . import schedules

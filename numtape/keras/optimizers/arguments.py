@@ -6,7 +6,7 @@ from functools import wraps
 from numbers import Real
 from typing import Any, TypeVar
 
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ..described import described
 
 _Kind = TypeVar("_Kind", bound=type)
@@ -61,7 +61,7 @@ def optimizer_class(kind: _Kind) -> _Kind:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         if "lr" in kwargs:
             raise ValueError(
-                f"Argument(s) not recognized: {{'lr': {format_value(kwargs['lr'])}}}: write learning_rate."
+                f"Argument(s) not recognized: {{'lr': {repr_of(kwargs['lr'])}}}: write learning_rate."
             )
         make(self, *args, **kwargs)
 
@@ -73,4 +73,4 @@ def real(**arguments: Any) -> None:
     """Refuse arguments, by their names, that are no real numbers."""
     for name, value in arguments.items():
         if not isinstance(value, Real):
-            raise ValueError(f"`{name}` must be a number. Received: {name}={format_value(value)}")
+            raise ValueError(f"`{name}` must be a number. Received: {name}={repr_of(value)}")

@@ -9,7 +9,7 @@ from ...compat.missing_methods import tell
 from ...compat.traceback_filter import warn
 from ...core.log.variable import Variable, assign_all
 from ...core.replay.call import undone_if_raised
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.habits import MissingAttribute, hint_missing_attributes
 from ...core.values.indexed_slices import IndexedSlices
 from ...core.values.tensor import Tensor
@@ -84,7 +84,7 @@ class Optimizer(Stepping):
         ):
             raise ValueError(
                 f"`gradient_accumulation_steps` must be an integer >= 2. Received: "
-                f"gradient_accumulation_steps={format_value(gradient_accumulation_steps)}"
+                f"gradient_accumulation_steps={repr_of(gradient_accumulation_steps)}"
             )
         if use_ema and not 0 <= ema_momentum <= 1:
             raise ValueError(
@@ -97,7 +97,7 @@ class Optimizer(Stepping):
         ):
             raise ValueError(
                 f"`ema_overwrite_frequency` must be an integer >= 1 or None. Received: "
-                f"ema_overwrite_frequency={format_value(ema_overwrite_frequency)}"
+                f"ema_overwrite_frequency={repr_of(ema_overwrite_frequency)}"
             )
         if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
             raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.log.variable import Variable
 from ...core.ops.indexed_rows import update_rows
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.indexed_slices import IndexedSlices
 from ...core.values.tensor import Tensor
 from .arguments import optimizer_class
@@ -48,7 +48,7 @@ class SGD(Optimizer):
         name: str | None = None,
     ) -> None:
         if not isinstance(momentum, float) or not 0 <= momentum <= 1:
-            raise ValueError(f"`momentum` must be a float between [0, 1]. Got {format_value(momentum)}.")
+            raise ValueError(f"`momentum` must be a float between [0, 1]. Got {repr_of(momentum)}.")
         super().__init__(
             learning_rate,
             weight_decay,

@@ -10,7 +10,7 @@ from ...core.log.tensors import as_tensor
 from ...core.log.variable import Variable, original
 from ...core.ops.arithmetic import floordiv
 from ...core.ops.creation import fill
-from ...core.values.dtypes import float32, int64, format_value
+from ...core.values.dtypes import float32, int64, repr_of
 from ...core.values.tensor import Tensor
 from ...deferred_restore import changed
 from ...function.pickling import refuse_older
@@ -39,7 +39,7 @@ def trained_variables(variables: Iterable[Any]) -> list[Variable]:
             found.append(variable._original)
             continue
         if not isinstance(variable, Variable):
-            raise TypeError(f"{format_value(variable)} is no variable: there is nothing to train.")
+            raise TypeError(f"{repr_of(variable)} is no variable: there is nothing to train.")
         found.append(original(variable))
     return found
 
@@ -59,7 +59,7 @@ class State(Saved):
             raise ValueError(
                 f"Argument `learning_rate` should be float, or an instance of "
                 f"LearningRateSchedule, or a callable (that takes no arguments and returns the "
-                f"learning rate). Received instead: learning_rate={format_value(learning_rate)}"
+                f"learning rate). Received instead: learning_rate={repr_of(learning_rate)}"
             )
         if name is None:
             name = snake_case(type(self).__name__)

@@ -9,7 +9,7 @@ import zipfile
 from typing import Any
 
 from ...compat.traceback_filter import warn
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...errors import DataLossError, NotFoundError, UnimplementedError
 from ...train.arrays import SUFFIX, pack, read, unpack, write
 from ...train.checkpoint import Checkpoint
@@ -322,7 +322,7 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
         raise ValueError("The JSON describes no model: it names no class.")
     model = deserialize_keras_object(config, custom_objects)
     if not isinstance(model, Model):
-        raise ValueError(f"The JSON describes no model, but {format_value(model)}.")
+        raise ValueError(f"The JSON describes no model, but {repr_of(model)}.")
     return model
 
 

@@ -15,7 +15,7 @@ from ...core.ops.movement import reshape
 from ...core.ops.random import set_seed
 from ...core.ops.reduction import reduce_max, reduce_sum
 from ...core.values.arguments import to_int
-from ...core.values.dtypes import format_value
+from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
 
@@ -46,7 +46,7 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     try:
         labels = np.array(x, dtype="int64")
     except (OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"Labels are numbers of classes, not {format_value(x)}: {error}") from None
+        raise ValueError(f"Labels are numbers of classes, not {repr_of(x)}: {error}") from None
     if labels.ndim > 1 and labels.shape[-1] == 1:
         labels = labels[..., 0]
     if not num_classes and not labels.size:
@@ -85,7 +85,7 @@ def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
     if not isinstance(x, Tensor):
         x = np.asarray(x)
         if x.dtype.kind not in "biufc" or not x.ndim:
-            raise ValueError(f"Vectors of numbers are normalized, not {format_value(x)}.")
+            raise ValueError(f"Vectors of numbers are normalized, not {repr_of(x)}.")
         axis = to_int("axis", axis)
         if not -x.ndim <= axis < x.ndim:
             raise ValueError(f"There is no axis {axis} in an array of shape {x.shape}.")
@@ -154,7 +154,7 @@ def pad_sequences(
         found = np.full((len(sequences), length, *inner), value, dtype=dtype)
     except (OverflowError, TypeError, ValueError):
         raise ValueError(
-            f"Sequences cannot be filled up with {format_value(value)} in an array of {format_value(dtype)}."
+            f"Sequences cannot be filled up with {repr_of(value)} in an array of {repr_of(dtype)}."
         ) from None
     for k, one in enumerate(sequences):
         kept = one[max(len(one) - length, 0) :] if truncating == "pre" else one[:length]

@@ -9,7 +9,7 @@ from typing import Any
 from ...log.op import Op
 from ...values.spec import Spec, intern
 from .. import fusion
-from ..codegen import filled, stored
+from ..codegen import fill_source, memory_dtype
 from ..launches import (
     Launch,
     OnHost,
@@ -17,14 +17,14 @@ from ..launches import (
     Room,
     Row,
     blocks,
-    loaded,
+    library_kernel,
     threads,
     written_out,
 )
 from . import axes, conv, gather, permute, scatter
 
 
-def whole(
+def array_launches(
     op: Op,
     attributes: dict[str, Any],
     out: Spec,
@@ -43,9 +43,9 @@ def whole(
     native = op.native(out, *operands, **attributes) if op.native is not None else None
     if native is not None and native.kernel in fusion.ROWS:
         epsilon = attributes.get("epsilon", 0.0)
-        held = fusion.single(native.kernel, out, len(operands), epsilon, places)
-        if held is not None:
-            return [held]
+        fused = fusion.single(native.kernel, out, len(operands), epsilon, places)
+        if fused is not None:
+            return [fused]
         values, specs = (native.units, *native.parameters), [out, *operands]
         return [_array(native.kernel, specs, native.units * threads(), values, places)]
     return [OnHost(op, attributes, (out, *operands), tuple(places))]
@@ -55,35 +55,35 @@ def _array(
     name: str, specs: Sequence[Spec], work: int, values: tuple[int, ...], places: Sequence[int]
 ) -> Launch:
     """A whole-array kernel."""
-    dtypes = [stored(spec.dtype) for spec in specs]
+    dtypes = [memory_dtype(spec.dtype) for spec in specs]
     scalars = ["int64"] * len(values)
     if name.startswith("normalize"):
         scalars[-1] = "float64"  # epsilon
-    made = loaded("arrays", name, dtypes, [*scalars, *(f"*{dtype}" for dtype in dtypes)])
-    return Launch(made, blocks(work), threads(), values, tuple(places))
+    kernel = library_kernel("arrays", name, dtypes, [*scalars, *(f"*{dtype}" for dtype in dtypes)])
+    return Launch(kernel, blocks(work), threads(), values, tuple(places))
 
 
 def _matmul(row: Row) -> list[Any]:
     """The library's product, or a kernel's; an operand is first spread over the batches."""
     out, (ta, tb) = row.out, (row.attributes["ta"], row.attributes["tb"])
-    found: list[Any] = []
+    launches: list[Any] = []
     operands, places = [], [row.places[0]]
     for x, place in zip(row.operands, row.places[1:], strict=True):
         if x.size != math.prod(x.shape[-2:]) and x.shape[:-2] != out.shape[:-2]:
             move, x = _spread(x, tuple(out.shape[:-2]))
             there = row.room(x.size * x.dtype.size)
-            found.append(permute.copied(move, x, (there, place)))
+            launches.append(permute.copy_launch(move, x, (there, place)))
             place = there
         operands.append(x)
         places.append(place)
     a, b = operands
     if not a.size:
-        dtype = stored(out.dtype)
-        return [written_out(filled(dtype, "0"), "fill", dtype, out.size, places[:2])]
+        dtype = memory_dtype(out.dtype)
+        return [written_out(fill_source(dtype, "0"), "fill", dtype, out.size, places[:2])]
     assert row.op.native is not None
     native = row.op.native(out, a, b, ta, tb)
     if native is not None:
-        return [*found, Product(out.dtype.name, native.parameters[1:15], tuple(places))]
+        return [*launches, Product(out.dtype.name, native.parameters[1:15], tuple(places))]
     n, length = out.shape[-1], a.shape[-2 if ta else -1]
     x_size, y_size = (math.prod(x.shape[-2:]) for x in operands)
     values = (
@@ -92,11 +92,11 @@ def _matmul(row: Row) -> list[Any]:
         length,
         math.prod(out.shape[-2:]),
         x_size * (a.size != x_size),
-        *_apart(a, ta),
+        *_matrix_strides(a, ta),
         y_size * (b.size != y_size),
-        *_apart(b, tb),
+        *_matrix_strides(b, tb),
     )
-    return [*found, _array("product", [out, a, b], out.size, values, places)]
+    return [*launches, _array("product", [out, a, b], out.size, values, places)]
 
 
 def _spread(x: Spec, lead: tuple[int, ...]) -> tuple[permute.Move, Spec]:
@@ -109,7 +109,7 @@ def _spread(x: Spec, lead: tuple[int, ...]) -> tuple[permute.Move, Spec]:
     return permute.Move(shape, tuple(strides), 0, False), intern(shape, x.dtype)
 
 
-def _apart(x: Spec, transposed: bool) -> tuple[int, int]:
+def _matrix_strides(x: Spec, transposed: bool) -> tuple[int, int]:
     """How far apart the elements of a matrix are, down and along."""
     columns = x.shape[-1]
     return (1, columns) if transposed else (columns, 1)
@@ -121,9 +121,9 @@ def _contrast(row: Row) -> list[Launch]:
     *before, height, width, inner = row.out.shape
     dtype, sizes = row.out.dtype.name, (math.prod(before), height * width, inner)
     sums = row.room(sizes[0] * inner * row.out.dtype.size)
-    found = axes.along("sum", dtype, dtype, sizes, (sums, images), row.room)
+    launches = axes.along("sum", dtype, dtype, sizes, (sums, images), row.room)
     values, places = (row.out.size, *sizes[1:]), (out, images, factor, sums)
-    return [*found, _array("contrast", [row.out] * 4, row.out.size, values, places)]
+    return [*launches, _array("contrast", [row.out] * 4, row.out.size, values, places)]
 
 
 # By the names of ops: those that need more than one launch, or parameters that no record has.

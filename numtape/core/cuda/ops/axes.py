@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...values.dtypes import as_dtype
-from ..codegen import WIDTH, filled, stored
-from ..launches import Launch, Room, Row, blocks, loaded, most_blocks, threads, written_out
-from .row_tiling import looped
+from ..codegen import WIDTH, fill_source, memory_dtype
+from ..launches import Launch, Room, Row, blocks, library_kernel, most_blocks, threads, written_out
+from .row_tiling import loop_tiling
 
 SHORTEST = 64  # elements of a column up to which it is one thread's
 FEWEST = 32  # those of a stretch of a longer one
@@ -63,22 +63,28 @@ def _enough(units: int) -> int:
 
 
 def along(
-    name: str, dtype: str, given: str, sizes: Sizes, places: tuple[int, int], room: Room
+    name: str, dtype: str, input_dtype: str, sizes: Sizes, places: tuple[int, int], room: Room
 ) -> list[Launch]:
     """The reduction of (outer, n, inner) of dtype ``given`` to (outer, inner) of ``dtype``."""
     outer, _, inner = sizes
     out, x = places
     cut = cut_of(sizes)
     if cut.stretches == 1:
-        return [_reduce(name, dtype, given, sizes, cut, False, places)]
+        return [_reduce(name, dtype, input_dtype, sizes, cut, False, places)]
     between = room(outer * cut.stretches * inner * _size(dtype))
-    first = _reduce(name, dtype, given, sizes, cut, False, (between, x))
+    first = _reduce(name, dtype, input_dtype, sizes, cut, False, (between, x))
     rest = outer, cut.stretches, inner
     return [first, *along(name, dtype, dtype, rest, (out, between), room)]
 
 
 def _reduce(
-    name: str, dtype: str, given: str, sizes: Sizes, cut: Cut, solid: bool, places: tuple[int, int]
+    name: str,
+    dtype: str,
+    input_dtype: str,
+    sizes: Sizes,
+    cut: Cut,
+    solid: bool,
+    places: tuple[int, int],
 ) -> Launch:
     """The reduction of each stretch.
 
@@ -90,35 +96,35 @@ def _reduce(
     arguments: tuple[str, ...]
     values: tuple[int, ...]
     if inner == 1:
-        way = looped(n, cut.length, max(_size(dtype), _size(given)), HELD)
+        way = loop_tiling(n, cut.length, max(_size(dtype), _size(input_dtype)), HELD)
         kind, values, arguments = "rows", (outer, n, *cut), (name, dtype, str(way))
         count = way.blocks(outer * cut.stretches)
     else:
         width = _width(inner)
-        apart = (cut.length, 1, cut.length) if solid else (1, cut.stretches, n)
+        strides = (cut.length, 1, cut.length) if solid else (1, cut.stretches, n)
         kind, arguments = "columns", (name, dtype, str(width))
-        values = (outer, n, inner // width, cut.stretches, *apart)
+        values = (outer, n, inner // width, cut.stretches, *strides)
         count = _enough(outer * cut.stretches * inner // width)
-    parameters = ["int64"] * len(values) + [f"*{given}", f"*{dtype}"]
-    made = loaded("along", kind, arguments, parameters)
-    return Launch(made, max(1, count), threads(), values, (x, out))
+    parameters = ["int64"] * len(values) + [f"*{input_dtype}", f"*{dtype}"]
+    kernel = library_kernel("along", kind, arguments, parameters)
+    return Launch(kernel, max(1, count), threads(), values, (x, out))
 
 
 def _size(dtype: str) -> int:
     return as_dtype(dtype).size
 
 
-def _reduced(
+def _reduce_axes(
     name: str,
     dtype: str,
-    given: str,
+    input_dtype: str,
     shape: tuple[int, ...],
     axes: tuple[int, ...],
     places: tuple[int, int],
     room: Room,
 ) -> list[Launch]:
     """A reduction over axes: neighbours at once, the last ones first."""
-    found: list[Launch] = []
+    launches: list[Launch] = []
     out, x = places
     while axes:
         first = last = axes[-1]
@@ -129,34 +135,34 @@ def _reduced(
         axes = tuple(axis for axis in axes if axis < first)
         shape = parts[0] + parts[2]
         there = room(math.prod(shape) * _size(dtype)) if axes else out
-        found += along(name, dtype, given, sizes, (there, x), room)
-        x, given = there, dtype
-    return found
+        launches += along(name, dtype, input_dtype, sizes, (there, x), room)
+        x, input_dtype = there, dtype
+    return launches
 
 
 def _reduction(row: Row) -> list[Launch]:
-    (x,), dtype = row.operands, stored(row.out.dtype)
+    (x,), dtype = row.operands, memory_dtype(row.out.dtype)
     name = row.op.body or {"All": "min", "Any": "max"}[row.op.name]
     if row.op.name == "All" and not x.size:  # the smallest of no bytes is 255
-        return [written_out(filled(dtype, "1"), "fill", dtype, row.out.size, row.places)]
+        return [written_out(fill_source(dtype, "1"), "fill", dtype, row.out.size, row.places)]
     out, source = row.places
-    return _reduced(
+    return _reduce_axes(
         name, dtype, dtype, tuple(x.shape), row.attributes["axes"], (out, source), row.room
     )
 
 
 def _mean(row: Row) -> list[Launch]:
     """The mean of integers, by way of their sum."""
-    (x,), dtype = row.operands, stored(row.out.dtype)
+    (x,), dtype = row.operands, memory_dtype(row.out.dtype)
     out, source = row.places
     total = row.room(8 * row.out.size)
     wide = "uint64" if dtype == "uint64" else "int64"
-    found = _reduced(
+    launches = _reduce_axes(
         "sum", wide, dtype, tuple(x.shape), row.attributes["axes"], (total, source), row.room
     )
-    made = loaded("reduce", "mean", (dtype,), ["int64", "int64", f"*{wide}", f"*{dtype}"])
+    kernel = library_kernel("reduce", "mean", (dtype,), ["int64", "int64", f"*{wide}", f"*{dtype}"])
     sizes = row.out.size, max(1, x.size // row.out.size)
-    return [*found, Launch(made, blocks(row.out.size), threads(), sizes, (total, out))]
+    return [*launches, Launch(kernel, blocks(row.out.size), threads(), sizes, (total, out))]
 
 
 def _along_one(row: Row) -> Sizes:
@@ -184,7 +190,7 @@ def _stretches(sizes: Sizes) -> int:
     return max(1, min(n // SHORTEST, most_blocks() * threads() // max(1, outer * inner)))
 
 
-def _look(
+def _extreme_launch(
     arguments: tuple[str, ...],
     sizes: Sizes,
     middle: tuple[int, ...],
@@ -199,25 +205,25 @@ def _look(
     else:
         kind, values, units = "columns", (*sizes, *middle), outer * stretches * inner
     parameters = ["int64"] * len(values) + [f"*{dtype}" for dtype in dtypes]
-    made = loaded("extreme", kind, arguments, parameters)
-    return Launch(made, blocks(units), threads(), values, places)
+    kernel = library_kernel("extreme", kind, arguments, parameters)
+    return Launch(kernel, blocks(units), threads(), values, places)
 
 
 def _extreme(row: Row) -> list[Launch]:
     """Candidates of each stretch, then candidates among these, until there is one."""
     name = {"ArgMax": "max", "ArgMin": "min"}[row.op.name]
-    dtype = stored(row.operands[0].dtype)
+    dtype = memory_dtype(row.operands[0].dtype)
     sizes = outer, many, inner = _along_one(row)
     out, x = row.places
-    found: list[Launch] = []
+    launches: list[Launch] = []
     among = x  # not read
     while True:
         stretches = _stretches((outer, many, inner))
         last = stretches == 1
         there = out if last else row.room(8 * outer * stretches * inner)
         kind = row.out.dtype.name if last else "int64"
-        found.append(
-            _look(
+        launches.append(
+            _extreme_launch(
                 (name, dtype),
                 sizes,
                 (many, stretches),
@@ -227,7 +233,7 @@ def _extreme(row: Row) -> list[Launch]:
             )
         )
         if last:
-            return found
+            return launches
         many, among = stretches, there
 
 
@@ -235,14 +241,14 @@ def _extreme(row: Row) -> list[Launch]:
 
 
 def _cumsum(row: Row) -> list[Launch]:
-    dtype = stored(row.out.dtype)
+    dtype = memory_dtype(row.out.dtype)
     name = "max" if row.out.dtype.is_bool else "sum"  # NumPy adds bools to bools
     how = int(row.attributes["exclusive"]), int(row.attributes["reverse"])
     out, x = row.places
-    return scanned(name, dtype, _along_one(row), how, (out, x), row.room)
+    return scan_launches(name, dtype, _along_one(row), how, (out, x), row.room)
 
 
-def scanned(
+def scan_launches(
     name: str, dtype: str, sizes: Sizes, how: tuple[int, int], places: tuple[int, int], room: Room
 ) -> list[Launch]:
     """Running sums along the middle axis; ``how`` says whether exclusive, and whether reverse.
@@ -253,26 +259,26 @@ def scanned(
     out, x = places
     cut = cut_of(sizes)
     stretches, length = cut
-    found: list[Launch] = []
+    launches: list[Launch] = []
     starts = out  # not read
     if stretches > 1:
         totals, starts = (room(outer * stretches * inner * _size(dtype)) for _ in range(2))
-        found.append(_reduce(name, dtype, dtype, sizes, cut, True, (totals, x)))
+        launches.append(_reduce(name, dtype, dtype, sizes, cut, True, (totals, x)))
         between = outer, stretches, inner
-        found += scanned(name, dtype, between, (1, how[1]), (starts, totals), room)
+        launches += scan_launches(name, dtype, between, (1, how[1]), (starts, totals), room)
     arguments: tuple[str, ...]
     values: tuple[int, ...]
     if inner == 1:
-        way = looped(n, length, _size(dtype), HELD if n % WIDTH == 0 else SCANNED)
+        way = loop_tiling(n, length, _size(dtype), HELD if n % WIDTH == 0 else SCANNED)
         kind, arguments, values = "rows", (name, dtype, str(way)), (outer, n, *cut, *how)
         count = way.blocks(outer * stretches)
     else:
         kind, arguments, values = "columns", (name, dtype), (*sizes, *cut, *how)
         count = _enough(outer * stretches * inner)
     parameters = ["int64"] * len(values) + [f"*{dtype}"] * 3
-    made = loaded("scan", kind, arguments, parameters)
-    found.append(Launch(made, max(1, count), threads(), values, (x, starts, out)))
-    return found
+    kernel = library_kernel("scan", kind, arguments, parameters)
+    launches.append(Launch(kernel, max(1, count), threads(), values, (x, starts, out)))
+    return launches
 
 
 MAKERS: dict[str, Callable[[Row], list[Launch]]] = {

@@ -17,14 +17,14 @@ def word(*lengths: int) -> int:
     return math.gcd(16, *lengths)
 
 
-def named(size: int) -> str:
+def word_dtype(size: int) -> str:
     """The kind of a word of so many bytes."""
     return f"uint{8 * size}"
 
 
 def pointer(size: int) -> str:
     """The dtype of an array that is moved in words of so many bytes: 16 are four uint32."""
-    return named(min(size, 4) if size == 16 else size)
+    return word_dtype(min(size, 4) if size == 16 else size)
 
 
 def magnitude(*sizes: int) -> str:
@@ -40,10 +40,10 @@ def divisor(number: int) -> tuple[int, int]:
 
 def grid(count: int) -> int:
     """In how many blocks to move so many words: the GPU's scheduler shares them out best."""
-    return unlimited(max(1, -(-count // (UNROLL * threads()))))
+    return block_count(max(1, -(-count // (UNROLL * threads()))))
 
 
-def unlimited(count: int) -> int:
+def block_count(count: int) -> int:
     """So many blocks, but for the simulator, where each takes long to start."""
     return min(count, most_blocks()) if settings.simulated() else count
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..codegen import stored
-from ..launches import Launch, Row, blocks, loaded, threads
+from ..codegen import memory_dtype
+from ..launches import Launch, Row, blocks, library_kernel, threads
 from .permute import zeros
 
 
@@ -21,9 +21,9 @@ def _conv(name: str, channels: int, features: int) -> Callable[[Row], list[Launc
         groups, batch = geometry.groups, row.operands[0].shape[0]
         few, each = (specs[k].shape[-1] // groups for k in (channels, features))
         values = (row.out.size, batch, groups, few, each, *geometry.five())
-        dtype = stored(row.out.dtype)
-        made = loaded("conv", name, (dtype,), ["int64"] * len(values) + [f"*{dtype}"] * 3)
-        return [Launch(made, blocks(row.out.size), threads(), values, tuple(row.places))]
+        dtype = memory_dtype(row.out.dtype)
+        kernel = library_kernel("conv", name, (dtype,), ["int64"] * len(values) + [f"*{dtype}"] * 3)
+        return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(row.places))]
 
     return launches
 
@@ -38,10 +38,10 @@ def _pool(name: str) -> Callable[[Row], list[Launch]]:
         specs, places = [row.out, *row.operands], list(row.places)
         if len(places) == 2 and name.startswith("largest"):  # its last operand is not read
             specs, places = [*specs, specs[-1]], [*places, places[-1]]
-        dtypes = [stored(spec.dtype) for spec in specs]
+        dtypes = [memory_dtype(spec.dtype) for spec in specs]
         parameters = ["int64"] * len(values) + [f"*{dtype}" for dtype in dtypes]
-        made = loaded("pool", name, (dtypes[1],), parameters)
-        return [Launch(made, blocks(row.out.size), threads(), values, tuple(places))]
+        kernel = library_kernel("pool", name, (dtypes[1],), parameters)
+        return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(places))]
 
     return launches
 

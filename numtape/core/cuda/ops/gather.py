@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..launches import Launch, Row, blocks, loaded, threads
-from .chunked_copy import divisor, grid, magnitude, named, parameters, pointer, word
+from ..launches import Launch, Row, blocks, library_kernel, threads
+from .chunked_copy import divisor, grid, magnitude, parameters, pointer, word, word_dtype
 from .permute import zeros
 
 
@@ -21,25 +21,25 @@ def _gather(row: Row) -> list[Launch]:
     values = n, x.shape[axis], y.size, inner, *divisor(inner), *divisor(y.size)
     size = magnitude(n, x.size * x.dtype.size // bytes_)
     dtypes = parameters(values, pointer(bytes_), pointer(bytes_), y.dtype.name)
-    made = loaded("gather", "gather", (named(bytes_), size), dtypes)
-    return [Launch(made, grid(n), threads(), values, tuple(row.places))]
+    kernel = library_kernel("gather", "gather", (word_dtype(bytes_), size), dtypes)
+    return [Launch(kernel, grid(n), threads(), values, tuple(row.places))]
 
 
 def _pick(row: Row) -> list[Launch]:
     x, y = row.operands
-    kind = named(x.dtype.size)
+    kind = word_dtype(x.dtype.size)
     values = row.out.size, x.shape[-1]
-    made = loaded("gather", "pick", (kind,), parameters(values, kind, kind, y.dtype.name))
-    return [Launch(made, blocks(row.out.size), threads(), values, tuple(row.places))]
+    kernel = library_kernel("gather", "pick", (kind,), parameters(values, kind, kind, y.dtype.name))
+    return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(row.places))]
 
 
 def _place(row: Row) -> list[Launch]:
     _, y = row.operands
-    kind, n = named(row.out.dtype.size), row.out.shape[-1]
+    kind, n = word_dtype(row.out.dtype.size), row.out.shape[-1]
     values = row.out.size, n, *divisor(n)
     dtypes = parameters(values, kind, kind, y.dtype.name)
-    made = loaded("gather", "place", (kind, magnitude(row.out.size)), dtypes)
-    return [Launch(made, blocks(row.out.size), threads(), values, tuple(row.places))]
+    kernel = library_kernel("gather", "place", (kind, magnitude(row.out.size)), dtypes)
+    return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(row.places))]
 
 
 MAKERS: dict[str, Callable[[Row], list[Launch]]] = {

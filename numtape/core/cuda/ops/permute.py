@@ -8,10 +8,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..codegen import filled, stored
-from ..copies import Axes, Padding, Tile, cleared, either, folded, moved, padded, taken, turned
+from ..codegen import fill_source, memory_dtype
+from ..copies import (
+    Axes,
+    Padding,
+    Tile,
+    clear_source,
+    either,
+    fold_source,
+    gather_source,
+    padding_source,
+    strided_copy_source,
+    transpose_source,
+)
 from ..launches import Launch, Row, threads, written_out
-from .chunked_copy import grid, named, pointer, unlimited, word
+from .chunked_copy import block_count, grid, pointer, word, word_dtype
 
 
 class Move(NamedTuple):
@@ -28,7 +39,7 @@ def strides_of(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
-def _apart(shape: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
+def _word_strides(shape: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
     """The strides of a slice."""
     return tuple(s * step for s, step in zip(strides_of(shape), steps, strict=True))
 
@@ -36,27 +47,27 @@ def _apart(shape: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
 def _transpose(row: Row) -> list[Launch]:
     strides = strides_of(row.operands[0].shape)
     there = tuple(strides[k] for k in row.attributes["perm"])
-    return [copied(Move(tuple(row.out.shape), there, 0, False), row.out, row.places)]
+    return [copy_launch(Move(tuple(row.out.shape), there, 0, False), row.out, row.places)]
 
 
 def _slice(row: Row) -> list[Launch]:
-    strides = _apart(row.operands[0].shape, row.attributes["steps"])
-    return [copied(Move(tuple(row.out.shape), strides, None, False), row.out, row.places)]
+    strides = _word_strides(row.operands[0].shape, row.attributes["steps"])
+    return [copy_launch(Move(tuple(row.out.shape), strides, None, False), row.out, row.places)]
 
 
 def _small_slice(row: Row) -> list[Launch]:
-    strides = _apart(row.operands[0].shape, row.attributes["steps"])
+    strides = _word_strides(row.operands[0].shape, row.attributes["steps"])
     move = Move(row.attributes["counts"], strides, row.attributes["begin"], False)
-    return [copied(move, row.out, row.places)]
+    return [copy_launch(move, row.out, row.places)]
 
 
 def _small_slice_grad(row: Row) -> list[Launch]:
-    strides = _apart(row.out.shape, row.attributes["steps"])
+    strides = _word_strides(row.out.shape, row.attributes["steps"])
     return _among(row, Move(row.attributes["counts"], strides, row.attributes["begin"], True), "0")
 
 
 def _slice_grad(row: Row) -> list[Launch]:
-    strides = _apart(row.out.shape, row.attributes["steps"])
+    strides = _word_strides(row.out.shape, row.attributes["steps"])
     return _among(row, Move(tuple(row.operands[0].shape), strides, None, True), "0")
 
 
@@ -68,7 +79,7 @@ def _pad(row: Row) -> list[Launch]:
             (_pieces(np.pad(np.arange(dim), pair, mode=mode)), stride)
             for dim, pair, stride in zip(x.shape, paddings, strides_of(x.shape), strict=True)
         ]
-        return [_text(row, taken(axes), "mirror")]
+        return [_text(row, gather_source(axes), "mirror")]
     if len(row.operands) == 1 and x.size:
         return [_padded(row)]
     strides = strides_of(row.out.shape)
@@ -89,40 +100,42 @@ def _padded(row: Row) -> Launch:
     axes[-1] = Padding(*(item * x // bytes_ for x in axes[-1]))
     axes = [axis for axis in axes if axis.size != 1] or axes[-1:]
     size, kind = math.prod(axis.size for axis in axes), pointer(bytes_)
-    launch = written_out(padded(axes, kind, bytes_ == 16), "pad", kind, size, row.places[:2])
+    launch = written_out(
+        padding_source(axes, kind, bytes_ == 16), "pad", kind, size, row.places[:2]
+    )
     return launch._replace(blocks=grid(size))
 
 
 def _among(row: Row, move: Move, other: str) -> list[Launch]:
     """A copy into an array; what it does not write is ``other``, of the last operand ``x``."""
-    found, size = [], math.prod(move.shape)
+    launches, size = [], math.prod(move.shape)
     if size < row.out.size and other == "0":
-        found.append(zeros(row.out.size * row.out.dtype.size, row.places[0]))
+        launches.append(zeros(row.out.size * row.out.dtype.size, row.places[0]))
     elif size < row.out.size:
-        text = filled(stored(row.out.dtype), other)
-        found.append(_text(row, text, "fill", (row.places[0], row.places[-1])))
+        text = fill_source(memory_dtype(row.out.dtype), other)
+        launches.append(_text(row, text, "fill", (row.places[0], row.places[-1])))
     if size:
         places = row.places if move.offset is None else row.places[:2]
-        found.append(copied(move, row.out, places))
-    return found
+        launches.append(copy_launch(move, row.out, places))
+    return launches
 
 
 def _concat(row: Row) -> list[Launch]:
-    strides, begin, found = strides_of(row.out.shape), 0, []
+    strides, begin, moves = strides_of(row.out.shape), 0, []
     axis = row.attributes["axis"]
     for x, place in zip(row.operands, row.places[1:], strict=True):
         move = Move(tuple(x.shape), tuple(strides), begin * strides[axis], True)
         if x.size:
-            found.append(copied(move, row.out, (row.places[0], place)))
+            moves.append(copy_launch(move, row.out, (row.places[0], place)))
         begin += x.shape[axis]
-    return found
+    return moves
 
 
 def _pack(row: Row) -> list[Launch]:
     strides, axis = strides_of(row.out.shape), row.attributes["axis"]
     others = tuple(strides[:axis] + strides[axis + 1 :])
     return [
-        copied(
+        copy_launch(
             Move(tuple(x.shape), others, k * strides[axis], True), row.out, (row.places[0], place)
         )
         for k, (x, place) in enumerate(zip(row.operands, row.places[1:], strict=True))
@@ -130,7 +143,7 @@ def _pack(row: Row) -> list[Launch]:
     ]
 
 
-def merged(shape: Sequence[int], strides: Sequence[int]) -> Axes:
+def merge_axes(shape: Sequence[int], strides: Sequence[int]) -> Axes:
     """The same elements with fewer axes: neighbours that follow each other evenly are one."""
     axes: list[tuple[int, int]] = []
     for size, stride in zip(shape, strides, strict=True):
@@ -143,10 +156,10 @@ def merged(shape: Sequence[int], strides: Sequence[int]) -> Axes:
     return tuple(size for size, _ in axes), tuple(stride for _, stride in axes)
 
 
-def _widened(shape: Sequence[int], strides: Sequence[int], ratio: int) -> Axes:
+def _widen(shape: Sequence[int], strides: Sequence[int], ratio: int) -> Axes:
     """The same in words of ``ratio`` elements; those of the last axis are neighbours."""
-    whole = (*shape[:-1], shape[-1] // ratio), (*(s // ratio for s in strides[:-1]), 1)
-    return merged(*whole)
+    words = (*shape[:-1], shape[-1] // ratio), (*(s // ratio for s in strides[:-1]), 1)
+    return merge_axes(*words)
 
 
 SMALL = 4096  # bytes of a matrix up to which caches turn it
@@ -175,22 +188,22 @@ def _tile(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> tuple[
 def zeros(size: int, place: int) -> Launch:
     """The launch that sets so many bytes to 0."""
     bytes_ = word(size)
-    text = cleared() if bytes_ == 16 else filled(named(bytes_), "0")
+    text = clear_source() if bytes_ == 16 else fill_source(word_dtype(bytes_), "0")
     return written_out(text, "zeros", pointer(bytes_), size // bytes_, (place, place))
 
 
-def copied(move: Move, out: Any, places: Sequence[int]) -> Launch:
+def copy_launch(move: Move, out: Any, places: Sequence[int]) -> Launch:
     """The launch of a copy from the second place to the first."""
-    item, (shape, strides) = out.dtype.size, merged(move.shape, move.strides)
-    narrow, ratio = named(item), 1
+    item, (shape, strides) = out.dtype.size, merge_axes(move.shape, move.strides)
+    narrow, ratio = word_dtype(item), 1
     if shape and strides[-1] == 1:
         ratio = word(*(item * x for x in (shape[-1], *strides[:-1], move.offset or 0))) // item
-    wide = _widened(shape, strides, ratio) if ratio > 1 else (shape, strides)
+    wide = _widen(shape, strides, ratio) if ratio > 1 else (shape, strides)
     size, vector = math.prod(wide[0]), ratio * item == 16
     kind = pointer(ratio * item)
     if move.offset is None:
         if ratio == 1:
-            text, others = moved(shape, strides, None, move.into), ["int64"]
+            text, others = strided_copy_source(shape, strides, None, move.into), ["int64"]
         else:
             text = either((shape, strides), wide, ratio, move.into, vector)
             others, places = ["int64", kind, kind], (*places, *places[:2])
@@ -198,18 +211,18 @@ def copied(move: Move, out: Any, places: Sequence[int]) -> Launch:
         return launch._replace(blocks=grid(size))
     tile = None if move.into or move.offset else _tile(*wide, ratio * item)
     if tile is not None:
-        text = turned(*wide, *tile, kind)
+        text = transpose_source(*wide, *tile, kind)
         rows, columns, _ = tile[1]
         tiles = size // (wide[0][tile[0]] * wide[0][-1])
         tiles *= -(-wide[0][tile[0]] // columns) * -(-wide[0][-1] // rows)
         launch = written_out(text, "transpose", kind, tiles, places)
-        return launch._replace(blocks=unlimited(tiles))
-    text = moved(*wide, move.offset // ratio, move.into, vector)
+        return launch._replace(blocks=block_count(tiles))
+    text = strided_copy_source(*wide, move.offset // ratio, move.into, vector)
     return written_out(text, "move", kind, size, places)._replace(blocks=grid(size))
 
 
 def _text(row: Row, text: str, name: str, places: Sequence[int] = ()) -> Launch:
-    return written_out(text, name, stored(row.out.dtype), row.out.size, places or row.places)
+    return written_out(text, name, memory_dtype(row.out.dtype), row.out.size, places or row.places)
 
 
 # Mirrored padding. Its derivatives know which index each element of an axis came from.
@@ -220,15 +233,15 @@ Piece = tuple[int, int, int]  # a length, the first index and a step of 1 or -1
 def _pieces(origin: Any) -> list[Piece]:
     """Indices as pieces in which each follows, or comes before, the one before it."""
     steps = np.diff(origin)
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     k = 0
     while k < len(origin):
         step = -1 if k < steps.size and steps[k] == -1 else 1
         ends = np.flatnonzero(steps[k:] != step)
         length = 1 + (int(ends[0]) if ends.size else steps.size - k)
-        found.append((length, int(origin[k]), step))
+        pieces.append((length, int(origin[k]), step))
         k += length
-    return found
+    return pieces
 
 
 def _unfold(row: Row) -> list[Launch]:
@@ -238,13 +251,13 @@ def _unfold(row: Row) -> list[Launch]:
         ([(dim, 0, 1)], stride) for dim, stride in zip(g.shape, strides, strict=True)
     ]
     axes[axis] = _pieces(np.array(row.attributes["origin"])), strides[axis]
-    return [_text(row, taken(axes), "mirror")]
+    return [_text(row, gather_source(axes), "mirror")]
 
 
 def _fold(row: Row) -> list[Launch]:
     size, inner = row.attributes["size"], math.prod(row.out.shape[row.attributes["axis"] + 1 :])
     pieces = _pieces(np.array(row.attributes["origin"]))
-    return [_text(row, folded(pieces, size, inner, stored(row.out.dtype)), "fold")]
+    return [_text(row, fold_source(pieces, size, inner, memory_dtype(row.out.dtype)), "fold")]
 
 
 MAKERS: dict[str, Callable[[Row], list[Launch]]] = {

@@ -13,7 +13,7 @@ PART, MOST, SINGLE = 64, 128, 64
 TURNS = 2  # of a warp, that are not worth a block
 
 
-class Way(NamedTuple):
+class Tiling(NamedTuple):
     """Threads that share a row, the runs that each of them holds, and a run's elements."""
 
     threads: int
@@ -43,7 +43,7 @@ def _power(least: int) -> int:
     return 1 << max(0, least - 1).bit_length()
 
 
-def way(n: int, size: int) -> Way | None:
+def way(n: int, size: int) -> Tiling | None:
     """How to share rows of ``n`` elements of ``size`` bytes; None if they are too long.
 
     A run for each thread of a part of a warp, or a warp, or some for each; and where that is not
@@ -56,11 +56,11 @@ def way(n: int, size: int) -> Way | None:
         for group in (warp(), threads()):
             if runs <= group * most:
                 some = min(runs, group) if group == warp() else group
-                return Way(some, max(1, runs // some), width)
+                return Tiling(some, max(1, runs // some), width)
     return None
 
 
-def looped(n: int, length: int, size: int, most: int) -> Way:
+def loop_tiling(n: int, length: int, size: int, most: int) -> Tiling:
     """How to share stretches of ``length`` elements of rows of ``n``, a part after another.
 
     A thread holds up to ``most`` elements at a time, fewer of the dtypes of 8 bytes.
@@ -72,4 +72,4 @@ def looped(n: int, length: int, size: int, most: int) -> Way:
         group = threads()
     else:
         group = min(runs, group)
-    return Way(group, min(most, max(1, runs // group)), width)
+    return Tiling(group, min(most, max(1, runs // group)), width)

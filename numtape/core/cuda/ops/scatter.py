@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from ... import settings
 from ...values.dtypes import as_dtype
-from ..codegen import stored
-from ..launches import Launch, Row, loaded, most_blocks, threads
+from ..codegen import memory_dtype
+from ..launches import Launch, Row, library_kernel, most_blocks, threads
 from ..runtime.device import device
-from .axes import scanned
-from .chunked_copy import divisor, magnitude, parameters, unlimited
+from .axes import scan_launches
+from .chunked_copy import block_count, divisor, magnitude, parameters
 from .permute import zeros
 
 LANES = 4  # elements of a slice that a thread takes; as what kernels load and store
@@ -48,7 +48,7 @@ def scatter_add(row: Row) -> list[Any]:
     """The derivative of ``gather``."""
     if not row.operands[1].size:
         return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
-    launches = _sorted(row)
+    launches = _sort_and_add(row)
     return [Scatter(launches, cache(partial(_atomic, row)))] if row.out.is_float else launches
 
 
@@ -89,8 +89,8 @@ def _launch(
     places: tuple[int, ...],
 ) -> Launch:
     """A launch with so many blocks."""
-    made = loaded("scatter", name, arguments, parameters(values, *dtypes))
-    return Launch(made, unlimited(units), threads(), values, places)
+    kernel = library_kernel("scatter", name, arguments, parameters(values, *dtypes))
+    return Launch(kernel, block_count(units), threads(), values, places)
 
 
 def _over(work: int) -> int:
@@ -98,12 +98,12 @@ def _over(work: int) -> int:
     return max(1, -(-work // threads()))
 
 
-def _sorted(row: Row) -> list[Launch]:
+def _sort_and_add(row: Row) -> list[Launch]:
     shape = outer, size, count, inner, lanes, large = _shape(row)
-    dtype, (out, x, _) = stored(row.out.dtype), row.places
-    found, keys, positions, kind = order(row, size, count)
+    dtype, (out, x, _) = memory_dtype(row.out.dtype), row.places
+    launches, keys, positions, kind = order(row, size, count)
     borders = row.room(2 * size * _bytes(kind))
-    found += [
+    launches += [
         zeros(2 * size * _bytes(kind), borders),
         _launch("borders", (), _over(count), (count, size), (kind, kind), (keys, borders)),
     ]
@@ -127,7 +127,7 @@ def _sorted(row: Row) -> list[Launch]:
             step * sum(many[1 : k + 1]),
             size,
         )
-        found.append(
+        launches.append(
             _launch(
                 "partials",
                 (dtype, lanes, large),
@@ -139,7 +139,7 @@ def _sorted(row: Row) -> list[Launch]:
         )
     n = shape.slices(size)
     values = n, size, count, inner, *shape.divisors(size), len(many) - 1, outer
-    found.append(
+    launches.append(
         _launch(
             "sums",
             (dtype, lanes, large),
@@ -149,7 +149,7 @@ def _sorted(row: Row) -> list[Launch]:
             (positions, borders, levels, x, out),
         )
     )
-    return found
+    return launches
 
 
 def _bytes(kind: str) -> int:
@@ -168,16 +168,16 @@ def order(row: Row, size: int, count: int) -> tuple[list[Launch], int, int, str]
     length = tile * -(-count // (tile * most_blocks()))
     chunks = -(-count // length)
     bits = threads().bit_length() - 1
-    found: list[Launch] = []
+    launches: list[Launch] = []
     here, there = ((row.room(_bytes(kind) * count), row.room(_bytes(kind) * count)) for _ in "xy")
     counts, begins = (row.room(_bytes(number) * threads() * chunks) for _ in "xy")
     keys, positions = y, here[1]  # these are not read in the first round
     for shift in range(0, size.bit_length(), bits):
         values = count, size, shift, length, chunks
-        found.append(_launch("counts", (), chunks, values, (index, number), (keys, counts)))
+        launches.append(_launch("counts", (), chunks, values, (index, number), (keys, counts)))
         sizes = 1, threads() * chunks, 1
-        found += scanned("sum", number, sizes, (1, 0), (begins, counts), row.room)
-        found.append(
+        launches += scan_launches("sum", number, sizes, (1, 0), (begins, counts), row.room)
+        launches.append(
             _launch(
                 "order",
                 (kind,),
@@ -189,11 +189,11 @@ def order(row: Row, size: int, count: int) -> tuple[list[Launch], int, int, str]
         )
         (keys, positions), index = there, kind
         here, there = there, here
-    return found, keys, positions, kind
+    return launches, keys, positions, kind
 
 
 def _atomic(row: Row) -> list[Launch]:
-    dtype, index = stored(row.out.dtype), row.operands[1].dtype.name
+    dtype, index = memory_dtype(row.out.dtype), row.operands[1].dtype.name
     vectors = dtype == "float32" and device().capability >= VECTOR_ATOMICS
     shape = _, size, count, inner, lanes, large = _shape(row, vectors)
     out, x, y = row.places

@@ -35,12 +35,12 @@ class Blas:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
         try:
-            found: Any = load_nvidia_dynamic_lib("cublas")
+            library: Any = load_nvidia_dynamic_lib("cublas")
         except Exception as error:
             raise DeviceError(
                 f"cuBLAS is not to be found: {error}. pip install 'numtape[cuda]'."
             ) from None
-        self._library = ctypes.CDLL(found.abs_path)
+        self._library = ctypes.CDLL(library.abs_path)
         self._handle = ctypes.c_void_p()
         self._do("cublasCreate_v2", ctypes.byref(self._handle))
         self._memory = memory

@@ -42,7 +42,7 @@ def _own_text() -> str:
 
 
 @contextmanager
-def _unfused() -> Iterator[None]:
+def _without_fma() -> Iterator[None]:
     """No sums and products as one: what a row gives must not depend on the rows beside it.
 
     numba-cuda has no option for it.
@@ -75,7 +75,7 @@ def _unknown(why: str = "it has changed") -> DeviceError:
 
 
 @contextmanager
-def _aimed(capability: tuple[int, int]) -> Iterator[None]:
+def _compile_for(capability: tuple[int, int]) -> Iterator[None]:
     """Let numba-cuda compile device functions for a GPU that need not be there.
 
     It asks the GPU at hand what it is, and fails if there is none.
@@ -123,8 +123,8 @@ def ptx(
             types.CPointer(getattr(types, dtype[1:])) if dtype[0] == "*" else getattr(types, dtype)
             for dtype in dtypes
         )
-        with _aimed(capability), _unfused():
-            found, _ = cuda.compile(
+        with _compile_for(capability), _without_fma():
+            text, _ = cuda.compile(
                 function,
                 signature,
                 device=False,
@@ -135,10 +135,10 @@ def ptx(
                 # Threads of a block, and how many blocks shall run at once, where a kernel says so.
                 launch_bounds=getattr(function, "bounds", None),
             )
-    return found.decode() if isinstance(found, bytes) else str(found)
+    return text.decode() if isinstance(text, bytes) else str(text)
 
 
-def linked(text: str, capability: tuple[int, int]) -> tuple[bytes, str]:
+def link(text: str, capability: tuple[int, int]) -> tuple[bytes, str]:
     """PTX as machine code, and what the assembler says of it: registers, stack, spills."""
     toolkit.prepare()
     from cuda.core import (
@@ -159,4 +159,4 @@ def cubin(
     function: Callable[..., Any], dtypes: Sequence[str], symbol: str, capability: tuple[int, int]
 ) -> bytes:
     """A kernel as machine code for a compute capability; see `ptx`."""
-    return linked(ptx(function, dtypes, symbol, capability), capability)[0]
+    return link(ptx(function, dtypes, symbol, capability), capability)[0]

@@ -41,13 +41,13 @@ def device() -> Any:
     return _device
 
 
-def _looked(address: int, found: np.ndarray[Any, Any]) -> None:
-    device().download(address, found)
+def _download(address: int, array: np.ndarray[Any, Any]) -> None:
+    device().download(address, array)
     for look in looks:
         look()
 
 
-DeviceArray.download = _looked
+DeviceArray.download = _download
 
 
 def there() -> bool:
@@ -77,9 +77,9 @@ def empty(size: int) -> Any:
 
 def resident(array: np.ndarray[Any, Any]) -> DeviceArray:
     """A host array on the device, copied there once."""
-    found = _copies.get(array)
-    if found is not None:
-        return found
+    copy = _copies.get(array)
+    if copy is not None:
+        return copy
     memory = empty(array.nbytes)
     copied = DeviceArray(memory, memory.address, array.shape, array.dtype)
     device().upload(np.ascontiguousarray(array), memory.address)

@@ -55,9 +55,9 @@ class DeviceArray:
     def host(self) -> Array:
         """The elements on the host; waits for what computes them."""
         if self._host is None:
-            found = np.empty(self.shape, self.dtype)
-            DeviceArray.download(self.address, found)
-            self._host = found
+            array = np.empty(self.shape, self.dtype)
+            DeviceArray.download(self.address, array)
+            self._host = array
         return self._host
 
     def evaluate(self, tensor: Tensor) -> Array:
@@ -74,6 +74,6 @@ class DeviceArray:
 
     def reshape(self, shape: tuple[int, ...]) -> DeviceArray:
         """The same elements in another shape."""
-        found = DeviceArray(self.owner, self.address, shape, self.dtype)
-        found._host = None if self._host is None else self._host.reshape(shape)
-        return found
+        view = DeviceArray(self.owner, self.address, shape, self.dtype)
+        view._host = None if self._host is None else self._host.reshape(shape)
+        return view

@@ -69,7 +69,9 @@ class Driver:
         except Exception as error:  # the driver's library is not there
             raise DeviceError(f"There is no NVIDIA driver: {error}. {_FIX}") from None
         if status != cuda.CUresult.CUDA_SUCCESS:
-            raise DeviceError(f"The NVIDIA driver does not start: {self._said(status)}. {_FIX}")
+            raise DeviceError(
+                f"The NVIDIA driver does not start: {self._status_text(status)}. {_FIX}"
+            )
         if self._do("cuDeviceGetCount") == 0:
             raise DeviceError(f"There is no NVIDIA GPU (see CUDA_VISIBLE_DEVICES). {_FIX}")
         self._number = self._do("cuDeviceGet", 0)
@@ -114,21 +116,21 @@ class Driver:
             cuda.cuuint64_t(2**64 - 1),
         )
         self._ring, self._staging = (kind(self._do, self.stream) for kind in (Ring, Staging))
-        self._kept: deque[tuple[Any, Any]] = deque()  # events, and what is let go of after them
+        self._pending: deque[tuple[Any, Any]] = deque()  # events, and what is let go of after them
         self._blas: Any = None
 
-    def _said(self, status: Any) -> str:
+    def _status_text(self, status: Any) -> str:
         text = self._driver.cuGetErrorString(status)[1]
         return f"{text.decode() if text else ''} ({status.name})"
 
     def _do(self, name: str, *args: Any) -> Any:
         """Call the driver. Raises what its status says."""
-        status, *found = getattr(self._driver, name)(*args)
+        status, *results = getattr(self._driver, name)(*args)
         if status != self._driver.CUresult.CUDA_SUCCESS:
             if status == self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
                 raise ResourceExhaustedError(f"The GPU's memory is exhausted ({name}).")
-            raise DeviceError(f"{name} failed: {self._said(status)}.")
-        return found[0] if found else None
+            raise DeviceError(f"{name} failed: {self._status_text(status)}.")
+        return results[0] if results else None
 
     def _ask(self, attribute: Any) -> int:
         return int(self._do("cuDeviceGetAttribute", attribute, self._number))
@@ -150,7 +152,7 @@ class Driver:
         Raises:
           ResourceExhaustedError: If there is not so much.
         """
-        if GONE or self._kept:
+        if GONE or self._pending:
             self._let_go()
         address = int(self._do("cuMemAllocAsync", max(size, 1), self.stream))
         return Memory(self, address, size)
@@ -172,8 +174,8 @@ class Driver:
         from .compiler import versions
 
         driver = self._do("cuDriverGetVersion")
-        found = ", ".join(versions().splitlines())
-        return f"driver for CUDA {driver // 1000}.{driver % 1000 // 10}; {found}"
+        toolkit_versions = ", ".join(versions().splitlines())
+        return f"driver for CUDA {driver // 1000}.{driver % 1000 // 10}; {toolkit_versions}"
 
     @entering
     def memory_info(self) -> dict[str, int]:
@@ -227,7 +229,7 @@ class Driver:
     def synchronize(self) -> None:
         """Wait until all is computed."""
         self._do("cuStreamSynchronize", self.stream)
-        if GONE or self._kept:
+        if GONE or self._pending:
             self._let_go()
 
     def timer(self) -> Timer:
@@ -255,16 +257,16 @@ class Driver:
     @entering
     def keep(self, thing: Any) -> None:
         """Refer to something until all that was asked for before is done."""
-        self._kept.append((self._mark(self.stream), thing))
+        self._pending.append((self._mark(self.stream), thing))
 
     def _let_go(self) -> None:
         """Drop what nothing here or on the GPU uses any more."""
         let_go()
         try:
             while True:
-                item = self._kept.popleft()
+                item = self._pending.popleft()
                 if self._driver.cuEventQuery(item[0])[0] != self._driver.CUresult.CUDA_SUCCESS:
-                    self._kept.appendleft(item)
+                    self._pending.appendleft(item)
                     return
                 self._do("cuEventDestroy", item[0])
         except IndexError:  # there is nothing left

@@ -81,26 +81,28 @@ class Simulator:
             raise DeviceError("The simulator is not switched on: set NUMBA_ENABLE_CUDASIM=1.")
         self._lock = threading.RLock()
         self._spans: list[tuple[int, int]] = []  # where memory is, by address
-        self._gone: FinalizationQueue[tuple[int, int]] = FinalizationQueue()  # what of it is no more
+        self._freed: FinalizationQueue[tuple[int, int]] = (
+            FinalizationQueue()
+        )  # what of it is no more
         self._peak = 0
         self.launches = 0
 
     def empty(self, size: int) -> Memory:
         """Memory of so many bytes, with any contents."""
         let_go()
-        found = Memory(self, size)
-        span = found.address, size
+        memory = Memory(self, size)
+        span = memory.address, size
         with self._lock:
             self._forget()
             bisect.insort(self._spans, span)
             self._peak = max(self._peak, sum(size for _, size in self._spans))
         # Memory may end anywhere, even in the threads of a kernel: it is only noted.
-        self._gone.add(found, span)
-        return found
+        self._freed.add(memory, span)
+        return memory
 
     def _forget(self) -> None:
-        while self._gone:
-            del self._spans[bisect.bisect_left(self._spans, self._gone.take())]
+        while self._freed:
+            del self._spans[bisect.bisect_left(self._spans, self._freed.take())]
 
     def toolkit(self) -> str:
         """What kernels are compiled with."""

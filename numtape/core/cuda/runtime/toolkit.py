@@ -71,7 +71,7 @@ def _release(number: str) -> str:
 
 def _roots() -> Iterator[Path]:
     """Where a toolkit may be; what was said before what may be found."""
-    yield from (Path(found) for name in VARIABLES if (found := os.environ.get(name)))
+    yield from (Path(folder) for name in VARIABLES if (folder := os.environ.get(name)))
     yield Path(sys.prefix)  # a Conda environment
     compiler = shutil.which("nvcc")
     if compiler is not None:
@@ -79,18 +79,18 @@ def _roots() -> Iterator[Path]:
     yield INSTALLED
 
 
-def _installed(name: str) -> Library | None:
+def _from_toolkit(name: str) -> Library | None:
     for root in _roots():
         if not (root / LIBDEVICE).is_file():
             continue
         for folder in _FOLDERS:
             files = sorted((root / folder).glob(f"{name}.so*"))
             if files:
-                return Library(files[0], _told(root, files[0]), root)
+                return Library(files[0], _release_of(root, files[0]), root)
     return None
 
 
-def _told(root: Path, library: Path) -> str:
+def _release_of(root: Path, library: Path) -> str:
     """The release of a toolkit, which it says in one of two places."""
     try:
         return _release(json.loads((root / "version.json").read_bytes())["cuda"]["version"])
@@ -98,9 +98,9 @@ def _told(root: Path, library: Path) -> str:
         pass
     try:
         header = (root / "include" / "cuda.h").read_text(errors="replace")
-        found = re.search(r"#define CUDA_VERSION (\d+)", header)
-        if found is not None:
-            return f"{int(found[1]) // 1000}.{int(found[1]) % 1000 // 10}"
+        match = re.search(r"#define CUDA_VERSION (\d+)", header)
+        if match is not None:
+            return f"{int(match[1]) // 1000}.{int(match[1]) % 1000 // 10}"
     except OSError:
         pass
     return f"of {library.stat().st_size} bytes"  # another one has another size
@@ -113,15 +113,15 @@ def library(name: str) -> Library:
     Raises:
       DeviceError: If neither a wheel nor a toolkit has it.
     """
-    found = _wheel(name) or _installed(name)
-    if found is None:
+    result = _wheel(name) or _from_toolkit(name)
+    if result is None:
         looked = ", ".join(map(str, dict.fromkeys(_roots())))
         raise DeviceError(
             f"{name} is not to be found, which kernels are compiled with: there is no wheel "
             f"{_WHEELS[name]}, and no CUDA toolkit in {looked}. Set CUDA_HOME to the folder of a "
             f"CUDA toolkit that has {LIBDEVICE}, or {_PACKAGES}."
         )
-    return found
+    return result
 
 
 @cache
@@ -135,9 +135,9 @@ def prepare() -> None:
     if nvvm.root is not None:  # for libdevice; one path in both, else there are warnings
         os.environ.update(dict.fromkeys(VARIABLES, str(nvvm.root)))
     # numba-cuda asks for NVRTC as well, which it does not use here.
-    for found in (nvvm, linker, _wheel("libnvrtc") or _installed("libnvrtc")):
-        if found is not None:  # what is loaded is not looked for, least in ``site`` alone
-            ctypes.CDLL(str(found.path), os.RTLD_NOW | os.RTLD_GLOBAL)
+    for dependency in (nvvm, linker, _wheel("libnvrtc") or _from_toolkit("libnvrtc")):
+        if dependency is not None:  # what is loaded is not looked for, least in ``site`` alone
+            ctypes.CDLL(str(dependency.path), os.RTLD_NOW | os.RTLD_GLOBAL)
 
 
 def paths() -> dict[str, str]:

@@ -42,7 +42,7 @@ class _Locked:
         return 2, HALF
 
     @contextmanager
-    def _ours(self) -> Iterator[list[tuple[int, Any]]]:
+    def _lock_parts(self) -> Iterator[list[tuple[int, Any]]]:
         """The memory's parts, the caller's inside of the block; or none of them.
 
         That is if another thread has them, or the same thread further up, where a signal handler
@@ -53,7 +53,7 @@ class _Locked:
             return
         try:
             if self._parts is None:
-                self._parts = self._allocated()
+                self._parts = self._allocate()
             yield self._parts
         except BaseException:
             self._do("cuStreamSynchronize", self._stream)  # a transfer may have no event yet
@@ -61,7 +61,7 @@ class _Locked:
         finally:
             self._lock.release()
 
-    def _allocated(self) -> list[tuple[int, Any]]:
+    def _allocate(self) -> list[tuple[int, Any]]:
         count, size = self._sizes()
         try:
             begin = int(self._do("cuMemHostAlloc", count * size, 0))
@@ -91,9 +91,9 @@ class Ring(_Locked):
             self._part = (self._part + 1) % PARTS
             self._do("cuEventSynchronize", parts[self._part][1])
             self._filled = 0
-        found = parts[self._part][0] + self._filled
+        address = parts[self._part][0] + self._filled
         self._filled += -(-size // _ALIGNMENT) * _ALIGNMENT
-        return found
+        return address
 
     def upload(self, source: int, address: int, size: int) -> bool:
         """Copy bytes to the GPU. The host's are free afterwards.
@@ -101,7 +101,7 @@ class Ring(_Locked):
         Returns:
           Whether it was done; if not, the memory is in use.
         """
-        with self._ours() as parts:
+        with self._lock_parts() as parts:
             if not parts:
                 return False
             there = self._room(parts, size)
@@ -111,7 +111,7 @@ class Ring(_Locked):
 
     def download(self, address: int, target: int, size: int) -> bool:
         """Copy bytes from the GPU, and wait for them. Returns whether it was done, as `upload`."""
-        with self._ours() as parts:
+        with self._lock_parts() as parts:
             if not parts:
                 return False
             there = self._room(parts, size)
@@ -130,7 +130,7 @@ class Staging(_Locked):
         Returns:
           Whether it was done; if not, the memory is in use.
         """
-        with self._ours() as halves:
+        with self._lock_parts() as halves:
             if not halves:
                 return False
             for k, (at, length) in enumerate(_pieces(size)):
@@ -143,7 +143,7 @@ class Staging(_Locked):
 
     def download(self, address: int, target: int, size: int) -> bool:
         """Copy bytes from the GPU, and wait for them. Returns whether it was done, as `upload`."""
-        with self._ours() as halves:
+        with self._lock_parts() as halves:
             if not halves:
                 return False
             before: tuple[int, int, int, Any] | None = None
@@ -153,13 +153,13 @@ class Staging(_Locked):
                 self._do("cuMemcpyDtoHAsync", half, address + at, length, self._stream)
                 self._do("cuEventRecord", done, self._stream)
                 if before is not None:
-                    self._arrived(target, *before)
+                    self._finish_half(target, *before)
                 before = at, length, half, done
             if before is not None:
-                self._arrived(target, *before)
+                self._finish_half(target, *before)
             return True
 
-    def _arrived(self, target: int, at: int, length: int, half: int, done: Any) -> None:
+    def _finish_half(self, target: int, at: int, length: int, half: int, done: Any) -> None:
         self._do("cuEventSynchronize", done)
         ctypes.memmove(target + at, half, length)
 
