@@ -5,6 +5,6 @@ import sys
 from benchmarks.run import main
 
 if __name__ == "__main__":
-    from numtape.__main__ import piped
+    from numtape.__main__ import run_command
 
-    sys.exit(piped(main))
+    sys.exit(run_command(main))

@@ -519,20 +519,20 @@ _LAZY = {
 }
 
 
-def _found(name: str) -> _typing.Any:
+def _load_lazily(name: str) -> _typing.Any:
     """What is imported when it is first used."""
     if name in _FUNCTIONS:
         module = _import_module(f"numtape.{_FUNCTIONS[name]}")
-        found = getattr(module, f"{name}_" if name in ("print", "tuple") else name)
-        _guard([found])
-        return found
+        function = getattr(module, f"{name}_" if name in ("print", "tuple") else name)
+        _guard([function])
+        return function
     if name in _LAZY:
         return _import_module(f"numtape.{_LAZY[name]}")
     return _import_module("numtape.compat.names").missing("", name)
 
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _found
+    __getattr__ = _load_lazily
 
 
 def __dir__() -> list[str]:
@@ -540,7 +540,7 @@ def __dir__() -> list[str]:
 
 
 _guard_module(__name__)
-_guard([_found, _Function, _ConcreteFunction, _Elsewhere, Variable._assign_slice])
+_guard([_load_lazily, _Function, _ConcreteFunction, _Elsewhere, Variable._assign_slice])
 for _kind in (Tensor, Variable, TensorShape, TensorSpec, DType, _Function, _ConcreteFunction):
     _tell(_kind, _kind.__name__)
 _warn_of_unknown_variables()

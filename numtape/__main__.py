@@ -70,7 +70,7 @@ def _recorders() -> str:
         install.begin()
     except ValueError as error:
         return f"none: {error}"
-    return install.said()
+    return install.describe()
 
 
 def _looks() -> str:
@@ -85,10 +85,10 @@ def _looks() -> str:
 
 def _gradients() -> str:
     """How gradients that come again are recorded, and why not by machine code."""
-    from .core.derive.repeated_gradients import said
+    from .core.derive.repeated_gradients import describe_backend
 
     try:
-        return said()
+        return describe_backend()
     except ValueError as error:
         return f"none: {error}"
 
@@ -179,7 +179,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def piped(command: Callable[[], int]) -> int:
+def run_command(command: Callable[[], int]) -> int:
     """Run a command whose output may not be read to its end: ``... | head`` is no error.
 
     Args:
@@ -200,4 +200,4 @@ def piped(command: Callable[[], int]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(piped(main))
+    sys.exit(run_command(main))

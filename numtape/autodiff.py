@@ -8,14 +8,14 @@ from typing import Any
 from . import nest
 from .compat.names import getter as _getter
 from .compat.traceback_filter import guard_module as _guard_module
-from .core.derive.forward import Along, Forward, refuse_shape
-from .core.derive.reach import no_gradient
+from .core.derive.forward import ForwardTape, TangentPass, check_tangent_shape
+from .core.derive.reach import missing_gradient_message
 from .core.log.tensors import to_tensor
 from .core.log.variable import Variable, original
 from .core.ops.creation import zeros
 from .core.values.spec import SPECS
 from .core.values.tensor import Tensor
-from .tape import GradientTape, UnconnectedGradients, _home, _unconnected, _warn_here
+from .tape import GradientTape, UnconnectedGradients, _home, _gives_zeros, _warn_here
 
 __all__ = ["ForwardAccumulator", "GradientTape"]
 
@@ -59,9 +59,9 @@ class ForwardAccumulator:
     """
 
     def __init__(self, primals: Any, tangents: Any) -> None:
-        self._tape = Along(True, False)
-        self._forward = Forward(self._tape)
-        self._given: dict[int, tuple[Tensor | Variable, Tensor]] = {}
+        self._tape = ForwardTape(True, False)
+        self._forward = TangentPass(self._tape)
+        self._tangents: dict[int, tuple[Tensor | Variable, Tensor]] = {}
         self._waiting: list[tuple[Tensor | Variable, Tensor]] = []
         leaves = nest.flatten(primals)
         for k, primal in enumerate(leaves):
@@ -120,18 +120,18 @@ class ForwardAccumulator:
                 f"{primal.dtype!r}",
                 5,
             )
-        found = to_tensor(tangent, primal.dtype)
-        refuse_shape(primal, found)
+        tangent_tensor = to_tensor(tangent, primal.dtype)
+        check_tangent_shape(primal, tangent_tensor)
         if isinstance(primal, Variable):
             primal = original(primal)
-        self._given[id(primal)] = primal, found
+        self._tangents[id(primal)] = primal, tangent_tensor
         if not primal._spec.inexact:
             return
         if self._tape.recording:
             self._forward.advance()  # what was computed before does not have it
-            self._forward.watch(primal, found)
+            self._forward.watch(primal, tangent_tensor)
         else:
-            self._waiting.append((primal, found))
+            self._waiting.append((primal, tangent_tensor))
 
     _watch = watch  # its name in TensorFlow
 
@@ -157,7 +157,7 @@ class ForwardAccumulator:
           >>> acc.jvp(y)["square"].numpy(), acc.jvp(y)["one"]
           (array([ 2., 40.], dtype=float32), None)
         """
-        zero = _unconnected(unconnected_gradients)
+        zero = _gives_zeros(unconnected_gradients)
         if self._tape.recording:
             _home(self._tape)
             self._forward.advance()
@@ -165,15 +165,15 @@ class ForwardAccumulator:
 
     def _jvp(self, x: Any, zero: bool) -> Tensor | None:
         _refuse_others(x, "_id")
-        given = self._given.get(id(original(x) if isinstance(x, Variable) else x))
-        if given is not None:
-            return given[1]
+        entry = self._tangents.get(id(original(x) if isinstance(x, Variable) else x))
+        if entry is not None:
+            return entry[1]
         log = self._tape.log
         if log is not None and isinstance(x, Tensor):
             entered = log._leaf_rows.get(id(x), (-1,))
             row = x._row if x._home is log else entered[0]
             if row in self._forward.missing:
-                raise LookupError(no_gradient(self._forward.missing[row]))
+                raise LookupError(missing_gradient_message(self._forward.missing[row]))
             tangent = self._forward.tangents.get(row)
             if tangent is not None:
                 log.eager.add(tangent)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from . import nest
 from .compat.traceback_filter import guard
-from .core.derive.custom import recorded
+from .core.derive.custom import record_custom
 from .core.derive.tape import Tape
 from .core.log.log import Log, local
 from .core.log.tensors import as_tensor
@@ -70,7 +70,7 @@ class _Custom:
         self._inner, self._called = inner, inner(f)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return _called(self._called, args, kwargs)
+        return _call(self._called, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -81,24 +81,24 @@ class _Custom:
 guard([_Custom])
 
 
-def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     watcher = Tape(True, True)
     watcher.start()
     try:
-        found: Any = f(*args, **kwargs)
-        apart: list[Variable] = []
-        if type(found) is _Noted:
-            *found, apart = found
-        result, grad_fn = found
+        returned: Any = f(*args, **kwargs)
+        untracked: list[Variable] = []
+        if type(returned) is _Noted:
+            *returned, untracked = returned
+        result, grad_fn = returned
     finally:
         watcher.stop()
         read = [v for v in watcher.variables_read() if v.trainable]
         watcher.release()
     flat = nest.flatten(args)
     leaves = (*flat, *nest.flatten(kwargs))  # a layer's weight is another name of a variable
-    given = {id(original(x) if isinstance(x, Variable) else x) for x in leaves}
-    read += apart
-    variables = [v for v in sorted(_once(read), key=creation_order) if id(v) not in given]
+    argument_ids = {id(original(x) if isinstance(x, Variable) else x) for x in leaves}
+    read += untracked
+    variables = [v for v in sorted(_once(read), key=creation_order) if id(v) not in argument_ids]
     if variables and not _takes_variables(grad_fn):
         raise TypeError(
             f"@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function "
@@ -109,7 +109,7 @@ def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     log = local.log
     if log.may_need_gradients():
         grad = functools.partial(_gradients, grad_fn, len(flat), variables, inputs)
-        results = recorded(results, inputs, grad)
+        results = record_custom(results, inputs, grad)
     return nest.pack_sequence_as(result, results)
 
 
@@ -118,8 +118,8 @@ def _once(variables: list[Variable]) -> list[Variable]:
 
 
 def _takes_variables(grad_fn: Any) -> bool:
-    found = inspect.getfullargspec(grad_fn)
-    return "variables" in found.args or "variables" in found.kwonlyargs or bool(found.varkw)
+    spec = inspect.getfullargspec(grad_fn)
+    return "variables" in spec.args or "variables" in spec.kwonlyargs or bool(spec.varkw)
 
 
 def _gradients(
@@ -132,14 +132,14 @@ def _gradients(
     """The gradients of arguments and variables, from those of the results."""
     more: list[Any] = []
     if variables:
-        found, more = grad_fn(*upstream, variables=variables)
+        gradients, more = grad_fn(*upstream, variables=variables)
         if len(more) != len(variables):
             raise ValueError(
                 "Must return gradient for each variable from @custom_gradient grad_fn."
             )
     else:
-        found = grad_fn(*upstream)
-    flat = nest.flatten(found)
+        gradients = grad_fn(*upstream)
+    flat = nest.flatten(gradients)
     if len(flat) != count:
         raise ValueError(
             f"custom_gradient function expected to return {count} gradients, but returned "
@@ -151,13 +151,13 @@ def _gradients(
 def _fitting(gradient: Any, of: Tensor) -> Tensor | None:
     if gradient is None or not of.dtype.is_floating:
         return None
-    found = as_tensor(gradient, of._spec, "custom_gradient")
-    if found._spec is not of._spec:
+    tensor = as_tensor(gradient, of._spec, "custom_gradient")
+    if tensor._spec is not of._spec:
         raise ValueError(
-            f"A custom_gradient function gives a gradient of shape {found.shape} and dtype "
-            f"{found.dtype.name} for an argument of shape {of.shape} and dtype {of.dtype.name}."
+            f"A custom_gradient function gives a gradient of shape {tensor.shape} and dtype "
+            f"{tensor.dtype.name} for an argument of shape {of.shape} and dtype {of.dtype.name}."
         )
-    return found
+    return tensor
 
 
 def recompute_grad(f: Callable[..., Any]) -> Any:
@@ -183,30 +183,30 @@ def recompute_grad(f: Callable[..., Any]) -> Any:
       >>> tape.gradient(y, v).numpy()
       np.float32(0.0)
     """
-    return _Custom(f, _recomputed)
+    return _Custom(f, _recompute)
 
 
-def _recomputed(f: Callable[..., Any]) -> Callable[..., Any]:
+def _recompute(f: Callable[..., Any]) -> Callable[..., Any]:
     def inner(*args: Any, **kwargs: Any) -> Any:
-        with _apart(local.log.is_recorded()) as apart:
+        with _isolate(local.log.is_recorded()) as scope:
             result = f(*args, **kwargs)
-        noted = [] if apart is None else list(apart.noted.values())
+        noted = [] if scope is None else list(scope.noted.values())
 
         def grad(*upstream: Any, variables: Any = None) -> Any:
             known = list(variables or [])
-            with _apart(not local.log.is_recorded()):
+            with _isolate(not local.log.is_recorded()):
                 with GradientTape() as tape:
                     copies = nest.map_structure(identity, args)
                     tape.watch([x for x in nest.flatten(copies) if x.dtype.is_floating])
                     tape.watch(known)
-                    again = f(*copies, **kwargs)
-                found, more = tape.gradient(
-                    again,
+                    results = f(*copies, **kwargs)
+                input_gradients, more = tape.gradient(
+                    results,
                     [list(copies), known],
                     output_gradients=list(upstream),
                     unconnected_gradients=UnconnectedGradients.ZERO,
                 )
-            return (found, more) if variables is not None else found
+            return (input_gradients, more) if variables is not None else input_gradients
 
         return _Noted(result, grad, noted)
 
@@ -221,7 +221,7 @@ class _Noted(NamedTuple):
     variables: list[Variable]
 
 
-class _Apart(Log):
+class _IsolatedScope(Log):
     """A log for what is not recorded.
 
     Attributes:
@@ -242,19 +242,19 @@ class _Apart(Log):
 
     def successor(self) -> Log:
         """The next one."""
-        found = _Apart()
-        found.noted = self.noted
-        return found
+        successor = _IsolatedScope()
+        successor.noted = self.noted
+        return successor
 
 
 @contextmanager
-def _apart(wanted: bool) -> Iterator[_Apart | None]:
+def _isolate(is_needed: bool) -> Iterator[_IsolatedScope | None]:
     """Compute in another log, where nothing is kept for a tape; not in a call that is recorded."""
     outer = local.log
-    if not wanted or outer.nested:
+    if not is_needed or outer.nested:
         yield None
         return
-    log = _Apart()
+    log = _IsolatedScope()
     try:
         local.log = log
         yield log

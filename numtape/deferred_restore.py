@@ -18,19 +18,19 @@ def wait(thing: Any, tell: Callable[[Any], bool]) -> None:
       thing: The thing. Nothing is kept if it goes away.
       tell: A function of it.
     """
-    told = _waiting.get(thing)
-    if told is None:
+    listeners = _waiting.get(thing)
+    if listeners is None:
         _waiting.put(thing, [tell])
     else:
-        told.append(tell)
+        listeners.append(tell)
 
 
-def changed(thing: Any) -> None:
+def notify_changed(thing: Any) -> None:
     """A thing may have got new parts: tell who waits for them."""
-    told = _waiting.get(thing) if _waiting else None
-    if told is not None:
-        told[:] = [tell for tell in list(told) if tell(thing)]
-        if not told:
+    listeners = _waiting.get(thing) if _waiting else None
+    if listeners is not None:
+        listeners[:] = [tell for tell in list(listeners) if tell(thing)]
+        if not listeners:
             _waiting.drop(thing)
 
 

@@ -172,7 +172,7 @@ def _control_flow() -> Any:
 
 
 @_case("y * y by x", None)
-def _unconnected() -> Any:
+def _unconnected_gradient() -> Any:
     x, y = tf.Variable(2.0), tf.Variable(3.0)
     with tf.GradientTape() as tape:
         z = y * y
@@ -245,25 +245,25 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else np.asarray(value)
 
 
-def _same(found: Any, expected: Any) -> bool:
+def _same(value: Any, expected: Any) -> bool:
     """Compare structures: ``None`` and strings exactly, numbers to five digits."""
-    if isinstance(found, dict):
+    if isinstance(value, dict):
         return (
             isinstance(expected, dict)
-            and found.keys() == expected.keys()
-            and all(_same(found[key], expected[key]) for key in found)
+            and value.keys() == expected.keys()
+            and all(_same(value[key], expected[key]) for key in value)
         )
-    if isinstance(found, list):
+    if isinstance(value, list):
         return (
             isinstance(expected, list)
-            and len(found) == len(expected)
-            and all(_same(f, e) for f, e in zip(found, expected, strict=True))
+            and len(value) == len(expected)
+            and all(_same(f, e) for f, e in zip(value, expected, strict=True))
         )
-    if found is None or expected is None or isinstance(found, str) or isinstance(expected, str):
-        return type(found) is type(expected) and found == expected
-    wanted = np.asarray(expected)
+    if value is None or expected is None or isinstance(value, str) or isinstance(expected, str):
+        return type(value) is type(expected) and value == expected
+    expected_array = np.asarray(expected)
     # The shapes must agree too; allclose alone would broadcast them.
-    return found.shape == wanted.shape and bool(np.allclose(found, wanted, rtol=1e-5, atol=0))
+    return value.shape == expected_array.shape and bool(np.allclose(value, expected_array, rtol=1e-5, atol=0))
 
 
 def _text(value: Any) -> str:
@@ -296,13 +296,13 @@ def _check_gradients(out: TextIO) -> int:
     for case in _CASES:
         with _without_warnings():
             try:
-                found = _plain(case.run())
+                result = _plain(case.run())
             except Exception as error:  # A case that raises is a line of the report like others.
-                found = f"{type(error).__name__}: {error}"
-        good = _same(found, case.expected)
+                result = f"{type(error).__name__}: {error}"
+        good = _same(result, case.expected)
         failures += not good
         verdict = "ok" if good else "WRONG"
-        print(line.format(case.expression, _text(found), _text(case.expected), verdict), file=out)
+        print(line.format(case.expression, _text(result), _text(case.expected), verdict), file=out)
     return failures
 
 
@@ -380,8 +380,8 @@ def _train_step(model: _Classifier, optimizer: Any, x: Any, y: Any) -> tuple[flo
 
 def _accuracy(model: _Classifier, x: _FloatArray, y: _IntArray) -> float:
     """Return the share of images whose class has the highest score."""
-    found = tf.argmax(model(tf.constant(x)), axis=1)
-    hits = tf.equal(tf.cast(found, tf.int32), tf.constant(y))
+    predicted = tf.argmax(model(tf.constant(x)), axis=1)
+    hits = tf.equal(tf.cast(predicted, tf.int32), tf.constant(y))
     return float(tf.reduce_mean(tf.cast(hits, tf.float32)))
 
 

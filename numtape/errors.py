@@ -121,12 +121,12 @@ class KernelError(TypeError):
 
     def __init__(self, construct: str, file: str = "", line: int = 0, way: str = "") -> None:
         self.construct, self.file, self.line = construct, file, line
-        self._given = construct, file, line, way
+        self._construct = construct, file, line, way
         place = f' (File "{file}", line {line})' if file else ""
         super().__init__(f"A kernel cannot have {construct}{place}. {way}".rstrip())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._given
+        return type(self), self._construct
 
 
 class ReplayError(RuntimeError):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .core.derive.tape import Tape
 
 
-class Explained:
+class ExplainMixin:
     """The part of a tape that explains."""
 
     _tape: Tape | None
@@ -70,7 +70,7 @@ class Explained:
           all                  3          24
         """
         lines = [f"{'op':<16} {'count':>5} {'bytes':>11}"]
-        counts, sizes = self._counted()
+        counts, sizes = self._count_rows()
         for name in sorted(counts):
             lines.append(f"{name:<16} {counts[name]:>5} {sizes[name]:>11}")
         lines.append(f"{'all':<16} {counts.total():>5} {sizes.total():>11}")
@@ -85,7 +85,7 @@ class Explained:
         rows = [row for start, end in stretches for row in range(start, end)]
         return [row for row in rows if CODES.kind[tape.log.code[row]] != LEAF]
 
-    def _counted(self) -> tuple[Counter[str], Counter[str]]:
+    def _count_rows(self) -> tuple[Counter[str], Counter[str]]:
         counts, sizes = Counter[str](), Counter[str]()
         for row in self._rows():
             assert self._tape is not None and self._tape.log is not None
@@ -122,12 +122,12 @@ class Explained:
         from .core.derive.reach import operands
 
         rows = self._rows()
-        shown = rows[max(len(rows) - to_int("most", most), 0) :]
-        number = {row: k for k, row in enumerate(shown)}
+        last_rows = rows[max(len(rows) - to_int("most", most), 0) :]
+        number = {row: k for k, row in enumerate(last_rows)}
         lines = ["digraph tape {"]
-        if len(shown) < len(rows):
-            lines.append(f'  more [label="{len(rows) - len(shown)} ops before"];')
-        for row in shown:
+        if len(last_rows) < len(rows):
+            lines.append(f'  more [label="{len(rows) - len(last_rows)} ops before"];')
+        for row in last_rows:
             assert self._tape is not None and self._tape.log is not None
             log = self._tape.log
             spec, name = SPECS.specs[log.spec[row]], CODES.entries[log.code[row]][0].name
@@ -142,7 +142,7 @@ class Explained:
         return "\n".join([*lines, "}"])
 
     def _repr_html_(self) -> str:
-        counts, sizes = self._counted()
+        counts, sizes = self._count_rows()
         rows = "".join(
             f"<tr><td>{html.escape(name)}</td><td>{counts[name]}</td><td>{sizes[name]}</td></tr>"
             for name in sorted(counts)

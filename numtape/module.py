@@ -9,7 +9,7 @@ from typing import Any
 from .compat.missing_methods import tell
 from .core.log.variable import Variable
 from .core.values.habits import MODULE_REPLACEMENTS, hint_missing_attributes
-from .deferred_restore import changed
+from .deferred_restore import notify_changed
 
 
 def snake_case(name: str) -> str:
@@ -58,7 +58,7 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        changed(self)
+        notify_changed(self)
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name: attributes with variables."""
@@ -114,8 +114,8 @@ class Module:
           >>> [part.name for part in module.submodules]
           ['inner']
         """
-        found = list(_unique(self._nt_modules({id(self)})))
-        return tuple(found)
+        modules = list(_unique(self._nt_modules({id(self)})))
+        return tuple(modules)
 
     def __repr__(self) -> str:
         # In a debugger before it is made whole, it may have no name yet.
@@ -127,24 +127,24 @@ class Module:
         for name in sorted(attributes):
             yield from _inside(attributes[name])
 
-    def _nt_variables(self, seen: set[int]) -> Iterator[Variable]:
-        seen.add(id(self))
+    def _nt_variables(self, visited: set[int]) -> Iterator[Variable]:
+        visited.add(id(self))
         leaves = list(self._nt_leaves())
         yield from (leaf for leaf in leaves if isinstance(leaf, Variable))
         for leaf in leaves:
-            if isinstance(leaf, Module) and id(leaf) not in seen:
-                yield from leaf._nt_variables(seen)
+            if isinstance(leaf, Module) and id(leaf) not in visited:
+                yield from leaf._nt_variables(visited)
 
-    def _nt_modules(self, seen: set[int]) -> Iterator[Module]:
+    def _nt_modules(self, visited: set[int]) -> Iterator[Module]:
         own = [leaf for leaf in self._nt_leaves() if isinstance(leaf, Module)]
         fresh = []
         for module in own:
-            if id(module) not in seen:
-                seen.add(id(module))
+            if id(module) not in visited:
+                visited.add(id(module))
                 fresh.append(module)
         yield from fresh
         for module in fresh:
-            yield from module._nt_modules(seen)
+            yield from module._nt_modules(visited)
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,11 +169,11 @@ def _inside(value: Any) -> Iterator[Any]:
         for item in value:
             yield from _inside(item)
     elif isinstance(value, dict):
-        for key in _sorted(value):
+        for key in _sort_keys(value):
             yield from _inside(value[key])
 
 
-def _sorted(keys: Iterable[Any]) -> list[Any]:
+def _sort_keys(keys: Iterable[Any]) -> list[Any]:
     try:
         return sorted(keys)
     except TypeError:  # of different classes
@@ -181,10 +181,10 @@ def _sorted(keys: Iterable[Any]) -> list[Any]:
 
 
 def _unique(items: Iterator[Any]) -> Iterator[Any]:
-    seen = set()
+    ids = set()
     for item in items:
-        if id(item) not in seen:
-            seen.add(id(item))
+        if id(item) not in ids:
+            ids.add(id(item))
             yield item
 
 

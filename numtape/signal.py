@@ -167,14 +167,14 @@ def inverse_stft(
       array([0. , 0.5, 2. , 3. , 4. , 2.5], dtype=float32)
     """
     x, length = as_tensor(stfts), int(frame_length)
-    found = irfft(x, [_power_of_two(length) if fft_length is None else int(fft_length)])
-    size = found.shape[-1]
-    found = (
-        slice_last_axis(found, 0, length) if size >= length else pad_last_axis(found, length - size)
+    frames = irfft(x, [_power_of_two(length) if fft_length is None else int(fft_length)])
+    size = frames.shape[-1]
+    frames = (
+        slice_last_axis(frames, 0, length) if size >= length else pad_last_axis(frames, length - size)
     )
     if window_fn is not None:
-        found = found * window_fn(length, dtype=x.dtype.real_dtype)
-    return overlap_and_add(found, frame_step)
+        frames = frames * window_fn(length, dtype=x.dtype.real_dtype)
+    return overlap_and_add(frames, frame_step)
 
 
 def inverse_stft_window_fn(
@@ -289,14 +289,14 @@ def _check_cosines(x: Any, type: int, n: Any, axis: int, norm: str | None) -> No
         raise ValueError("Types I, II, III and IV (I)DCT are supported.")
     if norm not in (None, "ortho"):
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
-    found = as_tensor(x)
+    tensor = as_tensor(x)
     if type == 1:
         if norm == "ortho":
             raise ValueError("Normalization is not supported for the Type-I DCT.")
-        if found.ndim and found.shape[-1] < 2:
+        if tensor.ndim and tensor.shape[-1] < 2:
             raise ValueError("Type-I DCT requires the dimension to be greater than one.")
-    if found.dtype.name not in ("float32", "float64") or not found.ndim:
-        raise ValueError(f"A tensor of float32 or float64 is wanted, got {found._describe()}")
+    if tensor.dtype.name not in ("float32", "float64") or not tensor.ndim:
+        raise ValueError(f"A tensor of float32 or float64 is wanted, got {tensor._describe()}")
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
@@ -323,10 +323,10 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
 
 
 def _half(length: Any) -> int:
-    found = int(length)
-    if found < 1 or found % 4:
+    frame_length = int(length)
+    if frame_length < 1 or frame_length % 4:
         raise ValueError("The frame length must be a multiple of 4.")
-    return found // 2
+    return frame_length // 2
 
 
 def _check_norm(norm: Any) -> None:
@@ -419,10 +419,10 @@ def inverse_mdct(
         raise ValueError(f"Shape {x.shape} must have rank at least 2")
     _check_norm(norm)
     half = _half(2 * int(x.shape[-1]))
-    found = idct(x, 4, norm=norm)
+    blocks_ = idct(x, 4, norm=norm)
     if norm is None:
-        found = found / (2 * half)
-    second, first = split(found, 2, axis=-1)  # -c' - d and a - b'
+        blocks_ = blocks_ / (2 * half)
+    second, first = split(blocks_, 2, axis=-1)  # -c' - d and a - b'
     frames = concat([first, -reverse(first, [-1]), -reverse(second, [-1]), -second], -1)
     window = (window_fn or _root_half)(2 * half, dtype=x.dtype)
     return overlap_and_add(frames * window, half)

@@ -18,7 +18,7 @@ from .core import settings
 from .core.derive import jacobians, repeated_gradients
 from .core.derive.sparse import SUMS, slices_of
 from .core.derive.tape import Tape
-from .core.derive.transpose import transposed
+from .core.derive.transpose import append_adjoints
 from .core.log.log import LEAF_CODE, Log, local
 from .core.log.look import drop_unreachable
 from .core.log.op import CODES
@@ -29,7 +29,7 @@ from .core.values.convert import NUMPY
 from .core.values.dtypes import mismatch_error
 from .core.values.spec import intern
 from .core.values.tensor import Tensor
-from .explain import Explained
+from .explain import ExplainMixin
 
 SEEN_WATCHED = 2  # as in kernels/passes/rows.py (a test compares)
 
@@ -82,7 +82,7 @@ def _warn_here(message: str, times: int) -> None:
         log_messages.warning(message)
 
 
-class GradientTape(Explained):
+class GradientTape(ExplainMixin):
     """Record operations for automatic differentiation.
 
     Inside its ``with`` block, what is computed from watched tensors and from trainable variables is
@@ -261,7 +261,7 @@ class GradientTape(Explained):
           ['v:0']
         """
         if self._tape is not None:
-            self._tape.inside("asks for the variables of a tape")
+            self._tape.refuse_foreign("asks for the variables of a tape")
         self._note_variables()
         return tuple(sorted(self._watched.values(), key=creation_order))
 
@@ -273,7 +273,7 @@ class GradientTape(Explained):
         for _, event in tape.events:
             if isinstance(event, Variable):
                 self._watched[id(event)] = event
-        for variable, flag in zip(*tape.seen, strict=False):
+        for variable, flag in zip(*tape.variable_flags, strict=False):
             if flag == SEEN_WATCHED:
                 self._watched[id(variable)] = variable
         if tape.log is not None and tape.watch_accessed:
@@ -291,7 +291,7 @@ class GradientTape(Explained):
 
         if target is None or source is None:
             raise TypeError("A target and a source are tensors or variables.")
-        target, source = _checked([target, source])
+        target, source = _resolve_aliases([target, source])
         if self._tape is not None and self._tape.spent:
             unconnected = self._tape.unconnected
             reason: str | None = unconnected and unconnected.explain(target, source)
@@ -379,9 +379,9 @@ class GradientTape(Explained):
         """
         tape = self._ready()
         if output_gradients is None and unconnected_gradients is _NONE:
-            again = repeated_gradients.repeated_gradient(tape, target, sources)
-            if again is not None:
-                return again
+            fast_result = repeated_gradients.gradient_fast_path(tape, target, sources)
+            if fast_result is not None:
+                return fast_result
         if target is None:
             raise TypeError(
                 "Argument `target` should be a list or nested structure of Tensors, "
@@ -393,22 +393,22 @@ class GradientTape(Explained):
                 "Argument `sources` should be a list or nested structure of Tensors, "
                 "Variables or CompositeTensors, but received None."
             )
-        zero = unconnected_gradients is not _NONE and _unconnected(unconnected_gradients)
-        targets = _checked(_leaves(target))
+        zero = unconnected_gradients is not _NONE and _gives_zeros(unconnected_gradients)
+        targets = _resolve_aliases(_leaves(target))
         leaves, rebuild = _flat(sources)
-        leaves = _checked(leaves)
+        leaves = _resolve_aliases(leaves)
         seeds = [] if output_gradients is None else _leaves(output_gradients)
         if tape.recording:
             self._suspend(tape)
         first = (tape.log.n, tape.log.extra_n) if tape.log is not None else (0, 0)
-        found = self._gradient(tape, targets, leaves, seeds, zero)
+        gradients = self._gradient(tape, targets, leaves, seeds, zero)
         if tape.recalled is not None and not seeds and not zero:
-            repeated_gradients.prepare(tape, first, target, sources, found)
+            repeated_gradients.prepare(tape, first, target, sources, gradients)
         if not tape.persistent:
-            if not zero and any([x is None for x in found]):
-                _keep_reasons(tape, targets, leaves, found)
+            if not zero and any([x is None for x in gradients]):
+                _keep_reasons(tape, targets, leaves, gradients)
             tape.release()
-        return rebuild(found)
+        return rebuild(gradients)
 
     def _ready(self) -> Tape:
         tape = self._tape
@@ -448,10 +448,10 @@ class GradientTape(Explained):
                 # A variable depends on itself alone: it is no row to go back from.
                 row = log.row_of(target, None, "gradient")[0] if type(target) is Tensor else -1
                 rows.append((row, _seed(log, target, seeds[k] if k < len(seeds) else None)))
-            found = transposed(log, tape, [pair for pair in rows if pair[0] >= 0], sources)
+            adjoints = append_adjoints(log, tape, [pair for pair in rows if pair[0] >= 0], sources)
             results: list[Any] = []
             names = {id(target) for target in targets}
-            for source, adjoint in zip(sources, found, strict=True):
+            for source, adjoint in zip(sources, adjoints, strict=True):
                 total = None if adjoint is None else log.tensor(*adjoint)
                 if id(source) in names:
                     # A variable that is a source itself has the derivative 1.
@@ -520,28 +520,28 @@ class GradientTape(Explained):
                 "GradientTape must be created with persistent=True to compute the jacobian with "
                 "eager execution enabled and with experimental_use_pfor set to False."
             )
-        zero = _unconnected(unconnected_gradients)
-        (target,) = _checked([target])
+        zero = _gives_zeros(unconnected_gradients)
+        (target,) = _resolve_aliases([target])
         leaves, rebuild = _flat(sources)
-        leaves = _checked(leaves)
-        found: list[Tensor | None] = [None] * len(leaves)
+        leaves = _resolve_aliases(leaves)
+        blocks: list[Tensor | None] = [None] * len(leaves)
         if target._spec.inexact:
             self._suspend(tape)
-            found = self._asked(tape, lambda log: jacobians.jacobian(log, tape, target, leaves))
+            blocks = self._record_derivative(tape, lambda log: jacobians.jacobian(log, tape, target, leaves))
         if not tape.persistent:
-            if not zero and any([x is None for x in found]):
+            if not zero and any([x is None for x in blocks]):
                 tape.recalled = None  # its rows are those of a column
-                _keep_reasons(tape, [target], leaves, found)
+                _keep_reasons(tape, [target], leaves, blocks)
             tape.release()
         shape = tuple(target.shape)
         return rebuild(
             [
-                _whole(part, (*shape, *source.shape), source, zero)
-                for part, source in zip(found, leaves, strict=True)
+                _finish_gradient(part, (*shape, *source.shape), source, zero)
+                for part, source in zip(blocks, leaves, strict=True)
             ]
         )
 
-    def _asked(self, tape: Tape, ask: Callable[[Log], Any]) -> Any:
+    def _record_derivative(self, tape: Tape, ask: Callable[[Log], Any]) -> Any:
         """What a function records in the tape's log, which stays where it is."""
         log = _home(tape)
         busy = log.busy
@@ -584,7 +584,7 @@ class GradientTape(Explained):
           [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
         """
         tape = self._ready()
-        target, source = _checked([target, source])
+        target, source = _resolve_aliases([target, source])
         for one in (target, source):
             if one.shape.rank < 2:
                 raise ValueError(f"Shape {one.shape} must have rank at least 2")
@@ -599,26 +599,26 @@ class GradientTape(Explained):
                 "with eager execution enabled and with experimental_use_pfor set to False."
             )
         self._suspend(tape)
-        found = self._asked(tape, lambda log: jacobians.batch_jacobian(log, tape, target, source))
+        jacobian = self._record_derivative(tape, lambda log: jacobians.batch_jacobian(log, tape, target, source))
         if not tape.persistent:
             tape.release()
-        if found is not None:  # the axis of the batch first
-            order = (1, 0, *range(2, found.ndim))
-            found = transpose_if_needed(found, order)
+        if jacobian is not None:  # the axis of the batch first
+            order = (1, 0, *range(2, jacobian.ndim))
+            jacobian = transpose_if_needed(jacobian, order)
         batch, *rest = target.shape
-        found = _whole(found, (batch, *rest, *source.shape[1:]), source, True)
-        assert found is not None
-        return found
+        jacobian = _finish_gradient(jacobian, (batch, *rest, *source.shape[1:]), source, True)
+        assert jacobian is not None
+        return jacobian
 
 
-def _whole(found: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool) -> Tensor | None:
+def _finish_gradient(gradient: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool) -> Tensor | None:
     """A Jacobian in its shape; None or zeros where nothing is connected."""
-    if found is None:
+    if gradient is None:
         return zeros(shape, source.dtype) if zero else None
-    return jacobians.of_its_own(reshape_if_needed(found, shape))
+    return jacobians.mark_result(reshape_if_needed(gradient, shape))
 
 
-def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], found: list[Any]) -> None:
+def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
     """Keep what explains the gradients that are None, before the tape releases its rows."""
     from .core.derive.why import Unconnected
 
@@ -626,7 +626,7 @@ def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], found: lis
     assert log is not None
     # Equal rows share one recording, so that a training loop copies its rows once.
     shared = None if recalled is None or settings.traceback else recalled.recording
-    missing = [source for source, x in zip(sources, found, strict=True) if x is None]
+    missing = [source for source, x in zip(sources, gradients, strict=True) if x is None]
     tape.unconnected = Unconnected(log, tape, targets, missing, shared)
     if recalled is not None and not settings.traceback:
         recalled.recording = tape.unconnected.recording
@@ -639,7 +639,7 @@ def _home(tape: Tape) -> Log:
     if tape.thread != threading.get_ident():
         raise RuntimeError("A GradientTape belongs to the thread that recorded it.")
     if log is not local.log:
-        tape.inside("asks a tape for gradients")
+        tape.refuse_foreign("asks a tape for gradients")
         if local.log.is_recorded():
             raise RuntimeError(
                 "This tape holds an older part of the log than a tape that is recording now: "
@@ -661,15 +661,15 @@ def _seed(log: Log, target: Any, seed: Any) -> int:
         return broadcast_to(one, tuple(spec.shape))._row
     # Python's numbers take the target's dtype.
     like = None if isinstance(seed, NUMPY) else spec
-    given = log.tensor(*log.row_of(seed, like, "gradient"))
-    if given.dtype is not spec.dtype:
-        raise mismatch_error("gradient", 0, spec.dtype, given.dtype)
-    if given._spec is not spec:
-        given = broadcast_to(given, tuple(spec.shape))
-    return log.row_of(given, spec, "gradient")[0]
+    seed_tensor = log.tensor(*log.row_of(seed, like, "gradient"))
+    if seed_tensor.dtype is not spec.dtype:
+        raise mismatch_error("gradient", 0, spec.dtype, seed_tensor.dtype)
+    if seed_tensor._spec is not spec:
+        seed_tensor = broadcast_to(seed_tensor, tuple(spec.shape))
+    return log.row_of(seed_tensor, spec, "gradient")[0]
 
 
-def _unconnected(value: Any) -> bool:
+def _gives_zeros(value: Any) -> bool:
     """Whether unconnected sources get zeros."""
     try:
         return UnconnectedGradients(value) is UnconnectedGradients.ZERO
@@ -682,7 +682,7 @@ _LEAVES = Tensor, Variable
 _PLAIN = frozenset(_LEAVES)
 
 
-def _checked(leaves: list[Any]) -> list[Any]:
+def _resolve_aliases(leaves: list[Any]) -> list[Any]:
     """Targets or sources, each alias replaced by its variable."""
     if _PLAIN.issuperset(map(type, leaves)):
         return leaves
@@ -724,8 +724,8 @@ def _leaves(structure: Any) -> list[Any]:
 _first = itemgetter(0)
 
 
-def _same(found: list[Any]) -> list[Any]:
-    return found
+def _same(gradients: list[Any]) -> list[Any]:
+    return gradients
 
 
 def _flat(structure: Any) -> tuple[list[Any], Any]:

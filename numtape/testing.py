@@ -90,8 +90,8 @@ def _check(
         with GradientTape() as tape:
             tape.watch(_floats(inputs))
             results = _floats(f(*inputs))
-        found = tape.gradient(results, _floats(inputs), factors, "zero")
-        return list(map(as_tensor, found))  # slices are made dense
+        gradients = tape.gradient(results, _floats(inputs), factors, "zero")
+        return list(map(as_tensor, gradients))  # slices are made dense
 
     def projection(j: int, step: Array) -> float:
         moved = [x + step if k == j else x for k, x in enumerate(points)]
@@ -104,10 +104,10 @@ def _check(
     floats = [j for j, x in enumerate(points) if x.dtype.kind == "f"]
     exact = gradient(*map(as_tensor, [*points, *weights]))
     for j, tensor in zip(floats, exact, strict=True):
-        found = np.asarray(tensor)
-        direction = np.asarray(random.standard_normal(found.shape))
-        if not np.isclose(np.vdot(found, direction), slope(j, direction), rtol, atol):
-            worst = _worst(found, partial(slope, j))
+        values = np.asarray(tensor)
+        direction = np.asarray(random.standard_normal(values.shape))
+        if not np.isclose(np.vdot(values, direction), slope(j, direction), rtol, atol):
+            worst = _worst(values, partial(slope, j))
             raise AssertionError(f"derivative of order {order} by {names[j]}: {worst}")
     if order < orders:
         seeds = [f"the weights of result {j} in order {order}" for j in range(len(weights))]
@@ -120,16 +120,16 @@ def _floats(results: Any) -> list[Any]:
     return [x for x in flat if x.dtype.is_floating]
 
 
-def _worst(found: Array, slope: Callable[[Array], float]) -> str:
+def _worst(values: Array, slope: Callable[[Array], float]) -> str:
     """Where a gradient differs most from central differences, element by element."""
-    expected = np.empty_like(found)
-    for at in np.ndindex(found.shape):
-        step = np.zeros_like(found)
+    expected = np.empty_like(values)
+    for at in np.ndindex(values.shape):
+        step = np.zeros_like(values)
         step[at] = 1.0
         expected[at] = slope(step)
-    error = np.nan_to_num(np.abs(found - expected), nan=np.inf)
+    error = np.nan_to_num(np.abs(values - expected), nan=np.inf)
     worst = tuple(int(k) for k in np.unravel_index(error.argmax(), error.shape))
-    return f"element {worst} is {found[worst]:.9g}, central differences give {expected[worst]:.9g}"
+    return f"element {worst} is {values[worst]:.9g}, central differences give {expected[worst]:.9g}"
 
 
 _guard_module(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import nest
-from .core.derive.slices import NotForAll, for_all
+from .core.derive.slices import NotForAll, apply_to_slices
 from .core.log.tensors import as_tensor
 from .core.log.variable import Variable
 from .core.ops.creation import zeros
@@ -69,17 +69,17 @@ def vectorized_map(
 
     specs = [intern(tuple(x.shape[1:]), x.dtype) for x in values]
     try:
-        found = for_all(of_slices, values, specs, n or 1)
+        slices_ = apply_to_slices(of_slices, values, specs, n or 1)
     except NotForAll as reason:
-        said = f"vectorized_map cannot do {getattr(fn, '__name__', fn)!r} for all slices at once"
+        message = f"vectorized_map cannot do {getattr(fn, '__name__', fn)!r} for all slices at once"
         if not fallback_to_while_loop:
-            raise ValueError(f"{said}: {reason}.") from None
+            raise ValueError(f"{message}: {reason}.") from None
         if warn:
-            log_messages.warning("%s: %s. It is called for each of them.", said, reason)
-        return _looped(fn, elems, values, n)
+            log_messages.warning("%s: %s. It is called for each of them.", message, reason)
+        return _map_in_loop(fn, elems, values, n)
     if not n:
-        found = [zeros((0, *x.shape[1:]), x.dtype) for x in found]
-    parts = iter(found)
+        slices_ = [zeros((0, *x.shape[1:]), x.dtype) for x in slices_]
+    parts = iter(slices_)
     return nest.map_structure(lambda x: None if x is None else next(parts), results[0])
 
 
@@ -101,18 +101,18 @@ def _slices(elems: Any) -> tuple[list[Tensor], int]:
     return [x if x.shape[0] == n else broadcast_to(x, (n, *x.shape[1:])) for x in tensors], n
 
 
-def _looped(fn: Callable[[Any], Any], elems: Any, values: list[Tensor], n: int) -> Any:
+def _map_in_loop(fn: Callable[[Any], Any], elems: Any, values: list[Tensor], n: int) -> Any:
     """What ``fn`` gives for each slice, stacked."""
-    found = []
+    results = []
     for k in range(n):
         rest = [tuple(x.shape[1:]) for x in values]
         xs = [
             reshape(strided_slice(x, ((k, k + 1, 1), *((0, dim, 1) for dim in shape))), shape)
             for x, shape in zip(values, rest, strict=True)
         ]
-        found.append(fn(nest.pack_sequence_as(elems, xs)))
-    if not found:
+        results.append(fn(nest.pack_sequence_as(elems, xs)))
+    if not results:
         raise ValueError("vectorized_map has no slices, and its function needs one.")
-    columns = zip(*(nest.flatten(one) for one in found), strict=True)
+    columns = zip(*(nest.flatten(one) for one in results), strict=True)
     parts = iter([None if c[0] is None else stack([_result(x) for x in c]) for c in columns])
-    return nest.map_structure(lambda x: next(parts), found[0])
+    return nest.map_structure(lambda x: next(parts), results[0])

@@ -19,7 +19,7 @@ from log_queries import fresh_log
 
 from numtape.compat import traceback_filter
 from numtape.core.compile import cache
-from numtape.core.replay.observe.frames import unsupported
+from numtape.core.replay.observe.frames import unsupported_reason
 
 LIBRARIES = ("numtape", "tensorflow")
 
@@ -108,7 +108,7 @@ def pytest_configure(config):
     os.environ["NUMTAPE_QUIET"] = "1"  # what tests' processes say does not depend on the cache
     if config.getoption("--against") == "tensorflow":
         config.addinivalue_line("filterwarnings", "ignore")
-    if unsupported():  # said once in a process, wherever the first function is called
+    if unsupported_reason():  # said once in a process, wherever the first function is called
         config.addinivalue_line("filterwarnings", "ignore:numtape.function records nothing here")
 
 
@@ -185,10 +185,10 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason=reason))
-    if unsupported():
+    if unsupported_reason():
         for item in items:
             if item.get_closest_marker("records"):
-                item.add_marker(pytest.mark.skip(reason=unsupported()))
+                item.add_marker(pytest.mark.skip(reason=unsupported_reason()))
     names = []
     if config.getoption("--against") == "tensorflow":
         from tensorflow_rows import reason as why

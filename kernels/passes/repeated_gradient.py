@@ -70,7 +70,7 @@ from .tables import Log
     AT_ACCESSED,
     AT_RANGES,
     AT_EVENTS,
-    AT_SEEN,
+    AT_VARIABLE_FLAGS,
     AT_THREAD,
     AT_TRAINABLE,
     AT_VARIABLE_SPEC,
@@ -363,7 +363,7 @@ def _publish(process: int, address: int, log: int, tape: int, results: int, room
     parts = _at(_at(room + LIST_ITEMS)[0])
     _put(process, tape + p[AT_RANGES], parts[0])
     _put(process, tape + p[AT_EVENTS], parts[1])
-    _put(process, tape + p[AT_SEEN], parts[2])
+    _put(process, tape + p[AT_VARIABLE_FLAGS], parts[2])
     _put(process, tape + p[AT_SPENT], p[TRUE])
     _put(process, tape + p[AT_TAPE_LOG], p[NONE])
     return 0

@@ -21,9 +21,9 @@ def name_constructors(kinds: Iterable[Any]) -> None:
     """Have errors of wrong arguments name the class, for classes and those they are made of."""
     for kind in kinds:
         for one in kind.__mro__ if isinstance(kind, type) else ():
-            made = vars(one).get("__init__")
-            if one.__module__.startswith("numtape.") and isinstance(made, FunctionType):
-                _wrap(one, "__init__", made, None)
+            constructor = vars(one).get("__init__")
+            if one.__module__.startswith("numtape.") and isinstance(constructor, FunctionType):
+                _wrap(one, "__init__", constructor, None)
 
 
 def name_methods(kind: type, thing: str, names: str) -> None:
@@ -41,11 +41,11 @@ def name_methods(kind: type, thing: str, names: str) -> None:
         _wrap(owner, name, inner, f"{thing}.{name}", type(method))
 
 
-def _wrap(owner: type, name: str, function: Any, shown: str | None, how: Any = None) -> None:
+def _wrap(owner: type, name: str, function: Any, display_name: str | None, how: Any = None) -> None:
     if function in _DONE:
         return
 
-    call = name_in_errors(function, lambda args: shown or _class_of(args[0]), is_bound=True)
+    call = name_in_errors(function, lambda args: display_name or _class_of(args[0]), is_bound=True)
     _DONE.add(call)
     guard([call])
     setattr(owner, name, how(call) if how in (classmethod, staticmethod) else call)

@@ -129,5 +129,5 @@ METHODS: dict[str, dict[str, str]] = {
 
 def tell(kind: type, name: str) -> None:
     """Have a class say what to use instead of what TensorFlow's class of this name has besides."""
-    for names, said in METHODS[name].items():
-        hint_missing_attributes(kind, dict.fromkeys(names.split(), said), "")
+    for names, hint in METHODS[name].items():
+        hint_missing_attributes(kind, dict.fromkeys(names.split(), hint), "")

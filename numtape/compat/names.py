@@ -62,12 +62,12 @@ guard([missing])
 
 def _advice(module: str, name: str, full: str) -> str | None:
     """What to write instead of a name: of today's TensorFlow, of other libraries, of before."""
-    if full in table() and (said := instead(full)) is not None:
-        return said
+    if full in table() and (hint := instead(full)) is not None:
+        return hint
     if (habit := BACKEND.get(name) if module == "keras.backend" else HABITS.get(full)) is not None:
         return f"use {habit}"
-    if (said := _nearest(module, name) or _fitting(BEFORE, full)) is not None:
-        return said
+    if (hint := _nearest(module, name) or _fitting(BEFORE, full)) is not None:
+        return hint
     if not module or (habit := HABITS.get(f"nn.{name}", HABITS.get(name))) is None:
         return None
     return f"use {habit}"
@@ -77,11 +77,11 @@ def _nearest(module: str, name: str) -> str | None:
     """Where else the name is, or what is spelled alike."""
     import difflib
 
-    found = sorted(
+    candidates = sorted(
         full for full in table() if full.rpartition(".")[2] == name and present(full) is not None
     )
-    if found:
-        return f"did you mean tf.{min(found, key=len)}?"
+    if candidates:
+        return f"did you mean tf.{min(candidates, key=len)}?"
     own = present(module) if module else sys.modules["numtape"]
     near = difflib.get_close_matches(name, getattr(own, "__all__", ()), 1, 0.8)
     return f"did you mean {near[0]!r}?" if near else None
@@ -94,15 +94,15 @@ def getter(module: str) -> Callable[[str], Any]:
 
 def present(name: str) -> Any:
     """What numtape has under a name of TensorFlow's; None if there is nothing."""
-    found: Any = sys.modules["numtape"]
+    value: Any = sys.modules["numtape"]
     for part in name.split("."):
-        if not hasattr(found, "__dict__") or part not in (
-            *getattr(found, "__all__", ()),
-            *vars(found),
+        if not hasattr(value, "__dict__") or part not in (
+            *getattr(value, "__all__", ()),
+            *vars(value),
         ):
             return None
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def lacking(name: str) -> tuple[str, ...]:
@@ -126,10 +126,10 @@ def status(name: str) -> tuple[str, str]:
         return "present", ""
     if present(name) is None:
         return "absent", instead(name) or ""
-    said = [PARTLY[name]] if name in PARTLY else []
+    notes = [PARTLY[name]] if name in PARTLY else []
     if arguments := lacking(name):
-        said.append(f"without {', '.join(arguments)}")
-    return ("partly", "; ".join(said)) if said else ("present", "")
+        notes.append(f"without {', '.join(arguments)}")
+    return ("partly", "; ".join(notes)) if notes else ("present", "")
 
 
 def report(module: str = "") -> str:
@@ -157,7 +157,7 @@ def report(module: str = "") -> str:
                 + " ".join(f"{count:>8}" for count in counts)
             )
     for name in (name for group, names in groups.items() for name in names):
-        kind, said = status(name)
+        kind, note = status(name)
         if kind != "present" and (not module or name.rpartition(".")[0] == module):
-            lines.append(f"tf.{name}: {kind}{': ' if said else ''}{said}")
+            lines.append(f"tf.{name}: {kind}{': ' if note else ''}{note}")
     return "\n".join(lines)

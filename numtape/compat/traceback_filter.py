@@ -29,17 +29,17 @@ LIBRARIES = {"llvmlite", "ml_dtypes", "numba", "numpy", "optree", "scipy"} | sys
 _state = [True]
 
 
-def enabled() -> bool:
+def is_enabled() -> bool:
     """Whether tracebacks are without numtape's frames."""
     return _state[0]
 
 
-def enable(wanted: bool) -> None:
+def enable(on: bool) -> None:
     """Have tracebacks without numtape's frames, or with them."""
-    _state[0] = wanted
+    _state[0] = on
 
 
-def filtered() -> None:
+def filter_current() -> None:
     """Take numtape's frames out of the traceback of the exception that is being handled."""
     error = sys.exception()
     if isinstance(error, MemoryError):
@@ -60,17 +60,17 @@ def filtered() -> None:
 
 
 def _clean(error: BaseException) -> None:
-    kept, inside = [], False
+    frames, inside = [], False
     place = error.__traceback__
     while place is not None:
         root = place.tb_frame.f_globals.get("__name__", "").partition(".")[0]
         inside = root == "numtape" or (inside and root in LIBRARIES)
         if not inside:
-            kept.append(place)
+            frames.append(place)
         place = place.tb_next
-    error.__traceback__ = kept[0] if kept else None
-    if kept:
-        for one, following in zip(kept, [*kept[1:], None], strict=True):
+    error.__traceback__ = frames[0] if frames else None
+    if frames:
+        for one, following in zip(frames, [*frames[1:], None], strict=True):
             one.tb_next = following
 
 
@@ -115,19 +115,19 @@ def _guard(function: FunctionType) -> None:
     code = function.__code__
     consts = code.co_consts
     # A constant's number must fit into one byte.
-    if len(consts) > 255 or (consts and consts[-1] is filtered):
+    if len(consts) > 255 or (consts and consts[-1] is filter_current):
         return
     start = len(code.co_code)
     handler = bytearray(_HANDLER)
     handler[_CONSTANT] = len(consts)
-    entries = [*_uncovered(_entries(code.co_exceptiontable), start)]
+    entries = [*_fill_gaps(_entries(code.co_exceptiontable), start)]
     first, size, target, how = _INNER
     entries.append((first + start, size, target + start, how))
     function.__code__ = code.replace(
         co_code=code.co_code + bytes(handler),
-        co_consts=(*consts, filtered),
+        co_consts=(*consts, filter_current),
         co_stacksize=max(code.co_stacksize, _STACK),
-        co_exceptiontable=b"".join(map(_packed, entries)),
+        co_exceptiontable=b"".join(map(_encode_entry, entries)),
         co_linetable=code.co_linetable + _NOWHERE,
     )
 
@@ -153,7 +153,7 @@ def _entries(table: bytes) -> Iterator[Entry]:
                 numbers = []
 
 
-def _uncovered(entries: Iterable[Entry], end: int) -> Iterator[Entry]:
+def _fill_gaps(entries: Iterable[Entry], end: int) -> Iterator[Entry]:
     """The entries, with those for the stretches between them: on to the handler at the end."""
     at = 0
     for entry in sorted(entries):
@@ -165,17 +165,17 @@ def _uncovered(entries: Iterable[Entry], end: int) -> Iterator[Entry]:
         yield at, end - at, end, 0
 
 
-def _packed(entry: Entry) -> bytes:
+def _encode_entry(entry: Entry) -> bytes:
     first, size, target, how = entry
     numbers = (first // 2, size // 2, target // 2, how)
     if max(numbers) < 64:
         return bytes((numbers[0] | 128, *numbers[1:]))
-    found: list[int] = []
+    bytes_: list[int] = []
     for number in numbers:
-        found += [64 | (number >> bits) & 63 for bits in (24, 18, 12, 6) if number >> bits]
-        found.append(number & 63)
-    found[0] |= 128
-    return bytes(found)
+        bytes_ += [64 | (number >> bits) & 63 for bits in (24, 18, 12, 6) if number >> bits]
+        bytes_.append(number & 63)
+    bytes_[0] |= 128
+    return bytes(bytes_)
 
 
 def _template() -> CodeType:

@@ -80,7 +80,7 @@ def set_record_traceback(enabled: bool) -> None:
     from ..core.derive import noting
 
     local.log.refuse("it sets what numtape notes")
-    noting.enable(traceback=bool(enabled))
+    noting.configure(traceback=bool(enabled))
 
 
 if settings.traceback_wanted():
@@ -97,8 +97,8 @@ def functions_run_eagerly() -> bool:
       >>> tf.config.functions_run_eagerly()
       False
     """
-    found: bool = local.log.call_guarded(getattr, settings, "run_eagerly")
-    return found
+    is_eager: bool = local.log.call_guarded(getattr, settings, "run_eagerly")
+    return is_eager
 
 
 def set_soft_device_placement(enabled: bool) -> None:
@@ -128,8 +128,8 @@ def get_soft_device_placement() -> bool:
       >>> tf.config.get_soft_device_placement()
       True
     """
-    found: bool = local.log.call_guarded(globals().get, "_soft")
-    return found
+    is_soft: bool = local.log.call_guarded(globals().get, "_soft")
+    return is_soft
 
 
 _NAME = re.compile(
@@ -137,7 +137,7 @@ _NAME = re.compile(
 )
 
 
-def named(name: str | None) -> str | None:
+def device_of_name(name: str | None) -> str | None:
     """The device that one of TensorFlow's names stands for; None for the process's.
 
     Raises:
@@ -148,12 +148,12 @@ def named(name: str | None) -> str | None:
         return None
     if not isinstance(name, str):
         raise ValueError(f"Expecting a string device name. Got {type(name)}({name!r})")
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise ValueError(
             f"{name!r} is not the name of a device: write '/CPU:0' or '/GPU:0', for example."
         )
-    if found["kind"].upper() == "CPU":
+    if match["kind"].upper() == "CPU":
         return None if settings.chosen == "reference" else "cpu"
     from ..core.cuda.runtime import device as gpu
 

@@ -32,7 +32,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter("config.experimental")
 
 
-def _counted(device: str, caller: str) -> Any:
+def _counted_device(device: str, caller: str) -> Any:
     """The GPU, if it is the device that ``device`` names."""
     if not device.upper().endswith("GPU:0"):
         raise ValueError(f"{caller}() counts the memory of GPU:0, not of {device!r}.")
@@ -67,8 +67,8 @@ def tensor_float_32_execution_enabled() -> bool:
       >>> tf.config.experimental.tensor_float_32_execution_enabled()
       False
     """
-    found: bool = local.log.call_guarded(getattr, settings, "tensor_float_32")
-    return found
+    is_on: bool = local.log.call_guarded(getattr, settings, "tensor_float_32")
+    return is_on
 
 
 def enable_nondeterministic_scatter(enabled: bool) -> None:
@@ -100,8 +100,8 @@ def nondeterministic_scatter_enabled() -> bool:
       >>> tf.config.experimental.nondeterministic_scatter_enabled()
       False
     """
-    found: bool = local.log.call_guarded(getattr, settings, "nondeterministic_scatter")
-    return found
+    is_on: bool = local.log.call_guarded(getattr, settings, "nondeterministic_scatter")
+    return is_on
 
 
 def enable_op_determinism() -> None:
@@ -128,8 +128,8 @@ def get_memory_info(device: str) -> dict[str, int]:
       ValueError: If it is another device, whose memory nobody counts.
       DeviceError: If there is no GPU that can be used.
     """
-    found: dict[str, int] = _counted(device, "get_memory_info").memory_info()
-    return found
+    info: dict[str, int] = _counted_device(device, "get_memory_info").memory_info()
+    return info
 
 
 def reset_memory_stats(device: str) -> None:
@@ -142,4 +142,4 @@ def reset_memory_stats(device: str) -> None:
       ValueError: If it is another device, whose memory nobody counts.
       DeviceError: If there is no GPU that can be used.
     """
-    _counted(device, "reset_memory_stats").forget_peak()
+    _counted_device(device, "reset_memory_stats").forget_peak()

@@ -32,13 +32,13 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
       >>> tf.config.list_physical_devices("CPU")
       [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
-    found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    devices = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
     if device_type in (None, "GPU"):
         from ..core.cuda.runtime import device as gpu
 
         if gpu.there():
-            found.append(PhysicalDevice("/physical_device:GPU:0", "GPU"))
-    return [device for device in found if device_type in (None, device.device_type)]
+            devices.append(PhysicalDevice("/physical_device:GPU:0", "GPU"))
+    return [device for device in devices if device_type in (None, device.device_type)]
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:

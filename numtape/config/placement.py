@@ -35,7 +35,7 @@ class device:
     """
 
     def __init__(self, device_name: str | None) -> None:
-        self._device = config.named(device_name)
+        self._device = config.device_of_name(device_name)
 
     def __enter__(self) -> None:
         _leave_for(self._device)

@@ -67,8 +67,8 @@ def _as_leaf(x: Any) -> Any:
         raise TypeError("None is no element of a dataset: give a tensor, or a nest of tensors.")
     if isinstance(x, Variable):
         return as_tensor(x)
-    found = as_tensor(x)
-    return found if isinstance(x, list | tuple) else found.numpy()
+    tensor = as_tensor(x)
+    return tensor if isinstance(x, list | tuple) else tensor.numpy()
 
 
 def as_arrays(value: Any) -> Any:
@@ -92,7 +92,7 @@ def as_tensors(element: Any) -> Any:
     return map_leaves(converted, element)
 
 
-def given(value: Any) -> Any:
+def as_result(value: Any) -> Any:
     """What a user's function gave, as an element: there a list is a tuple."""
     if isinstance(value, list):
         value = tuple(value)
@@ -101,8 +101,8 @@ def given(value: Any) -> Any:
 
 def call(function: Callable[..., Any], element: Any) -> Any:
     """``function`` of an element: of the parts of a tuple one by one, else of the whole."""
-    found = as_tensors(element)
-    return function(*found) if type(found) is tuple else function(found)
+    tensors = as_tensors(element)
+    return function(*tensors) if type(tensors) is tuple else function(tensors)
 
 
 def spec_of(element: Any) -> Any:
@@ -148,7 +148,7 @@ def zeros_like(spec: Any) -> Any:
     return map_leaves(zeros, spec)
 
 
-def batched(elements: list[Any]) -> Any:
+def batch(elements: list[Any]) -> Any:
     """Elements as one, along a new first axis.
 
     Raises:
@@ -172,7 +172,7 @@ def batched(elements: list[Any]) -> Any:
     return map_leaves(joined, *elements)
 
 
-def padded(elements: list[Any], shapes: Any, values: Any) -> Any:
+def pad_batch(elements: list[Any], shapes: Any, values: Any) -> Any:
     """Elements as one, along a new first axis, each filled up to the largest, or to ``shapes``.
 
     Raises:
@@ -182,19 +182,19 @@ def padded(elements: list[Any], shapes: Any, values: Any) -> Any:
     def joined(shape: Any, value: Any, *parts: Any) -> Any:
         arrays = [np.asarray(as_array(part)) for part in parts]
         largest = np.max([x.shape for x in arrays], axis=0).tolist() if arrays[0].ndim else []
-        wanted = [
+        shape_ = [
             most if size is None else size
             for size, most in zip(shape or [None] * len(largest), largest, strict=True)
         ]
-        if any(size < most for size, most in zip(wanted, largest, strict=True)):
+        if any(size < most for size, most in zip(shape_, largest, strict=True)):
             raise DataLossError(
-                f"Attempted to pad to a smaller size than the input element: {largest} to {wanted}."
+                f"Attempted to pad to a smaller size than the input element: {largest} to {shape_}."
             )
-        found = np.full((len(arrays), *wanted), value, arrays[0].dtype)
+        joined_array = np.full((len(arrays), *shape_), value, arrays[0].dtype)
         for k, x in enumerate(arrays):
             place: Any = (k, *map(slice, x.shape))
-            found[place] = x
-        return found
+            joined_array[place] = x
+        return joined_array
 
     first = elements[0]
     flat = [leaves(element) for element in elements]
@@ -202,11 +202,11 @@ def padded(elements: list[Any], shapes: Any, values: Any) -> Any:
     if values is None or is_leaf(values):
         same = 0 if values is None else as_array(values)
         values = map_leaves(lambda _: same, first)
-    found = [
+    shape_list = [
         joined(shape, as_array(value), *parts)
         for shape, value, parts in zip(sizes, leaves(values), zip(*flat, strict=True), strict=True)
     ]
-    places = iter(found)
+    places = iter(shape_list)
     return map_leaves(lambda _: next(places), first)
 
 
@@ -218,14 +218,14 @@ def _shapes(shapes: Any, count: int) -> list[Any]:
             return True
         return isinstance(x, tuple) and all(s is None or isinstance(s, int) for s in x)
 
-    found = optree.tree_leaves(shapes, is_leaf=is_shape, none_is_leaf=True)
-    if len(found) != count:
-        raise ValueError(f"`padded_shapes` has {len(found)} shapes for {count} components.")
+    flat = optree.tree_leaves(shapes, is_leaf=is_shape, none_is_leaf=True)
+    if len(flat) != count:
+        raise ValueError(f"`padded_shapes` has {len(flat)} shapes for {count} components.")
     return [
         None
         if s is None or (isinstance(s, TensorShape) and s.rank is None)
         else [None if d in (None, -1) else int(d) for d in s]
-        for s in found
+        for s in flat
     ]
 
 

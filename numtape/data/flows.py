@@ -24,19 +24,19 @@ def slices(arrays: Any, count: int) -> Iterator[Any]:
         yield map_leaves(lambda x, k=k: x[k], arrays)
 
 
-def shuffled(source: Flow, size: int, random: np.random.Generator) -> Iterator[Any]:
+def shuffle(source: Flow, size: int, random: np.random.Generator) -> Iterator[Any]:
     """Elements in random order: each is drawn from the next ``size`` ones, as they come."""
     rest = iter(source)
-    held = list(islice(rest, size))
+    buffer = list(islice(rest, size))
     numbers: list[float] = []
     for element in rest:
         if not numbers:
             numbers = random.random(BLOCK).tolist()
-        k = int(numbers.pop() * len(held))
-        yield held[k]
-        held[k] = element
-    for k in random.permutation(len(held)):
-        yield held[k]
+        k = int(numbers.pop() * len(buffer))
+        yield buffer[k]
+        buffer[k] = element
+    for k in random.permutation(len(buffer)):
+        yield buffer[k]
 
 
 def batches(source: Flow, size: int, drop: bool, join: Callable[..., Any]) -> Iterator[Any]:
@@ -48,7 +48,7 @@ def batches(source: Flow, size: int, drop: bool, join: Callable[..., Any]) -> It
         yield join(group)
 
 
-def unbatched(source: Flow) -> Iterator[Any]:
+def unbatch(source: Flow) -> Iterator[Any]:
     """The parts of elements along their first axis."""
     for element in source:
         if not all(x.ndim for x in elements.leaves(element)):
@@ -59,7 +59,7 @@ def unbatched(source: Flow) -> Iterator[Any]:
         yield from slices(element, counts.pop())
 
 
-def filtered(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
+def filter_elements(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
     """The elements for which a function gives True."""
     for element in source:
         if _true(call(predicate, element)):
@@ -74,37 +74,37 @@ def taken_while(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
         yield element
 
 
-def _true(found: Any) -> bool:
+def _true(result: Any) -> bool:
     """What a predicate gave.
 
     Raises:
       ValueError: If it is no bool.
     """
-    if isinstance(found, bool | np.bool_):
-        return bool(found)
-    if not isinstance(found, Tensor) or not found.dtype.is_bool or found.ndim:
-        said = elements.spec_of(as_element(found)) if found is not None else None
+    if isinstance(result, bool | np.bool_):
+        return bool(result)
+    if not isinstance(result, Tensor) or not result.dtype.is_bool or result.ndim:
+        spec = elements.spec_of(as_element(result)) if result is not None else None
         raise ValueError(
             f"Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its "
-            f"return type is {said}."
+            f"return type is {spec}."
         )
-    return bool(found)
+    return bool(result)
 
 
-def scanned(source: Flow, state: Any, function: Callable[..., Any]) -> Iterator[Any]:
+def scan(source: Flow, state: Any, function: Callable[..., Any]) -> Iterator[Any]:
     """What ``function(state, element)`` gives besides the next state."""
     for element in source:
-        found = function(elements.as_tensors(state), elements.as_tensors(element))
-        if not isinstance(found, tuple | list) or len(found) != 2:
+        result = function(elements.as_tensors(state), elements.as_tensors(element))
+        if not isinstance(result, tuple | list) or len(result) != 2:
             raise TypeError(
                 "Invalid `scan_func`. `scan_func` should return a pair consisting of new state "
-                f"and the output value but its return type is {type(found).__name__}."
+                f"and the output value but its return type is {type(result).__name__}."
             )
-        state = as_element(found[0])
-        yield elements.given(found[1])
+        state = as_element(result[0])
+        yield elements.as_result(result[1])
 
 
-def interleaved(
+def interleave(
     source: Flow, function: Callable[..., Iterable[Any]], cycle: int, block: int
 ) -> Iterator[Any]:
     """Elements of what ``cycle`` elements stand for, ``block`` of each in turn."""
@@ -129,34 +129,34 @@ def interleaved(
 def windows(source: Flow, size: int, shift: int, stride: int, drop: bool) -> Iterator[list[Any]]:
     """Lists of ``size`` elements that are ``stride`` apart; each begins ``shift`` later."""
     rest = iter(source)
-    held: list[Any] = []
+    buffer: list[Any] = []
     span = (size - 1) * stride + 1
     while True:
-        held += islice(rest, span - len(held))
-        found = held[::stride][:size]
-        if not found or (len(found) < size and drop):
+        buffer += islice(rest, span - len(buffer))
+        window = buffer[::stride][:size]
+        if not window or (len(window) < size and drop):
             return
-        yield found
-        skipped = len(list(islice(rest, shift - len(held)))) if shift > len(held) else 0
-        if shift > len(held) and skipped < shift - len(held):
-            held = []
+        yield window
+        skipped = len(list(islice(rest, shift - len(buffer)))) if shift > len(buffer) else 0
+        if shift > len(buffer) and skipped < shift - len(buffer):
+            buffer = []
         else:
-            held = held[shift:]
+            buffer = buffer[shift:]
 
 
 def distinct(source: Flow) -> Iterator[Any]:
     """Each element when it comes for the first time."""
-    seen: set[Any] = set()
+    keys: set[Any] = set()
     for element in source:
         key = tuple(
             (x.shape, x.tobytes()) for x in map(np.asarray, map(as_array, elements.leaves(element)))
         )
-        if key not in seen:
-            seen.add(key)
+        if key not in keys:
+            keys.add(key)
             yield element
 
 
-def sampled(
+def sample(
     sources: list[Flow], weights: list[float] | None, random: np.random.Generator, stop: bool
 ) -> Iterator[Any]:
     """Elements of sources that are drawn by weight; ``stop`` ends where the first one ends."""
@@ -174,7 +174,7 @@ def sampled(
         yield element
 
 
-def chosen(sources: list[Flow], choice: Flow, stop: bool) -> Iterator[Any]:
+def choose(sources: list[Flow], choice: Flow, stop: bool) -> Iterator[Any]:
     """Elements of the sources that ``choice`` names by number."""
     flows = [iter(source) for source in sources]
     for number in choice:
@@ -190,7 +190,7 @@ def chosen(sources: list[Flow], choice: Flow, stop: bool) -> Iterator[Any]:
         yield element
 
 
-def generated(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) -> Iterator[Any]:
+def generate(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) -> Iterator[Any]:
     """What a user's generator yields, in the dtypes of ``spec``.
 
     Raises:
@@ -198,13 +198,13 @@ def generated(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) -
     """
 
     def fit(one: Any, value: Any) -> Any:
-        found = np.array(as_array(value), one.dtype.as_numpy_dtype)
-        if not one._takes(found.shape):
+        array = np.array(as_array(value), one.dtype.as_numpy_dtype)
+        if not one._takes(array.shape):
             raise InvalidArgumentError(
-                f"`generator` yielded an element of shape {found.shape} where an element of shape "
+                f"`generator` yielded an element of shape {array.shape} where an element of shape "
                 f"{tuple(one.shape)} was expected."
             )
-        return found
+        return array
 
     for value in generator(*(as_tensor(x).numpy() for x in args)):
         if isinstance(value, list) and isinstance(spec, tuple):

@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec
 from . import elements, flows
 from .elements import as_element, call, map_leaves, spec_of
-from .pipeline import AUTOTUNE, UNKNOWN_CARDINALITY, Pipeline, whole
+from .pipeline import AUTOTUNE, UNKNOWN_CARDINALITY, Pipeline, check_int
 
 
 class Functions(Pipeline):
@@ -52,19 +52,19 @@ class Functions(Pipeline):
             )
 
         def apply(element: Any) -> Any:
-            return elements.given(call(map_func, element))
+            return elements.as_result(call(map_func, element))
 
-        return self._made(
+        return self._make(
             "_MapDataset",
             lambda: map(apply, self._start()),
             self._count,
-            lambda: self._tried(apply),
+            lambda: self._result_spec(apply),
         )
 
-    def _tried(self, apply: Callable[[Any], Any]) -> Any:
+    def _result_spec(self, apply: Callable[[Any], Any]) -> Any:
         """The spec of what a function gives: of the first element, or of zeros if there is none."""
         for element in self._start():
-            return _loosened(spec_of(apply(element)), self.element_spec)
+            return _relax_spec(spec_of(apply(element)), self.element_spec)
         return spec_of(apply(elements.zeros_like(self.element_spec)))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
@@ -85,7 +85,7 @@ class Functions(Pipeline):
           [0, 2, 4]
         """
         return self._like(
-            "_FilterDataset", lambda: flows.filtered(self._start(), predicate), UNKNOWN_CARDINALITY
+            "_FilterDataset", lambda: flows.filter_elements(self._start(), predicate), UNKNOWN_CARDINALITY
         )
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
@@ -126,9 +126,9 @@ class Functions(Pipeline):
           >>> [int(x) for x in data]
           [0, 0, 1, 0, 1, 2]
         """
-        found = self.interleave(map_func, 1, 1)
-        found._kind = "_FlatMapDataset"
-        return found
+        dataset = self.interleave(map_func, 1, 1)
+        dataset._kind = "_FlatMapDataset"
+        return dataset
 
     def interleave(
         self,
@@ -163,28 +163,28 @@ class Functions(Pipeline):
         """
         cycle = os.cpu_count() or 1
         if cycle_length not in (None, AUTOTUNE):
-            cycle = whole("cycle_length", cycle_length)
-        block = 1 if block_length is None else whole("block_length", block_length)
+            cycle = check_int("cycle_length", cycle_length)
+        block = 1 if block_length is None else check_int("block_length", block_length)
         if cycle < 1 or block < 1:
             raise InvalidArgumentError("`cycle_length` and `block_length` must be positive.")
 
-        def opened(element: Any) -> Iterable[Any]:
-            found = call(map_func, element)
-            if not isinstance(found, Pipeline):
+        def open_dataset(element: Any) -> Iterable[Any]:
+            dataset = call(map_func, element)
+            if not isinstance(dataset, Pipeline):
                 raise TypeError(
                     f"The `map_func` argument must return a `Dataset` object. Got "
-                    f"{type(found).__name__}."
+                    f"{type(dataset).__name__}."
                 )
-            return found._start()
+            return dataset._start()
 
         def spec() -> Any:
             for element in self._start():
                 return call(map_func, element).element_spec
             return call(map_func, elements.zeros_like(self.element_spec)).element_spec
 
-        return self._made(
+        return self._make(
             "_InterleaveDataset",
-            lambda: flows.interleaved(self._start(), opened, cycle, block),
+            lambda: flows.interleave(self._start(), open_dataset, cycle, block),
             UNKNOWN_CARDINALITY,
             spec,
         )
@@ -210,18 +210,18 @@ class Functions(Pipeline):
         state = as_element(initial_state)
 
         def start() -> Iterable[Any]:
-            return flows.scanned(self._start(), state, scan_func)
+            return flows.scan(self._start(), state, scan_func)
 
         def spec() -> Any:
             for element in start():
                 return spec_of(element)
             zeros = [elements.zeros_like(self.element_spec)]
-            return spec_of(next(flows.scanned(zeros, state, scan_func)))
+            return spec_of(next(flows.scan(zeros, state, scan_func)))
 
-        return self._made("_ScanDataset", start, self._count, spec)
+        return self._make("_ScanDataset", start, self._count, spec)
 
 
-def _loosened(given: Any, source: Any) -> Any:
+def _relax_spec(result: Any, source: Any) -> Any:
     """What a function gave of one element: where its elements vary in size, its result may."""
     unknown = any(
         one.shape is None or None in tuple(one.shape)
@@ -229,12 +229,12 @@ def _loosened(given: Any, source: Any) -> Any:
         if isinstance(one, TensorSpec)
     )
     if not unknown:
-        return given
+        return result
     return map_leaves(
         lambda one: (
             TensorSpec([None] * len(one.shape), one.dtype)
             if isinstance(one, TensorSpec) and one.shape is not None
             else one
         ),
-        given,
+        result,
     )

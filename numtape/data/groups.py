@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec
 from . import elements, flows
 from .elements import map_leaves, spec_of
-from .pipeline import UNKNOWN_CARDINALITY, Pipeline, whole
+from .pipeline import UNKNOWN_CARDINALITY, Pipeline, check_int
 
 
 class Groups(Pipeline):
@@ -44,7 +44,7 @@ class Groups(Pipeline):
           >>> [x.numpy().tolist() for x in tf.data.Dataset.range(5).batch(2)]
           [[0, 1], [2, 3], [4]]
         """
-        return self._batched("_BatchDataset", batch_size, drop_remainder, elements.batched, True)
+        return self._batch("_BatchDataset", batch_size, drop_remainder, elements.batch, True)
 
     def padded_batch(
         self,
@@ -78,18 +78,18 @@ class Groups(Pipeline):
         """
 
         def join(group: list[Any]) -> Any:
-            return elements.padded(group, padded_shapes, padding_values)
+            return elements.pad_batch(group, padded_shapes, padding_values)
 
-        return self._batched("_PaddedBatchDataset", batch_size, drop_remainder, join, False)
+        return self._batch("_PaddedBatchDataset", batch_size, drop_remainder, join, False)
 
-    def _batched(self, kind: str, size: Any, drop: Any, join: Any, same: bool) -> Self:
-        many, drop = whole("batch_size", size), bool(drop)
+    def _batch(self, kind: str, size: Any, drop: Any, join: Any, same: bool) -> Self:
+        many, drop = check_int("batch_size", size), bool(drop)
         if many <= 0:
             raise InvalidArgumentError("Batch size must be greater than zero. [Op:BatchDataset]")
 
         def spec() -> Any:
             if not same:
-                return self._peeked(found)
+                return self._peeked(dataset)
             return map_leaves(
                 lambda one: elements.with_first_axis(one, many if drop else None),
                 self.element_spec,
@@ -98,10 +98,10 @@ class Groups(Pipeline):
         count = self._count
         if count >= 0:
             count = count // many if drop else -(-count // many)
-        found = self._made(
+        dataset = self._make(
             kind, lambda: flows.batches(self._start(), many, drop, join), count, spec
         )
-        return found
+        return dataset
 
     @staticmethod
     def _peeked(dataset: Pipeline) -> Any:
@@ -128,9 +128,9 @@ class Groups(Pipeline):
           >>> [len(x) for x in tf.data.Dataset.range(5).batch(3).rebatch(2)]
           [2, 2, 1]
         """
-        found = self.unbatch().batch(batch_size, drop_remainder)
-        found._kind = "_RebatchDataset"
-        return found
+        dataset = self.unbatch().batch(batch_size, drop_remainder)
+        dataset._kind = "_RebatchDataset"
+        return dataset
 
     def unbatch(self, name: str | None = None) -> Self:
         """The parts of elements along their first axis.
@@ -145,9 +145,9 @@ class Groups(Pipeline):
           >>> [int(x) for x in tf.data.Dataset.range(3).batch(2).unbatch()]
           [0, 1, 2]
         """
-        return self._made(
+        return self._make(
             "_UnbatchDataset",
-            lambda: flows.unbatched(self._start()),
+            lambda: flows.unbatch(self._start()),
             UNKNOWN_CARDINALITY,
             lambda: map_leaves(elements.without_first_axis, self.element_spec),
         )
@@ -176,8 +176,8 @@ class Groups(Pipeline):
           >>> [[int(x) for x in w] for w in tf.data.Dataset.range(5).window(3, 1, 1, True)]
           [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
         """
-        many, step = whole("size", size), whole("stride", stride)
-        later = many if shift is None else whole("shift", shift)
+        many, step = check_int("size", size), check_int("stride", stride)
+        later = many if shift is None else check_int("shift", shift)
         if min(many, later, step) < 1:
             raise InvalidArgumentError("`size`, `shift` and `stride` of a window must be positive.")
 
@@ -195,14 +195,14 @@ class Groups(Pipeline):
             )
 
         def start() -> Iterable[Any]:
-            found = flows.windows(self._start(), many, later, step, bool(drop_remainder))
-            return map(datasets, found)
+            windows = flows.windows(self._start(), many, later, step, bool(drop_remainder))
+            return map(datasets, windows)
 
         total = self._count
         if total >= 0:
             span = (many - 1) * step + 1
             total = len(range(0, total - span + 1 if drop_remainder else total, later))
-        return self._made(
+        return self._make(
             "_WindowDataset",
             start,
             total,
@@ -212,4 +212,4 @@ class Groups(Pipeline):
 
 def _variant(like: Any, parts: list[Any], spec: Any) -> Any:
     """The dataset of a window."""
-    return like._made("_VariantDataset", lambda: parts, len(parts), spec)
+    return like._make("_VariantDataset", lambda: parts, len(parts), spec)

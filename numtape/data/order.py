@@ -10,7 +10,7 @@ from typing import Any, Self
 from ..core.values.dtypes import repr_of
 from ..errors import InvalidArgumentError
 from . import elements, flows
-from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, whole
+from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, check_int
 from .sources import Sources
 
 
@@ -47,7 +47,7 @@ class Order(Sources):
           >>> first != second, sorted(first) == sorted(second) == list(range(100))
           (True, True)
         """
-        size = whole("buffer_size", buffer_size)
+        size = check_int("buffer_size", buffer_size)
         if size == UNKNOWN_CARDINALITY:
             size = max(self._count, 1)
         if size <= 0:
@@ -57,7 +57,7 @@ class Order(Sources):
         draws = Draws(seed, reshuffle_each_iteration is not False)
         return self._like(
             "_ShuffleDataset",
-            lambda: flows.shuffled(self._start(), size, draws.generator()),
+            lambda: flows.shuffle(self._start(), size, draws.generator()),
             self._count,
         )
 
@@ -75,7 +75,7 @@ class Order(Sources):
           >>> [int(x) for x in tf.data.Dataset.range(2).repeat(2)]
           [0, 1, 0, 1]
         """
-        times = -1 if count is None else whole("count", count)
+        times = -1 if count is None else check_int("count", count)
 
         def start() -> Elements[Any]:
             for _ in repeat(None) if times < 0 else range(times):
@@ -105,7 +105,7 @@ class Order(Sources):
           >>> [int(x) for x in tf.data.Dataset.range(5).take(2)]
           [0, 1]
         """
-        many = whole("count", count)
+        many = check_int("count", count)
         if many < 0:
             return self._like("_TakeDataset", self._start, self._count)
         total = least([self._count, many])
@@ -125,7 +125,7 @@ class Order(Sources):
           >>> [int(x) for x in tf.data.Dataset.range(5).skip(3)]
           [3, 4]
         """
-        many = whole("count", count)
+        many = check_int("count", count)
         if many < 0:
             return self._like("_SkipDataset", lambda: (), 0)
         total = self._count if self._count < 0 else max(self._count - many, 0)
@@ -149,7 +149,7 @@ class Order(Sources):
           >>> [int(x) for x in tf.data.Dataset.range(7).shard(3, 1)]
           [1, 4]
         """
-        parts, at = whole("num_shards", num_shards), whole("index", index)
+        parts, at = check_int("num_shards", num_shards), check_int("index", index)
         if parts < 1:
             raise InvalidArgumentError(f"Number of shards must be greater than zero, got {parts}.")
         if not 0 <= at < parts:
@@ -173,7 +173,7 @@ class Order(Sources):
           >>> [(int(k), int(x)) for k, x in tf.data.Dataset.range(5, 7).enumerate(1)]
           [(1, 5), (2, 6)]
         """
-        return self.zip(self.counter(whole("start", start)), self)
+        return self.zip(self.counter(check_int("start", start)), self)
 
     def concatenate(self, dataset: Pipeline, name: str | None = None) -> Self:
         """The elements, then those of another dataset.
@@ -201,7 +201,7 @@ class Order(Sources):
             if min(counts) >= 0
             else (INFINITE_CARDINALITY if INFINITE_CARDINALITY in counts else UNKNOWN_CARDINALITY)
         )
-        return self._made(
+        return self._make(
             "_ConcatenateDataset",
             lambda: chain(self._start(), dataset._start()),
             total,
@@ -244,20 +244,20 @@ class Order(Sources):
         """
         if filename:
             raise NotImplementedError("Elements are kept in memory only: `cache()`.")
-        whole: list[list[Any]] = []
+        complete: list[list[Any]] = []
 
         def start() -> Iterable[Any]:
-            return whole[0] if whole else gone_through()
+            return complete[0] if complete else gone_through()
 
         def gone_through() -> Elements[Any]:
             elements: list[Any] = []
             for element in self._start():
                 elements.append(element)
-                if len(elements) == self._count and not whole:
-                    whole.append(elements)  # the caller need not ask for one more
+                if len(elements) == self._count and not complete:
+                    complete.append(elements)  # the caller need not ask for one more
                 yield element
-            if not whole:
-                whole.append(elements)
+            if not complete:
+                complete.append(elements)
 
         return self._like("CacheDataset", start, self._count)
 

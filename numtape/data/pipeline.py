@@ -20,7 +20,7 @@ from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, OutOfRangeError
 from . import elements
 from .elements import as_element, as_tensors, map_leaves
-from .source import Source, apart, element_of, read_in
+from .source import Source, isolated, element_of, read_in
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
@@ -108,16 +108,16 @@ class Pipeline(elements.Flow):
         )
 
     @classmethod
-    def _made(cls, kind: str, start: Start, count: int, spec: Any) -> Self:
+    def _make(cls, kind: str, start: Start, count: int, spec: Any) -> Self:
         """A dataset: ``spec`` is that of elements, or a function that finds it when asked."""
-        found = object.__new__(cls)
-        found._kind, found._begin, found._count, found._spec = kind, start, count, spec
-        found._token, found._waiting = local.log.token, []
-        return found
+        dataset = object.__new__(cls)
+        dataset._kind, dataset._begin, dataset._count, dataset._spec = kind, start, count, spec
+        dataset._token, dataset._waiting = local.log.token, []
+        return dataset
 
     def _like(self, kind: str, start: Start, count: int) -> Self:
         """A dataset of elements like these."""
-        return self._made(kind, start, count, lambda: self.element_spec)
+        return self._make(kind, start, count, lambda: self.element_spec)
 
     def _start(self) -> Iterable[Any]:
         """What goes through the elements.
@@ -131,10 +131,10 @@ class Pipeline(elements.Flow):
 
     def _reader(self) -> Source:
         """What reads the elements for a call that is recorded or replayed."""
-        with apart():
+        with isolated():
             return Source(self._start())
 
-    def _left_over(self, sources: list[Source]) -> None:
+    def _drop_leftovers(self, sources: list[Source]) -> None:
         """Keep what was begun for a call that did not use it: it is what begins next."""
         self._waiting = [*sources, *self._waiting]
 
@@ -151,7 +151,7 @@ class Pipeline(elements.Flow):
           >>> list(tf.data.Dataset.range(2).as_numpy_iterator())
           [np.int64(0), np.int64(1)]
         """
-        return (map_leaves(_given, element) for element in self._start())
+        return (map_leaves(_as_numpy, element) for element in self._start())
 
     @property
     def element_spec(self) -> Any:
@@ -225,12 +225,12 @@ class Pipeline(elements.Flow):
           >>> tf.data.Dataset.range(6).batch(6).get_single_element().numpy()
           array([0, 1, 2, 3, 4, 5])
         """
-        found = list(islice(self._start(), 2))
-        if len(found) != 1:
+        elements = list(islice(self._start(), 2))
+        if len(elements) != 1:
             raise InvalidArgumentError(
-                f"Dataset {'was empty' if not found else 'had more than one element'}."
+                f"Dataset {'was empty' if not elements else 'had more than one element'}."
             )
-        return as_tensors(found[0])
+        return as_tensors(elements[0])
 
     def options(self) -> Options:
         """Settings of the pipeline, which change nothing here.
@@ -276,12 +276,12 @@ class Pipeline(elements.Flow):
           >>> len(tf.data.Dataset.range(6).apply(lambda data: data.batch(2)))
           3
         """
-        found = transformation_func(self)
-        if not isinstance(found, Pipeline):
+        dataset = transformation_func(self)
+        if not isinstance(dataset, Pipeline):
             raise TypeError(
-                f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(found)}."
+                f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(dataset)}."
             )
-        return found
+        return dataset
 
 
 class Draws:
@@ -296,7 +296,7 @@ class Draws:
             place = STATE.draws
         self.key: list[int] | None = None
         if seed is not None:
-            self.key = [0 if given is None else given % 2**64, 1, whole("seed", seed) % 2**64]
+            self.key = [0 if given is None else given % 2**64, 1, check_int("seed", seed) % 2**64]
         elif given is not None:
             self.key = [given % 2**64, 2, place]
         if self.key is None and not anew:
@@ -312,14 +312,14 @@ class Draws:
         return np.random.Generator(np.random.Philox(np.random.SeedSequence([*self.key, number])))
 
 
-def _given(x: Any) -> Any:
+def _as_numpy(x: Any) -> Any:
     """A leaf as a user of NumPy gets it: an array of its own."""
     if isinstance(x, Pipeline):
         return x.as_numpy_iterator()
     return x.copy() if isinstance(x, np.ndarray) else elements.as_array(x)
 
 
-def whole(name: str, value: Any) -> int:
+def check_int(name: str, value: Any) -> int:
     """An argument that is an integer: a number of Python, NumPy or a tensor.
 
     Raises:

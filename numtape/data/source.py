@@ -54,7 +54,7 @@ _threads = _Threads()
 
 
 @contextmanager
-def apart() -> Iterator[None]:
+def isolated() -> Iterator[None]:
     """Run the block as if it were outside of the call that is recorded, under no tape."""
     before = local.log
     try:
@@ -143,7 +143,7 @@ class Source:
         state = STATE.seed, STATE.draws
         try:
             local.journal, _threads.apart.noted = journal, False
-            with apart():
+            with isolated():
                 if not self._pulled:
                     self._pulled.extend(islice(self._elements, 1))  # one call of C
                 if not self._pulled:
@@ -152,7 +152,7 @@ class Source:
                 flat = leaves(element)
                 if not all(isinstance(x, LEAVES) for x in flat):
                     return Entry(element, (), [], "elements of a dataset are datasets")
-                found = [_value(x) for x in flat]
+                values = [_value(x) for x in flat]
         except Exception as error:
             return Entry(None, (), [], f"a dataset raises a {type(error).__name__}", error)
         finally:
@@ -165,8 +165,8 @@ class Source:
             refused = "a dataset assigns a variable"
         elif _threads.apart.noted:
             refused = "a dataset reads a variable"
-        element = structure.unflatten(found)
-        return Entry(element, (structure, tuple(x._spec for x in found)), found, refused)
+        element = structure.unflatten(values)
+        return Entry(element, (structure, tuple(x._spec for x in values)), values, refused)
 
 
 def _value(x: Any) -> Tensor:
@@ -183,10 +183,10 @@ def element_of(source: Source) -> Any:
     """
     log = local.log
     number = log.taken.get(id(source), (source, 0))[1]
-    found = log.element(source)
-    if found is None:
+    leaves = log.element(source)
+    if leaves is None:
         raise StopIteration
-    return source.ahead(number).kind[0].unflatten(found)
+    return source.ahead(number).kind[0].unflatten(leaves)
 
 
 def read_in(token: Any, source: Source) -> Iterator[Any]:

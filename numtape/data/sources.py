@@ -13,7 +13,7 @@ from ..core.values.dtypes import as_dtype, int64
 from ..tensor_spec import TensorSpec
 from . import elements, flows
 from .elements import as_arrays, map_leaves, spec_of
-from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, whole
+from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, check_int
 
 
 class Sources(Pipeline):
@@ -45,7 +45,7 @@ class Sources(Pipeline):
                 raise ValueError(f"Dimensions {sizes[0]} and {size} are not compatible")
         if not sizes:
             raise ValueError("from_tensor_slices needs at least one tensor.")
-        return cls._made(
+        return cls._make(
             "_TensorSliceDataset", lambda: flows.slices(arrays, sizes[0]), sizes[0], spec
         )
 
@@ -65,7 +65,7 @@ class Sources(Pipeline):
           [array([1, 2], dtype=int32)]
         """
         arrays = as_arrays(tensors)
-        return cls._made("_TensorDataset", lambda: [arrays], 1, spec_of(arrays))
+        return cls._make("_TensorDataset", lambda: [arrays], 1, spec_of(arrays))
 
     @classmethod
     def from_generator(
@@ -115,16 +115,16 @@ class Sources(Pipeline):
             elif elements.is_leaf(types):
                 spec = TensorSpec(output_shapes, types)
             else:
-                spec = map_leaves(lambda d, s: TensorSpec(s, d), types, _listed(output_shapes))
+                spec = map_leaves(lambda d, s: TensorSpec(s, d), types, _as_tuple(output_shapes))
         elif output_types is not None or output_shapes is not None:
             raise TypeError(
                 "The `output_types` and `output_shapes` arguments cannot be used together with "
                 "the `output_signature` argument."
             )
         values = () if args is None else tuple(args)
-        return cls._made(
+        return cls._make(
             "_FlatMapDataset",
-            lambda: flows.generated(generator, values, spec),
+            lambda: flows.generate(generator, values, spec),
             UNKNOWN_CARDINALITY,
             spec,
         )
@@ -151,10 +151,10 @@ class Sources(Pipeline):
         """
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Invalid `args`. Must have 1 to 3 values, got {len(args)}.")
-        numbers = range(*(whole("args", x) for x in args))
+        numbers = range(*(check_int("args", x) for x in args))
         dtype = as_dtype(output_type)
         make = dtype.as_numpy_dtype
-        return cls._made(
+        return cls._make(
             "_RangeDataset", lambda: map(make, numbers), len(numbers), TensorSpec((), dtype)
         )
 
@@ -178,7 +178,7 @@ class Sources(Pipeline):
           [1, 2, 3]
         """
         make = as_dtype(dtype).as_numpy_dtype
-        return cls._made(
+        return cls._make(
             "_CounterDataset",
             lambda: map(make, count(start, step)),
             INFINITE_CARDINALITY,
@@ -214,7 +214,7 @@ class Sources(Pipeline):
             while True:
                 yield from random.integers(0, 2**32, flows.BLOCK, np.int64)
 
-        return cls._made("_RandomDataset", start, INFINITE_CARDINALITY, TensorSpec((), int64))
+        return cls._make("_RandomDataset", start, INFINITE_CARDINALITY, TensorSpec((), int64))
 
     @classmethod
     def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:
@@ -251,15 +251,15 @@ class Sources(Pipeline):
                 )
 
         def start() -> Elements[Any]:
-            for found in zip(*(part._start() for part in parts), strict=False):
-                places = iter(found)
+            for elements in zip(*(part._start() for part in parts), strict=False):
+                places = iter(elements)
                 yield map_leaves(lambda _, places=places: next(places), nest)
 
         def spec() -> Any:
             return map_leaves(lambda part: part.element_spec, nest)
 
         counts = [part._count for part in parts]
-        return cls._made("_ZipDataset", start, least(counts), spec)
+        return cls._make("_ZipDataset", start, least(counts), spec)
 
     @classmethod
     def sample_from_datasets(
@@ -300,9 +300,9 @@ class Sources(Pipeline):
 
         def start() -> Iterable[Any]:
             parts = [source._start() for source in sources]
-            return flows.sampled(parts, chances, draws.generator(), stop_on_empty_dataset)
+            return flows.sample(parts, chances, draws.generator(), stop_on_empty_dataset)
 
-        return cls._made(
+        return cls._make(
             "_DirectedInterleaveDataset",
             start,
             UNKNOWN_CARDINALITY,
@@ -338,9 +338,9 @@ class Sources(Pipeline):
 
         def start() -> Iterable[Any]:
             parts = [source._start() for source in sources]
-            return flows.chosen(parts, choice_dataset._start(), stop_on_empty_dataset)
+            return flows.choose(parts, choice_dataset._start(), stop_on_empty_dataset)
 
-        return cls._made(
+        return cls._make(
             "_DirectedInterleaveDataset",
             start,
             UNKNOWN_CARDINALITY,
@@ -348,6 +348,6 @@ class Sources(Pipeline):
         )
 
 
-def _listed(shapes: Any) -> Any:
+def _as_tuple(shapes: Any) -> Any:
     """Shapes for a tuple of dtypes, whether they came in a list or a tuple."""
     return tuple(shapes) if isinstance(shapes, list) else shapes

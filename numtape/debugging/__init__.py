@@ -111,14 +111,14 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
             f"bfloat16, half, float, double [Op:CheckNumerics]"
         )
     _finite(x, message)
-    found: Tensor = _checked(x, message)
-    return found
+    checked: Tensor = _check_finite(x, message)
+    return checked
 
 
-def _checked(x: Tensor, message: str) -> Any:
+def _check_finite(x: Tensor, message: str) -> Any:
     def grad(upstream: Tensor) -> Tensor:
-        said = f"Not a number (NaN) or infinity (Inf) values detected in gradient. {message}"
-        return check_numerics(upstream, said)
+        text = f"Not a number (NaN) or infinity (Inf) values detected in gradient. {message}"
+        return check_numerics(upstream, text)
 
     def same(x: Tensor) -> Any:
         return identity(x), grad
@@ -174,7 +174,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
       >>> tf.debugging.disable_check_numerics()
     """
     local.log.refuse("it sets what is checked")
-    noting.enable(checked=True)
+    noting.configure(checked=True)
 
 
 def disable_check_numerics() -> None:
@@ -184,7 +184,7 @@ def disable_check_numerics() -> None:
       >>> tf.debugging.disable_check_numerics()
     """
     local.log.refuse("it sets what is checked")
-    noting.enable(checked=False)
+    noting.configure(checked=False)
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
@@ -239,8 +239,8 @@ def is_traceback_filtering_enabled() -> bool:
       >>> tf.debugging.is_traceback_filtering_enabled()
       True
     """
-    found: bool = local.log.call_guarded(traceback_filter.enabled)
-    return found
+    is_on: bool = local.log.call_guarded(traceback_filter.is_enabled)
+    return is_on
 
 
 _guard_module(__name__)

@@ -20,15 +20,15 @@ from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 
 
-def _shown(x: Any, most: int) -> str:
+def _format_data(x: Any, most: int) -> str:
     """Data of a message: the first elements of a tensor."""
     if not isinstance(x, Tensor):
         return str(x)
     array = x.numpy()
     if np.isscalar(array):
         return repr(array)
-    found = [str(item) for item in array.reshape(-1)[:most]]
-    return str([*found, "..."] if len(found) < array.size else found)
+    items = [str(item) for item in array.reshape(-1)[:most]]
+    return str([*items, "..."] if len(items) < array.size else items)
 
 
 def _of(x: Any) -> str:
@@ -45,17 +45,17 @@ def _values(x: Tensor) -> Any:
 
 
 def _difference(sign: str, x: Tensor, y: Tensor, test: Tensor, most: int) -> list[Any]:
-    found: list[Any] = [f"Condition x {sign} y did not hold."]
+    data: list[Any] = [f"Condition x {sign} y did not hold."]
     if most > 0:
         if x.shape == y.shape and x.shape.rank:
             wrong = np.argwhere(~np.asarray(test.numpy()))
             at = tuple(wrong.T)
-            found += [f"Indices of first {min(most, len(wrong))} different values:", wrong[:most]]
+            data += [f"Indices of first {min(most, len(wrong))} different values:", wrong[:most]]
             for name, array in (("x", x.numpy()), ("y", y.numpy())):
-                found += [f"Corresponding {name} values:", array[at][:most]]
+                data += [f"Corresponding {name} values:", array[at][:most]]
         for name, array in (("x", _values(x)), ("y", _values(y))):
-            found += [f"First {min(array.size, most)} elements of {name}:", array[:most]]
-    return found
+            data += [f"First {min(array.size, most)} elements of {name}:", array[:most]]
+    return data
 
 
 def _holds(test: Any) -> bool:
@@ -74,17 +74,17 @@ def _binary(
 ) -> None:
     x = as_tensor(x)
     y = as_tensor(y, x._spec)
-    found = test(x, y)
-    if _holds(found):
+    holds = test(x, y)
+    if _holds(holds):
         return
     most = 3 if summarize is None else summarize if summarize >= 0 else 1 << 60
-    said = _difference(sign, x, y, found, most) if data is None else data()
+    lines = _difference(sign, x, y, holds, most) if data is None else data()
     if message is not None:
-        said = [message, *said]
-    raise InvalidArgumentError("\n".join(_shown(item, most) for item in said))
+        lines = [message, *lines]
+    raise InvalidArgumentError("\n".join(_format_data(item, most) for item in lines))
 
 
-def _compared(name: str, sign: str, words: str, test: Any) -> Any:
+def _make_comparison(name: str, sign: str, words: str, test: Any) -> Any:
     def check(
         x: Any,
         y: Any,
@@ -125,11 +125,11 @@ _EXAMPLES = {
     "assert_non_positive": "[0, -1]",
 }
 
-assert_equal = _compared("assert_equal", "==", "equal to", comparison.equal)
-assert_less = _compared("assert_less", "<", "less than", comparison.less)
-assert_less_equal = _compared("assert_less_equal", "<=", "at most", comparison.less_equal)
-assert_greater = _compared("assert_greater", ">", "greater than", comparison.greater)
-assert_greater_equal = _compared("assert_greater_equal", ">=", "at least", comparison.greater_equal)
+assert_equal = _make_comparison("assert_equal", "==", "equal to", comparison.equal)
+assert_less = _make_comparison("assert_less", "<", "less than", comparison.less)
+assert_less_equal = _make_comparison("assert_less_equal", "<=", "at most", comparison.less_equal)
+assert_greater = _make_comparison("assert_greater", ">", "greater than", comparison.greater)
+assert_greater_equal = _make_comparison("assert_greater_equal", ">=", "at least", comparison.greater_equal)
 
 
 def assert_none_equal(
@@ -157,7 +157,7 @@ def assert_none_equal(
     _binary("!=", comparison.not_equal, x, y, message, summarize)
 
 
-def _signed(name: str, sign: str, words: str, test: Any, end: str = "") -> Any:
+def _make_sign_check(name: str, sign: str, words: str, test: Any, end: str = "") -> Any:
     def check(
         x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
     ) -> None:
@@ -184,16 +184,16 @@ def _signed(name: str, sign: str, words: str, test: Any, end: str = "") -> Any:
 
 def _signs(x: Tensor, sign: str, message: str | None, end: str) -> list[Any]:
     start, text = prefix(message), f"Condition x {sign} 0 did not hold element-wise:"
-    shown = f"x {_of(x)}"
-    return [start, text + shown, x] if end else [start, text, shown, x]
+    name_of_x = f"x {_of(x)}"
+    return [start, text + name_of_x, x] if end else [start, text, name_of_x, x]
 
 
-assert_positive = _signed("assert_positive", ">", "positive", comparison.greater)
-assert_negative = _signed("assert_negative", "<", "negative", comparison.less)
-assert_non_negative = _signed(
+assert_positive = _make_sign_check("assert_positive", ">", "positive", comparison.greater)
+assert_negative = _make_sign_check("assert_negative", "<", "negative", comparison.less)
+assert_non_negative = _make_sign_check(
     "assert_non_negative", ">=", "0 or positive", comparison.greater_equal
 )
-assert_non_positive = _signed(
+assert_non_positive = _make_sign_check(
     "assert_non_positive", "<=", "0 or negative", comparison.less_equal, "joined"
 )
 
@@ -217,19 +217,19 @@ def Assert(
     """
     if condition:
         return
-    raise _refused(condition, data, 3 if summarize is None else summarize)
+    raise _assertion_error(condition, data, 3 if summarize is None else summarize)
 
 
-def _refused(condition: Any, data: Any, most: int) -> InvalidArgumentError:
-    shown = []
+def _assertion_error(condition: Any, data: Any, most: int) -> InvalidArgumentError:
+    lines = []
     for item in data:
         if isinstance(item, str):
-            shown.append(str(item.encode()))
+            lines.append(str(item.encode()))
             continue
         array = np.asarray(as_tensor(item).numpy()).reshape(-1)
         parts = [str(part) for part in (array if most < 0 else array[:most])]
-        shown.append(", ".join([*parts, "..."] if len(parts) < array.size else parts))
-    text = "\n".join(shown)
+        lines.append(", ".join([*parts, "..."] if len(parts) < array.size else parts))
+    text = "\n".join(lines)
     return InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {text}")
 
 
@@ -270,7 +270,7 @@ def assert_near(
     atol = as_tensor(eps if atol is None else atol, real)
     test = comparison.less_equal(abs_(x - y), atol + rtol * abs_(y))
     if not _holds(test):
-        raise _refused(
+        raise _assertion_error(
             as_tensor(False),
             [
                 prefix(message),

@@ -15,20 +15,20 @@ from .assertions import prefix
 
 
 def _rank_of(rank: Any) -> int:
-    found = np.asarray(rank.numpy() if isinstance(rank, Tensor) else rank)
-    if found.dtype.kind not in "iu":
-        name = {"f": "float32"}.get(found.dtype.kind, found.dtype.name)
+    value = np.asarray(rank.numpy() if isinstance(rank, Tensor) else rank)
+    if value.dtype.kind not in "iu":
+        name = {"f": "float32"}.get(value.dtype.kind, value.dtype.name)
         raise TypeError(f"tensor must be of type tf.int32; got tf.{name}")
-    if found.ndim:
+    if value.ndim:
         raise ValueError("Rank must be a scalar.")
-    return int(found)
+    return int(value)
 
 
-def _ranked(x: Any, message: str | None, holds: Callable[[int], bool], wanted: str) -> None:
+def _check_rank(x: Any, message: str | None, holds: Callable[[int], bool], expected: str) -> None:
     x = as_tensor(x)
     if not holds(x.ndim):
         raise ValueError(
-            f"{prefix(message)}Tensor  must have rank {wanted}.  Received rank {x.ndim}, shape "
+            f"{prefix(message)}Tensor  must have rank {expected}.  Received rank {x.ndim}, shape "
             f"{x.shape}"
         )
 
@@ -49,8 +49,8 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
     Example:
       >>> tf.debugging.assert_rank([[1, 2]], 2)
     """
-    wanted = _rank_of(rank)
-    _ranked(x, message, lambda found: found == wanted, f"{wanted}")
+    expected = _rank_of(rank)
+    _check_rank(x, message, lambda ndim: ndim == expected, f"{expected}")
 
 
 def assert_rank_at_least(
@@ -71,8 +71,8 @@ def assert_rank_at_least(
     Example:
       >>> tf.debugging.assert_rank_at_least([[1, 2]], 1)
     """
-    wanted = _rank_of(rank)
-    _ranked(x, message, lambda found: found >= wanted, f"at least {wanted}")
+    least = _rank_of(rank)
+    _check_rank(x, message, lambda ndim: ndim >= least, f"at least {least}")
 
 
 def assert_rank_in(
@@ -93,8 +93,8 @@ def assert_rank_in(
     Example:
       >>> tf.debugging.assert_rank_in([[1, 2]], (1, 2))
     """
-    wanted = tuple(map(_rank_of, to_list(ranks, "ranks")))
-    _ranked(x, message, lambda found: found in wanted, f"in {wanted}")
+    allowed = tuple(map(_rank_of, to_list(ranks, "ranks")))
+    _check_rank(x, message, lambda ndim: ndim in allowed, f"in {allowed}")
 
 
 def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
@@ -135,10 +135,10 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
     Example:
       >>> tf.debugging.assert_integer([1, 2])
     """
-    found = as_tensor(x).dtype
-    if not found.is_integer:
+    dtype = as_tensor(x).dtype
+    if not dtype.is_integer:
         raise TypeError(
-            f'{prefix(message)}Expected "x" to be integer type.  Found: tensor of dtype {found!s}'
+            f'{prefix(message)}Expected "x" to be integer type.  Found: tensor of dtype {dtype!s}'
         )
 
 
@@ -159,10 +159,10 @@ def assert_type(
     Example:
       >>> tf.debugging.assert_type([1.0], tf.float32)
     """
-    found, wanted = as_tensor(tensor).dtype, as_dtype(tf_type)
-    if found is not wanted:
+    dtype, expected = as_tensor(tensor).dtype, as_dtype(tf_type)
+    if dtype is not expected:
         raise TypeError(
-            f"{prefix(message)}tensor must be of type tf.{wanted.name}; got tf.{found.name}"
+            f"{prefix(message)}tensor must be of type tf.{expected.name}; got tf.{dtype.name}"
         )
 
 
@@ -183,20 +183,20 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
       >>> tf.debugging.assert_same_float_dtype([tf.constant(1.0), tf.constant([2.0])])
       tf.float32
     """
-    wanted, first = None if dtype is None else as_dtype(dtype), None
+    expected, first = None if dtype is None else as_dtype(dtype), None
     for x in () if tensors is None else to_list(tensors, "tensors"):
         x = as_tensor(x)
-        if wanted is None:
-            wanted, first = x.dtype, x
-        elif x.dtype is not wanted:
+        if expected is None:
+            expected, first = x.dtype, x
+        elif x.dtype is not expected:
             like = "" if first is None else f" as {first!s}"
             raise ValueError(
-                f"{x!s}, type={x.dtype!s}, must be of the same type ({wanted!s}){like}."
+                f"{x!s}, type={x.dtype!s}, must be of the same type ({expected!s}){like}."
             )
-    found = wanted or float32
-    if not found.is_floating:
-        raise ValueError(f"Expected floating point type, got {found!s}.")
-    return found
+    common = expected or float32
+    if not common.is_floating:
+        raise ValueError(f"Expected floating point type, got {common!s}.")
+    return common
 
 
 def assert_proper_iterable(values: Any) -> None:
@@ -252,8 +252,8 @@ def assert_shapes(
             raise ValueError(
                 f"`shapes` holds pairs of a tensor and its shape, not {repr_of(pair)}."
             )
-    wanted = [_wanted(as_tensor(x), shape, start) for x, shape in pairs if shape is not None]
-    for x, symbols, inner in wanted:
+    described = [_shape_symbols(as_tensor(x), shape, start) for x, shape in pairs if shape is not None]
+    for x, symbols, inner in described:
         if len(symbols) < 2:
             if not inner:
                 assert_rank_in(x, (0, 1), message)
@@ -262,7 +262,7 @@ def assert_shapes(
         else:
             assert_rank(x, len(symbols), message)
     known: dict[Any, tuple[int, str]] = {}
-    for x, symbols, inner in wanted:
+    for x, symbols, inner in described:
         sizes = tuple(x.shape) or (1,)
         sizes = sizes[len(sizes) - len(symbols) :] if symbols else sizes[:0]
         if not symbols and not inner:
@@ -291,7 +291,7 @@ def _integer(symbol: Any) -> int | None:
         return None
 
 
-def _wanted(x: Tensor, shape: Any, start: str) -> tuple[Tensor, tuple[Any, ...], bool]:
+def _shape_symbols(x: Tensor, shape: Any, start: str) -> tuple[Tensor, tuple[Any, ...], bool]:
     """A tensor, the symbols of its last axes, and whether there may be others before."""
     of = f"shape={x.shape} dtype={x.dtype.name}"
     if not hasattr(shape, "__iter__"):

@@ -64,29 +64,29 @@ class ConcreteFunction:
           InvalidArgumentError: If a tensor has another dtype.
         """
         names = [p.name for p in self._function._parameters._positional]
-        given = list(args)
+        remaining = list(args)
         filled: list[Any] = []
         for k, expected in enumerate(self._args):
             name = names[k] if k < len(names) else ""
-            if given:
-                value = given.pop(0)
+            if remaining:
+                value = remaining.pop(0)
             elif name in kwargs:
                 value = kwargs.pop(name)
             elif isinstance(expected, Tensor | TensorSpec | np.ndarray):
                 raise TypeError(f"{self.name}() missing required argument: {name!r}")
             else:
                 value = expected
-            filled.append(self._checked(value, expected, k))
-        if given:
+            filled.append(self._check(value, expected, k))
+        if remaining:
             raise TypeError(f"{self.name}() takes {len(self._args)} arguments, {len(args)} given")
         for name, expected in self._kwargs.items():
             if name in kwargs:
-                kwargs[name] = self._checked(kwargs[name], expected, name)
+                kwargs[name] = self._check(kwargs[name], expected, name)
             elif isinstance(expected, Tensor | TensorSpec | np.ndarray):
                 raise TypeError(f"{self.name}() missing required argument: {name!r}")
         return self._function(*filled, **{**self._kwargs, **kwargs})
 
-    def _checked(self, value: Any, expected: Any, k: int | str) -> Any:
+    def _check(self, value: Any, expected: Any, k: int | str) -> Any:
         from ..nest import is_nested, map_structure, map_up_to
 
         if isinstance(expected, Tensor | TensorSpec):
@@ -99,7 +99,7 @@ class ConcreteFunction:
             return tensor
         if is_nested(expected):
             try:
-                return map_up_to(lambda want, x: self._checked(x, want, k), expected, value)
+                return map_up_to(lambda want, x: self._check(x, want, k), expected, value)
             except ValueError:
                 raise TypeError(
                     f"Binding inputs to tf.function failed due to `{value!r}` has another "

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import nest
-from ..core.derive.custom import unrecorded
+from ..core.derive.custom import stop_recording
 from ..core.log.log import local
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
@@ -55,13 +55,13 @@ def _truth(pred: Any) -> bool:
     """Whether a scalar is true; of a list, a tensor's truth."""
     if isinstance(pred, bool | int | float | str):
         return bool(pred)
-    found = as_tensor(pred)
-    if found._spec.size != 1:
+    tensor = as_tensor(pred)
+    if tensor._spec.size != 1:
         raise ValueError(
-            f"The truth value of a tensor of shape {found.shape} is ambiguous: it has not one "
+            f"The truth value of a tensor of shape {tensor.shape} is ambiguous: it has not one "
             f"element. Use reduce_any or reduce_all."
         )
-    return bool(found)
+    return bool(tensor)
 
 
 def while_loop(
@@ -111,13 +111,13 @@ def while_loop(
     single = len(loop_vars) == 1
     count = 0
     while (most is None or count < most) and _truth(cond(*loop_vars)):
-        found = body(*loop_vars)
-        if single and not isinstance(found, list | tuple | dict):
-            found = [found]
+        results = body(*loop_vars)
+        if single and not isinstance(results, list | tuple | dict):
+            results = [results]
         # A list of them may become a tuple, and the other way round.
-        alike = type(loop_vars) in (list, tuple) and type(found) in (list, tuple)
-        _same_structure(*map(list, (loop_vars, found)) if alike else (loop_vars, found))
-        loop_vars = found
+        are_lists = type(loop_vars) in (list, tuple) and type(results) in (list, tuple)
+        _same_structure(*map(list, (loop_vars, results)) if are_lists else (loop_vars, results))
+        loop_vars = results
         count += 1
     return nest.map_structure(as_tensor, loop_vars)
 
@@ -182,31 +182,31 @@ def map_fn(
     if signature is None:
         signature = nest.map_structure(lambda x: as_tensor(x).dtype, elems)
     # A class of NumPy's is a dtype, though it has an attribute of that name.
-    wanted = [
+    dtypes = [
         as_dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
         for x in nest.flatten(signature)
     ]
-    columns: list[list[Tensor]] = [[] for _ in wanted]
+    columns: list[list[Tensor]] = [[] for _ in dtypes]
     for k in range(count):
-        found = fn(nest.pack_sequence_as(elems, [x[k] for x in tensors]))
-        _same_structure(signature, found)
-        for column, value, kind in zip(columns, nest.flatten(found), wanted, strict=True):
+        result = fn(nest.pack_sequence_as(elems, [x[k] for x in tensors]))
+        _same_structure(signature, result)
+        for column, value, kind in zip(columns, nest.flatten(result), dtypes, strict=True):
             column.append(_of_dtype(value, kind))
     shapes = [tuple(x.shape[1:]) for x in tensors]
     results = [
         stack(column) if column else zeros((0, *shapes[min(k, len(shapes) - 1)]), kind)
-        for k, (column, kind) in enumerate(zip(columns, wanted, strict=True))
+        for k, (column, kind) in enumerate(zip(columns, dtypes, strict=True))
     ]
     return nest.pack_sequence_as(signature, results)
 
 
 def _of_dtype(value: Any, dtype: Any) -> Tensor:
-    found = value if isinstance(value, Tensor | Variable) else as_tensor(value)
-    if found.dtype is not dtype:
+    tensor = value if isinstance(value, Tensor | Variable) else as_tensor(value)
+    if tensor.dtype is not dtype:
         raise InvalidArgumentError(
-            f"TensorArray dtype is {dtype.name} but Op is trying to write dtype {found.dtype.name}"
+            f"TensorArray dtype is {dtype.name} but Op is trying to write dtype {tensor.dtype.name}"
         )
-    return as_tensor(found)
+    return as_tensor(tensor)
 
 
 def scan(
@@ -323,16 +323,16 @@ def switch_case(
             raise TypeError(f"key must be a Python `int`, got {type(key)}")
         if not callable(branch):
             raise TypeError(f"fn for key {key} must be callable.")
-    found = dict(pairs)
-    if sorted(found) != list(range(len(pairs))):
+    branches = dict(pairs)
+    if sorted(branches) != list(range(len(pairs))):
         raise ValueError(
             f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "
             f"{{{','.join(map(str, sorted(key for key, _ in pairs)))}}}"
         )
     if default is not None:
-        found[len(found)] = default
+        branches[len(branches)] = default
     number = int(branch_index)
-    chosen: Any = found[number if number in found else len(found) - 1]
+    chosen: Any = branches[number if number in branches else len(branches) - 1]
     return chosen()
 
 
@@ -404,7 +404,7 @@ def case(
     return None
 
 
-def _folded(fn: Any, elems: Any, initializer: Any, backward: bool) -> Any:
+def _fold(fn: Any, elems: Any, initializer: Any, backward: bool) -> Any:
     if not callable(fn):
         raise TypeError(f"{fn!r} is not a callable object.")
     tensors, count = _axis(elems)
@@ -453,7 +453,7 @@ def foldl(
       >>> tf.foldl(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
       np.int32(-4)
     """
-    return _folded(fn, elems, initializer, False)
+    return _fold(fn, elems, initializer, False)
 
 
 def foldr(
@@ -488,7 +488,7 @@ def foldr(
       >>> tf.foldr(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
       np.int32(0)
     """
-    return _folded(fn, elems, initializer, True)
+    return _fold(fn, elems, initializer, True)
 
 
 # What orders operations in TensorFlow's graphs: here they run in the order of the program.
@@ -574,7 +574,7 @@ def init_scope() -> Iterator[None]:
       >>> tape.gradient(y, v) is None
       True
     """
-    with unrecorded():
+    with stop_recording():
         yield
 
 

@@ -18,7 +18,7 @@ from ..core.replay.belongings import Belongings
 from ..core.values.tensor import Tensor
 from ..tensor_spec import TensorSpec, check_signature
 from .concrete_function import ConcreteFunction
-from .pickling import again, at_module_level, stand_in
+from .pickling import restore_function, at_module_level, stand_in
 from .signature import PLAIN, Method, Parameters, weakly_bound
 
 P = ParamSpec("P")
@@ -166,7 +166,7 @@ class Function:
         freeze: bool = False,
     ) -> None:
         from ..core.replay.calls import Budget
-        from ..core.replay.observe.frames import unsupported
+        from ..core.replay.observe.frames import unsupported_reason
 
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object.")
@@ -178,7 +178,7 @@ class Function:
         self._jit_compile = jit_compile
         self._freeze = freeze
         # Why nothing is recorded: reads of Python's state that matter could not be observed.
-        self._unobserved = "" if freeze else unsupported()
+        self._unobserved = "" if freeze else unsupported_reason()
         self._training: bool | None = None  # what the layer that calls it was told
         self._trained: dict[bool, Function] = {}  # the function under layers that were told
         self._attribute = ""  # its name in a class, which a class body tells
@@ -188,7 +188,7 @@ class Function:
         self._plain: dict[Any, Any] = {}  # those with tensors alone, by their specs
         self._budget = Budget()
         self._methods: Belongings[Function] = Belongings()  # one for each object of a class
-        self._kept = self._methods.table
+        self._method_table = self._methods.table
         bound = python_function if instance is None else python_function.__get__(instance())
         self._parameters = Parameters(bound, self.input_signature)
         functools.update_wrapper(self, python_function, updated=())
@@ -202,7 +202,7 @@ class Function:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A function of its own for each object, as a method, for as long as the object lives."""
         try:
-            reference, function = self._kept[id(instance)]
+            reference, function = self._method_table[id(instance)]
             if reference() is instance:
                 method = Method(function)
                 method.__self__ = instance
@@ -219,12 +219,12 @@ class Function:
         """The function as a method of an object, which it does not keep alive."""
         from ..core.replay.calls import Budget
 
-        made = Function(
+        bound = Function(
             self.python_function, self.input_signature, self._jit_compile, instance, self._freeze
         )
-        made._attribute = self._name_in(type(instance()))
-        made._budget = Budget(self._budget.touched)
-        return made
+        bound._attribute = self._name_in(type(instance()))
+        bound._budget = Budget(self._budget.touched)
+        return bound
 
     def _name_in(self, owner: type) -> str:
         """The attribute of a class that this is, which may have been set after its body."""
@@ -249,15 +249,15 @@ class Function:
         if not kwargs:  # the most common case: tensors alone
             plain = tuple([x._spec for x in args if type(x) is Tensor])
             if len(plain) == len(args) and plain in self._plain:
-                calls, defaults, alike = self._plain[plain]
+                calls, defaults, is_ambiguous = self._plain[plain]
                 if (defaults is None or self._parameters.defaults() is defaults) and (
-                    not alike or len(set(map(id, args))) == len(args)  # each another tensor
+                    not is_ambiguous or len(set(map(id, args))) == len(args)  # each another tensor
                 ):
                     calls.turn += 1
                     if not calls.turn % OFTEN:
                         from ..core.replay.repeated_calls import entry
 
-                        self._repeated_call = entry(self, calls, alike, defaults)
+                        self._repeated_call = entry(self, calls, is_ambiguous, defaults)
                     return calls(args)
         if self._unobserved:
             from ..core.replay.paths import warn_unobserved
@@ -265,34 +265,34 @@ class Function:
             warn_unobserved(self._unobserved)
             with self._inside(args, kwargs) as (args, kwargs, as_returned):
                 return as_returned(self._call(*args, **kwargs))
-        given = len(args)
+        n_args = len(args)
         args, kwargs = self._parameters.complete(args, kwargs)
-        leaves = Arguments(args, kwargs, self._parameters.kept)
-        found = tuple(leaves.key)
-        calls = self._known.get(found)
+        leaves = Arguments(args, kwargs, self._parameters.value_defaults)
+        key = tuple(leaves.key)
+        calls = self._known.get(key)
         if calls is None:
             calls = self._calls(leaves.values, leaves.named)
             if self._budget.left:  # else every call may bring a signature of its own
                 if len(self._known) >= MOST:
                     self._forget()
-                self._known[found] = calls
-        if not kwargs and given == len(plain) == len(leaves) and self._budget.left:
-            alike = len(set(plain)) < given
-            if given == len(args):
-                self._plain[plain] = calls, None, alike
-            elif all(type(x) in PLAIN for x in args[given:]):  # defaults that cannot change
-                self._plain[plain] = calls, self._parameters.defaults(), alike
+                self._known[key] = calls
+        if not kwargs and n_args == len(plain) == len(leaves) and self._budget.left:
+            is_ambiguous = len(set(plain)) < n_args
+            if n_args == len(args):
+                self._plain[plain] = calls, None, is_ambiguous
+            elif all(type(x) in PLAIN for x in args[n_args:]):  # defaults that cannot change
+                self._plain[plain] = calls, self._parameters.defaults(), is_ambiguous
         return calls(leaves)
 
     def _under(self, training: bool) -> Function:
         """The function within a layer's call that was told whether it trains."""
-        made = self._trained.get(training)
-        if made is None:
-            made = object.__new__(Function)
-            vars(made).update(vars(self))
-            made._known, made._plain, made._training = {}, {}, training
-            self._trained[training] = made
-        return made
+        variant = self._trained.get(training)
+        if variant is None:
+            variant = object.__new__(Function)
+            vars(variant).update(vars(self))
+            variant._known, variant._plain, variant._training = {}, {}, training
+            self._trained[training] = variant
+        return variant
 
     def _forget(self) -> None:
         """Forget signatures of which nothing was recorded: there may come ever new ones."""
@@ -306,12 +306,12 @@ class Function:
         """A call that is part of another one's recording, or wanted to run as Python."""
         from ..core.replay.call import as_returned, undone_if_raised
 
-        given, names = len(args), set(kwargs)
+        n_args, names = len(args), set(kwargs)
         args, kwargs = self._parameters.complete(args, kwargs)
-        for x in (*args[given:], *(x for name, x in kwargs.items() if name not in names)):
+        for x in (*args[n_args:], *(x for name, x in kwargs.items() if name not in names)):
             if isinstance(x, np.ndarray):  # of which it gets a copy
                 local.log.on_default_copied(x)
-        leaves = Arguments(args, kwargs, self._parameters.kept)
+        leaves = Arguments(args, kwargs, self._parameters.value_defaults)
         with undone_if_raised():
             put, named, copies = self._put(leaves.values, leaves.named, leaves, leaves)
             try:
@@ -438,21 +438,21 @@ class Function:
         return Paths(self._known.values(), self._unobserved)
 
     def __deepcopy__(self, memo: Any) -> Function:
-        made = Function(
+        copy_ = Function(
             copy.deepcopy(self.python_function, memo),
             self.input_signature,
             self._jit_compile,
             freeze=self._freeze,
         )
-        made._attribute = self._attribute
-        return made
+        copy_._attribute = self._attribute
+        return copy_
 
     def __reduce__(self) -> Any:
         inner, known = self.python_function, at_module_level(self)
         if known and inner.__module__ not in ("__main__", "__mp_main__"):
             return inner.__qualname__
         options = self.input_signature, self._jit_compile, None, self._freeze
-        return again, (Function, self._stand_in if known else inner, *options)
+        return restore_function, (Function, self._stand_in if known else inner, *options)
 
     @functools.cached_property
     def _stand_in(self) -> Any:

@@ -21,17 +21,17 @@ def stand_in(function: Callable[..., Any]) -> Any:
     """A copy of a function whose name says that it stands in a `tf.function`."""
     if not isinstance(function, types.FunctionType):
         return function
-    made = types.FunctionType(
+    function_ = types.FunctionType(
         function.__code__,
         function.__globals__,
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__module__, made.__doc__ = function.__module__, function.__doc__
-    made.__qualname__ = function.__qualname__ + _ENDING
-    return made
+    function_.__kwdefaults__ = function.__kwdefaults__
+    function_.__module__, function_.__doc__ = function.__module__, function.__doc__
+    function_.__qualname__ = function.__qualname__ + _ENDING
+    return function_
 
 
 def real_name(function: Any) -> str:
@@ -64,22 +64,22 @@ def at_module_level(function: Any) -> bool:
     inner = function.python_function
     if not isinstance(inner, types.FunctionType):
         return False
-    found = _found(inner.__module__, inner.__qualname__)
-    return found is function
+    module_value = _lookup(inner.__module__, inner.__qualname__)
+    return module_value is function
 
 
-def _found(module: str | None, name: str) -> Any:
-    found: Any = sys.modules.get(module or "")
+def _lookup(module: str | None, name: str) -> Any:
+    value: Any = sys.modules.get(module or "")
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+        value = getattr(value, part, None)
+    return value
 
 
-def again(kind: Any, function: Any, *options: Any, **named: Any) -> Any:
+def restore_function(kind: Any, function: Any, *options: Any, **named: Any) -> Any:
     """The `tf.function` or kernel that a stand-in is of: the one that is there, or a new one."""
     if isinstance(function, types.FunctionType) and function.__qualname__.endswith(_ENDING):
         name = real_name(function)
-        known = _found(function.__module__, name)
+        known = _lookup(function.__module__, name)
         if isinstance(known, kind) and known._stand_in is function:
             return known
         function.__qualname__ = name

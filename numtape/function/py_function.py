@@ -59,12 +59,12 @@ def numpy_function(
     if func is None:
         return lambda f: lambda *args: numpy_function(f, args, Tout, stateful, name)
     local.log.refuse("it calls numpy_function")
-    given = [np.asarray(as_tensor(x).numpy()) for x in to_list(inp, "inp")]
-    found = func(*given)
-    single = not isinstance(found, list | tuple)
-    if found is None:
+    arrays = [np.asarray(as_tensor(x).numpy()) for x in to_list(inp, "inp")]
+    results = func(*arrays)
+    single = not isinstance(results, list | tuple)
+    if results is None:
         return None
-    tensors = [to_tensor(x, None) for x in ([found] if single else found)]
+    tensors = [to_tensor(x, None) for x in ([results] if single else results)]
     return tensors[0] if single else tensors
 
 
@@ -110,27 +110,27 @@ def py_function(
     kinds = list(Tout) if isinstance(Tout, list | tuple) else [Tout]
     inputs = to_list(inp, "inp")
     try:
-        found = func(*[as_tensor(x) for x in inputs])
-        values = list(found) if isinstance(found, list | tuple) else [found]
-        values = [] if found is None else values
+        results = func(*[as_tensor(x) for x in inputs])
+        values = list(results) if isinstance(results, list | tuple) else [results]
+        values = [] if results is None else values
         if len(values) != len(kinds):
             raise ValueError(f"The function gives {len(values)} values instead of {len(kinds)}.")
         tensors = [_as(x, kind) for x, kind in zip(values, kinds, strict=True)]
     except OpError:
         raise
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
         for kind, raised in _RAISED:
             if isinstance(error, kind):
-                raise raised(said) from error
-        raise UnknownError(said) from error
+                raise raised(message) from error
+        raise UnknownError(message) from error
     return tensors if isinstance(Tout, list | tuple) else tensors[0]
 
 
 def _as(value: Any, kind: Any) -> Tensor:
     dtype = as_dtype(kind)
-    found = to_tensor(value, dtype)
-    return as_tensor(found)
+    tensor = to_tensor(value, dtype)
+    return as_tensor(tensor)
 
 
 # Looking at tensors.
@@ -276,13 +276,13 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
     local.log.refuse("it calls tf.print")
     most = 3 if most is None else most
 
-    def shown(x: Any) -> Any:
+    def printable(x: Any) -> Any:
         if isinstance(x, Tensor | Variable):
             return _Shown(_array(np.asarray(x.numpy()), most))
         return x
 
     parts = [
-        x if isinstance(x, str) else pprint.pformat(nest.map_structure(shown, x)) for x in inputs
+        x if isinstance(x, str) else pprint.pformat(nest.map_structure(printable, x)) for x in inputs
     ]
     text = sep.join(parts) + end
     if isinstance(stream, str):

@@ -98,18 +98,18 @@ class Parameters:
 
     def _by_name(self) -> list[Any]:
         """The defaults that are given by name, and their names."""
-        given = getattr(self._inner, "__kwdefaults__", None) or {}
-        return [x for names in (given, *self._partial) for entry in names.items() for x in entry]
+        defaults = getattr(self._inner, "__kwdefaults__", None) or {}
+        return [x for names in (defaults, *self._partial) for entry in names.items() for x in entry]
 
-    def _changed(self) -> bool:
+    def _has_changed(self) -> bool:
         """Whether the function has got other defaults, or code, since they were looked at."""
         defaults, code, by_name = self._known
         if self.defaults() is not defaults or getattr(self._inner, "__code__", None) is not code:
             return True
         if not by_name and not self._partial and not getattr(self._inner, "__kwdefaults__", None):
             return False
-        found = self._by_name()
-        return len(found) != len(by_name) or not all(map(operator.is_, found, by_name))
+        by_name_now = self._by_name()
+        return len(by_name_now) != len(by_name) or not all(map(operator.is_, by_name_now, by_name))
 
     def _inspect(self) -> None:
         code = getattr(self._inner, "__code__", None)
@@ -123,7 +123,7 @@ class Parameters:
                 signature = signature.replace(parameters=rest)
             self.signature: inspect.Signature | None = signature
         except (TypeError, ValueError):  # some of C's
-            self.signature, self.kept, self._known = None, {}, known
+            self.signature, self.value_defaults, self._known = None, {}, known
             return
         parameters = list(self.signature.parameters.values())
         self._positional = [
@@ -132,7 +132,7 @@ class Parameters:
         self._all_positional = len(self._positional) == len(parameters)
         self._defaults = [p.default for p in self._positional]
         # Those that can change are the function's state: it gets them, and not copies.
-        self.kept = {
+        self.value_defaults = {
             id(p.default): Kept(id(p.default), p.default)
             for p in parameters
             if isinstance(p.default, list | dict | tuple | set) and not is_plain(p.default)
@@ -149,18 +149,18 @@ class Parameters:
         """
         if self.signature is None:
             return args, kwargs
-        if self._changed():
+        if self._has_changed():
             self._inspect()
         if not kwargs and self._all_positional and len(args) <= len(self._defaults):
             rest = self._defaults[len(args) :]
             if all(x is not inspect.Parameter.empty for x in rest):
-                return self._checked((*args, *rest)), kwargs
+                return self._check((*args, *rest)), kwargs
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise self._misfit(str(error), args, kwargs) from None
         bound.apply_defaults()
-        return self._checked(bound.args), bound.kwargs
+        return self._check(bound.args), bound.kwargs
 
     def _misfit(self, why: str, args: Any, kwargs: Any) -> TypeError:
         return TypeError(
@@ -168,14 +168,14 @@ class Parameters:
             f"kwargs: {kwargs} for signature: {self.signature}."
         )
 
-    def _checked(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _check(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """What the input signature says of the arguments."""
         if self.specs is None:
             return args
         count = len(self.specs)
         defaults = self._defaults[count:]
         if len(args) < count or any(
-            given is not x for given, x in zip(args[count:], defaults, strict=False)
+            value is not x for value, x in zip(args[count:], defaults, strict=False)
         ):
             raise self._misfit(
                 f"input_signature has {count} specs, and others of the arguments are not their "
@@ -193,10 +193,10 @@ class Parameters:
             from ..nest import flatten, map_up_to
 
             try:
-                found = map_up_to(lambda inner, part: self._fit(part, inner, args), spec, x)
+                fitted = map_up_to(lambda inner, part: self._fit(part, inner, args), spec, x)
             except ValueError:
                 raise self._misfit(f"{x!r} has another structure than {spec!r}", args, {}) from None
-            return x if all(map(operator.is_, flatten(found), flatten(x))) else found
+            return x if all(map(operator.is_, flatten(fitted), flatten(x))) else fitted
         if isinstance(x, Variable):
             x = x.read_value()
         tensor = x if type(x) is Tensor else to_tensor(x, spec.dtype)

@@ -11,7 +11,7 @@ from ..core.log.ambient import Losses
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable, assign_all, original
 from ..core.values.dtypes import DType
-from ..deferred_restore import changed
+from ..deferred_restore import notify_changed
 from ..function.pickling import refuse_older
 from ..module import Module
 from . import constraints, initializers, regularizers
@@ -176,7 +176,7 @@ class LayerState(LayerPath, LayerConfig, Module):
             if not isinstance(getattr(type(self), name, None), property):  # which sets another one
                 self._nt_held = (*self._nt_held, name)
         object.__setattr__(self, name, value)
-        changed(self)
+        notify_changed(self)
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name: variables of its own, and attributes with others."""

@@ -123,7 +123,7 @@ class _Of:
                 f"a second derivative: {f!r} is one already",
                 way=("Take differences of the gradient, or write it with operations on tensors."),
             )
-        self._given, self._kernel, self._argnums = f, as_kernel(f), as_argnums(argnums)
+        self._function, self._kernel, self._argnums = f, as_kernel(f), as_argnums(argnums)
         wrapped: Any = self
         functools.update_wrapper(wrapped, self._kernel.python_function)
 
@@ -131,8 +131,8 @@ class _Of:
     _what: str
 
     def __reduce__(self) -> tuple[Any, ...]:
-        by_name = not isinstance(self._given, FunctionType) or not alone(self._given)
-        return self._make, (self._given if by_name else self._kernel, self._argnums)
+        by_name = not isinstance(self._function, FunctionType) or not alone(self._function)
+        return self._make, (self._function if by_name else self._kernel, self._argnums)
 
     def __repr__(self) -> str:
         return f"<{self._what} of {self._kernel!r}>"
@@ -144,7 +144,7 @@ class _Jacobian(_Of):
     _make, _what = staticmethod(jacobian), "Jacobian"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args = self._kernel._bound(args, kwargs)
+        args = self._kernel._bind_arguments(args, kwargs)
         return self._kernel._jacobian(args, self._argnums)(args)
 
 
@@ -167,7 +167,7 @@ class _Derivative(_Of):
             done = recent.quick(args)  # arguments are mostly of the kinds that the last ones had
             if done is not None:
                 return done if self._with_value else done[1]
-        args = self._kernel._bound(args, kwargs)
+        args = self._kernel._bind_arguments(args, kwargs)
         gradient = self._kernel._gradient(args, self._argnums)
         result = gradient(args)
         self._recent = gradient

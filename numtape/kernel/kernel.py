@@ -20,7 +20,7 @@ from ..core.ops import kernel as rows
 from ..core.values.tensor import Tensor
 from ..errors import KernelError
 from ..function.pickling import stand_in
-from .pickling import locate, reduced
+from .pickling import locate, reduce_kernel
 
 __all__ = ["kernel"]
 
@@ -101,7 +101,7 @@ class Kernel:
         find derivatives: see `kernel`.
         """
         if kwargs:
-            return self._called(self._bound(args, kwargs))
+            return self._call_other(self._bind_arguments(args, kwargs))
         most = self._most
         for x in args:  # what is larger than all short calls may take long
             kind = type(x)
@@ -115,12 +115,12 @@ class Kernel:
                 break
         else:
             return (self._call or self.njit)(*args)
-        return self._called(args)
+        return self._call_other(args)
 
-    def _called(self, args: tuple[Any, ...]) -> Any:
+    def _call_other(self, args: tuple[Any, ...]) -> Any:
         """The same, of tensors, or what may take long."""
         if any(isinstance(x, Tensor | Variable) for x in args):
-            return rows.call(self, self._bound(args, {}))
+            return rows.call(self, self._bind_arguments(args, {}))
         if self._watched is None:
             locate(self)
             self._watched = importlib.import_module("numtape.core.loops.watched").Watched(self)
@@ -134,7 +134,7 @@ class Kernel:
 
         With a tensor among them there are none: such a call works on copies.
         """
-        args = self._bound(args, kwargs)
+        args = self._bind_arguments(args, kwargs)
         if any(isinstance(x, Tensor | Variable) for x in args):
             return []
         locate(self)
@@ -142,13 +142,13 @@ class Kernel:
         written = effects.written_arguments(self.python_function, args)
         return None if written is None else [args[j] for j in written]
 
-    def _run(self, kinds: Any, wanted: tuple[int, ...], kept: bool) -> Any:
+    def _run(self, kinds: Any, argnums: tuple[int, ...], keeps_stack: bool) -> Any:
         """What computes the rows of calls with arguments of some kinds."""
         try:
-            return self._runs[kinds, wanted, kept]
+            return self._runs[kinds, argnums, keeps_stack]
         except KeyError:
-            made = importlib.import_module("numtape.core.loops.rows").Run
-            return self._runs.setdefault((kinds, wanted, kept), made(self, kinds, wanted, kept))
+            run_type = importlib.import_module("numtape.core.loops.rows").Run
+            return self._runs.setdefault((kinds, argnums, keeps_stack), run_type(self, kinds, argnums, keeps_stack))
 
     @property
     def njit(self) -> Any:
@@ -254,21 +254,21 @@ class Kernel:
           >>> print(power.adjoint(2.0, 3).source.splitlines()[0])
           def power_forward(x_at, n_at, d_x_at, SP, END, OUT, MARK):
         """
-        args = self._bound(args, {})
+        args = self._bind_arguments(args, {})
         kinds = _call().kinds_of(args)
         if argnums is None:
-            wanted = tuple(j for j, (dtype, _) in enumerate(kinds) if dtype.startswith("float"))
+            numbers = tuple(j for j, (dtype, _) in enumerate(kinds) if dtype.startswith("float"))
         else:
-            wanted, _ = _numbers(as_argnums(argnums), len(args))
+            numbers, _ = _numbers(as_argnums(argnums), len(args))
         report = importlib.import_module("numtape.core.loops.report")
-        return report.Adjoint(self._program(kinds, wanted), args)
+        return report.Adjoint(self._program(kinds, numbers), args)
 
     @property
     def _numba_type_(self) -> Any:
         """What other code that Numba compiles sees."""
         return self.njit._numba_type_
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _bind_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments in the order of the parameters, with those that were left out."""
         code = self.python_function.__code__
         if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -284,8 +284,8 @@ class Kernel:
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
-    def _program(self, kinds: Any, wanted: tuple[int, ...], several: bool = False) -> Any:
-        for j in wanted:
+    def _program(self, kinds: Any, argnums: tuple[int, ...], several: bool = False) -> Any:
+        for j in argnums:
             if not kinds[j][0].startswith("float"):
                 raise KernelError(
                     f"a derivative by argument {j}, of dtype {kinds[j][0]}",
@@ -296,7 +296,7 @@ class Kernel:
         return make(
             self.python_function,
             list(kinds),
-            list(wanted),
+            list(argnums),
             boundscheck=self._boundscheck is not False,
             divisions=self._model == "python",
             several=several,
@@ -312,12 +312,12 @@ class Kernel:
         try:
             return self._gradients[kinds, argnums]
         except KeyError:
-            wanted, single = _numbers(argnums, len(kinds))
-            program = self._program(kinds, wanted)
-            made = _call().Gradient(
-                program, wanted, single, self._fastmath, self._limit, self._by_numba
+            numbers, single = _numbers(argnums, len(kinds))
+            program = self._program(kinds, numbers)
+            gradient = _call().Gradient(
+                program, numbers, single, self._fastmath, self._limit, self._by_numba
             )
-            return self._gradients.setdefault((kinds, argnums), made)
+            return self._gradients.setdefault((kinds, argnums), gradient)
 
     def _jacobian(self, args: tuple[Any, ...], argnums: Any) -> Any:
         """What gives the Jacobians for such arguments."""
@@ -325,17 +325,17 @@ class Kernel:
         try:
             return self._jacobians[kinds, argnums]
         except KeyError:
-            wanted, single = _numbers(argnums, len(args))
-            program = self._program(kinds, wanted, True)
-            made = importlib.import_module("numtape.core.loops.jacobian").Jacobian(
-                program, wanted, single, self._fastmath, self._limit, self._by_numba
+            numbers, single = _numbers(argnums, len(args))
+            program = self._program(kinds, numbers, True)
+            jacobian = importlib.import_module("numtape.core.loops.jacobian").Jacobian(
+                program, numbers, single, self._fastmath, self._limit, self._by_numba
             )
-            return self._jacobians.setdefault((kinds, argnums), made)
+            return self._jacobians.setdefault((kinds, argnums), jacobian)
 
     _stand_in = functools.cached_property(lambda self: stand_in(self.python_function))
 
     def __reduce__(self) -> Any:
-        return reduced(self)
+        return reduce_kernel(self)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.python_function.__qualname__}>"
@@ -435,22 +435,22 @@ def as_argnums(argnums: Any) -> int | tuple[int, ...]:
     except TypeError:
         pass
     try:
-        found = tuple([operator.index(j) for j in argnums])
+        numbers = tuple([operator.index(j) for j in argnums])
     except TypeError:
         raise TypeError(f"argnums is an int or a sequence of them, not {argnums!r}.") from None
-    if not found:
+    if not numbers:
         raise ValueError("argnums is empty: name an argument to differentiate by.")
-    return found
+    return numbers
 
 
 def _numbers(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, ...], bool]:
     """Numbers of arguments, and whether one was given and no sequence."""
-    given = (argnums,) if isinstance(argnums, int) else argnums
-    for j in given:
+    requested = (argnums,) if isinstance(argnums, int) else argnums
+    for j in requested:
         if not -count <= j < count:
             raise ValueError(f"argnums has {j}, but there are {count} arguments.")
-    found = tuple([j % count for j in given])
-    for k, j in enumerate(found):
-        if j in found[:k]:
+    numbers = tuple([j % count for j in requested])
+    for k, j in enumerate(numbers):
+        if j in numbers[:k]:
             raise ValueError(f"argnums has argument {j} twice.")
-    return found, isinstance(argnums, int)
+    return numbers, isinstance(argnums, int)

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from ..function.pickling import again, at_module_level, real_name
+from ..function.pickling import restore_function, at_module_level, real_name
 
 MOST = 128  # kernels that are known by their keys
 
@@ -31,7 +31,7 @@ def alone(function: Any) -> bool:
     return function.__module__ in ("__main__", "__mp_main__") or "<" in function.__qualname__
 
 
-def reduced(kernel: Any) -> Any:
+def reduce_kernel(kernel: Any) -> Any:
     """What a kernel is pickled as."""
     inner, rule = kernel.python_function, kernel._rule
     if not alone(inner):
@@ -39,8 +39,8 @@ def reduced(kernel: Any) -> Any:
     kernel._key = kernel._key or uuid.uuid4().hex
     _keep(kernel._key, kernel)
     locate(kernel)
-    given = kernel._stand_in if at_module_level(kernel) else inner
-    codes = [function.__code__ for function in _called(kernel)]
+    function = kernel._stand_in if at_module_level(kernel) else inner
+    codes = [function.__code__ for function in _reachable_functions(kernel)]
     texts = {file: linecache.getlines(file) for file in {code.co_filename for code in codes}}
     sources = {
         _code_key(code): (code.co_filename, lines)
@@ -54,10 +54,10 @@ def reduced(kernel: Any) -> Any:
         "fastmath": kernel._fastmath,
         "boundscheck": kernel._boundscheck,
     }
-    return restored, (type(kernel), given, options, rule, kernel._key, sources)
+    return restore_kernel, (type(kernel), function, options, rule, kernel._key, sources)
 
 
-def restored(
+def restore_kernel(
     kind: Any,
     function: Any,
     options: dict[str, Any],
@@ -68,7 +68,7 @@ def restored(
     """The kernel of a pickle: the one that is there, or a new one."""
     kernel = _known.get(key)
     if kernel is None:
-        kernel = again(kind, function, **options)
+        kernel = restore_function(kind, function, **options)
         if kernel._key is None:
             kernel._key, kernel._rule, kernel._sources = key, rule, sources
     _keep(kernel._key, kernel)
@@ -79,7 +79,7 @@ def locate(kernel: Any) -> None:
     """Give the functions of an unpickled kernel their names and files, and Python their source."""
     if kernel._sources is None:
         return
-    for function in _called(kernel):
+    for function in _reachable_functions(kernel):
         function.__qualname__ = real_name(function)
         file, lines = kernel._sources.get(_code_key(function.__code__), ("", []))
         if not lines:
@@ -89,14 +89,14 @@ def locate(kernel: Any) -> None:
         if linecache.getlines(file) != lines:
             linecache.cache[file] = sum(map(len, lines)), None, lines, file
         if function.__code__.co_filename != file:
-            function.__code__ = _moved(function.__code__, file)
+            function.__code__ = _relocate(function.__code__, file)
     kernel._sources = None
 
 
-def _moved(code: types.CodeType, file: str) -> types.CodeType:
+def _relocate(code: types.CodeType, file: str) -> types.CodeType:
     """Code as if it stood in a file, with the code within it."""
     constants = tuple(
-        _moved(x, file) if isinstance(x, types.CodeType) else x for x in code.co_consts
+        _relocate(x, file) if isinstance(x, types.CodeType) else x for x in code.co_consts
     )
     return code.replace(co_filename=file, co_consts=constants)
 
@@ -134,21 +134,21 @@ def _keep(key: str, kernel: Any) -> None:
         _known.pop(old, None)
 
 
-def _called(kernel: Any) -> Iterator[types.FunctionType]:
+def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
     """A kernel's function and rule, and all they call that no other process finds by its name."""
-    waiting, seen = [kernel], set()
+    waiting, visited = [kernel], set()
     while waiting:
-        found = waiting.pop()
-        if type(found) is type(kernel):
-            waiting.append(found._rule)
-        found = getattr(found, "python_function", getattr(found, "py_func", found))
-        if not isinstance(found, types.FunctionType) or found in seen or not alone(found):
+        function = waiting.pop()
+        if type(function) is type(kernel):
+            waiting.append(function._rule)
+        function = getattr(function, "python_function", getattr(function, "py_func", function))
+        if not isinstance(function, types.FunctionType) or function in visited or not alone(function):
             continue
-        seen.add(found)
-        yield found
-        names = {name for code in _codes(found.__code__) for name in code.co_names}
-        values = [found.__globals__.get(name) for name in names]
-        for cell in found.__closure__ or ():
+        visited.add(function)
+        yield function
+        names = {name for code in _codes(function.__code__) for name in code.co_names}
+        values = [function.__globals__.get(name) for name in names]
+        for cell in function.__closure__ or ():
             try:
                 values.append(cell.cell_contents)
             except ValueError:  # it has none yet
@@ -156,9 +156,9 @@ def _called(kernel: Any) -> Iterator[types.FunctionType]:
         waiting += values
         for value in values:  # functions that are attributes of a class or another object
             if not isinstance(value, types.ModuleType):
-                held = getattr(value, "__dict__", {})
-                held = [held[name] for name in names if name in held]
-                waiting += [getattr(x, "__func__", x) for x in held]
+                attributes = getattr(value, "__dict__", {})
+                attributes = [attributes[name] for name in names if name in attributes]
+                waiting += [getattr(x, "__func__", x) for x in attributes]
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -21,24 +21,24 @@ def log_abs(diag: Tensor) -> Tensor:
     return reduction.reduce_sum(elementwise.log(elementwise.abs_(diag)), -1)
 
 
-def checked(value: Any, rank: int, what: str, dtype: DType | None = None) -> Tensor:
+def check_tensor(value: Any, rank: int, what: str, dtype: DType | None = None) -> Tensor:
     """A tensor of floats or complex numbers of at least so many axes."""
-    found: Tensor = to_tensor(value, dtype)
-    if found.ndim < rank:
-        raise ValueError(f"Argument {what} must have at least {rank} dimensions. Found: {found}")
-    if not (found.dtype.is_floating or found.dtype.is_complex):
+    tensor: Tensor = to_tensor(value, dtype)
+    if tensor.ndim < rank:
+        raise ValueError(f"Argument {what} must have at least {rank} dimensions. Found: {tensor}")
+    if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
         raise TypeError(
-            f"Argument {what} must have a float or complex dtype. Found: {found.dtype.name}"
+            f"Argument {what} must have a float or complex dtype. Found: {tensor.dtype.name}"
         )
-    return found
+    return tensor
 
 
 def size_of(value: Any) -> int:
     """A number of rows or columns."""
-    found = to_ints(value)
-    if not isinstance(found, int) or found < 0:
+    size = to_ints(value)
+    if not isinstance(size, int) or size < 0:
         raise ValueError(f"Argument num_rows must be a non-negative integer. Found: {value!r}")
-    return found
+    return size
 
 
 def operators_of(values: Any) -> list[LinearOperator]:
@@ -49,8 +49,8 @@ def operators_of(values: Any) -> list[LinearOperator]:
         if not isinstance(value, LinearOperator):
             raise TypeError(f"Expected a LinearOperator. Found: {repr_of(value)}")
     if len({value.dtype for value in values}) > 1:
-        found = ", ".join(f"({x.name}, {x.dtype.name})" for x in values)
-        raise TypeError(f"Expected all operators to have the same dtype. Found: {found}")
+        described = ", ".join(f"({x.name}, {x.dtype.name})" for x in values)
+        raise TypeError(f"Expected all operators to have the same dtype. Found: {described}")
     return list(values)
 
 
@@ -63,15 +63,15 @@ def common(operators: list[LinearOperator], *shapes: Any) -> tuple[int, ...]:
         raise ValueError(f"Batches do not fit: {', '.join(map(str, batches))}.") from None
 
 
-def hint(operator: LinearOperator, what: str, given: bool | None) -> bool | None:
+def hint(operator: LinearOperator, what: str, value: bool | None) -> bool | None:
     """What an operator promises, which nobody may contradict."""
     own: bool | None = getattr(operator, what)
-    if own is not None and given is not None and own != given:
-        raise ValueError(f"{what}={given}, but {operator.name} says {own}.")
-    return own if given is None else given
+    if own is not None and value is not None and own != value:
+        raise ValueError(f"{what}={value}, but {operator.name} says {own}.")
+    return own if value is None else value
 
 
-def widened(parts: list[Tensor]) -> list[Tensor]:
+def broadcast_batches(parts: list[Tensor]) -> list[Tensor]:
     """Matrices with the batch to which theirs broadcast."""
     lead = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in parts))
     return [
@@ -80,11 +80,11 @@ def widened(parts: list[Tensor]) -> list[Tensor]:
     ]
 
 
-def added(parts: list[Tensor]) -> Tensor:
+def sum_of(parts: list[Tensor]) -> Tensor:
     """The sum of tensors, whose shapes broadcast."""
     return functools.reduce(operator.add, parts)
 
 
-def multiplied(parts: list[Tensor]) -> Tensor:
+def product_of(parts: list[Tensor]) -> Tensor:
     """The product of tensors, whose shapes broadcast."""
     return functools.reduce(operator.mul, parts)

@@ -162,14 +162,14 @@ class LinearOperator:
 
     def _operand(self, x: Any, adjoint: bool = False, rows: int | None = None) -> Tensor:
         """A tensor of the dtype, or its adjoint; of so many rows, if a number is given."""
-        found: Tensor = to_tensor(x, self._dtype)
-        found = adjoint_of(found) if adjoint else found
-        if rows is not None and (found.ndim < 2 or found.shape[-2] != rows):
+        operand: Tensor = to_tensor(x, self._dtype)
+        operand = adjoint_of(operand) if adjoint else operand
+        if rows is not None and (operand.ndim < 2 or operand.shape[-2] != rows):
             raise InvalidArgumentError(
                 f"Matrices of {rows} rows fit an operator of shape {self._shape}, got shape "
-                f"{found.shape} [Op:{type(self).__name__}]"
+                f"{operand.shape} [Op:{type(self).__name__}]"
             )
-        return found
+        return operand
 
     def _identity(self) -> Tensor:
         """The identity matrix that this operator can be multiplied by."""

@@ -8,7 +8,7 @@ from ..core.ops.joining import concat
 from ..core.ops.movement import reshape, transpose_if_needed
 from ..core.ops.slicing import split
 from ..core.values.tensor import Tensor
-from .arguments import added, common, multiplied, operators_of, widened
+from .arguments import sum_of, common, product_of, operators_of, broadcast_batches
 from .base import LinearOperator
 
 
@@ -80,7 +80,7 @@ class LinearOperatorKronecker(LinearOperator):
         if not all(x.is_square for x in self._operators):
             return super()._determinant()
         n = self.range_dimension
-        return multiplied(
+        return product_of(
             [x._determinant() ** (n // max(x.range_dimension, 1)) for x in self._operators]
         )
 
@@ -88,12 +88,12 @@ class LinearOperatorKronecker(LinearOperator):
         if not all(x.is_square for x in self._operators):
             return super()._log_abs_determinant()
         n = self.range_dimension
-        return added(
+        return sum_of(
             [x._log_abs_determinant() * (n // max(x.range_dimension, 1)) for x in self._operators]
         )
 
 
-def _swapped(x: Tensor, first: int, second: int) -> Tensor:
+def _swap_indices(x: Tensor, first: int, second: int) -> Tensor:
     """Rows that count through a first and a second index, with the two in the other order.
 
     The first one goes to the columns: (..., first, second * k) becomes (..., second, first * k).
@@ -105,10 +105,10 @@ def _swapped(x: Tensor, first: int, second: int) -> Tensor:
 
 
 def _size(shape: Any) -> int:
-    found = 1
+    size = 1
     for dim in shape:
-        found *= dim
-    return found
+        size *= dim
+    return size
 
 
 def _one_by_one(
@@ -117,14 +117,14 @@ def _one_by_one(
     """Each operator applied to its own part of the rows: ``(A x B) x`` is A after B."""
     first, size = operators[0], sizes[0]
     if len(operators) == 1:
-        found: Tensor = getattr(first, method)(x, adjoint)
-        return found
+        result: Tensor = getattr(first, method)(x, adjoint)
+        return result
     rest, columns = _size(sizes[1:]), int(x.shape[-1])
     y = getattr(first, method)(reshape(x, (*x.shape[:-2], size, rest * columns)), adjoint)
     rows = int(y.shape[-2])
-    y = _one_by_one(operators[1:], sizes[1:], method, _swapped(y, rows, rest), adjoint)
+    y = _one_by_one(operators[1:], sizes[1:], method, _swap_indices(y, rows, rest), adjoint)
     below = int(y.shape[-2])
-    y = _swapped(reshape(y, (*y.shape[:-2], below, rows * columns)), below, rows)
+    y = _swap_indices(reshape(y, (*y.shape[:-2], below, rows * columns)), below, rows)
     return reshape(y, (*y.shape[:-2], rows * below, columns))
 
 
@@ -182,14 +182,14 @@ class LinearOperatorBlockDiag(LinearOperator):
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
         sizes = [x.range_dimension if adjoint else x.domain_dimension for x in self._operators]
         parts = zip(self._operators, split(x, sizes, axis=-2), strict=True)
-        return concat(widened([operator._matmul(part, adjoint) for operator, part in parts]), -2)
+        return concat(broadcast_batches([operator._matmul(part, adjoint) for operator, part in parts]), -2)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
         if not all(x.is_square for x in self._operators):
             return super()._solve(rhs, adjoint)
         sizes = [x.range_dimension for x in self._operators]
         parts = zip(self._operators, split(rhs, sizes, axis=-2), strict=True)
-        return concat(widened([operator._solve(part, adjoint) for operator, part in parts]), -2)
+        return concat(broadcast_batches([operator._solve(part, adjoint) for operator, part in parts]), -2)
 
     def _to_dense(self) -> Tensor:
         return self._matmul(self._identity(), False)
@@ -197,12 +197,12 @@ class LinearOperatorBlockDiag(LinearOperator):
     def _determinant(self) -> Tensor:
         if not all(x.is_square for x in self._operators):
             return super()._determinant()
-        return multiplied([x._determinant() for x in self._operators])
+        return product_of([x._determinant() for x in self._operators])
 
     def _log_abs_determinant(self) -> Tensor:
         if not all(x.is_square for x in self._operators):
             return super()._log_abs_determinant()
-        return added([x._log_abs_determinant() for x in self._operators])
+        return sum_of([x._log_abs_determinant() for x in self._operators])
 
 
 class LinearOperatorBlockLowerTriangular(LinearOperator):
@@ -282,30 +282,30 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
             met = range(i, count) if adjoint else range(i + 1)
             blocks = [self._operators[j][i] if adjoint else self._operators[i][j] for j in met]
             rows.append(
-                added(
+                sum_of(
                     [block._matmul(parts[j], adjoint) for block, j in zip(blocks, met, strict=True)]
                 )
             )
-        return concat(widened(rows), -2)
+        return concat(broadcast_batches(rows), -2)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
         """What is solved already is taken off what comes after it."""
         parts = split(rhs, self._sizes, axis=-2)
         count = len(parts)
-        found: dict[int, Tensor] = {}
+        solutions: dict[int, Tensor] = {}
         for i in reversed(range(count)) if adjoint else range(count):
             part = parts[i]
-            for j, x in found.items():
+            for j, x in solutions.items():
                 block = self._operators[j][i] if adjoint else self._operators[i][j]
                 part = part - block._matmul(x, adjoint)
-            found[i] = self._operators[i][i]._solve(part, adjoint)
-        return concat(widened([found[i] for i in range(count)]), -2)
+            solutions[i] = self._operators[i][i]._solve(part, adjoint)
+        return concat(broadcast_batches([solutions[i] for i in range(count)]), -2)
 
     def _to_dense(self) -> Tensor:
         return self._matmul(self._identity(), False)
 
     def _determinant(self) -> Tensor:
-        return multiplied([row[-1]._determinant() for row in self._operators])
+        return product_of([row[-1]._determinant() for row in self._operators])
 
     def _log_abs_determinant(self) -> Tensor:
-        return added([row[-1]._log_abs_determinant() for row in self._operators])
+        return sum_of([row[-1]._log_abs_determinant() for row in self._operators])

@@ -10,7 +10,7 @@ from ..core.ops.complex import conj, real
 from ..core.ops.fft import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from ..core.values.dtypes import as_dtype, complex64
 from ..core.values.tensor import Tensor
-from .arguments import checked, log_abs
+from .arguments import check_tensor, log_abs
 from .base import LinearOperator
 
 _FORWARD, _BACK = (None, fft, fft2d, fft3d), (None, ifft, ifft2d, ifft3d)
@@ -57,18 +57,18 @@ class LinearOperatorCirculant(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorCirculant",
     ) -> None:
-        given = checked(spectrum, self._depth, "spectrum")
+        tensor = check_tensor(spectrum, self._depth, "spectrum")
         dtype = as_dtype(input_output_dtype)
         if not (dtype.is_floating or dtype.is_complex):
             raise TypeError(f"input_output_dtype must be of floats, got {dtype.name}")
-        if not given.dtype.is_complex and is_self_adjoint is None:
+        if not tensor.dtype.is_complex and is_self_adjoint is None:
             is_self_adjoint = True  # eigenvalues that are real
-        self._spectrum = given
-        self._block = tuple(int(n) for n in given.shape[given.ndim - self._depth :])
+        self._spectrum = tensor
+        self._block = tuple(int(n) for n in tensor.shape[tensor.ndim - self._depth :])
         n = math.prod(self._block)
         super().__init__(
             dtype,
-            (*given.shape[: given.ndim - self._depth], n, n),
+            (*tensor.shape[: tensor.ndim - self._depth], n, n),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
@@ -104,13 +104,13 @@ class LinearOperatorCirculant(LinearOperator):
           >>> tf.linalg.LinearOperatorCirculant([2.0, 0.0]).convolution_kernel().numpy()
           array([1.+0.j, 1.+0.j], dtype=complex64)
         """
-        return self._given(_BACK[self._depth](self._wide(self._spectrum)))  # type: ignore[misc]
+        return self._as_rows(_BACK[self._depth](self._wide(self._spectrum)))  # type: ignore[misc]
 
     def _wide(self, x: Tensor) -> Tensor:
         wide = self.dtype.name in ("float64", "complex128")
         return elementwise.cast(x, "complex128" if wide else "complex64")
 
-    def _given(self, x: Tensor) -> Tensor:
+    def _as_rows(self, x: Tensor) -> Tensor:
         return elementwise.cast(x if self.dtype.is_complex else real(x), self.dtype)
 
     def _through(self, x: Tensor, factor: Tensor) -> Tensor:
@@ -120,17 +120,17 @@ class LinearOperatorCirculant(LinearOperator):
         rows = movement.reshape(rows, (*rows.shape[:-1], *self._block))
         # The columns are an axis in front of those that are transformed.
         factor = movement.expand_dims(factor, -1 - self._depth)
-        found = _BACK[self._depth](factor * _FORWARD[self._depth](rows))  # type: ignore[misc]
-        lead = found.shape[: found.ndim - self._depth]
-        found = movement.reshape(found, (*lead, self.domain_dimension))
-        rank = found.ndim
-        return self._given(
-            movement.transpose_if_needed(found, (*range(rank - 2), rank - 1, rank - 2))
+        product = _BACK[self._depth](factor * _FORWARD[self._depth](rows))  # type: ignore[misc]
+        lead = product.shape[: product.ndim - self._depth]
+        product = movement.reshape(product, (*lead, self.domain_dimension))
+        rank = product.ndim
+        return self._as_rows(
+            movement.transpose_if_needed(product, (*range(rank - 2), rank - 1, rank - 2))
         )
 
     def _factor(self, adjoint: bool) -> Tensor:
-        found = self._wide(self._spectrum)
-        return conj(found) if adjoint else found
+        spectrum = self._wide(self._spectrum)
+        return conj(spectrum) if adjoint else spectrum
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
         return self._through(x, self._factor(adjoint))
@@ -152,10 +152,10 @@ class LinearOperatorCirculant(LinearOperator):
 
     def _diag_part(self) -> Tensor:
         mean = reduction.reduce_mean(self._wide(self._flat()), -1, True)
-        return self._given(movement.broadcast_to(mean, (*self.batch_shape, self.domain_dimension)))
+        return self._as_rows(movement.broadcast_to(mean, (*self.batch_shape, self.domain_dimension)))
 
     def _determinant(self) -> Tensor:
-        return self._given(self._wide(reduction.reduce_prod(self._flat(), -1)))
+        return self._as_rows(self._wide(reduction.reduce_prod(self._flat(), -1)))
 
     def _log_abs_determinant(self) -> Tensor:
         return elementwise.cast(log_abs(self._flat()), self.dtype)

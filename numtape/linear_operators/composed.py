@@ -225,23 +225,23 @@ class LinearOperatorComposition(LinearOperator):
         return rhs
 
     def _to_dense(self) -> Tensor:
-        found = self._operators[-1]._to_dense()
+        dense = self._operators[-1]._to_dense()
         for operator in reversed(self._operators[:-1]):
-            found = operator._matmul(found, False)
-        return found
+            dense = operator._matmul(dense, False)
+        return dense
 
     def _determinant(self) -> Tensor:
         if not self._squares():
             return super()._determinant()
-        found = self._operators[0]._determinant()
+        determinant = self._operators[0]._determinant()
         for operator in self._operators[1:]:
-            found = found * operator._determinant()
-        return found
+            determinant = determinant * operator._determinant()
+        return determinant
 
     def _log_abs_determinant(self) -> Tensor:
         if not self._squares():
             return super()._log_abs_determinant()
-        found = self._operators[0]._log_abs_determinant()
+        total = self._operators[0]._log_abs_determinant()
         for operator in self._operators[1:]:
-            found = found + operator._log_abs_determinant()
-        return found
+            total = total + operator._log_abs_determinant()
+        return total

@@ -11,7 +11,7 @@ from ..core.ops.linear_systems import cholesky_solve, triangular_solve
 from ..core.ops.lu_factors import as_square_matrix
 from ..core.ops.triangles import triangle
 from ..core.values.tensor import Tensor
-from .arguments import checked, log_abs
+from .arguments import check_tensor, log_abs
 from .base import LinearOperator
 
 
@@ -43,7 +43,7 @@ class LinearOperatorFullMatrix(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorFullMatrix",
     ) -> None:
-        self._matrix = checked(matrix, 2, "matrix")
+        self._matrix = check_tensor(matrix, 2, "matrix")
         super().__init__(
             self._matrix.dtype,
             tuple(self._matrix.shape),

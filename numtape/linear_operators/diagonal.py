@@ -11,7 +11,7 @@ from ..core.ops.diagonals import diagonal_matrix
 from ..core.ops.movement import to_shape
 from ..core.values.dtypes import as_dtype, float32
 from ..core.values.tensor import Tensor
-from .arguments import checked, log_abs, size_of
+from .arguments import check_tensor, log_abs, size_of
 from .base import LinearOperator
 
 
@@ -43,7 +43,7 @@ class LinearOperatorDiag(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorDiag",
     ) -> None:
-        self._diag = checked(diag, 1, "diag")
+        self._diag = check_tensor(diag, 1, "diag")
         real = self._diag.dtype.is_floating
         if (real and is_self_adjoint is False) or is_square is False:
             raise ValueError("A real diagonal operator is always self adjoint and square.")
@@ -134,7 +134,7 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
         name: str = "LinearOperatorScaledIdentity",
     ) -> None:
         rows = size_of(num_rows)
-        self._multiplier = checked(multiplier, 0, "multiplier")
+        self._multiplier = check_tensor(multiplier, 0, "multiplier")
         column = movement.expand_dims(self._multiplier, -1)
         super().__init__(
             movement.broadcast_to(column, (*self._multiplier.shape, rows)),

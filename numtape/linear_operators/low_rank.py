@@ -11,7 +11,7 @@ from ..core.ops.linear_systems import broadcast_batches, solve
 from ..core.ops.lu_factors import det, slogdet
 from ..core.ops.matrix_products import matmul
 from ..core.values.tensor import Tensor
-from .arguments import checked, common, operators_of
+from .arguments import check_tensor, common, operators_of
 from .base import LinearOperator
 from .diagonal import LinearOperatorDiag
 
@@ -59,8 +59,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         name: str = "LinearOperatorLowRankUpdate",
     ) -> None:
         (self._base,) = operators_of([base_operator])
-        self._u = checked(u, 2, "u", self._base.dtype)
-        self._v = self._u if v is None else checked(v, 2, "v", self._base.dtype)
+        self._u = check_tensor(u, 2, "u", self._base.dtype)
+        self._v = self._u if v is None else check_tensor(v, 2, "v", self._base.dtype)
         k = int(self._u.shape[-1])
         self._d: Tensor | None = None
         if diag_update is None:
@@ -68,10 +68,10 @@ class LinearOperatorLowRankUpdate(LinearOperator):
                 raise ValueError("A diag_update of ones is positive.")
             is_diag_update_positive = True
         else:
-            self._d = checked(diag_update, 1, "diag_update", self._base.dtype)
+            self._d = check_tensor(diag_update, 1, "diag_update", self._base.dtype)
         self._positive_update = is_diag_update_positive
-        wanted = (self._base.range_dimension, k), (self._base.domain_dimension, k)
-        if (tuple(self._u.shape[-2:]), tuple(self._v.shape[-2:])) != wanted or (
+        expected = (self._base.range_dimension, k), (self._base.domain_dimension, k)
+        if (tuple(self._u.shape[-2:]), tuple(self._v.shape[-2:])) != expected or (
             self._d is not None and self._d.shape[-1] != k
         ):
             raise ValueError(
@@ -130,7 +130,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         """Whether that is positive; None if nobody said."""
         return self._positive_update
 
-    def _scaled(self, x: Tensor, adjoint: bool = False) -> Tensor:
+    def _scale_by_diagonal(self, x: Tensor, adjoint: bool = False) -> Tensor:
         """``diag(d) @ x``."""
         if self._d is None:
             return x
@@ -141,11 +141,11 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
         left, right = self._sides(adjoint)
-        inner = self._scaled(matmul(right, x, adjoint_a=True), adjoint)
+        inner = self._scale_by_diagonal(matmul(right, x, adjoint_a=True), adjoint)
         return self._base._matmul(x, adjoint) + matmul(left, inner)
 
     def _to_dense(self) -> Tensor:
-        inner = self._scaled(
+        inner = self._scale_by_diagonal(
             conj(
                 movement.transpose_if_needed(
                     self._v, (*range(self._v.ndim - 2), self._v.ndim - 1, self._v.ndim - 2)
@@ -169,12 +169,12 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return first - matmul(columns, solve(*broadcast_batches(capacitance, met, "MatrixSolve")))
 
     def _determinant(self) -> Tensor:
-        found = self._base._determinant() * det(self._capacitance(False)[0])
-        return found if self._d is None else found * LinearOperatorDiag(self._d).determinant()
+        determinant = self._base._determinant() * det(self._capacitance(False)[0])
+        return determinant if self._d is None else determinant * LinearOperatorDiag(self._d).determinant()
 
     def _log_abs_determinant(self) -> Tensor:
         small = slogdet(self._capacitance(False)[0]).log_abs_determinant
-        found = self._base._log_abs_determinant() + small
+        total = self._base._log_abs_determinant() + small
         if self._d is None:
-            return found
-        return found + LinearOperatorDiag(self._d).log_abs_determinant()
+            return total
+        return total + LinearOperatorDiag(self._d).log_abs_determinant()

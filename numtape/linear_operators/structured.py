@@ -21,7 +21,7 @@ from ..core.ops.slicing import reverse, unstack
 from ..core.ops.sorting import argsort
 from ..core.values.dtypes import float32
 from ..core.values.tensor import Tensor
-from .arguments import checked
+from .arguments import check_tensor
 from .base import LinearOperator
 
 
@@ -58,14 +58,14 @@ class LinearOperatorToeplitz(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorToeplitz",
     ) -> None:
-        self._col = checked(col, 1, "col")
-        self._row = checked(row, 1, "row", self._col.dtype)
+        self._col = check_tensor(col, 1, "col")
+        self._row = check_tensor(row, 1, "row", self._col.dtype)
         if self._row.shape[-1] != self._col.shape[-1]:
             raise ValueError("Expected square matrix, got row and col with mismatched dimensions.")
-        whole = np.broadcast_shapes(tuple(self._col.shape), tuple(self._row.shape))
+        shape_ = np.broadcast_shapes(tuple(self._col.shape), tuple(self._row.shape))
         super().__init__(
             self._col.dtype,
-            (*whole, whole[-1]),
+            (*shape_, shape_[-1]),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
@@ -85,8 +85,8 @@ class LinearOperatorToeplitz(LinearOperator):
 
     def _to_dense(self) -> Tensor:
         n = self.domain_dimension
-        whole = (*self.batch_shape, n)
-        col, row = (movement.broadcast_to(x, whole) for x in (self._col, self._row))
+        shape_ = (*self.batch_shape, n)
+        col, row = (movement.broadcast_to(x, shape_) for x in (self._col, self._row))
         # All elements from the lower left to the upper right corner.
         edge = concat([reverse(col, [-1]), row[..., 1:]], -1)
         places = np.arange(n) - np.arange(n)[:, None] + n - 1
@@ -130,7 +130,7 @@ class LinearOperatorTridiag(LinearOperator):
         name: str = "LinearOperatorTridiag",
     ) -> None:
         self._diagonals, self._format = diagonals, diagonals_format
-        self._packed = checked(
+        self._packed = check_tensor(
             packed_diagonals(diagonals, diagonals_format, "LinearOperatorTridiag"), 2, "diagonals"
         )
         *lead, _, n = self._packed.shape
@@ -280,7 +280,7 @@ class LinearOperatorHouseholder(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorHouseholder",
     ) -> None:
-        self._axis = checked(reflection_axis, 1, "reflection_axis")
+        self._axis = check_tensor(reflection_axis, 1, "reflection_axis")
         if is_positive_definite:
             raise ValueError("A Householder operator is always non-positive definite.")
         if is_self_adjoint is False or is_non_singular is False:

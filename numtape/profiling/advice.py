@@ -26,10 +26,10 @@ def place(line: str) -> str:
 
 def advice(profile: Profile) -> list[str]:
     """What can be mended, the lines named."""
-    found: list[str] = []
-    for rule in (_plain, _anew, _looks, _picks, _steps, _eager, _host, _floats, _tapes):
-        found += rule(profile)
-    return found
+    lines: list[str] = []
+    for rule in (_plain, _tracing_advice, _looks, _indexing_advice, _steps, _eager, _host, _floats, _tapes):
+        lines += rule(profile)
+    return lines
 
 
 def _plain(profile: Profile) -> Iterator[str]:
@@ -41,7 +41,7 @@ def _plain(profile: Profile) -> Iterator[str]:
             )
 
 
-def _anew(profile: Profile) -> Iterator[str]:
+def _tracing_advice(profile: Profile) -> Iterator[str]:
     for _, f in profile.functions.values():
         if f.recorded >= 5 and 2 * f.recorded >= f.calls and not f.reason:
             if len(f.shapes) > 1:
@@ -72,7 +72,7 @@ def _looks(profile: Profile) -> Iterator[str]:
             )
 
 
-def _picks(profile: Profile) -> Iterator[str]:
+def _indexing_advice(profile: Profile) -> Iterator[str]:
     for line, count in profile.picks.items():
         if count >= PICKED and profile.largest[line] >= PICKED:
             yield (

@@ -57,18 +57,18 @@ class Clock:
         self._any = False  # whether anything was counted
         self._start = self._last = perf_counter_ns()
 
-    def mine(self) -> bool:
+    def is_own_thread(self) -> bool:
         """Whether this is the thread that is measured."""
         return threading.get_ident() == self._thread
 
     def count(self, key: Key, nanoseconds: int = 0, calls: int = 0, size: int = 0) -> None:
         """Count time, calls or bytes for a key."""
-        found = self.counts.get(key)
-        if found is None:
-            found = self.counts[key] = Count()
-        found.nanoseconds += nanoseconds
-        found.calls += calls
-        found.bytes += size
+        count = self.counts.get(key)
+        if count is None:
+            count = self.counts[key] = Count()
+        count.nanoseconds += nanoseconds
+        count.calls += calls
+        count.bytes += size
 
     def reach(self, line: str, what: str = "") -> None:
         """A line of the program is reached: the time up to here is its."""

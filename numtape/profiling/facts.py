@@ -77,7 +77,7 @@ class Facts:
         self.functions: dict[int, tuple[Any, Function]] = {}
         self._tapes: WeakObjectMap[list[Any]] = WeakObjectMap()
 
-    def noted(self, op: str, log: Any, tensor: Any, line: str) -> None:
+    def record_op(self, op: str, log: Any, tensor: Any, line: str) -> None:
         """An op was recorded."""
         if not log.nested:
             self.rows[line] += 1
@@ -97,14 +97,14 @@ class Facts:
         if row.dtype in ("float32", "float64"):
             self.floats[row.dtype] += row.elements
 
-    def looked(self, line: str, work: int) -> None:
+    def record_look(self, line: str, work: int) -> None:
         """A value was looked at, for which so many elements were computed."""
-        found = self.looks.setdefault(line, Looks())
-        found.calls += 1
-        found.swept += work > 0
-        found.work += work
+        looks = self.looks.setdefault(line, Looks())
+        looks.calls += 1
+        looks.swept += work > 0
+        looks.work += work
 
-    def called(self, calls: Any, leaves: Any, recorded: int) -> None:
+    def record_call(self, calls: Any, leaves: Any, recorded: int) -> None:
         """A function was called, and recorded so often."""
         _, found = self.functions.get(id(calls.budget), (None, None))
         if found is None:
@@ -132,13 +132,13 @@ class Facts:
         self.persistent[line] = self.persistent.get(line, 0) + 1
         self._tapes.put(tape, [line, 0])
 
-    def asked(self, tape: Any) -> None:
+    def record_gradient(self, tape: Any) -> None:
         """A tape was asked for gradients."""
-        found = self._tapes.get(tape)
-        if found is not None:
-            found[1] += 1
-            self.twice[found[0]] += found[1] == 2
+        entry = self._tapes.get(tape)
+        if entry is not None:
+            entry[1] += 1
+            self.twice[entry[0]] += entry[1] == 2
 
-    def stepped(self, line: str) -> None:
+    def record_step(self, line: str) -> None:
         """An optimizer makes a step outside of functions."""
         self.steps[line] += 1

@@ -13,7 +13,7 @@ from ..core import settings
 from ..core.compile import cache
 from ..core.cpu.sweeper import Sweeper
 from ..core.derive import noting
-from ..core.derive.noting import Noting, caller
+from ..core.derive.noting import InstrumentedList, caller
 from ..core.log.log import Log, local
 from ..core.plan.plan import Planner
 from ..core.replay import calls
@@ -55,22 +55,22 @@ class Hooks:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.before: list[tuple[Any, str, Any]] = []
-        self.noted = settings.traceback
+        self.record_op = settings.traceback
         self.trees: WeakObjectMap[bool] = WeakObjectMap()  # those whose guards are timed
 
     def enter(self) -> None:
         """Listen."""
         for owner, name, how in TIMED:
-            self._put(owner, name, self._timed(getattr(owner, name), how))
+            self._put(owner, name, self._time_calls(getattr(owner, name), how))
         self._put(Sweeper, "run", self._sweep(Sweeper.run))
         for name in ("evaluate", "evaluate_on_device"):
             self._put(Log, name, self._look(getattr(Log, name)))
         self._put(calls.Calls, "__call__", self._call(calls.Calls.__call__))
         self._put(GradientTape, "__init__", self._tape(GradientTape.__init__))
-        self._put(GradientTape, "gradient", self._asked(GradientTape.gradient))
-        self._put(Optimizer, "apply_gradients", self._stepped(Optimizer.apply_gradients))
-        noting.enable(traceback=True)
-        self._put(Noting, "heard", staticmethod(self._heard))
+        self._put(GradientTape, "gradient", self._watch_gradient(GradientTape.gradient))
+        self._put(Optimizer, "apply_gradients", self._watch_step(Optimizer.apply_gradients))
+        noting.configure(traceback=True)
+        self._put(InstrumentedList, "listener", staticmethod(self._heard))
 
     def leave(self) -> None:
         """Have everything as it was before."""
@@ -79,18 +79,18 @@ class Hooks:
             setattr(owner, name, value)
         for tree, _ in self.trees:
             tree.holds = tree.guards.holds
-        noting.enable(traceback=self.noted)
+        noting.configure(traceback=self.record_op)
 
     def _put(self, owner: Any, name: str, value: Any) -> None:
         self.before.append((owner, name, vars(owner)[name]))
         setattr(owner, name, value)
 
-    def _timed(self, function: Any, how: str) -> Any:
+    def _time_calls(self, function: Any, how: str) -> Any:
         clock = self.profile.clock
 
         @functools.wraps(function)
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if not clock.mine():
+            if not clock.is_own_thread():
                 return function(*args, **kwargs)
             with clock.during(how, "" if clock.begun else caller()):
                 return function(*args, **kwargs)
@@ -98,18 +98,18 @@ class Hooks:
         return timed
 
     def _heard(self, tensor: Any, line: str) -> None:
-        if self.profile.clock.mine():
-            self.profile.recorded(tensor, line)
+        if self.profile.clock.is_own_thread():
+            self.profile.record_row(tensor, line)
 
     def _sweep(self, run: Any) -> Callable[[Any, Any, Any], None]:
         profile, clock = self.profile, self.profile.clock
 
         @functools.wraps(run)
         def sweep(sweeper: Any, log: Any, plan: Any) -> None:
-            if not clock.mine():
+            if not clock.is_own_thread():
                 return run(sweeper, log, plan)  # type: ignore[no-any-return]
             with clock.aside():
-                profile.computed(log, plan, sweeper.run_timed(log, plan), caller())
+                profile.record_plan(log, plan, sweeper.run_timed(log, plan), caller())
             return None
 
         return sweep
@@ -118,35 +118,35 @@ class Hooks:
         profile, clock = self.profile, self.profile.clock
 
         @functools.wraps(look)
-        def looked(log: Any, tensor: Any) -> Any:
-            if not clock.mine():
+        def timed_look(log: Any, tensor: Any) -> Any:
+            if not clock.is_own_thread():
                 return look(log, tensor)
             line, before = caller(), profile.work
             with clock.during(LOOKING, line):
-                found = look(log, tensor)
-            profile.looked(line, profile.work - before)
-            return found
+                value = look(log, tensor)
+            profile.record_look(line, profile.work - before)
+            return value
 
-        return looked
+        return timed_look
 
     def _call(self, call: Any) -> Any:
         profile, clock = self.profile, self.profile.clock
 
         @functools.wraps(call)
         def called(calls: Any, leaves: Any) -> Any:
-            if not clock.mine():
+            if not clock.is_own_thread():
                 return call(calls, leaves)
             for tree in calls.trees:
                 if tree not in self.trees:
                     self.trees.put(tree, True)
-                    tree.holds = self._timed(tree.guards.holds, GUARDS)
+                    tree.holds = self._time_calls(tree.guards.holds, GUARDS)
             before = calls.budget.made
             try:
                 with clock.during(REPLAYING, caller()):
                     return call(calls, leaves)
             finally:
                 with clock.aside():
-                    profile.called(calls, leaves, calls.budget.made - before)
+                    profile.record_call(calls, leaves, calls.budget.made - before)
 
         return called
 
@@ -154,31 +154,31 @@ class Hooks:
         profile = self.profile
 
         @functools.wraps(make)
-        def made(tape: Any, *args: Any, **kwargs: Any) -> None:
+        def make_tape(tape: Any, *args: Any, **kwargs: Any) -> None:
             make(tape, *args, **kwargs)
-            if tape._persistent and profile.clock.mine():
+            if tape._persistent and profile.clock.is_own_thread():
                 profile.persists(tape, caller())
 
-        return made
+        return make_tape
 
-    def _asked(self, gradient: Any) -> Any:
+    def _watch_gradient(self, gradient: Any) -> Any:
         profile = self.profile
 
         @functools.wraps(gradient)
         def asked(tape: Any, *args: Any, **kwargs: Any) -> Any:
-            if profile.clock.mine():
-                profile.asked(tape)
+            if profile.clock.is_own_thread():
+                profile.record_gradient(tape)
             return gradient(tape, *args, **kwargs)
 
         return asked
 
-    def _stepped(self, apply: Any) -> Any:
+    def _watch_step(self, apply: Any) -> Any:
         profile = self.profile
 
         @functools.wraps(apply)
         def stepped(*args: Any, **kwargs: Any) -> Any:
-            if profile.clock.mine() and not local.log.nested:
-                profile.stepped(caller())
+            if profile.clock.is_own_thread() and not local.log.nested:
+                profile.record_step(caller())
             return apply(*args, **kwargs)
 
         return stepped

@@ -70,21 +70,21 @@ class Profile(Facts):
 
     # What is told while it runs.
 
-    def recorded(self, tensor: Any, line: str) -> None:
+    def record_row(self, tensor: Any, line: str) -> None:
         """A row was recorded."""
         log = tensor._home
         op = CODES.entries[log.code[tensor._row]][0]
         self.clock.reach(line, op.name)
-        self.noted(op.name, log, tensor, line)
+        self.record_op(op.name, log, tensor, line)
 
-    def computed(self, log: Log, plan: Any, nanoseconds: list[int], line: str) -> None:
+    def record_plan(self, log: Log, plan: Any, nanoseconds: list[int], line: str) -> None:
         """A plan was swept: how long each of its groups took."""
         self.clock.spent(sum(nanoseconds))
         self.work += plan.work
         self.sweeps += 1
-        held = sum(spec.size * spec.dtype.size for _, spec in plan.buffers)
+        buffer_bytes = sum(spec.size * spec.dtype.size for _, spec in plan.buffers)
         scratch = plan.arena + plan.scratch + plan.partials
-        self.buffers = max(self.buffers, max(log.bytes, held) + scratch)
+        self.buffers = max(self.buffers, max(log.bytes, buffer_bytes) + scratch)
         columns = log.columns
         size = sum(getattr(columns, name).nbytes for name in columns.NAMES) + log.extra.nbytes
         self.log = max(self.log, size)
@@ -99,7 +99,7 @@ class Profile(Facts):
         if known is not None and known[0] is plan and known[1] is lines:
             return known[2]  # type: ignore[no-any-return]
         ordered = sorted(lines)
-        found = []
+        shares = []
         for group in groups_of(log, plan):
             sums: dict[Key, list[Any]] = {}
             for row in group:
@@ -109,11 +109,11 @@ class Profile(Facts):
                 entry[0] += row.part
                 entry[1] += 1
                 entry[2] += row.size
-            found.append([(key, *entry) for key, entry in sums.items()])
+            shares.append([(key, *entry) for key, entry in sums.items()])
         if len(self._plans) >= PLANS:
             self._plans.clear()
-        self._plans[id(plan)] = plan, lines, found
-        return found
+        self._plans[id(plan)] = plan, lines, shares
+        return shares
 
     # What it says.
 

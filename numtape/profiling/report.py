@@ -48,23 +48,23 @@ class Bar(NamedTuple):
 
 def bars(profile: Profile) -> list[Bar]:
     """What was counted by line and op, the longest first; recording is counted by line alone."""
-    found: dict[tuple[str, str, str], Count] = defaultdict(Count)
+    counts: dict[tuple[str, str, str], Count] = defaultdict(Count)
     for key, count in profile.clock.counts.items():
         swept = key.how in (LOOP, LANES, ARRAY, HOST, COPY)
-        one = found[key.line, key.what if swept else "", key.how]
+        one = counts[key.line, key.what if swept else "", key.how]
         one.nanoseconds += count.nanoseconds
         one.calls += count.calls
         one.bytes += count.bytes
-    made = [Bar(*key, count) for key, count in found.items()]
-    return sorted(made, key=lambda bar: (-bar.counted.nanoseconds, bar[:3]))
+    bar_list = [Bar(*key, count) for key, count in counts.items()]
+    return sorted(bar_list, key=lambda bar: (-bar.counted.nanoseconds, bar[:3]))
 
 
 def parts(profile: Profile) -> dict[str, int]:
     """Nanoseconds by kind of work."""
-    found = dict.fromkeys(PARTS, 0)
+    times = dict.fromkeys(PARTS, 0)
     for key, count in profile.clock.counts.items():
-        found[key.how if key.how in found else SWEEPING] += count.nanoseconds
-    return found
+        times[key.how if key.how in times else SWEEPING] += count.nanoseconds
+    return times
 
 
 def data(profile: Profile) -> dict[str, Any]:
@@ -104,16 +104,16 @@ def data(profile: Profile) -> dict[str, Any]:
 def report(profile: Profile, top: int) -> str:
     """A table for people."""
     clock = profile.clock
-    whole = max(clock.whole - clock.own, 1)
-    lines = [f"{seconds(whole)} in all; measuring took {seconds(clock.own)} more", ""]
+    total = max(clock.whole - clock.own, 1)
+    lines = [f"{seconds(total)} in all; measuring took {seconds(clock.own)} more", ""]
     for name, spent in parts(profile).items():
         if spent:
-            lines.append(f"{seconds(spent):>9} {100 * spent / whole:4.0f} %  {PARTS[name]}")
-    made = bars(profile)
-    lines += ["", *aligned(_table(made, top, whole), right=4)]
-    if len(made) > top:
-        rest = sum(bar.counted.nanoseconds for bar in made[top:])
-        lines.append(f"{seconds(rest)} more in {len(made) - top} others")
+            lines.append(f"{seconds(spent):>9} {100 * spent / total:4.0f} %  {PARTS[name]}")
+    bar_list = bars(profile)
+    lines += ["", *align(_table(bar_list, top, total), right=4)]
+    if len(bar_list) > top:
+        rest = sum(bar.counted.nanoseconds for bar in bar_list[top:])
+        lines.append(f"{seconds(rest)} more in {len(bar_list) - top} others")
     lines += [
         "",
         f"most memory at once: {size(profile.log)} of log, {size(profile.buffers)} of buffers",
@@ -122,34 +122,34 @@ def report(profile: Profile, top: int) -> str:
     if functions:
         lines += [
             "",
-            *aligned(
+            *align(
                 [
                     ("function", "calls", "recorded", "line"),
                     *((f.name, str(f.calls), str(f.recorded), place(f.line)) for f in functions),
                 ]
             ),
         ]
-    said = profile.advice()
-    if said:
-        lines += ["", "What can be mended:", *(f"- {one}" for one in said)]
+    advice = profile.advice()
+    if advice:
+        lines += ["", "What can be mended:", *(f"- {one}" for one in advice)]
     return "\n".join(lines)
 
 
-def _table(made: Sequence[Bar], top: int, whole: int) -> list[tuple[str, ...]]:
+def _table(bar_list: Sequence[Bar], top: int, total: int) -> list[tuple[str, ...]]:
     """Each line of the program once, with all that it took, and below it what that was."""
     totals: dict[str, int] = defaultdict(int)
-    for bar in made:
+    for bar in bar_list:
         totals[bar.line] += bar.counted.nanoseconds
-    shown: dict[str, list[Bar]] = defaultdict(list)
-    for bar in made[:top]:
-        shown[bar.line].append(bar)
+    bars_of_line: dict[str, list[Bar]] = defaultdict(list)
+    for bar in bar_list[:top]:
+        bars_of_line[bar.line].append(bar)
     table: list[tuple[str, ...]] = [("time", "part", "calls", "buffers", "line, and what it did")]
-    for line in sorted(shown, key=lambda line: -totals[line]):
+    for line in sorted(bars_of_line, key=lambda line: -totals[line]):
         named = f"{place(line)}  {source(line)}" if line else NOWHERE
         table.append(
-            (seconds(totals[line]), f"{100 * totals[line] / whole:.0f} %", "", "", named.rstrip())
+            (seconds(totals[line]), f"{100 * totals[line] / total:.0f} %", "", "", named.rstrip())
         )
-        for bar in shown[line]:
+        for bar in bars_of_line[line]:
             counted, what = bar.counted, f"{bar.what}, " if bar.what else ""
             bytes_ = size(counted.bytes) if counted.bytes else ""
             table.append(
@@ -171,7 +171,7 @@ def source(line: str) -> str:
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 
-def aligned(table: Sequence[tuple[str, ...]], right: int = 0) -> list[str]:
+def align(table: Sequence[tuple[str, ...]], right: int = 0) -> list[str]:
     """Columns one below the other, the first ones to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [

@@ -60,19 +60,19 @@ def groups_of(log: Any, plan: Plan) -> list[list[Row]]:
     """
     buffers = {row: spec.size * spec.dtype.size for row, spec in plan.buffers}
     order = plan.arrays["order"].tolist()
-    found = []
+    groups = []
     for g, group in enumerate(plan.arrays["groups"].tolist()):
         rows = order[group[G_ROWS] : group[G_ROWS_END]]
         specs = [SPECS.specs[log.spec[row]] for row in rows]
         weights = [spec.size + CALL for spec in specs]
-        whole = sum(weights)
-        found.append(
+        total_weight = sum(weights)
+        groups.append(
             [
                 Row(
                     row,
                     CODES.entries[log.code[row]][0].name,
                     how,
-                    weight / whole,
+                    weight / total_weight,
                     buffers.get(row, 0),
                     spec.size,
                     spec.dtype.name,
@@ -82,7 +82,7 @@ def groups_of(log: Any, plan: Plan) -> list[list[Row]]:
                 )
             ]
         )
-    return found
+    return groups
 
 
 def _ways(plan: Plan, g: int, group: list[int], count: int) -> list[str]:
@@ -91,17 +91,17 @@ def _ways(plan: Plan, g: int, group: list[int], count: int) -> list[str]:
     if kind > LANES_GROUP:
         by_numpy = g in plan.by_hand and g not in plan.tried
         return [COPY if kind == SHARED else HOST if by_numpy else ARRAY] * count
-    found = []
+    ways = []
     end = -1  # of what the last loop replaces
     steps = plan.arrays["program"][group[G_BODY] : group[G_CODE_END]].tolist()
     for k, (kernel, _, places, replaced, _) in enumerate(steps):
         if kernel == FUSED:
             end = k + places + replaced
         elif kernel == COPIED:
-            found.append(COPY)
+            ways.append(COPY)
         elif kernel in (CALLED, JOINED):
-            found.append(ARRAY)
+            ways.append(ARRAY)
         elif kernel > COPIED:
-            found.append(LOOP if k <= end else LANES)
-    assert len(found) == count
-    return found
+            ways.append(LOOP if k <= end else LANES)
+    assert len(ways) == count
+    return ways

@@ -119,8 +119,8 @@ def unpack(content: bytes, where: str) -> tuple[dict[str, Array], Any]:
     arrays: dict[str, Array] = {}
     for name, (kind, shape, begin, end) in entries.items():
         dtype = _DTYPES[kind]
-        found = np.frombuffer(data[begin:end], dtype.newbyteorder("<")).astype(dtype)
-        arrays[name] = found.reshape(shape)
+        values = np.frombuffer(data[begin:end], dtype.newbyteorder("<")).astype(dtype)
+        arrays[name] = values.reshape(shape)
     try:
         described = json.loads(metadata["numtape"])
         for name in described["complex128"]:
@@ -132,9 +132,9 @@ def unpack(content: bytes, where: str) -> tuple[dict[str, Array], Any]:
 
 
 def _checksum(entries: Any, text: str, data: Any) -> str:
-    found = hashlib.sha256(json.dumps([entries, text], sort_keys=True).encode())
-    found.update(data)
-    return found.hexdigest()
+    digest = hashlib.sha256(json.dumps([entries, text], sort_keys=True).encode())
+    digest.update(data)
+    return digest.hexdigest()
 
 
 def _entry(dtype: str, shape: list[int], data_offsets: list[int]) -> Entry:

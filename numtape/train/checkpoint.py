@@ -11,10 +11,10 @@ from typing import Any
 from ..core.log.variable import Variable
 from ..core.values.dtypes import int64, repr_of
 from ..data.pipeline import Iterator
-from ..deferred_restore import changed
+from ..deferred_restore import notify_changed
 from ..errors import UnimplementedError
 from .arrays import SUFFIX, pack, write
-from .parts import Graph, is_trackable, parts, renamed
+from .parts import Graph, is_trackable, parts, alternative_names
 from .reading import read_checkpoint
 from .restoring import Restoration
 from .state import record_state
@@ -55,8 +55,8 @@ class Checkpoint:
     _save_counter: Variable | None = None
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
-        given = kwargs if root is None else {"root": root, **kwargs}
-        for name, value in given.items():
+        roots = kwargs if root is None else {"root": root, **kwargs}
+        for name, value in roots.items():
             _check_stored(name, value)
             if not (is_trackable(value) or _holds(value)):
                 raise ValueError(
@@ -71,18 +71,18 @@ class Checkpoint:
     def __setattr__(self, name: str, value: Any) -> None:
         _check_stored(name, value)
         object.__setattr__(self, name, value)
-        changed(self)
+        notify_changed(self)
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        found: dict[str, Any] = {} if self._root is None else dict(parts(self._root))
-        found.update((k, x) for k, x in vars(self).items() if not k.startswith("_"))
+        saved: dict[str, Any] = {} if self._root is None else dict(parts(self._root))
+        saved.update((k, x) for k, x in vars(self).items() if not k.startswith("_"))
         if self._save_counter is not None:
-            found["save_counter"] = self._save_counter
-        return found
+            saved["save_counter"] = self._save_counter
+        return saved
 
     def _nt_saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
         """The root's parts are the checkpoint's, and so are their names."""
-        return renamed(self._root, number)
+        return alternative_names(self._root, number)
 
     @property
     def save_counter(self) -> Variable:

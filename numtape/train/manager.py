@@ -106,8 +106,8 @@ class CheckpointManager:
     @property
     def latest_checkpoint(self) -> str | None:
         """The name of the latest one; None if there is none."""
-        found: str | None = local.log.call_guarded(getattr, self, "_latest")
-        return found
+        latest: str | None = local.log.call_guarded(getattr, self, "_latest")
+        return latest
 
     def save(
         self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None

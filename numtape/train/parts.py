@@ -24,11 +24,11 @@ def parts(thing: Any, without: type | tuple[type, ...] = ()) -> dict[str, Any]:
       thing: The thing.
       without: Classes: things of these are left out.
     """
-    found: dict[str, Any] = {}
+    children: dict[str, Any] = {}
     if not isinstance(thing, Variable):
         for name, value in thing._nt_saved_parts().items():
-            found.update((k, x) for k, x in _flat(name, value) if not isinstance(x, without))
-    return found
+            children.update((k, x) for k, x in _flat(name, value) if not isinstance(x, without))
+    return children
 
 
 def named_parts(
@@ -42,12 +42,12 @@ def named_parts(
         for a variable goes by it.
       without: Classes: things of these are left out.
     """
-    found = parts(thing, without)
-    names = renamed(thing, number)
-    return {names.get(name, name): part for name, part in found.items()} if names else found
+    children = parts(thing, without)
+    names = alternative_names(thing, number)
+    return {names.get(name, name): part for name, part in children.items()} if names else children
 
 
-def renamed(thing: Any, number: Callable[[Variable], int | None]) -> dict[str, str]:
+def alternative_names(thing: Any, number: Callable[[Variable], int | None]) -> dict[str, str]:
     """Which parts of a thing a graph has other names for."""
     names = getattr(thing, "_nt_saved_names", None)
     return {} if names is None else names(number)
@@ -61,10 +61,10 @@ def _flat(name: Any, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _flat(f"{name}/{number}", item)
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _flat(f"{name}/{escaped(str(key))}", item)
+            yield from _flat(f"{name}/{escape(str(key))}", item)
 
 
-def escaped(name: str) -> str:
+def escape(name: str) -> str:
     """A name without slashes, spelled as TensorFlow does."""
     return name.replace(".", "..").replace("/", ".S")
 
@@ -101,12 +101,12 @@ class Graph:
                 own[name] = numbers[id(part)]
             self.nodes.append(own)
         for thing, node in zip(things, self.nodes, strict=True):
-            names = renamed(thing, lambda v: numbers.get(id(v)))
+            names = alternative_names(thing, lambda v: numbers.get(id(v)))
             for old, new in names.items():
                 node[new] = node.pop(old)
 
 
-def checked(nodes: Any, arrays: Mapping[str, Any], where: str) -> list[Any]:
+def check_nodes(nodes: Any, arrays: Mapping[str, Any], where: str) -> list[Any]:
     """The nodes that a file describes, if they are what `Graph` gives and have their arrays.
 
     Raises:

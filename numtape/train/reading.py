@@ -8,7 +8,7 @@ from typing import Any
 from ..core.values.dtypes import DType, as_dtype
 from ..errors import DataLossError, NotFoundError, UnimplementedError
 from .arrays import SUFFIX, read, unpack
-from .parts import checked
+from .parts import check_nodes
 from .state import latest_checkpoint
 
 
@@ -41,7 +41,7 @@ def read_checkpoint(path: str) -> tuple[list[Any], dict[str, Any]]:
     arrays, description = unpack(content, full)
     if not isinstance(description, dict) or "checkpoint" not in description:
         raise DataLossError(f"{full} is no checkpoint, but weights that a model saved.")
-    return checked(description["checkpoint"], arrays, full), arrays
+    return check_nodes(description["checkpoint"], arrays, full), arrays
 
 
 class CheckpointReader:
@@ -68,8 +68,8 @@ class CheckpointReader:
         """
         if tensor_str not in self._arrays:
             raise NotFoundError(f"Key {tensor_str} not found in checkpoint")
-        found = self._arrays[tensor_str]
-        return found.copy() if found.ndim else found[()]
+        array = self._arrays[tensor_str]
+        return array.copy() if array.ndim else array[()]
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether there is an array of a name."""

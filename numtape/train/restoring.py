@@ -13,7 +13,7 @@ from ..core.values.tensor import of_array
 from ..core.values.weak import WeakObjectMap
 from ..deferred_restore import forget, wait
 from ..errors import InvalidArgumentError, UnimplementedError
-from .parts import Graph, named_parts, parts, renamed
+from .parts import Graph, named_parts, parts, alternative_names
 
 
 class Restoration:
@@ -41,7 +41,7 @@ class Restoration:
         self._bound: WeakObjectMap[int] = WeakObjectMap()  # the node of a thing
         self._keepers: WeakObjectMap[int] = WeakObjectMap()  # those of optimizers
 
-    def begin(self, roots: Iterable[Any], whole: Any = None, skipped: Any = None) -> None:
+    def begin(self, roots: Iterable[Any], required: Any = None, skipped: Any = None) -> None:
         """Give all variables inside of roots the values of theirs; or, if one does not fit, none.
 
         Args:
@@ -54,19 +54,19 @@ class Restoration:
           ValueError: If a variable has another shape, or something else is in its place.
           InvalidArgumentError: If it has another dtype.
         """
-        self._bind([(root, 0) for root in roots], forget, whole, skipped)
+        self._bind([(root, 0) for root in roots], forget, required, skipped)
 
     def _bind(
         self,
         pairs: list[tuple[Any, int]],
         before: Any = None,
-        whole: Any = None,
+        required: Any = None,
         skipped: list[str] | None = None,
     ) -> None:
         """Go on from things and their nodes."""
         bound: dict[int, tuple[Any, int]] = {}
-        found: list[tuple[Variable, str]] = []
-        self._walk(pairs, bound, found, skipped)
+        matches: list[tuple[Variable, str]] = []
+        self._walk(pairs, bound, matches, skipped)
         # What optimizers keep goes by variables, of which all are known by now.
         keepers = [
             (thing, k)
@@ -76,11 +76,11 @@ class Restoration:
         for thing, number in keepers:
             own, node = self._parts(thing, number, bound), self.nodes[number]
             kept = [(own[name], k) for name, k in node.items() if name in own]
-            self._walk(kept, bound, found, skipped)
-        if whole is not None:
-            self._check_whole(whole, {id(v) for v, _ in found}, {key for _, key in found})
-        _give([v for v, _ in found], [self.left[key] for _, key in found])
-        for _, key in found:
+            self._walk(kept, bound, matches, skipped)
+        if required is not None:
+            self._check_complete(required, {id(v) for v, _ in matches}, {key for _, key in matches})
+        _give([v for v, _ in matches], [self.left[key] for _, key in matches])
+        for _, key in matches:
             self.left.pop(key, None)
         for thing, number in bound.values():
             self._note(thing, number)
@@ -89,13 +89,13 @@ class Restoration:
                 if before is not None:
                     before(thing)
                 if self._lacks(thing, number):
-                    wait(thing, self._told)
+                    wait(thing, self._on_new_parts)
 
     def _walk(
         self,
         pairs: list[tuple[Any, int]],
         bound: dict[int, tuple[Any, int]],
-        found: list[tuple[Variable, str]],
+        matches: list[tuple[Variable, str]],
         skipped: list[str] | None,
     ) -> None:
         """Bind things, and all inside them, to their nodes."""
@@ -113,7 +113,7 @@ class Restoration:
                 if node in self.left:
                     wrong = self._wrong(thing, node)
                     if wrong is None:
-                        found.append((thing, node))
+                        matches.append((thing, node))
                     elif skipped is None:
                         raise wrong
                     else:
@@ -130,12 +130,12 @@ class Restoration:
         """The parts of a thing, by the names that they have in the file."""
 
         def number_of(variable: Variable) -> int | None:
-            found = (bound or {}).get(id(variable))
-            return self._bound.get(variable) if found is None else found[1]
+            entry = (bound or {}).get(id(variable))
+            return self._bound.get(variable) if entry is None else entry[1]
 
         if not hasattr(thing, "_nt_saved_names"):
             return parts(thing, self._without)
-        node, names = self.nodes[number], renamed(thing, number_of)
+        node, names = self.nodes[number], alternative_names(thing, number_of)
         if names.keys() & node.keys():
             raise UnimplementedError(
                 f"An earlier numtape wrote {self.where}: it does not say which variables the "
@@ -152,10 +152,10 @@ class Restoration:
                 )
         return named_parts(thing, number_of, self._without)
 
-    def _check_whole(self, whole: Iterable[Variable], given: set[int], taken: set[str]) -> None:
+    def _check_complete(self, required: Iterable[Variable], restored_ids: set[int], taken: set[str]) -> None:
         """Check that all these variables get values, and that no others are left."""
-        missing = [v.name for v in whole if id(v) not in given]
-        kept = {
+        missing = [v.name for v in required if id(v) not in restored_ids]
+        optional_keys = {
             self.nodes[k]
             for node in self.nodes
             if isinstance(node, dict)
@@ -163,14 +163,14 @@ class Restoration:
             for k in node.values()
             if isinstance(self.nodes[k], str)
         }
-        left = [key.partition("/.ATTRIBUTES")[0] for key in self.left if key not in taken | kept]
-        said = ""
+        left = [key.partition("/.ATTRIBUTES")[0] for key in self.left if key not in taken | optional_keys]
+        problem = ""
         if missing:
-            said += f" It has no values for {len(missing)} variables: {missing[:5]}."
+            problem += f" It has no values for {len(missing)} variables: {missing[:5]}."
         if left:
-            said += f" The model has no variables for {len(left)} values: {left[:5]}."
-        if said:
-            raise ValueError(f"{self.where} does not fit the model.{said}")
+            problem += f" The model has no variables for {len(left)} values: {left[:5]}."
+        if problem:
+            raise ValueError(f"{self.where} does not fit the model.{problem}")
 
     def _wrong(self, variable: Variable, key: str) -> Exception | None:
         """What is wrong if a variable is given the value of a key."""
@@ -202,17 +202,17 @@ class Restoration:
             name not in own and self._holds(k, set()) for name, k in self.nodes[number].items()
         )
 
-    def _holds(self, number: int, seen: set[int]) -> bool:
+    def _holds(self, number: int, visited: set[int]) -> bool:
         """Whether values are left in a node or inside it."""
         node = self.nodes[number]
         if isinstance(node, str):
             return node in self.left
-        if number in seen:
+        if number in visited:
             return False
-        seen.add(number)
-        return any(self._holds(k, seen) for k in node.values())
+        visited.add(number)
+        return any(self._holds(k, visited) for k in node.values())
 
-    def _told(self, thing: Any) -> bool:
+    def _on_new_parts(self, thing: Any) -> bool:
         """A thing may have got parts."""
         number = self._bound.get(thing)
         if number is None:
@@ -231,7 +231,7 @@ class Restoration:
         """Look once more at everything that is bound, for parts that came unnoticed."""
         for thing, _ in self._bound:
             if not isinstance(thing, Variable):
-                self._told(thing)
+                self._on_new_parts(thing)
 
     def unmatched(self, root: Any) -> list[Variable]:
         """The variables inside a root that the file has no values for."""
@@ -242,10 +242,10 @@ class Restoration:
 def _give(variables: list[Variable], arrays: list[Any]) -> None:
     """Assign; or, to variables that a call makes which is recorded, as what they begin with."""
     values = [of_array(x, v._spec) for v, x in zip(variables, arrays, strict=True)]
-    made = local.log.created
-    late = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) in made]
+    created = local.log.created
+    late = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) in created]
     if late:
         set_values([v for v, _ in late], [x for _, x in late])
-    now = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) not in made]
+    now = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) not in created]
     if now:
         assign_all([v for v, _ in now], [x for _, x in now])

@@ -109,5 +109,5 @@ def latest_checkpoint(
     state = read_state(os.fspath(checkpoint_dir), latest_filename or NAME)
     if state is None or not os.path.exists(state["latest"] + SUFFIX):
         return None
-    found: str = state["latest"]
-    return found
+    latest: str = state["latest"]
+    return latest

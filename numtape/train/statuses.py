@@ -8,7 +8,7 @@ from .parts import parts
 from .restoring import Restoration
 
 
-def _dotted(key: str) -> str:
+def _with_dots(key: str) -> str:
     return key.partition("/.ATTRIBUTES")[0].replace("/", ".")
 
 
@@ -35,7 +35,7 @@ class CheckpointLoadStatus:
         self._restoration.complete()
         for key in self._restoration.left:
             raise AssertionError(
-                f"Unresolved object in checkpoint (root).{_dotted(key)}: the program has no "
+                f"Unresolved object in checkpoint (root).{_with_dots(key)}: the program has no "
                 f"variable for {key!r}"
             )
         return self.assert_existing_objects_matched()

@@ -14,7 +14,7 @@ from processes import PACKAGE
 
 import numtape
 from numtape.core.ops.random import STATE
-from numtape.core.replay.observe.frames import unsupported
+from numtape.core.replay.observe.frames import unsupported_reason
 from numtape.function.concrete_function import ConcreteFunction
 from numtape.function.function import Function
 
@@ -292,8 +292,8 @@ RECORDING = {"Function.experimental_get_tracing_count", "Function.paths"}
 
 @pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if ">>> " in text])
 def test_example(name, monkeypatch):
-    if name in RECORDING and unsupported():
-        pytest.skip(unsupported())
+    if name in RECORDING and unsupported_reason():
+        pytest.skip(unsupported_reason())
     monkeypatch.setattr(STATE, "seed", STATE.seed)
     monkeypatch.setattr(STATE, "draws", STATE.draws)
     names = {"tf": numtape, "np": np}

@@ -12,7 +12,7 @@ import sys
 import pytest
 from processes import ROOT
 
-from numtape.core.replay.observe.frames import unsupported
+from numtape.core.replay.observe.frames import unsupported_reason
 
 pytestmark = [
     pytest.mark.numtape_only("about numtape's own text"),
@@ -33,8 +33,8 @@ def test_each_example_shows_what_it_prints():
 def test_example_prints_its_text(example, capsys, tmp_path):
     """Words and integers as written, other numbers to the digits that rounding leaves."""
     code, shown = EXAMPLES[example]
-    if "tracing_count" in code and unsupported():
-        pytest.skip(unsupported())
+    if "tracing_count" in code and unsupported_reason():
+        pytest.skip(unsupported_reason())
     program = tmp_path / "example.py"  # a file: kernels are made from their source
     program.write_text(code, encoding="utf-8")
     exec(compile(code, str(program), "exec"), {"__name__": "__main__"})

@@ -437,7 +437,7 @@ M()(x)""",
 
 @pytest.fixture
 def filtering():
-    before = traceback_filter.enabled()
+    before = traceback_filter.is_enabled()
     traceback_filter.enable(True)
     yield
     traceback_filter.enable(before)

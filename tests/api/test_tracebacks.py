@@ -26,7 +26,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def filtering():
-    before = traceback_filter.enabled()
+    before = traceback_filter.is_enabled()
     traceback_filter.enable(True)
     yield
     traceback_filter.enable(before)
@@ -401,7 +401,7 @@ def test_every_public_function_is_guarded():
     missing = [
         name
         for name, function in public_functions()
-        if function.__code__.co_consts[-1:] != (traceback_filter.filtered,)
+        if function.__code__.co_consts[-1:] != (traceback_filter.filter_current,)
     ]
     assert missing == []
 

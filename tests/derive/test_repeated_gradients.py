@@ -31,7 +31,7 @@ MANY = 5 * repeated_gradients.TURNS
 @pytest.fixture(autouse=True)
 def usual():
     """A thread as at first: tests that were interrupted may have left another behind."""
-    assert repeated_gradients.said() == "machine code"
+    assert repeated_gradients.describe_backend() == "machine code"
     local.log, local.rule, local.evaluating = Log(), None, ()
 
 
@@ -42,7 +42,7 @@ def by_machine(log=None):
 
 
 def by_python(monkeypatch):
-    monkeypatch.setattr(repeated_gradients, "repeated_gradient", lambda tape, target, sources: None)
+    monkeypatch.setattr(repeated_gradients, "gradient_fast_path", lambda tape, target, sources: None)
 
 
 def network(k, w, b, u):
@@ -155,7 +155,7 @@ def told(log, inner, found, n):
         columns.state[: log.n + 50].tolist(),
         [getattr(columns, name)[: log.n].tolist() for name in ("code", "a", "b", "c", "spec")],
         [(t._row, t._spec, t._home is log) for t in found],
-        inner.seen,
+        inner.variable_flags,
         inner.ranges,
         inner.events,
         inner.spent,

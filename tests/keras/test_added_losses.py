@@ -9,7 +9,7 @@ import gc
 import numpy as np
 import pytest
 
-from numtape.core.replay.observe.frames import unsupported
+from numtape.core.replay.observe.frames import unsupported_reason
 
 DRAWS = np.random.default_rng(3)
 X, Y = (DRAWS.normal(size=(5, n)).astype(np.float32) for n in (3, 2))
@@ -220,5 +220,5 @@ def test_nothing_grows(tf):
         losing(tf)()(tf.constant(X))
     assert len(layer.losses) == 1
     gc.collect()
-    kept = 4 if unsupported() else 1  # no call of the model is replayed there
+    kept = 4 if unsupported_reason() else 1  # no call of the model is replayed there
     assert sum(len(losses._entries) for losses, _ in local.losses) == kept

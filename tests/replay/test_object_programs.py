@@ -49,8 +49,8 @@ def test_programs_find_what_is_not_compared(monkeypatch):
 
 
 def test_programs_find_that_classes_of_temporary_objects_are_not_compared(monkeypatch):
-    lasting = calls.lasting
-    monkeypatch.setattr(calls, "lasting", lambda found, of_temporary: lasting(found, []))
+    lasting = calls.select_lasting
+    monkeypatch.setattr(calls, "select_lasting", lambda found, of_temporary: lasting(found, []))
     assert finds()
 
 

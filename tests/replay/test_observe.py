@@ -112,7 +112,7 @@ def test_stacks_of_the_standard_library_are_as_deep_as_python_says():
             warnings.simplefilter("ignore")
             module = compile(path.read_bytes(), str(path), "exec")
         for code in codes(module):
-            deepest = max(step.depth for step in steps.steps_of(code).values())
+            deepest = max(step.depth for step in steps.instructions_of(code).values())
             assert 0 <= deepest <= code.co_stacksize, code
             found += 1
     assert found > 1000
@@ -128,7 +128,7 @@ def test_what_is_on_a_stack():
         return inner
 
     inner = outer(1.5, 2.5)
-    known_steps = steps.steps_of(inner.__code__)
+    known_steps = steps.instructions_of(inner.__code__)
 
     def trace(frame, event, arg):
         if frame.f_code is not inner.__code__:
@@ -141,7 +141,7 @@ def test_what_is_on_a_stack():
     def follow(frame, event, arg):
         if event == "opcode" and known_steps[frame.f_lasti].name in ("CALL", "CALL_FUNCTION_EX"):
             step = known_steps[frame.f_lasti]
-            own = frames.Follower(None, frame.f_code, known_steps, frames.array_of(frame))
+            own = frames.Follower(None, frame.f_code, known_steps, frames.slots_address(frame))
             seen.append([own.peek(step, k) for k in range(step.depth)])
             assert frames.function_of(frame) is inner
         return follow
@@ -159,7 +159,7 @@ def test_what_is_on_a_stack():
 def test_a_version_that_is_not_known_runs_as_python(tf, monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
     monkeypatch.setattr("numtape.core.replay.paths._told_unobserved", [])
-    frames.unsupported.cache_clear()
+    frames.unsupported_reason.cache_clear()
     try:
         rates = [2.0]
         f = tf.function(lambda x: x * rates[0])
@@ -169,8 +169,8 @@ def test_a_version_that_is_not_known_runs_as_python(tf, monkeypatch):
         same(f(tf.constant(1.0)), 3.0)
     finally:
         monkeypatch.undo()
-        frames.unsupported.cache_clear()
-    assert not frames.unsupported()
+        frames.unsupported_reason.cache_clear()
+    assert not frames.unsupported_reason()
 
 
 def test_an_instruction_that_is_not_known_runs_as_python(tf, monkeypatch):
@@ -216,7 +216,7 @@ def each_kind():
     return {
         reads.ENTRY: (names, "a", 1.5, lambda: names.update(a=2.5)),
         reads.CELL: (cell, None, items, lambda: setattr(cell, "cell_contents", 3)),
-        reads.KIND: (one, None, Holder, lambda: setattr(one, "__class__", type("C", (), {}))),
+        reads.TYPE: (one, None, Holder, lambda: setattr(one, "__class__", type("C", (), {}))),
         reads.CODE: (function, None, code, lambda: setattr(function, "__defaults__", (3,))),
         reads.ATTRIBUTE: (one, "k", one.k, lambda: setattr(one, "k", 3.5)),
         reads.METHOD: (one, "method", Holder.method, lambda: setattr(one, "method", print)),
@@ -227,13 +227,13 @@ def each_kind():
         reads.CLASS: (
             Kind,
             None,
-            reads.class_of(Kind),
+            reads.class_contents(Kind),
             lambda: setattr(Kind, "__eq__", lambda self, other: True),
         ),
         reads.ITEMS: (items, None, tuple(items), lambda: items.reverse()),
         reads.KEYS: (names, None, ("a",), lambda: names.update(b=1)),
         reads.ENTRIES: (names, None, ("a", 1.5), lambda: names.update(a=2.5)),
-        reads.ANSWER: (reads.answer(len, items), items, 2, lambda: items.pop()),
+        reads.ANSWER: (reads.bind_arguments(len, items), items, 2, lambda: items.pop()),
     }
 
 
@@ -250,7 +250,7 @@ def test_a_read_of_each_kind(kind):
 
 def test_a_class_that_changes_elsewhere_holds():
     kind = type("Kind", (Holder,), {})
-    found = Guards([Read(reads.CLASS, kind, None, reads.class_of(kind), "it", ("file", 1))])
+    found = Guards([Read(reads.CLASS, kind, None, reads.class_contents(kind), "it", ("file", 1))])
     for k in range(3):
         kind.rate = k
         assert found.holds()
@@ -327,7 +327,7 @@ def test_constants_are_those_of_the_pass():
     import importlib
 
     kernel = importlib.import_module("numtape.kernels.passes.guards")
-    assert sorted(each_kind()) == sorted(reads.NOW)
+    assert sorted(each_kind()) == sorted(reads.READERS)
     names = (
         "HALF",
         "WORD",
@@ -502,7 +502,7 @@ def test_a_class_that_was_changed_is_compared_once(tf, monkeypatch):
     """From then on its number is: nobody may have asked it for an attribute in between."""
     compared = []
     monkeypatch.setattr(
-        guards, "same", lambda found, value: compared.append(found) or reads.same(found, value)
+        guards, "is_same", lambda found, value: compared.append(found) or reads.is_same(found, value)
     )
     double = tf.function(lambda x: 2.0 * x)
     x = tf.constant(3.0)

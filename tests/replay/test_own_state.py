@@ -14,7 +14,7 @@ import pytest
 from processes import PACKAGE
 
 import numtape as tf
-from numtape.core.replay.observe.whose import _LIKE_A_PROGRAM
+from numtape.core.replay.observe.whose import _PROGRAM_LIKE_FILES
 
 # Why recorded functions cannot miss a change.
 CACHE = "results are the same with and without it"
@@ -257,7 +257,7 @@ def _state_of(tree):
 
 def _is_observed(path):
     """Whether what a module's code reads is observed, as a program's is."""
-    return str(path).startswith(_LIKE_A_PROGRAM)
+    return str(path).startswith(_PROGRAM_LIKE_FILES)
 
 
 @pytest.mark.numtape_only("reads the source")

@@ -20,7 +20,7 @@ from numtape.core.values import memory
 from numtape.core.values.memory import LARGE_BYTES
 from numtape.core.values.spec import intern
 from numtape.core.values.weak import FinalizationQueue, WeakObjectMap
-from numtape.deferred_restore import changed, wait
+from numtape.deferred_restore import notify_changed, wait
 
 pytestmark = pytest.mark.numtape_only("how objects end is numtape's own affair")
 
@@ -69,7 +69,7 @@ def layers(tf):
 def waiting(tf):
     thing = Thing()
     wait(thing, lambda _: True)
-    changed(thing)
+    notify_changed(thing)
     return [thing]
 
 

@@ -389,12 +389,12 @@ def test_random_programs_in_eight_threads_while_numbers_are_freed(tf, freeing):
 
 
 def test_templates_that_are_entered_inside_of_one_another():
-    index = templates.Index(64)
+    index = templates.TemplateIndex(64)
     keys = [(k, -1, -1, -1, k, 1) for k in range(12)]
     for k, key in enumerate(keys):
         index.insert(key, k)
         index.insert(key, k)
-    entries = index.array.reshape(-1, templates.ENTRY)
+    entries = index.array.reshape(-1, templates.ENTRY_WORDS)
     assert sorted(entries[entries[:, 0] != 0][:, 0].tolist()) == list(range(1, 13))
 
 

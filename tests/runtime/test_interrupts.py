@@ -17,8 +17,8 @@ from numtape.core.compile.passes import Block, Numbers
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.cpu import workers
 from numtape.core.derive import adjoints, forward, transpose
-from numtape.core.derive.templates import Templates
-from numtape.core.derive.workspace import Workspace
+from numtape.core.derive.templates import TemplateTable
+from numtape.core.derive.workspace import TransposeWorkspace
 from numtape.core.log.log import Log, local
 from numtape.core.log.op import CODES
 from numtape.core.replay.observe.guards import Guards
@@ -245,7 +245,7 @@ def columns_of(log):
     return {f"log.{name}": getattr(log.columns, name) for name in names} | {"log.extra": log.extra}
 
 
-@pytest.mark.parametrize("ruled", [transpose.run_rule, forward._ruled])
+@pytest.mark.parametrize("ruled", [transpose.run_rule, forward._run_rule])
 def test_interrupted_rules_give_the_thread_its_log_back(ruled):
     op = next(op for op in CODES.ops if op.name == "Tanh")
     spec, log = intern((3,), dtypes.float32), local.log
@@ -254,7 +254,7 @@ def test_interrupted_rules_give_the_thread_its_log_back(ruled):
         assert vars(local)["log"] is log
         assert local.rule is None
 
-    rest = [(True,)] if ruled is forward._ruled else [[True]]
+    rest = [(True,)] if ruled is forward._run_rule else [[True]]
     interrupted_at_each_line(lambda: None, lambda _: ruled(op, {}, spec, [spec], *rest), check)
 
 
@@ -274,7 +274,7 @@ def test_interrupted_transposing_binds_the_memory_of_its_log():
     small, large = Log(64), Log(1024)
 
     def prepare():
-        work = Workspace()
+        work = TransposeWorkspace()
         work.refresh(small)
         return work
 
@@ -293,7 +293,7 @@ def test_interrupted_repeating_binds_the_memory_of_its_log():
     small, large = Log(64), Log(1024)
 
     def prepare():
-        memory, block = adjoints.Memory(), Block("repeat")
+        memory, block = adjoints.AdjointCache(), Block("repeat")
         memory.refresh(small, block)
         return memory, block
 
@@ -307,11 +307,11 @@ def test_interrupted_repeating_binds_the_memory_of_its_log():
 
 
 def test_interrupted_templates_are_bound():
-    first, second = Templates(), Templates()
+    first, second = TemplateTable(), TemplateTable()
     first.constants = 3
 
     def prepare():
-        work = Workspace()
+        work = TransposeWorkspace()
         work.use(first)
         work.pool_row[:3] = 1
         return work

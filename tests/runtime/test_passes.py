@@ -99,7 +99,7 @@ def plain():
     stub.jit = stub.inline = lambda function: function
     stub.POINTERS = {name: pointer(getattr(ctypes, f"c_{kind}")) for name, kind in names.items()}
     stub.call_kernel = stub.call_array = stub.call_loop = call
-    stub.fetch_add, stub.exchange, stub.load_now = fetch_add, exchange, seen
+    stub.fetch_add, stub.exchange, stub.load_now = fetch_add, exchange, load_now
     stub.pause = stub.call0 = lambda *_: time.sleep(0)
     top = numtape.kernels_folder()
     for package in ("plain", "plain.log", "plain.cpu"):
@@ -298,10 +298,10 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
             return int(functions[symbol](**arguments))
 
     monkeypatch.setattr(passes, "_calling", lambda block, function: lambda: call(block))
-    monkeypatch.setattr(workspace, "of_thread", threading.local())
+    monkeypatch.setattr(workspace, "thread_workspace", threading.local())
     monkeypatch.setattr(graft, "_local", threading.local())
-    memory = adjoints.memory()
-    adjoints.give_back(memory)
+    memory = adjoints.take_cache()
+    adjoints.return_cache(memory)
     for name in ("block", "columns"):  # what was made before calls what is jitted
         monkeypatch.setattr(memory, name, None)
     with warnings.catch_warnings():

@@ -78,7 +78,7 @@ def test_programs_that_alternate_recall_the_right_plans(tf, seed):
 def recalls(monkeypatch):
     """The list to which each plan recalled, and each gradient, adds a word."""
     found = []
-    plan, gradient = plans.Planner._recall, adjoints.Memory.recall
+    plan, gradient = plans.Planner._recall, adjoints.AdjointCache.recall
 
     def recalled(self, log, key):
         result = plan(self, log, key)
@@ -94,7 +94,7 @@ def recalls(monkeypatch):
     for machine in (repeated_evaluation, repeated_gradients):
         monkeypatch.setattr(machine, "prepare", lambda *rest: None)
     monkeypatch.setattr(plans.Planner, "_recall", recalled)
-    monkeypatch.setattr(adjoints.Memory, "recall", repeated)
+    monkeypatch.setattr(adjoints.AdjointCache, "recall", repeated)
     return found
 
 

@@ -15,7 +15,7 @@ from processes import environment
 import numtape
 from numtape.core import settings
 from numtape.core.cpu.sweeper import Sweeper
-from numtape.core.derive.noting import Noting
+from numtape.core.derive.noting import InstrumentedList
 from numtape.core.log.log import Log
 from numtape.profiling import hooks
 
@@ -284,7 +284,7 @@ def state():
         (Sweeper, "run"),
         (Log, "evaluate"),
         (Log, "evaluate_on_device"),
-        (Noting, "heard"),
+        (InstrumentedList, "listener"),
         (hooks.calls.Calls, "__call__"),
         (hooks.GradientTape, "__init__"),
         (hooks.Optimizer, "apply_gradients"),
@@ -306,7 +306,7 @@ def test_off_means_off(tf):
             pass
     data = profile.data()
     assert state() == before
-    assert (settings.traceback, Log.new_list) == (noted, Noting if noted else list)
+    assert (settings.traceback, Log.new_list) == (noted, InstrumentedList if noted else list)
     f(tf.constant(3.0))
     float(tf.constant(2.0) * 3.0)
     assert profile.data() == data

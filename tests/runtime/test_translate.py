@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.numtape_only("compiles functions"), pytest.mark.cpu_on
 HEAD = """
 from __future__ import annotations
 import numpy as np
-from ..jit import POINTERS, exchange, fetch_add, inline, jit, pause, seen
+from ..jit import POINTERS, exchange, fetch_add, inline, jit, load_now, pause
 numbers, bits = (POINTERS[name] for name in ("int64", "uint64"))
 FIRST, SECOND, THIRD = range(3)
 EIGHT = 1 << THIRD + SECOND

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from checks import same
 
-from numtape.core.replay.observe.frames import unsupported
+from numtape.core.replay.observe.frames import unsupported_reason
 
 pure = pytest.mark.numtape_only("TensorFlow's functions keep what names meant at first")
 gives_up = pytest.mark.numtape_only("TensorFlow records whatever happens, or refuses")
@@ -23,7 +23,7 @@ def one_warning(match="runs as plain Python for arguments like these from now on
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         yield
-    if unsupported() and match not in unsupported():
+    if unsupported_reason() and match not in unsupported_reason():
         assert not found
         return
     assert [(w.category, match in str(w.message)) for w in found] == [(RuntimeWarning, True)]
@@ -51,7 +51,7 @@ class _Uncounted(int):
 
 def recordings(function):
     count = function.experimental_get_tracing_count()
-    if unsupported():
+    if unsupported_reason():
         assert count == 0
         return _Uncounted(count)
     return count

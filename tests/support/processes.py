@@ -10,7 +10,7 @@ import pytest
 
 import numtape
 from numtape.core import settings
-from numtape.core.replay.observe.frames import unsupported
+from numtape.core.replay.observe.frames import unsupported_reason
 
 # The child imports the numtape that this process has imported, installed or checked out.
 PACKAGE = Path(numtape.__file__).resolve().parent
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = Path(__file__).resolve().parent
 # Errors, but for what is said wherever the first function is called in a Python that is not known.
 STRICT = ["-W", "error"]
-if unsupported():
+if unsupported_reason():
     STRICT += ["-W", "ignore:numtape.function records nothing here:RuntimeWarning"]
 
 

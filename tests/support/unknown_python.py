@@ -7,6 +7,6 @@ from numtape.core.native import layout
 from numtape.core.replay.observe import frames
 
 frames.VERSIONS = layout.VERSIONS = ()
-frames.unsupported.cache_clear()
-assert frames.unsupported()
+frames.unsupported_reason.cache_clear()
+assert frames.unsupported_reason()
 assert layout.unsupported()

@@ -36,14 +36,14 @@ class Adjoints:
     __slots__ = (
         "added",
         "arguments",
+        "columns_id",
         "count",
         "extra_n",
-        "found",
         "n",
-        "of",
         "recording",
+        "reuse_count",
+        "source_rows",
         "templates",
-        "turns",
         "watched",
     )
 
@@ -54,12 +54,12 @@ class Adjoints:
         extra_n: int,
         columns: Array,
         operands: Array,
-        found: list[int],
+        source_rows: list[int],
         watched: list[int],
         templates: Any,
     ) -> None:
-        self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
-        self.templates, self.turns, self.of = templates, 0, 0
+        self.n, self.count, self.source_rows, self.watched = n, log.n - n, source_rows, watched
+        self.templates, self.reuse_count, self.columns_id = templates, 0, 0
         self.recording: Any = None
         self.extra_n, self.added = extra_n, log.extra_n - extra_n
         cells, states = log.columns.cell[n : log.n].copy(), log.columns.state[n : log.n].copy()
@@ -78,18 +78,18 @@ class Adjoints:
         )
 
 
-class Memory:
+class AdjointCache:
     """What one thread remembers."""
 
     def __init__(self) -> None:
-        self.remembered: StructureCache[Adjoints] = StructureCache()
+        self.entries: StructureCache[Adjoints] = StructureCache()
         self.block: Block | None = None  # made when something is remembered
         self.columns: Any = None
         self.extra: Any = None
 
     def recall(self, log: Log, key: Key) -> Adjoints | None:
         """Append the rows of a gradient that was asked for before, if everything is the same."""
-        for entry in self.remembered.entries_of(key):
+        for entry in self.entries.entries_of(key):
             if entry.extra_n != log.extra_n:
                 continue
             log.reserve(entry.count)
@@ -98,7 +98,7 @@ class Memory:
             if block is None:
                 block = self.block = Block("repeat")
             if log.columns is not self.columns or log.extra is not self.extra:
-                self.refresh(log, block)
+                self.bind(log, block)
             block.give(entry.arguments)
             try:
                 if block.call():
@@ -109,20 +109,20 @@ class Memory:
                 raise
         return None
 
-    def refresh(self, log: Log, block: Block) -> None:
+    def bind(self, log: Log, block: Block) -> None:
         """Bind what moved since the last call."""
         self.columns = None  # until all is bound: an interrupt may come
         block.take("log", log.columns, extra=log.extra)
         self.extra = log.extra
         self.columns = log.columns
 
-    def note(
+    def store(
         self,
         log: Log,
         key: Key,
         n: int,
         extra_n: int,
-        found: list[int],
+        source_rows: list[int],
         watched: list[int],
         templates: Any,
     ) -> None:
@@ -130,24 +130,24 @@ class Memory:
 
         Their variadic ones have ``extra_n`` operands.
         """
-        if not self.remembered.fits(log.n):
+        if not self.entries.fits(log.n):
             return
-        freed = generation.number
+        generation_number = generation.number
         columns, operands = columns_of(log, 0, n), operands_of(log, 0, extra_n)
-        if self.remembered.comes_again(key, columns, operands):
-            entry = Adjoints(log, n, extra_n, columns, operands, found, watched, templates)
-            self.remembered.keep(key, log.n, entry, freed)
+        if self.entries.comes_again(key, columns, operands):
+            entry = Adjoints(log, n, extra_n, columns, operands, source_rows, watched, templates)
+            self.entries.keep(key, log.n, entry, generation_number)
 
 
 _local = threading.local()
 
 
-def memory() -> Memory:
+def take_cache() -> AdjointCache:
     """Take this thread's: whoever interrupts its use gets another one."""
-    found: Memory | None = _local.__dict__.pop("memory", None)
-    return Memory() if found is None else found
+    cache: AdjointCache | None = _local.__dict__.pop("memory", None)
+    return AdjointCache() if cache is None else cache
 
 
-def give_back(found: Memory) -> None:
+def return_cache(cache: AdjointCache) -> None:
     """It is not in use any more."""
-    _local.memory = found
+    _local.memory = cache

@@ -37,9 +37,9 @@ Lanes = Tensor | list[Tensor]
 Rule = Callable[[Op, Attributes, list[Tensor], list[bool], Spec, int], Tensor | None]
 
 
-def batched(
+def batch_rows(
     log: Log,
-    wanted: Sequence[int],
+    rows: Sequence[int],
     lanes: dict[int, Lanes],
     n: int,
     shared: Callable[[int], Tensor],
@@ -56,44 +56,44 @@ def batched(
     Returns:
       For each row its lanes; None if it is the same in all of them.
     """
-    found = dict(lanes)
-    once: dict[int, Tensor] = {}
-    for row in dependent(log, wanted, lanes):
+    lanes_of = dict(lanes)
+    shared_tensors: dict[int, Tensor] = {}
+    for row in dependent_rows(log, rows, lanes):
         xs: list[Lanes] = []
-        on = []
+        has_lanes = []
         for x in operands(log, row):
-            lane = found.get(x)
-            on.append(lane is not None)
+            lane = lanes_of.get(x)
+            has_lanes.append(lane is not None)
             if lane is None:
-                lane = once.get(x)
+                lane = shared_tensors.get(x)
                 if lane is None:
-                    lane = once[x] = shared(x)
+                    lane = shared_tensors[x] = shared(x)
             xs.append(lane)
         op, attributes = CODES.entries[log.code[row]]
-        found[row] = _again(op, attributes, xs, on, SPECS.specs[log.spec[row]], n)
-    return [found.get(row) for row in wanted]
+        lanes_of[row] = _batch_row(op, attributes, xs, has_lanes, SPECS.specs[log.spec[row]], n)
+    return [lanes_of.get(row) for row in rows]
 
 
-def dependent(log: Log, wanted: Sequence[int], on: dict[int, Any]) -> list[int]:
+def dependent_rows(log: Log, rows: Sequence[int], on: dict[int, Any]) -> list[int]:
     """The rows, in order, that depend on some of ``on`` and that one of ``wanted`` depends on."""
     first = min(on, default=log.n)
     needed: dict[int, list[int]] = {}
-    pending = [row for row in wanted if row > first]
+    pending = [row for row in rows if row > first]
     while pending:
         row = pending.pop()
         if row not in needed and row not in on:
             reads = needed[row] = operands(log, row)
             pending += [x for x in reads if x > first]
-    found: set[int] = set(on)
+    dependent: set[int] = set(on)
     order = []
     for row in sorted(needed):
-        if not found.isdisjoint(needed[row]):
-            found.add(row)
+        if not dependent.isdisjoint(needed[row]):
+            dependent.add(row)
             order.append(row)
     return order
 
 
-def _again(
+def _batch_row(
     op: Op, attributes: Attributes, xs: list[Lanes], on: list[bool], out: Spec, n: int
 ) -> Lanes:
     """One row for all lanes."""
@@ -107,10 +107,10 @@ def _again(
         )
     ):
         tensors: list[Any] = xs
-        found = rule(op, attributes, tensors, on, out, n)
-        if found is not None:
-            return found
-    each = [
+        result = rule(op, attributes, tensors, on, out, n)
+        if result is not None:
+            return result
+    results = [
         record(
             op,
             tuple(_lane(x, k) if has else x for x, has in zip(xs, on, strict=True)),
@@ -118,7 +118,7 @@ def _again(
         )
         for k in range(n)
     ]
-    return stack(each) if fits else each
+    return stack(results) if fits else results
 
 
 def _lane(x: Lanes, k: int) -> Tensor:
@@ -130,22 +130,24 @@ def _lane(x: Lanes, k: int) -> Tensor:
 
 def rule_of(op: Op) -> Rule | None:
     """An op's batching rule; None if it is done lane by lane."""
-    return _elementwise if op.elementwise else _KINDS.get(op.kind) or RULES.get(op.name)
+    return (
+        _elementwise_rule if op.elementwise else _RULES_BY_KIND.get(op.kind) or RULES.get(op.name)
+    )
 
 
-def spread(x: Tensor, n: int) -> Tensor:
+def broadcast_to_lanes(x: Tensor, n: int) -> Tensor:
     """``n`` lanes that are all the same."""
     return broadcast_to(x, (n, *x.shape))
 
 
-def _all(xs: list[Tensor], on: list[bool], n: int) -> list[Tensor]:
-    return [x if has else spread(x, n) for x, has in zip(xs, on, strict=True)]
+def _give_all_lanes(xs: list[Tensor], on: list[bool], n: int) -> list[Tensor]:
+    return [x if has else broadcast_to_lanes(x, n) for x, has in zip(xs, on, strict=True)]
 
 
 # Rules by kind.
 
 
-def _elementwise(
+def _elementwise_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
     """Axes of size 1 between the lanes and an operand that has fewer axes than the result."""
@@ -160,13 +162,13 @@ def _elementwise(
     return record(op, tuple(aligned), **attributes)
 
 
-def _view(
+def _view_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
     return reshape_if_needed(xs[0], (n, *out.shape))
 
 
-def _axes(
+def _reduction_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
     """A reduction over axes, each of which is one further on."""
@@ -174,28 +176,28 @@ def _axes(
     return record(op, tuple(xs), **{**attributes, "axes": axes})
 
 
-_KINDS: dict[int, Rule] = {VIEW: _view, REDUCTION: _axes}
+_RULES_BY_KIND: dict[int, Rule] = {VIEW: _view_rule, REDUCTION: _reduction_rule}
 
 
 # Rules that several ops share.
 
 
-def _leading(
+def _leading_axes_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
     """An op on the last axes, with any axes in front that its operands have in common."""
-    return record(op, tuple(_all(xs, on, n)), **attributes)
+    return record(op, tuple(_give_all_lanes(xs, on, n)), **attributes)
 
 
-def _axis(
+def _axis_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
     """An op along one axis, which is one further on."""
     axis = attributes["axis"] + 1
-    return record(op, tuple(_all(xs, on, n)), **{**attributes, "axis": axis})
+    return record(op, tuple(_give_all_lanes(xs, on, n)), **{**attributes, "axis": axis})
 
 
-def _first(**change: Callable[[Any, Spec, int], Any]) -> Rule:
+def _first_operand_rule(**change: Callable[[Any, Spec, int], Any]) -> Rule:
     """An op of which the first operand alone may have lanes; what attributes become."""
 
     def rule(
@@ -212,7 +214,7 @@ def _first(**change: Callable[[Any, Spec, int], Any]) -> Rule:
 # Rules of single ops.
 
 
-def _matmul(
+def _matmul_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
     """One product of larger matrices where one operand is the same for all lanes."""
@@ -220,12 +222,12 @@ def _matmul(
     ta, tb = attributes["ta"], attributes["tb"]
     m, p = out.shape[-2:]
     k = a.shape[-2 if ta else -1]
-    sized = m and k and p
-    if sized and not on[1] and b.ndim == 2 and (not ta or 1 in (m, k)):
+    is_nonempty = m and k and p
+    if is_nonempty and not on[1] and b.ndim == 2 and (not ta or 1 in (m, k)):
         # The rows of all lanes' matrices below each other. A vector is its own transpose.
         rows = reshape(a, (a._spec.size // k, k))
         return reshape(record(op, (rows, b), ta=False, tb=tb), (n, *out.shape))
-    if sized and not on[0] and a.ndim == 2 and p == 1:
+    if is_nonempty and not on[0] and a.ndim == 2 and p == 1:
         rows = reshape(b, (b._spec.size // k, k))
         return reshape(record(op, (rows, a), ta=False, tb=not ta), (n, *out.shape))
     lead = out.rank - 2
@@ -236,29 +238,29 @@ def _matmul(
         for x, has in zip(xs, on, strict=True)
     )
     if k == 1:  # an outer product
-        return multiply(_turned(a, ta), _turned(b, tb))
+        return multiply(_transpose_vector(a, ta), _transpose_vector(b, tb))
     return record(op, (a, b), **attributes)
 
 
-def _turned(x: Tensor, turn: bool) -> Tensor:
+def _transpose_vector(x: Tensor, is_transposed: bool) -> Tensor:
     """A matrix of one row or column, transposed if need be."""
-    return reshape(x, (*x.shape[:-2], *x.shape[-2:][::-1])) if turn else x
+    return reshape(x, (*x.shape[:-2], *x.shape[-2:][::-1])) if is_transposed else x
 
 
-def _moved(x: Tensor, at: int, to: int) -> Tensor:
+def _move_axis(x: Tensor, source: int, target: int) -> Tensor:
     """An axis moved to another place."""
-    order = [axis for axis in range(x.ndim) if axis != at]
-    order.insert(to, at)
+    order = [axis for axis in range(x.ndim) if axis != source]
+    order.insert(target, source)
     return transpose_if_needed(x, tuple(order))
 
 
-def _offset(indices: Tensor, size: int, n: int) -> Tensor:
+def _offset_indices(indices: Tensor, size: int, n: int) -> Tensor:
     """Indices into the lanes' slices laid end to end, as many as there are in all of them."""
     starts = (np.arange(n) * size).reshape((n,) + (1,) * (indices.ndim - 1))
     return cast(indices, int64) + starts
 
 
-def _gather(
+def _gather_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
     x, indices = xs
@@ -266,23 +268,23 @@ def _gather(
     if not on[1]:
         return record(op, (x, indices), axis=axis + 1)
     if not on[0]:
-        return _moved(record(op, (x, indices), axis=axis), axis, 0)
+        return _move_axis(record(op, (x, indices), axis=axis), axis, 0)
     size = x.shape[axis + 1]
-    x = _moved(x, axis + 1, 1)
+    x = _move_axis(x, axis + 1, 1)
     flat = reshape(x, (n * size, *x.shape[2:]))
-    taken = record(op, (flat, _offset(indices, size, n)), axis=0)
+    gathered = record(op, (flat, _offset_indices(indices, size, n)), axis=0)
     # Of the axes n, those of the indices, those of the slices, the second go to their place.
     inner = indices.ndim - 1
     order = (
         0,
         *range(1 + inner, 1 + inner + axis),
         *range(1, 1 + inner),
-        *range(1 + inner + axis, taken.ndim),
+        *range(1 + inner + axis, gathered.ndim),
     )
-    return transpose_if_needed(taken, order)
+    return transpose_if_needed(gathered, order)
 
 
-def _scatter(
+def _scatter_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
     g, indices = xs
@@ -290,7 +292,7 @@ def _scatter(
     if not on[1]:
         return record(op, (g, indices), axis=axis + 1, size=size)
     if not on[0]:
-        g = spread(g, n)
+        g = broadcast_to_lanes(g, n)
     inner = indices.ndim - 1
     order = (
         0,
@@ -299,23 +301,30 @@ def _scatter(
         *range(1 + axis + inner, g.ndim),
     )
     added = record(
-        op, (transpose_if_needed(g, order), _offset(indices, size, n)), axis=0, size=n * size
+        op,
+        (transpose_if_needed(g, order), _offset_indices(indices, size, n)),
+        axis=0,
+        size=n * size,
     )
-    return _moved(reshape(added, (n, size, *added.shape[1:])), 1, 1 + axis)
+    return _move_axis(reshape(added, (n, size, *added.shape[1:])), 1, 1 + axis)
 
 
-def _into(
+def _tensor_scatter_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
     """The slices of all lanes laid end to end, and updates at offset places."""
-    x, at, updates = _all(xs, on, n)
+    x, indices, updates = _give_all_lanes(xs, on, n)
     size, rest = out.shape[0], out.shape[1:]
-    places = reshape(_offset(at, size, n), (n * at.shape[1],))
-    flat = reshape(x, (n * size, *rest)), places, reshape(updates, (n * at.shape[1], *rest))
+    flat_indices = reshape(_offset_indices(indices, size, n), (n * indices.shape[1],))
+    flat = (
+        reshape(x, (n * size, *rest)),
+        flat_indices,
+        reshape(updates, (n * indices.shape[1], *rest)),
+    )
     return reshape(record(op, flat, **attributes), (n, *out.shape))
 
 
-def _pictures(
+def _images_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor | None:
     """Convolutions and pooling: the batches of all lanes as one batch."""
@@ -324,40 +333,42 @@ def _pictures(
     if op.name in ("Conv", "ConvBackpropInput"):  # the second operand is a filter
         if on[1]:
             return None
-        pictures, rest = xs[:1], xs[1:]
+        images, rest = xs[:1], xs[1:]
     else:
-        pictures, rest = _all(xs, on, n), []
-    folded = [reshape(x, (n * x.shape[1], *x.shape[2:])) for x in pictures]
+        images, rest = _give_all_lanes(xs, on, n), []
+    folded = [reshape(x, (n * x.shape[1], *x.shape[2:])) for x in images]
     return reshape(record(op, (*folded, *rest), **attributes), (n, *out.shape))
 
 
-def _filters(
+def _filter_gradient_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor | None:
     """The gradient of filters: the features of all lanes beside each other."""
     if on[0] or attributes["geometry"].groups > 1:
         return None
     x, g = xs
-    g = _moved(g, 0, g.ndim - 2)
-    beside = record(op, (x, reshape(g, (*g.shape[:-2], n * out.shape[-1]))), **attributes)
-    return _moved(reshape(beside, (*out.shape[:-1], n, out.shape[-1])), out.rank - 1, 0)
+    g = _move_axis(g, 0, g.ndim - 2)
+    stacked = record(op, (x, reshape(g, (*g.shape[:-2], n * out.shape[-1]))), **attributes)
+    return _move_axis(reshape(stacked, (*out.shape[:-1], n, out.shape[-1])), out.rank - 1, 0)
 
 
-def _segments(
+def _segments_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor | None:
     """Segments of slices that are longer by the lanes."""
     x, ids = xs
-    return None if on[1] else _moved(record(op, (_moved(x, 0, 1), ids), **attributes), 1, 0)
+    return None if on[1] else _move_axis(record(op, (_move_axis(x, 0, 1), ids), **attributes), 1, 0)
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("FFT", "IFFT", "RFFT", "IRFFT"), _leading),
-    **dict.fromkeys(("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"), _segments),
-    **dict.fromkeys(("Cumprod", "CumulativeLogsumexp", "LinearRecurrence", "Shift"), _axis),
-    "RandomGammaGrad": _leading,
-    "TopKV2": _leading,
-    "LowerBound": _leading,
+    **dict.fromkeys(("FFT", "IFFT", "RFFT", "IRFFT"), _leading_axes_rule),
+    **dict.fromkeys(
+        ("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"), _segments_rule
+    ),
+    **dict.fromkeys(("Cumprod", "CumulativeLogsumexp", "LinearRecurrence", "Shift"), _axis_rule),
+    "RandomGammaGrad": _leading_axes_rule,
+    "TopKV2": _leading_axes_rule,
+    "LowerBound": _leading_axes_rule,
     **dict.fromkeys(
         (
             "Conv",
@@ -369,53 +380,53 @@ RULES: dict[str, Rule] = {
             "AvgPool",
             "AvgPoolGrad",
         ),
-        _pictures,
+        _images_rule,
     ),
-    "ConvBackpropFilter": _filters,
-    "Transpose": _first(perm=lambda perm, out, n: (0, *(axis + 1 for axis in perm))),
+    "ConvBackpropFilter": _filter_gradient_rule,
+    "Transpose": _first_operand_rule(perm=lambda perm, out, n: (0, *(axis + 1 for axis in perm))),
     # Where a slice begins is counted in elements, those of the first lane.
-    "StridedSlice": _first(
+    "StridedSlice": _first_operand_rule(
         counts=lambda counts, out, n: (n, *counts), steps=lambda steps, out, n: (1, *steps)
     ),
-    "StridedSliceGrad": _first(
+    "StridedSliceGrad": _first_operand_rule(
         shape=lambda shape, out, n: (n, *shape), steps=lambda steps, out, n: (1, *steps)
     ),
     **dict.fromkeys(
         ("SmallSlice", "SmallSliceGrad"),
-        _first(
+        _first_operand_rule(
             counts=lambda counts, out, n: (n, *counts),
             steps=lambda steps, out, n: (1, *steps),
             shape=lambda shape, out, n: (n, *shape),
         ),
     ),
-    "ConcatV2": _axis,
-    "Pack": _axis,
-    "Mean": _axes,
-    "All": _axes,
-    "Any": _axes,
-    "MatMul": _matmul,
-    "GatherV2": _gather,
-    "ScatterAdd": _scatter,
-    "MirrorPadGrad": _axis,
-    "MirrorPadGradGrad": _axis,
-    "Pick": _leading,
-    "Place": _leading,
-    "TensorScatter": _into,
-    "GuaranteeConst": _first(),
-    "Bitcast": _first(),
-    "AdjustContrastv2": _first(),
-    "ArgMax": _axis,
-    "ArgMin": _axis,
-    "Cumsum": _axis,
-    "SoftmaxGrad": _leading,
-    "LogSoftmaxGrad": _leading,
-    "Softmax": _leading,
-    "LogSoftmax": _leading,
-    "Normalize": _leading,
-    "NormalizeGrad": _leading,
-    "SparsemaxThreshold": _leading,
-    "Pad": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
-    "PadV2": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
+    "ConcatV2": _axis_rule,
+    "Pack": _axis_rule,
+    "Mean": _reduction_rule,
+    "All": _reduction_rule,
+    "Any": _reduction_rule,
+    "MatMul": _matmul_rule,
+    "GatherV2": _gather_rule,
+    "ScatterAdd": _scatter_rule,
+    "MirrorPadGrad": _axis_rule,
+    "MirrorPadGradGrad": _axis_rule,
+    "Pick": _leading_axes_rule,
+    "Place": _leading_axes_rule,
+    "TensorScatter": _tensor_scatter_rule,
+    "GuaranteeConst": _first_operand_rule(),
+    "Bitcast": _first_operand_rule(),
+    "AdjustContrastv2": _first_operand_rule(),
+    "ArgMax": _axis_rule,
+    "ArgMin": _axis_rule,
+    "Cumsum": _axis_rule,
+    "SoftmaxGrad": _leading_axes_rule,
+    "LogSoftmaxGrad": _leading_axes_rule,
+    "Softmax": _leading_axes_rule,
+    "LogSoftmax": _leading_axes_rule,
+    "Normalize": _leading_axes_rule,
+    "NormalizeGrad": _leading_axes_rule,
+    "SparsemaxThreshold": _leading_axes_rule,
+    "Pad": _first_operand_rule(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
+    "PadV2": _first_operand_rule(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
     # Of the last axes of operands that have the same batches.
     **dict.fromkeys(
         (
@@ -442,7 +453,7 @@ RULES: dict[str, Rule] = {
             "MatrixSolveLs",
             "TridiagonalSolve",
         ),
-        _leading,
+        _leading_axes_rule,
     ),
 }
 

@@ -2,7 +2,7 @@
 
 A *link* is a row that has as operands what the function was given, and computes nothing. Behind it
 stands, for each result, a row with the result's value, whose column ``b`` is the link. When
-`transpose` comes to one of them, `go_back` calls the function with the adjoints of all, and what
+`transpose` comes to one of them, `call_gradient` calls the function with the adjoints of all, and what
 it records are adjoint rows like any other. ``Log.calls`` has the function by the link's row, as
 long as a tape may ask.
 
@@ -39,13 +39,13 @@ def _link_spec(op: Op, *specs: Spec, **_: Any) -> Spec:
     return intern((), float32)
 
 
-def _linked(out: Array, *xs: Array) -> None:
+def _compute_link(out: Array, *xs: Array) -> None:
     out[...] = 0  # nobody looks
 
 
-LINK = defop("CustomGradient", ARRAY, VARIADIC, _link_spec, compute=_linked, gradient=CALL)
+LINK = defop("CustomGradient", ARRAY, VARIADIC, _link_spec, compute=_compute_link, gradient=CALL)
 RESULT = defop("CustomGradient", ELEMENTWISE, 1, lambda op, x: x, body="x", gradient=CALL)
-_result = unary(RESULT)
+_record_result = unary(RESULT)
 
 
 # It stands for an adjoint, and has no value.
@@ -64,23 +64,23 @@ class Segment(NamedTuple):
     upstream: list[int]
     start: int
     end: int
-    found: list[int]
+    adjoint_rows: list[int]
 
     def dependents(self, log: Log) -> list[int]:
         """The rows that depend on the adjoints."""
         upstream = set(self.upstream)
-        found = set(upstream)
+        dependents = set(upstream)
         for row in range(self.start, self.end):
-            if row not in upstream and not found.isdisjoint(operands(log, row)):
-                found.add(row)
-        return sorted(found - upstream)
+            if row not in upstream and not dependents.isdisjoint(operands(log, row)):
+                dependents.add(row)
+        return sorted(dependents - upstream)
 
 
-def _gone(_: list[Tensor]) -> list[Tensor | None]:
+def _raise_no_function(_: list[Tensor]) -> list[Tensor | None]:
     raise AssertionError("a recording has no functions")
 
 
-class Call:
+class CustomCall:
     """A function that gives derivatives.
 
     Attributes:
@@ -96,18 +96,18 @@ class Call:
         self.grad, self.outputs = grad, outputs
         self.segment: Segment | None = None
 
-    def kept(self) -> Call:
+    def without_function(self) -> CustomCall:
         """What a recording keeps of it: not the function."""
-        found = Call(_gone, self.outputs)
-        found.segment = self.segment
-        return found
+        call = CustomCall(_raise_no_function, self.outputs)
+        call.segment = self.segment
+        return call
 
     def adjoints(self, log: Log, seeds: list[Tensor]) -> list[int]:
         """The rows of the operands' adjoints, -1 where there is none."""
         return [-1 if x is None else log.row_of(x, None, "gradient")[0] for x in self.grad(seeds)]
 
 
-def recorded(results: Sequence[Tensor], inputs: Sequence[Any], grad: Grad) -> list[Tensor]:
+def record_custom(results: Sequence[Tensor], inputs: Sequence[Any], grad: Grad) -> list[Tensor]:
     """The results once more, as rows whose derivatives a function gives.
 
     Args:
@@ -119,25 +119,25 @@ def recorded(results: Sequence[Tensor], inputs: Sequence[Any], grad: Grad) -> li
     busy, log.busy = log.busy, True  # the rows must stay until all is there
     try:
         link = record(LINK, tuple(inputs))
-        found = []
+        tensors = []
         for result in results:
-            tensor = _result(result)
+            tensor = _record_result(result)
             log.b[tensor._row] = link._row
-            found.append(tensor)
-        call = Call(grad, [tensor._row for tensor in found])
-        call.segment = log.segment(call.adjoints, [tensor._spec for tensor in found])
+            tensors.append(tensor)
+        call = CustomCall(grad, [tensor._row for tensor in tensors])
+        call.segment = log.segment(call.adjoints, [tensor._spec for tensor in tensors])
         log.calls[link._row] = call
-        return found
+        return tensors
     finally:
         log.busy = busy
 
 
-def upstream(log: Log, specs: Sequence[Spec]) -> list[Tensor]:
+def append_upstream(log: Log, specs: Sequence[Spec]) -> list[Tensor]:
     """Rows that stand for adjoints: they have no values."""
     return [record(UPSTREAM, (), spec=spec) for spec in specs]
 
 
-def go_back(log: Log, row: int, work: Any) -> None:
+def call_gradient(log: Log, row: int, work: Any) -> None:
     """Give what a result's row depends on its adjoints.
 
     The rows that were written are published: the function may look at their values.
@@ -148,10 +148,10 @@ def go_back(log: Log, row: int, work: Any) -> None:
     try:
         local.log = log
         for x, adjoint in _contributions(log, row, link, work):
-            before = int(work.adjoint[x])
-            if before >= 0:
+            previous = int(work.adjoint[x])
+            if previous >= 0:
                 spec = SPECS.specs[log.spec[x]]
-                adjoint = add(log.tensor(before, spec), log.tensor(adjoint, spec))._row
+                adjoint = add(log.tensor(previous, spec), log.tensor(adjoint, spec))._row
             work.refresh(log)
             work.adjoint[x] = adjoint
     finally:
@@ -167,8 +167,8 @@ def _contributions(log: Log, row: int, link: int, work: Any) -> list[tuple[int, 
         x = int(log.a[row])
         return [(x, int(work.adjoint[row]))] if flags[x] & NEEDED else []
     inputs = operands(log, link)
-    wanted = [bool(flags[x] & NEEDED) for x in inputs]
-    if link in work.called or not any(wanted):
+    needed = [bool(flags[x] & NEEDED) for x in inputs]
+    if link in work.called or not any(needed):
         return []
     work.called.add(link)
     call = log.calls[link]
@@ -178,13 +178,13 @@ def _contributions(log: Log, row: int, link: int, work: Any) -> list[tuple[int, 
         seeds.append(zeros(spec.shape, spec.dtype) if adjoint < 0 else log.tensor(adjoint, spec))
     return [
         (x, adjoint)
-        for x, want, adjoint in zip(inputs, wanted, call.adjoints(log, seeds), strict=True)
-        if want and adjoint >= 0
+        for x, is_needed, adjoint in zip(inputs, needed, call.adjoints(log, seeds), strict=True)
+        if is_needed and adjoint >= 0
     ]
 
 
 @contextmanager
-def unrecorded() -> Iterator[None]:
+def stop_recording() -> Iterator[None]:
     """Have no tape record, as `GradientTape.stop_recording` of each."""
     log = local.log
     tapes = [
@@ -202,15 +202,15 @@ def unrecorded() -> Iterator[None]:
                 tape.start()
 
 
-def seen_by(log: Log, row: int, upstream: set[int]) -> bool:
+def depends_on(log: Log, row: int, upstream: set[int]) -> bool:
     """Whether a row depends on some others."""
-    pending, seen = [row], set[int]()
+    pending, visited = [row], set[int]()
     low = min(upstream, default=np.iinfo(np.int64).max)
     while pending:
         row = pending.pop()
         if row in upstream:
             return True
-        if row >= low and row not in seen:
-            seen.add(row)
+        if row >= low and row not in visited:
+            visited.add(row)
             pending += operands(log, row)
     return False

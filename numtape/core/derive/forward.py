@@ -28,13 +28,13 @@ from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
 from .reach import operands
 from .tape import Tape
-from .transpose import placeholder, transposed, unbroadcast
+from .transpose import append_adjoints, placeholder, unbroadcast
 
 # References of a template: its own rows from 0 on, or these.
 NOTHING, OUTPUT, OPERAND = -1, -2, -3  # operand j is OPERAND - 2 * j, its tangent one less
 
 
-class Along(Tape):
+class ForwardTape(Tape):
     """What an accumulator records: functions with gradients of their own as well, row by row."""
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class Along(Tape):
     forward = True
 
 
-class Template(NamedTuple):
+class TangentTemplate(NamedTuple):
     """The tangent of a row's result.
 
     Attributes:
@@ -53,13 +53,13 @@ class Template(NamedTuple):
 
     rows: list[tuple[int, int, int, int, int]]
     result: int
-    held: list[Any]
+    keep_alive: list[Any]
 
 
-_templates: dict[tuple[Any, ...], Template | str] = clearable_cache()
+_templates: dict[tuple[Any, ...], TangentTemplate | str] = clearable_cache()
 
 
-class Forward:
+class TangentPass:
     """The tangents of a log's rows, as far as they have been gone through.
 
     Args:
@@ -105,10 +105,10 @@ class Forward:
     def _hide(self, log: Log, start: int) -> None:
         """Tapes inside this one's block know nothing of its tangents."""
         tapes = [tape for ref in log.tapes if (tape := ref()) is not None]
-        own = tapes.index(self.tape)
+        index = tapes.index(self.tape)
         for k, tape in enumerate(tapes):
             if tape is not self.tape and tape.recording:
-                inner = tape.ranges[-2] - self.tape.ranges[-2] or k - own
+                inner = tape.ranges[-2] - self.tape.ranges[-2] or k - index
                 if inner > 0:
                     tape.ranges[-1:] = [start, log.n, -1]
 
@@ -124,55 +124,55 @@ class Forward:
                 self.tangents[row] = log.row_of(tangent, None, "jvp")[0]
             return
         reads = operands(log, row)
-        known = self.tangents
+        tangents = self.tangents
         gradient = CODES.gradient[code]
         if gradient == CALL:  # a result of such a function, or what stands for its arguments
             reads = reads if kind == ELEMENTWISE else []
             for x in reads:
-                if x in known:
-                    known[row] = known[x]
+                if x in tangents:
+                    tangents[row] = tangents[x]
                 elif x in self.missing:
                     self.missing[row] = self.missing[x]
                 else:
-                    self._by_gradient(log, row)
+                    self._tangents_by_gradient(log, row)
             return
-        active = tuple([x in known for x in reads])
-        lost = next((self.missing[x] for x in reads if x in self.missing), "")
+        active = tuple([x in tangents for x in reads])
+        missing_op = next((self.missing[x] for x in reads if x in self.missing), "")
         out = SPECS.specs[log.spec[row]]
-        if not (lost or any(active)) or gradient in (STOP, CUT) or not out.inexact:
+        if not (missing_op or any(active)) or gradient in (STOP, CUT) or not out.inexact:
             return
-        if lost or gradient == MISSING:
-            self.missing[row] = lost or CODES.entries[code][0].name
+        if missing_op or gradient == MISSING:
+            self.missing[row] = missing_op or CODES.entries[code][0].name
             return
         op, attributes = CODES.entries[code]
         if op is CONCAT:
-            known[row] = self._concat(log, reads, attributes)
+            tangents[row] = self._concat(log, reads, attributes)
             return
         specs = tuple([SPECS.specs[log.spec[x]] for x in reads])
         key = CODES[code], out, specs, active
         template = _templates.get(key)
         if template is None:
-            template = _templates[key] = _built(op, attributes, out, specs, active)
+            template = _templates[key] = _build_template(op, attributes, out, specs, active)
         if isinstance(template, str):
             self.missing[row] = template
         elif template.result != NOTHING:
-            known[row] = self._put(log, template, row, reads)
+            tangents[row] = self._append_template(log, template, row, reads)
 
-    def _by_gradient(self, log: Log, row: int) -> None:
+    def _tangents_by_gradient(self, log: Log, row: int) -> None:
         """The tangents of results that get none from within, by the gradient that is given.
 
         A gradient is linear in the adjoints of the results. Where the adjoints of the arguments
         have the arguments' tangents as theirs, theirs are the tangents of the results.
         """
-        link, known = int(log.b[row]), self.tangents
+        link, tangents = int(log.b[row]), self.tangents
         inputs = operands(log, link)
-        lost = next((self.missing[x] for x in inputs if x in self.missing), "")
-        if not lost and not any(x in known for x in inputs):
+        missing_op = next((self.missing[x] for x in inputs if x in self.missing), "")
+        if not missing_op and not any(x in tangents for x in inputs):
             return
         call = log.calls.get(link)
         specs = [] if call is None else [SPECS.specs[log.spec[x]] for x in call.outputs]
-        if lost or call is None or any(spec.dtype.is_complex for spec in specs):
-            self.missing[row] = lost or "CustomGradient"
+        if missing_op or call is None or any(spec.dtype.is_complex for spec in specs):
+            self.missing[row] = missing_op or "CustomGradient"
             return
         tape = Tape(True, False)
         tape.start()  # what the function computes is to be recorded
@@ -180,17 +180,19 @@ class Forward:
         for adjoint in adjoints:
             tape.watch_tensor(adjoint)
         try:
-            found = call.adjoints(log, adjoints)
+            input_rows = call.adjoints(log, adjoints)
         finally:
             tape.stop()
         targets = [
-            (y, known[x]) for x, y in zip(inputs, found, strict=True) if y >= 0 and x in known
+            (y, tangents[x])
+            for x, y in zip(inputs, input_rows, strict=True)
+            if y >= 0 and x in tangents
         ]
         for output, tangent in zip(
-            call.outputs, transposed(log, tape, targets, adjoints), strict=True
+            call.outputs, append_adjoints(log, tape, targets, adjoints), strict=True
         ):
-            if tangent is not None and log.a[output] not in known:
-                known[output] = tangent[0]
+            if tangent is not None and log.a[output] not in tangents:
+                tangents[output] = tangent[0]
 
     def _concat(self, log: Log, reads: list[int], attributes: dict[str, Any]) -> int:
         parts = []
@@ -199,18 +201,20 @@ class Forward:
             parts.append(
                 zeros(spec.shape, spec.dtype) if tangent is None else log.tensor(tangent, spec)
             )
-        found: int = record(CONCAT, tuple(parts), **attributes)._row
-        return found
+        row: int = record(CONCAT, tuple(parts), **attributes)._row
+        return row
 
-    def _put(self, log: Log, template: Template, row: int, reads: list[int]) -> int:
+    def _append_template(
+        self, log: Log, template: TangentTemplate, row: int, reads: list[int]
+    ) -> int:
         """Append a template's rows. Returns the tangent's row."""
         tangents = self.tangents
-        own: list[int] = []
+        appended: list[int] = []
         log.reserve(len(template.rows))
 
         def row_of(ref: int) -> int:
             if ref >= 0:
-                return own[ref]
+                return appended[ref]
             if ref == OUTPUT:
                 return row
             if ref == NOTHING:
@@ -220,7 +224,7 @@ class Forward:
 
         for code, x, y, z, spec in template.rows:
             if code == LEAF_CODE:
-                own.append(self._constant(log, x, spec))
+                appended.append(self._constant(log, x, spec))
                 continue
             a, b, c = row_of(x), row_of(y), row_of(z)
             # whole: nothing runs in between, see core.values.interning
@@ -232,14 +236,14 @@ class Forward:
             log.spec[n] = spec
             log.n = n + 1
             # done
-            own.append(n)
+            appended.append(n)
         return row_of(template.result)
 
     def _constant(self, log: Log, bits: int, spec: int) -> int:
         """The row of a constant of one element, one row for equal ones."""
-        found = self._constants.get((bits, spec))
-        if found is not None:
-            return found
+        row = self._constants.get((bits, spec))
+        if row is not None:
+            return row
         columns = log.columns
         # whole: nothing runs in between, see core.values.interning
         n = log.n
@@ -253,65 +257,65 @@ class Forward:
         return n
 
 
-def _built(
+def _build_template(
     op: Op,
     attributes: dict[str, Any],
     out: Spec,
     specs: tuple[Spec, ...],
     active: tuple[bool, ...],
-) -> Template | str:
+) -> TangentTemplate | str:
     """An op's template; or the name of an op in it that has no gradient registered."""
-    ruled = None
-    while ruled is None:
-        ruled = _ruled(op, attributes, out, specs, active)
-    scratch, targets = ruled
+    rule_result = None
+    while rule_result is None:
+        rule_result = _run_rule(op, attributes, out, specs, active)
+    rule_log, targets = rule_result
     tape = Tape(True, False)
-    tape.log, tape.events = scratch, [(0, 0)]
-    tape.ranges = [0, scratch.n]
-    places = 2 + 2 * len(specs)
+    tape.log, tape.events = rule_log, [(0, 0)]
+    tape.ranges = [0, rule_log.n]
+    first_row = 2 + 2 * len(specs)
     try:
-        (found,) = transposed(scratch, tape, targets, [scratch.tensor(0, out)])
+        (tangent,) = append_adjoints(rule_log, tape, targets, [rule_log.tensor(0, out)])
     except LookupError as error:
         return str(error).rpartition(" ")[2]
-    if found is None:
-        return Template([], NOTHING, [])
-    number = {1: OUTPUT} | {2 + k: OPERAND - k for k in range(places - 2)}
+    if tangent is None:
+        return TangentTemplate([], NOTHING, [])
+    references = {1: OUTPUT} | {2 + k: OPERAND - k for k in range(first_row - 2)}
     rows: list[tuple[int, int, int, int, int]] = []
-    if _reads_adjoint(scratch, found[0], places):  # linear in it all the same: at zero, then
+    if _reads_adjoint(rule_log, tangent[0], first_row):  # linear in it all the same: at zero, then
         scalar = intern((), out.dtype)
         zero = BROADCAST.with_attributes({"shape": tuple(out.shape)})
         rows.append((LEAF_CODE, 0, NOTHING, NOTHING, scalar.id))
         rows.append((zero.id, 0, NOTHING, NOTHING, out.id))
-        number[0] = 1
-    for row in _needed(scratch, found[0], places):
-        number[row], code, spec = len(rows), scratch.code[row], scratch.spec[row]
+        references[0] = 1
+    for row in _needed_rows(rule_log, tangent[0], first_row):
+        references[row], code, spec = len(rows), rule_log.code[row], rule_log.spec[row]
         if code == LEAF_CODE:
             if SPECS.specs[spec].size != 1:
                 raise AssertionError("a rule may record constants of one element only")
-            rows.append((code, int(scratch.columns.cell[row]), NOTHING, NOTHING, spec))
+            rows.append((code, int(rule_log.columns.cell[row]), NOTHING, NOTHING, spec))
             continue
         if CODES.arity[code] == VARIADIC:
             raise AssertionError("a rule may not record variadic ops")
-        a, b, c = (*(number[x] for x in operands(scratch, row)), NOTHING, NOTHING, NOTHING)[:3]
+        a, b, c = (*(references[x] for x in operands(rule_log, row)), NOTHING, NOTHING, NOTHING)[:3]
         rows.append((code, a, b, c, spec))
-    held = [*(CODES[row[0]] for row in rows), *(SPECS[row[4]] for row in rows)]
-    return Template(rows, number[found[0]], held)
+    keep_alive = [*(CODES[row[0]] for row in rows), *(SPECS[row[4]] for row in rows)]
+    return TangentTemplate(rows, references[tangent[0]], keep_alive)
 
 
-def _reads_adjoint(scratch: Log, result: int, places: int) -> bool:
-    return any(0 in operands(scratch, row) for row in _needed(scratch, result, places))
+def _reads_adjoint(rule_log: Log, result: int, first_row: int) -> bool:
+    return any(0 in operands(rule_log, row) for row in _needed_rows(rule_log, result, first_row))
 
 
-def _needed(scratch: Log, result: int, places: int) -> list[int]:
+def _needed_rows(rule_log: Log, result: int, first_row: int) -> list[int]:
     """The rows behind the placeholders that a result depends on, in order."""
     needed = {result}
-    for row in range(scratch.n - 1, places - 1, -1):
+    for row in range(rule_log.n - 1, first_row - 1, -1):
         if row in needed:
-            needed.update(operands(scratch, row))
-    return sorted(row for row in needed if row >= places)
+            needed.update(operands(rule_log, row))
+    return sorted(row for row in needed if row >= first_row)
 
 
-def _ruled(
+def _run_rule(
     op: Op,
     attributes: dict[str, Any],
     out: Spec,
@@ -324,13 +328,13 @@ def _ruled(
     None if a signal handler or a finalizer changed what this thread's log is.
     """
     assert op.vjp is not None
-    scratch = RuleLog(256 + 2 * len(specs))
-    own, outer, before = vars(local), local.log, local.rule
+    rule_log = RuleLog(256 + 2 * len(specs))
+    thread_names, outer, outer_rule = vars(local), local.log, local.rule
     try:
-        local.rule = Rule(scratch, outer, _ruled.__code__, getattr(op.vjp, "__globals__", {}))
+        local.rule = Rule(rule_log, outer, _run_rule.__code__, getattr(op.vjp, "__globals__", {}))
         del local.log
-        g, y = placeholder(scratch, out), placeholder(scratch, out)
-        pairs = [(placeholder(scratch, spec), placeholder(scratch, spec)) for spec in specs]
+        g, y = placeholder(rule_log, out), placeholder(rule_log, out)
+        pairs = [(placeholder(rule_log, spec), placeholder(rule_log, spec)) for spec in specs]
         values = [y, *(x for x, _ in pairs)]
         if op.analytic and any(spec.dtype.is_complex for spec in specs):
             values = [conj(x) if x.dtype.is_complex else x for x in values]
@@ -338,24 +342,26 @@ def _ruled(
         if not isinstance(adjoints, tuple | list):
             adjoints = (adjoints,)
         seeds: dict[int, Tensor] = {}
-        for adjoint, (_, tangent), spec, has in zip(adjoints, pairs, specs, active, strict=True):
-            if has and adjoint is not None:
+        for adjoint, (_, tangent), spec, is_active in zip(
+            adjoints, pairs, specs, active, strict=True
+        ):
+            if is_active and adjoint is not None:
                 row = unbroadcast(adjoint, spec, op.name)._row
                 seeds[row] = add(seeds[row], tangent) if row in seeds else tangent
         targets = [(row, seed._row) for row, seed in seeds.items()]
     except Exception:
-        if "log" in own:
+        if "log" in thread_names:
             return None
         raise
     finally:
         # whole: an interrupt in between would leave the thread without a log of its own
-        disturbed = "log" in own
-        local.log, local.rule = outer, before
+        is_disturbed = "log" in thread_names
+        local.log, local.rule = outer, outer_rule
         # done
-    return None if disturbed else (scratch, targets)
+    return None if is_disturbed else (rule_log, targets)
 
 
-def refuse_shape(primal: Any, tangent: Tensor) -> None:
+def check_tangent_shape(primal: Any, tangent: Tensor) -> None:
     """Raise unless a tangent has its primal's shape."""
     if primal.shape != tangent.shape:
         raise InvalidArgumentError(

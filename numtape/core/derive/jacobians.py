@@ -2,7 +2,7 @@
 
 In come a tape, a target and sources; out go, for each source, the gradients for all seeds, one
 behind the other along a first axis. Batches of seeds are so small that no row takes more than
-`MOST` elements.
+`MAX_BATCH_ELEMENTS` elements.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..ops.joining import concat, stack
 from ..ops.movement import broadcast_to, identity, reshape
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
-from .adjoints import give_back, memory
-from .batching import batched
+from .adjoints import return_cache, take_cache
+from .batching import batch_rows
 from .tape import Tape
-from .transpose import placeholder, transposed
+from .transpose import append_adjoints, placeholder
 
-MOST = 1 << 24  # elements of a row, for all seeds of a batch
+MAX_BATCH_ELEMENTS = 1 << 24  # elements of a row, for all seeds of a batch
 
 
 def jacobian(
@@ -37,19 +37,19 @@ def jacobian(
     """
     spec = target._spec
     if spec.size == 1:
-        rows = Rows(
+        rows = AdjointRows(
             log,
             tape,
             target,
             sources,
             from_owned_array(np.ones(spec.shape, spec.dtype.numpy_dtype)),
         )
-        return [None if row < 0 else rows.tensor(row) for row in rows.found]
-    rows = Rows(log, tape, target, sources, _known(log, spec))
+        return [None if row < 0 else rows.tensor(row) for row in rows.source_rows]
+    rows = AdjointRows(log, tape, target, sources, _concrete_seed(log, spec))
     if not spec.size:  # what an empty target depends on is of interest, too
         return [
             None if row < 0 else zeros((0, *source.shape), source.dtype)
-            for row, source in zip(rows.found, sources, strict=True)
+            for row, source in zip(rows.source_rows, sources, strict=True)
         ]
 
     def seeds(start: int, end: int) -> Tensor:
@@ -60,8 +60,8 @@ def jacobian(
         )
 
     if log.calls:
-        return _one_by_one(log, tape, target, sources, seeds, spec.size)
-    return rows.applied(seeds, spec.size)
+        return _loop_over_seeds(log, tape, target, sources, seeds, spec.size)
+    return rows.apply(seeds, spec.size)
 
 
 def batch_jacobian(
@@ -74,26 +74,26 @@ def batch_jacobian(
     spec = target._spec
     batch = spec.shape[0]
     size = intern(tuple(spec.shape[1:]), spec.dtype).size
-    rows = Rows(log, tape, target, [source], _known(log, spec))
+    rows = AdjointRows(log, tape, target, [source], _concrete_seed(log, spec))
     if not size * batch:
-        return None if rows.found[0] < 0 else zeros((size, *source.shape), source.dtype)
+        return None if rows.source_rows[0] < 0 else zeros((size, *source.shape), source.dtype)
 
     def seeds(start: int, end: int) -> Tensor:
-        one = np.eye(end - start, size, start, spec.dtype.numpy_dtype)
-        each = np.repeat(one[:, None], batch, 1)
-        return from_owned_array(each.reshape((end - start, *spec.shape)))
+        identity_rows = np.eye(end - start, size, start, spec.dtype.numpy_dtype)
+        repeated = np.repeat(identity_rows[:, None], batch, 1)
+        return from_owned_array(repeated.reshape((end - start, *spec.shape)))
 
     if log.calls:
-        return _one_by_one(log, tape, target, [source], seeds, size)[0]
-    return rows.applied(seeds, size)[0]
+        return _loop_over_seeds(log, tape, target, [source], seeds, size)[0]
+    return rows.apply(seeds, size)[0]
 
 
-def _known(log: Log, spec: Spec) -> Tensor | None:
+def _concrete_seed(log: Log, spec: Spec) -> Tensor | None:
     """Zeros as the seed where functions of the program are called, which may look at it."""
     return zeros(spec.shape, spec.dtype) if log.calls else None
 
 
-def _one_by_one(
+def _loop_over_seeds(
     log: Log,
     tape: Tape,
     target: Tensor | Variable,
@@ -101,17 +101,19 @@ def _one_by_one(
     seeds: Callable[[int, int], Tensor],
     n: int,
 ) -> list[Tensor | None]:
-    """As `Rows.applied`, where functions of the program are to be called for each seed."""
+    """As `Rows.apply`, where functions of the program are to be called for each seed."""
     parts: list[list[Tensor]] = [[] for _ in sources]
     for k in range(n):
-        rows = Rows(log, tape, target, sources, reshape(seeds(k, k + 1), tuple(target.shape)))
-        for part, row in zip(parts, rows.found, strict=True):
+        rows = AdjointRows(
+            log, tape, target, sources, reshape(seeds(k, k + 1), tuple(target.shape))
+        )
+        for part, row in zip(parts, rows.source_rows, strict=True):
             if row >= 0:
                 part.append(rows.tensor(row))
     return [stack(part) if part else None for part in parts]
 
 
-class Rows:
+class AdjointRows:
     """The adjoint rows of one target, for whatever seed.
 
     Args:
@@ -146,77 +148,77 @@ class Rows:
             else log.row_of(seed, None, "jacobian")[0]
         )
         pairs = [] if row < 0 else [(row, self.seed)]
-        found = transposed(log, tape, pairs, list(sources))
-        self.found = [
+        adjoints = append_adjoints(log, tape, pairs, list(sources))
+        self.source_rows = [
             self.seed
             if adjoint is None and source is target and row < 0
             else -1
             if adjoint is None
             else adjoint[0]
-            for source, adjoint in zip(sources, found, strict=True)
+            for source, adjoint in zip(sources, adjoints, strict=True)
         ]
 
-    def at_once(self) -> int:
+    def batch_size(self) -> int:
         """How many seeds a batch may have."""
         specs = set(self.log.spec[self.seed : self.log.n].tolist())
-        return max(1, MOST // max(1, *(SPECS.specs[spec].size for spec in specs)))
+        return max(1, MAX_BATCH_ELEMENTS // max(1, *(SPECS.specs[spec].size for spec in specs)))
 
-    def applied(self, seeds: Callable[[int, int], Tensor], n: int) -> list[Tensor | None]:
+    def apply(self, seeds: Callable[[int, int], Tensor], n: int) -> list[Tensor | None]:
         """The adjoints of the sources for ``n`` seeds.
 
         Args:
           seeds: Gives those from one number to another, along a first axis.
           n: How many there are, at least 1.
         """
-        size = self.at_once()
-        wanted = [row for row in self.found if row >= 0]
-        parts: list[list[Tensor]] = [[] for _ in wanted]
+        size = self.batch_size()
+        source_rows = [row for row in self.source_rows if row >= 0]
+        parts: list[list[Tensor]] = [[] for _ in source_rows]
         for start in range(0, n, size):
             end = min(start + size, n)
-            for part, lane in zip(parts, self._batch(wanted, seeds(start, end)), strict=True):
+            for part, lane in zip(parts, self._batch(source_rows, seeds(start, end)), strict=True):
                 part.append(lane)
-        whole = iter([part[0] if len(part) == 1 else concat(part, 0) for part in parts])
-        return [None if row < 0 else next(whole) for row in self.found]
+        results = iter([part[0] if len(part) == 1 else concat(part, 0) for part in parts])
+        return [None if row < 0 else next(results) for row in self.source_rows]
 
-    def _batch(self, wanted: list[int], seeds: Tensor) -> list[Tensor]:
+    def _batch(self, source_rows: list[int], seeds: Tensor) -> list[Tensor]:
         """The adjoints for a batch of seeds: rows that come again are appended again."""
         log, n = self.log, seeds.shape[0]
         first = log.row_of(seeds, None, "jacobian")[0]
         start = log.n, log.extra_n, len(log.buffers)
-        key = "lanes", *start, first, self.seed, *wanted
-        remembered = memory()
+        key = "lanes", *start, first, self.seed, *source_rows
+        cache = take_cache()
         try:
-            again = remembered.recall(log, key)
-            if again is not None:
-                return [self.tensor(row) for row in again.found]
-            found = []
-            lanes = batched(
-                log, wanted, {self.seed: log.tensor(first, seeds._spec)}, n, self.tensor
+            entry = cache.recall(log, key)
+            if entry is not None:
+                return [self.tensor(row) for row in entry.source_rows]
+            results = []
+            lanes = batch_rows(
+                log, source_rows, {self.seed: log.tensor(first, seeds._spec)}, n, self.tensor
             )
-            for row, lane in zip(wanted, lanes, strict=True):
+            for row, lane in zip(source_rows, lanes, strict=True):
                 if isinstance(lane, list):
                     lane = stack(lane)  # refuses so many axes
                 if lane is None:
                     x = self.tensor(row)
                     lane = broadcast_to(x, (n, *x.shape))
-                found.append(lane)
+                results.append(lane)
             if start[1:] == (log.extra_n, len(log.buffers)):  # only rows were added
                 rows = range(start[0], log.n)
-                held = [
+                keep_alive = [
                     *(CODES[log.code[row]] for row in rows),
                     *(SPECS[log.spec[row]] for row in rows),
                 ]
-                remembered.note(log, key, *start[:2], [x._row for x in found], [], held)
-            return found
+                cache.store(log, key, *start[:2], [x._row for x in results], [], keep_alive)
+            return results
         finally:
-            give_back(remembered)
+            return_cache(cache)
 
     def tensor(self, row: int) -> Tensor:
         """A tensor for a row of the log."""
         return self.log.tensor(row, SPECS.specs[self.log.spec[row]])
 
 
-def of_its_own(x: Tensor) -> Tensor:
+def mark_result(x: Tensor) -> Tensor:
     """A result: computed with what is looked at next, and no constant that others may have."""
     log = x._home
     if isinstance(log, Log):

@@ -23,7 +23,7 @@ from ..values.tensor import Tensor, of_array
 from .reach import operands
 
 # They only move elements: what is not finite there was made before.
-SAFE = {
+MOVE_ONLY_OPS = {
     "ConcatV2",
     "ExpandDims",
     "Fill",
@@ -47,7 +47,7 @@ SAFE = {
 }
 
 
-class Noting(list[Tensor]):
+class InstrumentedList(list[Tensor]):
     """The tensors of a log; of a new one the line is noted, and it is looked at.
 
     Attributes:
@@ -55,7 +55,7 @@ class Noting(list[Tensor]):
       heard: What else is told of a new tensor and its line, if anything is.
     """
 
-    heard: ClassVar[Callable[[Tensor, str], None] | None] = None
+    listener: ClassVar[Callable[[Tensor, str], None] | None] = None
 
     def __init__(self, tensors: Iterable[Tensor] = ()) -> None:
         super().__init__(tensors)
@@ -67,10 +67,10 @@ class Noting(list[Tensor]):
         log: Any = tensor._home
         if settings.traceback:
             self.lines[tensor._row] = line = caller()
-            if Noting.heard is not None:
-                Noting.heard(tensor, line)
+            if InstrumentedList.listener is not None:
+                InstrumentedList.listener(tensor, line)
         if settings.checked and tensor._spec.is_float and log.has_values() and not log.busy:
-            check(log, tensor)
+            check_finite(log, tensor)
 
 
 def caller() -> str:
@@ -81,11 +81,11 @@ def caller() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def check(log: Any, tensor: Tensor) -> None:
+def check_finite(log: Any, tensor: Tensor) -> None:
     """Raise if a computed row has NaN or infinity."""
     row = tensor._row
     code = log.code[row]
-    if CODES.kind[code] in (LEAF, READ) or CODES.entries[code][0].name in SAFE:
+    if CODES.kind[code] in (LEAF, READ) or CODES.entries[code][0].name in MOVE_ONLY_OPS:
         return
     log.busy = True  # the rows must stay
     try:
@@ -93,33 +93,33 @@ def check(log: Any, tensor: Tensor) -> None:
         if np.isfinite(array).all():
             return
         rows = [(x, SPECS.specs[log.spec[x]]) for x in operands(log, row)]
-        given = [of_array(np.asarray(log.tensor(x, spec).numpy()), spec) for x, spec in rows]
+        inputs = [of_array(np.asarray(log.tensor(x, spec).numpy()), spec) for x, spec in rows]
     finally:
         log.busy = False
     op, _ = CODES.entries[code]
     counts = [("+NaN", np.isnan(array)), ("+Inf", array == np.inf), ("-Inf", array == -np.inf)]
     lines = [f"  # of {name} elements: {n}" for name, mask in counts if (n := int(mask.sum()))]
-    if len(given) == 1:
-        shown = f"  Input tensor: {given[0]!s}"
+    if len(inputs) == 1:
+        inputs_text = f"  Input tensor: {inputs[0]!s}"
     else:
-        shown = f"  Input tensors ({len(given)}):\n" + "\n".join(
-            f"         {k}: {x!s}" for k, x in enumerate(given)
+        inputs_text = f"  Input tensors ({len(inputs)}):\n" + "\n".join(
+            f"         {k}: {x!s}" for k, x in enumerate(inputs)
         )
-    what = " and ".join(name for name, mask in counts if mask.any()).replace("+NaN", "NaN")
+    kinds = " and ".join(name for name, mask in counts if mask.any()).replace("+NaN", "NaN")
     raise InvalidArgumentError(
         f'\n\n!!! Detected Infinity or NaN in output 0 of eagerly-executing op "{op.name}" '
         f"(# of outputs: 1) !!!\n  dtype: {tensor.dtype!s}\n  shape: {tensor.shape}\n"
         + "\n".join(lines)
-        + f"\n\n{shown}\n\n : Tensor had {what} values"
+        + f"\n\n{inputs_text}\n\n : Tensor had {kinds} values"
     )
 
 
-def enable(checked: bool | None = None, traceback: bool | None = None) -> None:
+def configure(checked: bool | None = None, traceback: bool | None = None) -> None:
     """Begin to note something, or end."""
     settings.checked = settings.checked if checked is None else checked
     settings.traceback = settings.traceback if traceback is None else traceback
     settings.eager = settings.run_eagerly or settings.checked
-    Log.new_list = Noting if settings.checked or settings.traceback else list
+    Log.new_list = InstrumentedList if settings.checked or settings.traceback else list
     for log in list(LOGS):
         if isinstance(log, Log) and log.has_values():
             log.tensors = Log.new_list(log.tensors)

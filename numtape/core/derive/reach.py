@@ -22,15 +22,17 @@ def operands(log: Log, row: int) -> list[int]:
     return [log.a[row], log.b[row], log.c[row]][:arity]
 
 
-def _passed(log: Log, flags: Array, targets: list[tuple[int, int]], gradients: bool) -> set[int]:
+def _rows_on_path(
+    log: Log, flags: Array, targets: list[tuple[int, int]], gradients: bool
+) -> set[int]:
     """The recorded rows on the way back from targets; with ``gradients``, as far as one flows."""
-    found: set[int] = set()
+    visited: set[int] = set()
     pending = [row for row, _ in targets]
     while pending:
         row = pending.pop()
-        if row in found or not flags[row] & RECORDED:
+        if row in visited or not flags[row] & RECORDED:
             continue
-        found.add(row)
+        visited.add(row)
         code = log.code[row]
         if CODES.kind[code] == READ:
             continue
@@ -41,10 +43,10 @@ def _passed(log: Log, flags: Array, targets: list[tuple[int, int]], gradients: b
             pending += operands(log, row)
         elif CODES.gradient[code] == RULE:
             pending += [x for x in operands(log, row) if SPECS.specs[log.spec[x]].inexact]
-    return found
+    return visited
 
 
-def refuse_missing(log: Log, flags: Array, first: int, targets: list[tuple[int, int]]) -> None:
+def check_registered(log: Log, flags: Array, first: int, targets: list[tuple[int, int]]) -> None:
     """Raise if a gradient arrives at an op that has none registered, wherever the sources are."""
     codes = log.columns.code[first : first + flags.size]
     missing = (CODES.gradient[codes] == MISSING) & (CODES.kind[codes] != READ)
@@ -52,43 +54,43 @@ def refuse_missing(log: Log, flags: Array, first: int, targets: list[tuple[int, 
     if not missing.any():
         return
     rows = set((first + np.flatnonzero(missing)).tolist())
-    whole = np.concatenate([np.zeros(first, np.uint8), flags])
-    for row in sorted(rows & _passed(log, whole, targets, True), reverse=True):
+    all_flags = np.concatenate([np.zeros(first, np.uint8), flags])
+    for row in sorted(rows & _rows_on_path(log, all_flags, targets, True), reverse=True):
         op, _ = CODES.entries[log.code[row]]
-        raise LookupError(no_gradient(op.name))
+        raise LookupError(missing_gradient_message(op.name))
 
 
-def no_gradient(name: str) -> str:
+def missing_gradient_message(name: str) -> str:
     """What is said of an op that has no gradient registered. Its name comes last."""
-    said = f"gradient registry has no entry for: {name}"
+    message = f"gradient registry has no entry for: {name}"
     if name != "KernelGrad":
-        return said
+        return message
     return (
         "A kernel has first derivatives only, in reverse mode. Take differences of its "
-        f"gradients, or write it with operations on tensors: {said}"
+        f"gradients, or write it with operations on tensors: {message}"
     )
 
 
-def lost(
-    log: Log, flags: Array, targets: list[tuple[int, int]], places: list[tuple[int, int]]
+def lost_sources(
+    log: Log, flags: Array, targets: list[tuple[int, int]], locations: list[tuple[int, int]]
 ) -> list[int]:
     """The sources that lose what they have as targets.
 
     TensorFlow lets go of the gradient of what it does not follow when it has gone through all
     rows on its way that use it.
     """
-    chosen = {row for row, _ in targets}
-    unknown = [
+    target_rows = {row for row, _ in targets}
+    unfollowed = [
         j
-        for j, (row, _) in enumerate(places)
-        if row in chosen and not flags[row] & (FOLLOWED | RECORDED)
+        for j, (row, _) in enumerate(locations)
+        if row in target_rows and not flags[row] & (FOLLOWED | RECORDED)
     ]
-    if not unknown:
+    if not unfollowed:
         return []
     used = {
         x
-        for row in _passed(log, flags, targets, False)
+        for row in _rows_on_path(log, flags, targets, False)
         if CODES.kind[log.code[row]] != READ
         for x in operands(log, row)
     }
-    return [j for j in unknown if places[j][0] in used]
+    return [j for j in unfollowed if locations[j][0] in used]

@@ -44,7 +44,7 @@ _SLOTS: dict[str, tuple[type, str]] = {
     "AT_ACCESSED": (Tape, "watch_accessed"),
     "AT_RANGES": (Tape, "ranges"),
     "AT_EVENTS": (Tape, "events"),
-    "AT_SEEN": (Tape, "seen"),
+    "AT_VARIABLE_FLAGS": (Tape, "variable_flags"),
     "AT_THREAD": (Tape, "thread"),
     "AT_TRAINABLE": (Variable, "_trainable"),
     "AT_VARIABLE_SPEC": (Variable, "_spec"),
@@ -96,50 +96,52 @@ _GRADIENT = (
     "HITS",
 )
 TURNS = 8  # how often Python appends adjoint rows again before machine code does
-MOST = 4  # gradients of one log
-SOURCES = 256  # of one gradient
+MAX_FAST_PATHS = 4  # gradients of one log
+MAX_SOURCES = 256  # of one gradient
 _KINDS = frozenset((Tensor, Variable))
 
 
-def repeated_gradient(tape: Tape, target: Any, sources: Any) -> Any:
+def gradient_fast_path(tape: Tape, target: Any, sources: Any) -> Any:
     """What `gradient` gives, or None if Python has to answer. Machine code comes in its place."""
     return None
 
 
-class _Code:
+class _MachineCode:
     """The machine code, which is asked first when this is made."""
 
     def __init__(self) -> None:
-        global repeated_gradient
+        global gradient_fast_path
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
             **{name: id(thing) for name, thing in _OBJECTS.items()},
             **{name: slot(*of) for name, of in _SLOTS.items()},
         }
-        of_looks = repeated_evaluation.words()
-        if isinstance(of_looks, str):
-            raise RuntimeError(of_looks)
-        self._words = np.append(of_looks, np.array([words[name] for name in _PROCESS], np.int64))
+        evaluation_words = repeated_evaluation.words()
+        if isinstance(evaluation_words, str):
+            raise RuntimeError(evaluation_words)
+        self._words = np.append(
+            evaluation_words, np.array([words[name] for name in _PROCESS], np.int64)
+        )
         keep(self)  # before anything refers to it
-        uses = "tables", "rows", "replay_rows", "guards", "repeated_evaluation"
-        first = translated_pass("repeated_gradient", *uses)
+        modules = "tables", "rows", "replay_rows", "guards", "repeated_evaluation"
+        first = translated_pass("repeated_gradient", *modules)
         address = told("repeated_gradient", first, self._words)
-        repeated_gradient = builtin("repeated_gradient", address)
+        gradient_fast_path = builtin("repeated_gradient", address)
 
 
-_once = Once("Gradients that come again are recorded by Python", _Code)
+_lazy_build = Once("Gradients that come again are recorded by Python", _MachineCode)
 
 
-def said() -> str:
+def describe_backend() -> str:
     """What records gradients that come again, and why not machine code."""
     if not settings.native_recorders():
         return "Python: NUMTAPE_RECORD=python"
-    found = _once.found(now=True)
-    return f"Python: {found}" if isinstance(found, str) else "machine code"
+    code = _lazy_build.found(now=True)
+    return f"Python: {code}" if isinstance(code, str) else "machine code"
 
 
 def prepare(
-    tape: Tape, first: tuple[int, int], target: Any, sources: Any, found: list[Any]
+    tape: Tape, first: tuple[int, int], target: Any, sources: Any, results: list[Any]
 ) -> None:
     """Have machine code do what was just done, if it came again some times and it can.
 
@@ -158,34 +160,34 @@ def prepare(
         return
     if any(type(event) is not int for _, event in tape.events):
         return
-    if adjoints.of != id(log.columns):  # another log, which has none yet
-        adjoints.of, adjoints.turns = id(log.columns), 0
-    turns = adjoints.turns = adjoints.turns + 1
-    if turns < TURNS or turns & (turns - 1) or isinstance(_once.found(), str):
+    if adjoints.columns_id != id(log.columns):  # another log, which has none yet
+        adjoints.columns_id, adjoints.reuse_count = id(log.columns), 0
+    count = adjoints.reuse_count = adjoints.reuse_count + 1
+    if count < TURNS or count & (count - 1) or isinstance(_lazy_build.found(), str):
         return
-    made = _gradient_of(log, tape, adjoints, first, target, sources, found)
-    if made is not None:  # those of other columns have ended
-        before = log.gradient_fast_paths
+    fast_path = _make_fast_path(log, tape, adjoints, first, target, sources, results)
+    if fast_path is not None:  # those of other columns have ended
+        existing = log.gradient_fast_paths
         others = [
-            x for x in before if x[1].columns is log.columns and x[1].adjoints is not adjoints
+            x for x in existing if x[1].columns is log.columns and x[1].adjoints is not adjoints
         ]
-        log.gradient_fast_paths = ((made.words, made), *others[: MOST - 1])
+        log.gradient_fast_paths = ((fast_path.words, fast_path), *others[: MAX_FAST_PATHS - 1])
 
 
-def _gradient_of(
+def _make_fast_path(
     log: Log,
     tape: Tape,
     adjoints: Adjoints,
     first: tuple[int, int],
     target: Any,
     sources: Any,
-    found: list[Any],
+    results: list[Any],
 ) -> RepeatedGradient | None:
     """What machine code needs, if a seed and the adjoint rows are all that was recorded."""
     leaves = sources if type(sources) is list else [sources]
-    if target._home is not log or not target._spec.inexact or not 0 < len(leaves) <= SOURCES:
+    if target._home is not log or not target._spec.inexact or not 0 < len(leaves) <= MAX_SOURCES:
         return None
-    if any(type(x) is not Tensor or x._home is not log for x in found) or min(tape.ranges) < 0:
+    if any(type(x) is not Tensor or x._home is not log for x in results) or min(tape.ranges) < 0:
         return None
     rows, operands = first
     if operands != adjoints.extra_n:
@@ -196,17 +198,19 @@ def _gradient_of(
     seed = log._const_rows.get(key)
     if seed is None or seed > rows:
         return None
-    fresh, spread = int(seed == rows), int(target._spec.rank > 0)
-    if adjoints.n != rows + fresh + spread:
+    is_seed_new, is_broadcast = int(seed == rows), int(target._spec.rank > 0)
+    if adjoints.n != rows + is_seed_new + is_broadcast:
         return None
-    if spread and (log.a[rows + fresh] != seed or log.spec[rows + fresh] != target._spec.id):
+    if is_broadcast and (
+        log.a[rows + is_seed_new] != seed or log.spec[rows + is_seed_new] != target._spec.id
+    ):
         return None
     columns, n = log.columns, adjoints.n + adjoints.count
     constants = rows + np.flatnonzero(columns.code[rows:n] == LEAF_CODE)
     if not all(SPECS.specs[number].single for number in columns.spec[constants].tolist()):
         return None
-    listed = leaves is sources
-    return RepeatedGradient(log, tape, adjoints, first, target, leaves, listed, found, key)
+    is_list = leaves is sources
+    return RepeatedGradient(log, tape, adjoints, first, target, leaves, is_list, results, key)
 
 
 class RepeatedGradient(KeepAlive):
@@ -226,11 +230,11 @@ class RepeatedGradient(KeepAlive):
         first: tuple[int, int],
         target: Tensor,
         leaves: list[Any],
-        listed: bool,
-        found: list[Tensor],
+        is_list: bool,
+        results: list[Tensor],
         key: tuple[Any, ...],
     ) -> None:
-        from .transpose import _places
+        from .transpose import _locate_sources
 
         columns, extra, (rows, operands) = log.columns, log.extra, first
         # A finalizer may append rows meanwhile, and compute some: constants alone have values.
@@ -240,10 +244,12 @@ class RepeatedGradient(KeepAlive):
         super().__init__(columns, extra, adjoints, key)
         seed = log._const_rows[key]
         sources: list[int] = []
-        for (row, number), leaf, result in zip(_places(log, leaves), leaves, found, strict=True):
+        for (row, number), leaf, result in zip(
+            _locate_sources(log, leaves), leaves, results, strict=True
+        ):
             sources += [row, number, self._id(leaf._spec), self._id(result._row)]
             sources.append(self._id(result._spec))
-        watched = tape.seen[1]
+        watched = tape.variable_flags[1]
         self._numbers = {
             "GENERATION": id(generation) + slot(type(generation), "number"),
             "FREED": self._id(generation.number),
@@ -273,7 +279,7 @@ class RepeatedGradient(KeepAlive):
             "VARIABLE_COUNT": len(log.variables),
             "TARGET": target._row,
             "TARGET_SPEC": self._id(target._spec),
-            "SINGLE": int(not listed),
+            "SINGLE": int(not is_list),
             "SOURCES": self._table(sources),
             "SOURCE_COUNT": len(leaves),
             "KEY": id(key),

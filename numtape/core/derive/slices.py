@@ -27,7 +27,7 @@ from ..ops.random import drawn as drawn_anew
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-from .batching import Lanes, batched, dependent, spread
+from .batching import Lanes, batch_rows, broadcast_to_lanes, dependent_rows
 from .reach import operands
 from .transpose import placeholder
 
@@ -47,7 +47,7 @@ class SliceLog(Log):
       checks: Rows that have to be true in all slices, and what is said where they are not.
     """
 
-    __slots__ = ("checks", "closed", "count", "entered", "lanes", "outer", "shared")
+    __slots__ = ("checks", "count", "entered_tensors", "is_closed", "lanes", "outer", "shared")
 
     nested = True
 
@@ -57,9 +57,9 @@ class SliceLog(Log):
         self.count = n
         self.lanes: dict[int, Lanes] = {}
         self.shared: dict[int, Tensor] = {}
-        self.entered: dict[int, tuple[int, Any]] = {}
+        self.entered_tensors: dict[int, tuple[int, Any]] = {}
         self.checks: list[tuple[int, str]] = []
-        self.closed = False
+        self.is_closed = False
 
     @contextmanager
     def outside(self) -> Iterator[Log]:
@@ -73,34 +73,34 @@ class SliceLog(Log):
     def slice(self, values: Tensor, spec: Spec) -> Tensor:
         """A tensor that stands for one slice of ``values``."""
         self.reserve(1)
-        found = placeholder(self, spec)
-        self.lanes[found._row] = values
-        return found
+        tensor = placeholder(self, spec)
+        self.lanes[tensor._row] = values
+        return tensor
 
     def row_of(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
         """The row of any operand; what is from outside is what it is there."""
         if isinstance(value, np.ndarray):
             with self.outside():
-                found = as_tensor(value, like, op)
+                tensor = as_tensor(value, like, op)
         elif type(value) is Tensor and value._home is not self:
-            found = value
+            tensor = value
         else:
             return super().row_of(value, like, op)
-        known = self.entered.get(id(found))
-        if known is None:
+        entry = self.entered_tensors.get(id(tensor))
+        if entry is None:
             self.reserve(1)
-            known = placeholder(self, found._spec)._row, found
-            self.shared[known[0]] = found
-            self.entered[id(found)] = known
-        return known[0], found._spec
+            entry = placeholder(self, tensor._spec)._row, tensor
+            self.shared[entry[0]] = tensor
+            self.entered_tensors[id(tensor)] = entry
+        return entry[0], tensor._spec
 
     def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
         """Append a read of a variable, which is read outside as well."""
         with self.outside() as outer:
             if codes is None:
-                found = variable.read_value()
+                tensor = variable.read_value()
             else:
-                found = outer.tensor(outer.read_unwatched(variable), value._spec)
+                tensor = outer.tensor(outer.read_unwatched(variable), value._spec)
         number = self.number(variable)
         code = READ_CODE if codes is None else codes[1]
         self.reserve(1)
@@ -108,90 +108,90 @@ class SliceLog(Log):
         n = self.n
         self.code[n] = code
         self.b[n] = number
-        self.spec[n] = found._spec.id
+        self.spec[n] = tensor._spec.id
         self.n = n + 1
         # done
-        self.shared[n] = found
+        self.shared[n] = tensor
         return n
 
-    def once(self, row: int) -> Tensor:
+    def shared_tensor(self, row: int) -> Tensor:
         """What a row that is the same for all slices is in the log outside."""
-        found = self.shared.get(row)
-        if found is not None:
-            return found
+        tensor = self.shared.get(row)
+        if tensor is not None:
+            return tensor
         code = self.code[row]
         spec = SPECS.specs[self.spec[row]]
         if code == LEAF_CODE:
             if self.columns.state_view[row] != VALUE:
                 raise AssertionError("a value that nobody gave")
-            found = from_owned_array(self.value(row, spec))
+            tensor = from_owned_array(self.value(row, spec))
         else:
             op, attributes = CODES.entries[code]
-            xs = [self.once(x) for x in operands(self, row)]
-            found = record(op, tuple(xs), **attributes)
-        self.shared[row] = found
-        return found
+            xs = [self.shared_tensor(x) for x in operands(self, row)]
+            tensor = record(op, tuple(xs), **attributes)
+        self.shared[row] = tensor
+        return tensor
 
-    def differs(self, row: int) -> bool:
+    def varies(self, row: int) -> bool:
         """Whether a row differs from slice to slice."""
-        return row in self.lanes or bool(dependent(self, [row], self.lanes))
+        return row in self.lanes or bool(dependent_rows(self, [row], self.lanes))
 
-    def results(self, wanted: Sequence[int]) -> list[Tensor]:
+    def results(self, rows: Sequence[int]) -> list[Tensor]:
         """What rows are in all slices, recorded in the log outside, which is the current one."""
-        wanted = [*wanted, *(row for row, _ in self.checks)]
-        found = []
+        rows = [*rows, *(row for row, _ in self.checks)]
+        results = []
         for row, lane in zip(
-            wanted, batched(self, wanted, self.lanes, self.count, self.once), strict=True
+            rows, batch_rows(self, rows, self.lanes, self.count, self.shared_tensor), strict=True
         ):
             if lane is None:
-                lane = spread(self.once(row), self.count)
-            found.append(stack(lane) if isinstance(lane, list) else lane)
-        last = len(wanted) - len(self.checks)
-        for holds, (_, said) in zip(found[last:], self.checks, strict=True):
-            if not every(holds, lambda values: values, lambda rows: rows, said):
-                raise InvalidArgumentError(said)
-        return found[:last]
+                lane = broadcast_to_lanes(self.shared_tensor(row), self.count)
+            results.append(stack(lane) if isinstance(lane, list) else lane)
+        last = len(rows) - len(self.checks)
+        for holds, (_, message) in zip(results[last:], self.checks, strict=True):
+            if not every(holds, lambda values: values, lambda rows: rows, message):
+                raise InvalidArgumentError(message)
+        return results[:last]
 
     def close(self) -> None:
         """Let go of what is outside: tensors of the function may be kept, and have this log."""
-        self.closed = True
+        self.is_closed = True
         self.tensors = []
-        self.lanes, self.shared, self.entered = {}, {}, {}
+        self.lanes, self.shared, self.entered_tensors = {}, {}, {}
 
     # Hooks.
 
     def evaluate_row(self, tensor: Tensor) -> Any:
         """The value of a row, where it is the same for all slices."""
-        if self.closed:
+        if self.is_closed:
             raise RuntimeError(
                 "A tensor of a function that vectorized_map called is used after its end."
             )
-        if self.differs(tensor._row):
+        if self.varies(tensor._row):
             raise NotForAll("it looks at a value of a slice")
         with self.outside():
-            return self.once(tensor._row)._array()
+            return self.shared_tensor(tensor._row)._array()
 
     def holds_for_all(
         self,
         x: Tensor,
         on_array: Callable[[Any], Any],
         on_tensor: Callable[[Any], Tensor],
-        said: str,
+        message: str,
     ) -> bool:
         """Whether a condition holds for all elements: of slices, this is found out later."""
         row = self.row_of(x, None, "Check")[0]
-        if self.differs(row):
-            self.checks.append((on_tensor(x)._row, said))
+        if self.varies(row):
+            self.checks.append((on_tensor(x)._row, message))
             return True
         with self.outside():
-            return every(self.once(row), on_array, on_tensor, said)
+            return every(self.shared_tensor(row), on_array, on_tensor, message)
 
     def draw(self, draw: Any) -> Tensor:
         """Random numbers: others for each slice."""
         with self.outside():
-            drawn = [drawn_anew(draw.make, draw.seed, *draw.parameters) for _ in range(self.count)]
-            values = stack(drawn)
-        return self.slice(values, drawn[0]._spec)
+            draws = [drawn_anew(draw.make, draw.seed, *draw.parameters) for _ in range(self.count)]
+            values = stack(draws)
+        return self.slice(values, draws[0]._spec)
 
     def current_value(self, variable: Variable) -> Tensor:
         """A variable's value is outside."""
@@ -211,9 +211,9 @@ class SliceLog(Log):
         """As outside."""
         self.outer.on_container_created(container)
 
-    def on_container_copied(self, container: Any, given: Any) -> None:
+    def on_container_copied(self, container: Any, original: Any) -> None:
         """As outside."""
-        self.outer.on_container_copied(container, given)
+        self.outer.on_container_copied(container, original)
 
     def on_variable_created(self, variable: Variable) -> NoReturn:
         """A variable for each slice."""
@@ -231,17 +231,17 @@ class SliceLog(Log):
         """What belongs to the log outside."""
         raise NotForAll(reason)
 
-    def _followed(self) -> bool:
+    def _is_followed_outside(self) -> bool:
         """Whether a tape outside may follow what is recorded."""
         return type(self.outer) is not Log or self.outer.is_recorded()
 
     def is_recorded(self) -> bool:
         """Whether a tape records, here or outside."""
-        return self._followed() or super().is_recorded()
+        return self._is_followed_outside() or super().is_recorded()
 
     def segment(self, *_: Any) -> Any:
         """A function has a gradient of its own: tapes outside would not know of which slice."""
-        if self._followed():
+        if self._is_followed_outside():
             raise NotForAll("it calls a function that has a custom gradient, inside a tape")
         return None
 
@@ -253,7 +253,7 @@ class SliceLog(Log):
         """Nothing has a value here."""
 
 
-def for_all(
+def apply_to_slices(
     function: Callable[[list[Tensor]], list[Any]], values: list[Tensor], specs: list[Spec], n: int
 ) -> list[Tensor]:
     """What a function of slices gives for all of them.

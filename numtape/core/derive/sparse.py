@@ -49,17 +49,19 @@ def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
             return None
     parts.reverse()
     shape = tuple(total.shape)
-    found = [_pair(log, row, shape[1:]) for row in parts]
-    values, indices = [x for x, _ in found], [x for _, x in found]
-    if len(found) > 1:
+    pairs = [_slices_of_row(log, row, shape[1:]) for row in parts]
+    values, indices = [x for x, _ in pairs], [x for _, x in pairs]
+    if len(pairs) > 1:
         if len({x.dtype for x in indices}) > 1:
             indices = [cast(x, int64) for x in indices]
         values, indices = [concat(values, 0)], [concat(indices, 0)]
     return IndexedSlices(values[0], indices[0], from_owned_array(np.array(shape, np.int32)))
 
 
-def _pair(log: Log, row: int, rest: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    values, indices = (log.tensor(at, SPECS.specs[log.spec[at]]) for at in (log.a[row], log.b[row]))
+def _slices_of_row(log: Log, row: int, rest: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    values, indices = (
+        log.tensor(operand, SPECS.specs[log.spec[operand]]) for operand in (log.a[row], log.b[row])
+    )
     count = indices._spec.size
     values = reshape_if_needed(values, (count, *rest))
     if values._home is log and log.code[values._row] == LEAF_CODE:

@@ -12,7 +12,7 @@ from ..log.log import READ_CODE, READ_ROW_CODE, SWEEP_BYTES, SWEEP_ROWS, Log, lo
 from ..log.variable import Variable
 from ..values.tensor import Tensor
 
-MANY = 100  # tapes of a log, from where on those that are gone are looked for
+CLEANUP_THRESHOLD = 100  # tapes of a log, from where on those that are gone are looked for
 
 
 class Tape:
@@ -36,10 +36,10 @@ class Tape:
         "persistent",
         "ranges",
         "recalled",
-        "seen",
         "spent",
         "thread",
         "unconnected",
+        "variable_flags",
         "watch_accessed",
     )
 
@@ -51,7 +51,7 @@ class Tape:
         self.log: Log | None = None
         self.ranges: list[int] = []
         self.events: list[tuple[int, int | Variable]] = []
-        self.seen: tuple[list[Variable], Any] = [], ()
+        self.variable_flags: tuple[list[Variable], Any] = [], ()
         self.spent = False
         self.recalled: Any = None
         self.unconnected: Any = None
@@ -68,17 +68,17 @@ class Tape:
 
     def start(self) -> None:
         """Record from here on."""
-        while not self._started():
+        while not self._try_start():
             pass
 
-    def _started(self) -> bool:
+    def _try_start(self) -> bool:
         """Record from here on; False if the thread goes on with another log than a moment ago.
 
         A signal handler may have filled this one: tapes held it, but none recorded.
         """
         log = local.log
         if self.log is not None and self.log is not log:
-            self.inside("enters a tape")
+            self.refuse_foreign("enters a tape")
             # The thread went on with another log while this tape held its own.
             if log.is_recorded():
                 raise RuntimeError(
@@ -93,16 +93,18 @@ class Tape:
         ):
             log.collect()  # a log that fills up inside a tape has to grow
             log = local.log
-        fresh = self.log is None
+        is_new = self.log is None
         self.log = log
         # Before the list is asked for: a finalizer may run here, whose look makes another list.
         reference = weakref.ref(self)
         with log.lock:  # a look from another thread may be going through the tapes
             tapes = log.tapes
-            if len(tapes) > MANY:  # a log that fills up forgets them; these recorded hardly a row
-                for gone in [ref for ref in tapes if ref() is None]:
-                    tapes.remove(gone)
-            if fresh or not any(ref() is self for ref in log.tapes):
+            if (
+                len(tapes) > CLEANUP_THRESHOLD
+            ):  # a log that fills up forgets them; these recorded hardly a row
+                for dead in [ref for ref in tapes if ref() is None]:
+                    tapes.remove(dead)
+            if is_new or not any(ref() is self for ref in log.tapes):
                 log.tapes.append(reference)
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)
@@ -111,22 +113,22 @@ class Tape:
         if local.log is log:
             return True
         del self.ranges[-2:]
-        if fresh:
+        if is_new:
             self.log = None
         return False
 
-    def inside(self, what: str) -> None:
+    def refuse_foreign(self, action: str) -> None:
         """A call that is traced may only use tapes that it made."""
         log = local.log
         if self.log is not None and self.log is not log:
-            log.refuse(f"it {what} that it did not make")
+            log.refuse(f"it {action} that it did not make")
 
     def stop(self) -> None:
         """Record no more."""
         log = self.log
         assert log is not None
         if log is not local.log:
-            self.inside("stops a tape")
+            self.refuse_foreign("stops a tape")
         self.ranges[-1] = log.n
 
     def clear(self) -> None:
@@ -147,7 +149,7 @@ class Tape:
 
     def watch_tensor(self, tensor: Tensor) -> None:
         """Follow what is computed from ``tensor`` from here on."""
-        self.inside("watches a tensor with a tape")
+        self.refuse_foreign("watches a tensor with a tape")
         log = self.log
         assert log is not None
         log.reserve(1)
@@ -156,7 +158,7 @@ class Tape:
 
     def watch_variable(self, variable: Variable) -> None:
         """Follow what is computed from reads of ``variable`` from here on."""
-        self.inside("watches a variable with a tape")
+        self.refuse_foreign("watches a variable with a tape")
         log = self.log
         assert log is not None
         self.events.append((log.n, variable))
@@ -173,13 +175,13 @@ class Tape:
         """The variables with reads among the recorded rows."""
         log = self.log
         assert log is not None
-        found = set()
+        numbers = set()
         bounds = self.closed_ranges(log)
         for start, end in zip(bounds[::2], bounds[1::2], strict=True):
             codes = log.columns.code[start:end]
             rows = start + np.flatnonzero((codes == READ_CODE) | (codes == READ_ROW_CODE))
-            found.update(log.columns.b[rows].tolist())
-        return [log.variables[number] for number in sorted(found)]
+            numbers.update(log.columns.b[rows].tolist())
+        return [log.variables[number] for number in sorted(numbers)]
 
     def closed_ranges(self, log: Log) -> list[int]:
         """The ranges, the open one ended here."""

@@ -2,7 +2,7 @@
 
 They are filled as `core.values.interning` says: arrays do not move but for the index, a template
 is entered in the index when all of it is written, and who needs a stretch of an array takes it in
-one step. What a template holds are numbers, so `Templates` holds the things that they stand for;
+one step. What a template holds are numbers, so `TemplateTable` holds the things that they stand for;
 all templates go, for new ones, when numbers are freed.
 """
 
@@ -19,25 +19,25 @@ from ..values.memory import reserve_zeros, view
 from ..values.spec import Spec
 from . import lookup
 
-ENTRY = 7  # as in kernels/passes/transpose.py (a test compares)
+ENTRY_WORDS = 7  # as in kernels/passes/transpose.py (a test compares)
 COLUMNS = ("code", "a", "b", "c", "spec")
 
 # Room, which is memory only where it is used; and what is enough to begin anew.
-MOST, ROWS, RESULTS, CONSTANTS = 1 << 17, 1 << 22, 1 << 21, 1 << 20
-LONGEST = 1 << 20  # rows of one template
-MANY = 1 << 14
-MANY_ROWS = 1 << 18
+MAX_TEMPLATES, MAX_ROWS, MAX_RESULTS, MAX_CONSTANTS = 1 << 17, 1 << 22, 1 << 21, 1 << 20
+MAX_TEMPLATE_ROWS = 1 << 20  # rows of one template
+RENEW_AFTER_TEMPLATES = 1 << 14
+RENEW_AFTER_ROWS = 1 << 18
 
 Key = tuple[int, int, int, int, int, int]
 
 
-class Index:
+class TemplateIndex:
     """A hash table of the numbers of templates, plus 1, by keys."""
 
     __slots__ = ("array", "mask", "slots")
 
     def __init__(self, size: int) -> None:
-        self.array = np.zeros(size * ENTRY, np.int64)
+        self.array = np.zeros(size * ENTRY_WORDS, np.int64)
         self.slots = view(self.array)
         self.mask = size - 1
 
@@ -47,68 +47,68 @@ class Index:
         k0, k1, k2, k3, k4, k5 = key
         slot = lookup.hash_key(*key) & mask
         while True:
-            at = ENTRY * slot
+            base = ENTRY_WORDS * slot
             # whole: nothing runs in between, see core.values.interning
-            if not slots[at]:
-                slots[at + 1] = k0
-                slots[at + 2] = k1
-                slots[at + 3] = k2
-                slots[at + 4] = k3
-                slots[at + 5] = k4
-                slots[at + 6] = k5
-                slots[at] = entry
+            if not slots[base]:
+                slots[base + 1] = k0
+                slots[base + 2] = k1
+                slots[base + 3] = k2
+                slots[base + 4] = k3
+                slots[base + 5] = k4
+                slots[base + 6] = k5
+                slots[base] = entry
             # done
-            if slots[at] == entry:
+            if slots[base] == entry:
                 return
             slot = (slot + 1) & mask
 
 
-class Templates:
+class TemplateTable:
     """All templates since numbers were last freed."""
 
     def __init__(self) -> None:
-        self.index = Index(1024)
-        self.known: dict[Key, int] = {}
+        self.index = TemplateIndex(1024)
+        self.ids: dict[Key, int] = {}
         self.count = self.rows = self.results = self.constants = 0
         self._numbers: dict[tuple[int, int], int] = {}  # of constants
-        self._held: list[Any] = []
-        self.start = reserve_zeros((MOST,), np.int32)
-        self.end = reserve_zeros((MOST,), np.int32)
-        self.result_start = reserve_zeros((MOST,), np.int32)
-        self.operands = reserve_zeros((MOST,), np.int32)
-        self.code = reserve_zeros((ROWS,), np.int32)
-        self.a = reserve_zeros((ROWS,), np.int32)
-        self.b = reserve_zeros((ROWS,), np.int32)
-        self.c = reserve_zeros((ROWS,), np.int32)
-        self.spec = reserve_zeros((ROWS,), np.int32)
-        self.result = reserve_zeros((RESULTS,), np.int32)
-        self.pool_bits = reserve_zeros((CONSTANTS,), np.int64)
-        self.pool_spec = reserve_zeros((CONSTANTS,), np.int32)
+        self._keep_alive: list[Any] = []
+        self.start = reserve_zeros((MAX_TEMPLATES,), np.int32)
+        self.end = reserve_zeros((MAX_TEMPLATES,), np.int32)
+        self.result_start = reserve_zeros((MAX_TEMPLATES,), np.int32)
+        self.operands = reserve_zeros((MAX_TEMPLATES,), np.int32)
+        self.code = reserve_zeros((MAX_ROWS,), np.int32)
+        self.a = reserve_zeros((MAX_ROWS,), np.int32)
+        self.b = reserve_zeros((MAX_ROWS,), np.int32)
+        self.c = reserve_zeros((MAX_ROWS,), np.int32)
+        self.spec = reserve_zeros((MAX_ROWS,), np.int32)
+        self.result = reserve_zeros((MAX_RESULTS,), np.int32)
+        self.pool_bits = reserve_zeros((MAX_CONSTANTS,), np.int64)
+        self.pool_spec = reserve_zeros((MAX_CONSTANTS,), np.int32)
 
-    def many(self) -> bool:
+    def is_full(self) -> bool:
         """Whether it is time to begin anew."""
-        return self.count > MANY or self.rows > MANY_ROWS
+        return self.count > RENEW_AFTER_TEMPLATES or self.rows > RENEW_AFTER_ROWS
 
     def constant(self, spec: Spec, bits: int) -> int:
         """The number of a constant in the pool."""
-        found = self._numbers.get((spec.id, bits))
-        if found is None:
+        number = self._numbers.get((spec.id, bits))
+        if number is None:
             # whole: nothing runs in between, see core.values.interning
-            found = self.constants
-            self.constants = found + 1
+            number = self.constants
+            self.constants = number + 1
             # done
-            _check(found, CONSTANTS)
-            self.pool_bits[found] = bits
-            self.pool_spec[found] = spec.id
-            found = self._numbers.setdefault((spec.id, bits), found)
-        return found
+            _check_capacity(number, MAX_CONSTANTS)
+            self.pool_bits[number] = bits
+            self.pool_spec[number] = spec.id
+            number = self._numbers.setdefault((spec.id, bits), number)
+        return number
 
     def add(
         self,
         key: Key,
         rows: list[tuple[int, ...]],
         results: list[int],
-        held: list[Any],
+        keep_alive: list[Any],
         operands: list[int],
     ) -> None:
         """Enter a template: rows of (code, a, b, c, spec), and each operand's adjoint.
@@ -116,43 +116,48 @@ class Templates:
         ``held`` is what the numbers in it stand for, ``operands`` those of its variadic rows:
         ``b`` of them from ``a`` on.
         """
-        self._held.append(held)
-        many, last = len(rows), len(results) + len(operands)
+        self._keep_alive.append(keep_alive)
+        row_count, result_count = len(rows), len(results) + len(operands)
         # whole: nothing runs in between, see core.values.interning
         template = self.count
         self.count = template + 1
         start = self.rows
-        end = start + many
+        end = start + row_count
         self.rows = end
-        at = self.results
-        self.results = at + last
+        result_start = self.results
+        self.results = result_start + result_count
         # done
-        for number, most in ((template, MOST), (end, ROWS), (at + last, RESULTS), (many, LONGEST)):
-            _check(number, most)
+        for index, capacity in (
+            (template, MAX_TEMPLATES),
+            (end, MAX_ROWS),
+            (result_start + result_count, MAX_RESULTS),
+            (row_count, MAX_TEMPLATE_ROWS),
+        ):
+            _check_capacity(index, capacity)
         for k, name in enumerate(COLUMNS):
             getattr(self, name)[start:end] = [row[k] for row in rows]
         if operands:
             variadic = CODES.arity[self.code[start:end]] == VARIADIC
-            self.a[start:end][variadic] += at + len(results)
-        self.result[at : at + last] = [*results, *operands]
+            self.a[start:end][variadic] += result_start + len(results)
+        self.result[result_start : result_start + result_count] = [*results, *operands]
         self.operands[template] = len(operands)
-        self.result_start[template] = at
+        self.result_start[template] = result_start
         self.start[template] = start
         self.end[template] = end
-        self.enter(key, self.known.setdefault(key, template))
+        self.add_to_index(key, self.ids.setdefault(key, template))
 
-    def enter(self, key: Key, template: int) -> None:
+    def add_to_index(self, key: Key, template: int) -> None:
         """Have the pass find a template."""
         if 4 * self.count > self.index.mask:
-            index = Index(4 * (self.index.mask + 1))
-            for known, number in list(self.known.items()):
-                index.insert(known, number)
+            index = TemplateIndex(4 * (self.index.mask + 1))
+            for known_key, number in list(self.ids.items()):
+                index.insert(known_key, number)
             self.index = index  # who entered one in the old index meanwhile is asked again
         self.index.insert(key, template)
 
 
-def _check(number: int, most: int) -> None:
-    if number >= most:
+def _check_capacity(number: int, capacity: int) -> None:
+    if number >= capacity:
         raise ResourceExhaustedError("The derivative rules met at once take too many rows.")
 
 
@@ -163,15 +168,15 @@ class _Current:
         self.renew()
 
     def renew(self) -> None:
-        self.templates = Templates()
+        self.templates = TemplateTable()
 
 
 _current = _Current()
 interning.CACHES.append(_current.renew)
 
 
-def current() -> Templates:
+def current_templates() -> TemplateTable:
     """Those to use from now on. Who uses them holds them, and so the numbers in them."""
-    if _current.templates.many():
+    if _current.templates.is_full():
         interning.free_unused()
     return _current.templates

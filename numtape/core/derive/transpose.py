@@ -22,43 +22,45 @@ from ..values.memory import Array, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from . import workspace
-from .adjoints import Memory, give_back, memory
-from .custom import go_back
-from .reach import lost, operands, refuse_missing
+from .adjoints import AdjointCache, return_cache, take_cache
+from .custom import call_gradient
+from .reach import check_registered, lost_sources, operands
 from .tape import Tape
-from .templates import Key, Templates, current
-from .workspace import Workspace
+from .templates import Key, TemplateTable, current_templates
+from .workspace import TransposeWorkspace
 
 # As in kernels/passes/transpose.py (a test compares).
-DONE, NO_TEMPLATE, FULL, CALLS = range(4)
+DONE, NO_TEMPLATE, OUT_OF_CAPACITY, CALLS = range(4)
 NOTHING, G, Y, INPUT = -1, -2, -3, -4
 NEEDED = 2
 AT_FIRST_READ = 4
 ADD_CODE = add.op.code()
 
 
-def build_template(log: Log, row: int, needed: int, templates: Templates) -> None:
+def build_template(log: Log, row: int, needed: int, templates: TemplateTable) -> None:
     """Run the rule of a row on placeholders and enter what it recorded."""
     op, attributes = CODES.entries[log.code[row]]
-    key = _key(log, row, needed)
-    if key in templates.known:
-        templates.enter(key, templates.known[key])
+    key = _template_key(log, row, needed)
+    if key in templates.ids:
+        templates.add_to_index(key, templates.ids[key])
         return
     specs = [SPECS.specs[log.spec[x]] for x in operands(log, row)]
     out = SPECS.specs[log.spec[row]]
-    wanted = [bool((needed >> j) & 1) for j in range(len(specs))]
-    ruled = None
-    while ruled is None:
-        ruled = run_rule(op, attributes, out, specs, wanted)
-    scratch, found = ruled
-    rows, results, many = _reduced(scratch, 2 + len(specs), found, templates)
-    held = [CODES[log.code[row]], out, *specs]
-    held += [CODES[row[0]] for row in rows] + [SPECS[row[4]] for row in rows]
-    templates.add(key, rows, results, held, many)
+    is_wanted = [bool((needed >> j) & 1) for j in range(len(specs))]
+    rule_result = None
+    while rule_result is None:
+        rule_result = run_rule(op, attributes, out, specs, is_wanted)
+    rule_log, adjoints = rule_result
+    rows, results, variadic_operands = _reduce_to_needed(
+        rule_log, 2 + len(specs), adjoints, templates
+    )
+    keep_alive = [CODES[log.code[row]], out, *specs]
+    keep_alive += [CODES[row[0]] for row in rows] + [SPECS[row[4]] for row in rows]
+    templates.add(key, rows, results, keep_alive, variadic_operands)
 
 
 def run_rule(
-    op: Op, attributes: dict[str, Any], out: Spec, specs: list[Spec], wanted: list[bool]
+    op: Op, attributes: dict[str, Any], out: Spec, specs: list[Spec], is_wanted: list[bool]
 ) -> tuple[Log, list[Tensor | None]] | None:
     """What the rule of an op records, and the adjoints of wanted operands.
 
@@ -66,42 +68,42 @@ def run_rule(
     have been recorded there.
     """
     assert op.vjp is not None
-    scratch = RuleLog(256 + len(specs))
-    own, outer, before = vars(local), local.log, local.rule
-    names = getattr(op.vjp, "__globals__", {})
+    rule_log = RuleLog(256 + len(specs))
+    thread_names, outer, outer_rule = vars(local), local.log, local.rule
+    rule_globals = getattr(op.vjp, "__globals__", {})
     try:
-        local.rule = Rule(scratch, outer, run_rule.__code__, names)
+        local.rule = Rule(rule_log, outer, run_rule.__code__, rule_globals)
         del local.log
-        places = [placeholder(scratch, spec) for spec in (out, out, *specs)]
+        placeholders = [placeholder(rule_log, spec) for spec in (out, out, *specs)]
         if op.analytic and any(spec.dtype.is_complex for spec in specs):
-            g, *values = places
-            places = [g, *(conj(x) if x.dtype.is_complex else x for x in values)]
-        adjoints = op.vjp(*places, **attributes)
+            g, *values = placeholders
+            placeholders = [g, *(conj(x) if x.dtype.is_complex else x for x in values)]
+        adjoints = op.vjp(*placeholders, **attributes)
         if not isinstance(adjoints, tuple | list):
             adjoints = (adjoints,)
         if len(adjoints) != len(specs):
             raise AssertionError(f"the rule of {op.name} gives {len(adjoints)} adjoints")
-        found = [
-            unbroadcast(adjoint, spec, op.name) if want and adjoint is not None else None
-            for adjoint, spec, want in zip(adjoints, specs, wanted, strict=True)
+        results = [
+            unbroadcast(adjoint, spec, op.name) if needed and adjoint is not None else None
+            for adjoint, spec, needed in zip(adjoints, specs, is_wanted, strict=True)
         ]
     except Exception:
-        if "log" in own:
+        if "log" in thread_names:
             return None
         raise
     finally:
         # whole: an interrupt in between would leave the thread without a log of its own
-        disturbed = "log" in own
-        local.log, local.rule = outer, before
+        is_disturbed = "log" in thread_names
+        local.log, local.rule = outer, outer_rule
         # done
-    return None if disturbed else (scratch, found)
+    return None if is_disturbed else (rule_log, results)
 
 
-def _key(log: Log, row: int, needed: int) -> Key:
+def _template_key(log: Log, row: int, needed: int) -> Key:
     """What the pass looks a row's template up by."""
     code = log.code[row]
-    places = [] if CODES.arity[code] == VARIADIC else operands(log, row)
-    s0, s1, s2 = [*(log.spec[x] for x in places), -1, -1, -1][:3]
+    rows = [] if CODES.arity[code] == VARIADIC else operands(log, row)
+    s0, s1, s2 = [*(log.spec[x] for x in rows), -1, -1, -1][:3]
     return code, s0, s1, s2, log.spec[row], needed
 
 
@@ -118,58 +120,58 @@ def placeholder(log: Log, spec: Spec) -> Tensor:
 
 def unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
     """The adjoint summed over the axes along which the operand was broadcast."""
-    found = as_tensor(adjoint)
-    if found.dtype is not spec.dtype:
-        raise AssertionError(f"the rule of {op} gives {found.dtype.name} for {spec.dtype.name}")
-    if found._spec is spec:
-        return found
-    shape, wanted = found._spec.shape, spec.shape
-    lead = len(shape) - len(wanted)
+    tensor = as_tensor(adjoint)
+    if tensor.dtype is not spec.dtype:
+        raise AssertionError(f"the rule of {op} gives {tensor.dtype.name} for {spec.dtype.name}")
+    if tensor._spec is spec:
+        return tensor
+    shape, target_shape = tensor._spec.shape, spec.shape
+    lead = len(shape) - len(target_shape)
     axes = tuple(range(lead)) + tuple(
-        lead + axis for axis, dim in enumerate(wanted) if dim != shape[lead + axis]
+        lead + axis for axis, dim in enumerate(target_shape) if dim != shape[lead + axis]
     )
     if not axes:
-        return found
-    if len(axes) == lead or not wanted:  # then there is nothing to keep
-        return reduce_sum(found, axes if wanted else None)
-    return reshape(reduce_sum(found, axes, True), tuple(wanted))
+        return tensor
+    if len(axes) == lead or not target_shape:  # then there is nothing to keep
+        return reduce_sum(tensor, axes if target_shape else None)
+    return reshape(reduce_sum(tensor, axes, True), tuple(target_shape))
 
 
-def _reduced(
-    scratch: Log, places: int, found: list[Tensor | None], templates: Templates
+def _reduce_to_needed(
+    rule_log: Log, first_row: int, adjoints: list[Tensor | None], templates: TemplateTable
 ) -> tuple[list[tuple[int, ...]], list[int], list[int]]:
     """The scratch log's rows that are needed, renumbered, and references to the results.
 
     Also the operands of variadic rows: such a row has their place among these, and their number.
     """
-    needed = {tensor._row for tensor in found if tensor is not None}
-    for row in range(scratch.n - 1, places - 1, -1):
+    needed = {tensor._row for tensor in adjoints if tensor is not None}
+    for row in range(rule_log.n - 1, first_row - 1, -1):
         if row in needed:
-            needed.update(operands(scratch, row))
+            needed.update(operands(rule_log, row))
     rows: list[tuple[int, ...]] = []
-    many: list[int] = []
-    number = {0: G, 1: Y} | {2 + j: INPUT - j for j in range(places - 2)}
-    for row in range(places, scratch.n):
+    variadic_operands: list[int] = []
+    references = {0: G, 1: Y} | {2 + j: INPUT - j for j in range(first_row - 2)}
+    for row in range(first_row, rule_log.n):
         if row not in needed:
             continue
-        number[row] = len(rows)
-        code, spec = scratch.code[row], scratch.spec[row]
+        references[row] = len(rows)
+        code, spec = rule_log.code[row], rule_log.spec[row]
         if code == LEAF_CODE:
             if not SPECS.specs[spec].single:
                 raise AssertionError("a rule may record constants of one element only")
-            pooled = templates.constant(SPECS.specs[spec], int(scratch.columns.cell[row]))
+            pooled = templates.constant(SPECS.specs[spec], int(rule_log.columns.cell[row]))
             rows.append((code, pooled, NOTHING, NOTHING, spec))
             continue
-        found_operands = [number[x] for x in operands(scratch, row)]
+        operand_refs = [references[x] for x in operands(rule_log, row)]
         if CODES.arity[code] == VARIADIC:
-            rows.append((code, len(many), len(found_operands), NOTHING, spec))
-            many += found_operands
+            rows.append((code, len(variadic_operands), len(operand_refs), NOTHING, spec))
+            variadic_operands += operand_refs
             continue
-        rows.append((code, *found_operands, *[NOTHING] * (3 - len(found_operands)), spec))
-    return rows, [NOTHING if x is None else number[x._row] for x in found], many
+        rows.append((code, *operand_refs, *[NOTHING] * (3 - len(operand_refs)), spec))
+    return rows, [NOTHING if x is None else references[x._row] for x in adjoints], variadic_operands
 
 
-def transposed(
+def append_adjoints(
     log: Log,
     tape: Tape,
     targets: list[tuple[int, int]],
@@ -190,105 +192,109 @@ def transposed(
     Raises:
       LookupError: If a path goes through an op that has no gradient registered.
     """
-    targets = _summed(log, targets)
+    targets = _sum_seeds(log, targets)
     outer = local.log
-    remembered = memory()
+    cache = take_cache()
     try:
         local.log = log.reentrant_log()  # there will be rows behind the log's
-        found = _transposed(log, tape, targets, sources, remembered)
+        source_rows = _recall_or_transpose(log, tape, targets, sources, cache)
     finally:
         local.log = outer
-        give_back(remembered)
-    return _results(found, sources)
+        return_cache(cache)
+    return _add_specs(source_rows, sources)
 
 
-def _transposed(
+def _recall_or_transpose(
     log: Log,
     tape: Tape,
     targets: list[tuple[int, int]],
     sources: list[Tensor | Variable],
-    remembered: Memory,
+    cache: AdjointCache,
 ) -> list[int]:
-    """As `transposed`; the rows of the sources' adjoints, or -1."""
+    """As `append_adjoints`; the rows of the sources' adjoints, or -1."""
     n = log.n
-    places = _places(log, sources)
-    asked = _asked(log, tape)
+    locations = _locate_sources(log, sources)
+    tape_state = _tape_state(log, tape)
     extra_n = log.extra_n
-    key = n, tuple(targets), tuple(places), *asked.values()
-    again = None if log.calls else remembered.recall(log, key)
-    if again is not None:
-        tape.seen = log.variables.copy(), again.watched
-        tape.recalled = again
-        return again.found
+    key = n, tuple(targets), tuple(locations), *tape_state.values()
+    entry = None if log.calls else cache.recall(log, key)
+    if entry is not None:
+        tape.variable_flags = log.variables.copy(), entry.watched
+        tape.recalled = entry
+        return entry.source_rows
     # Others of this thread, signal handlers and finalizers, have a workspace of their own.
-    work = workspace.of_thread.__dict__.pop("work", None) or Workspace()
+    work = workspace.thread_workspace.__dict__.pop("work", None) or TransposeWorkspace()
     try:
-        found, watched, templates = _walked(log, work, tape, n, targets, places, asked)
+        source_rows, watched, templates = _transpose_with(
+            log, work, tape, n, targets, locations, tape_state
+        )
     finally:
-        workspace.of_thread.work = work
+        workspace.thread_workspace.work = work
     if not log.calls:
-        remembered.note(log, key, n, extra_n, found, watched, templates)
-    return found
+        cache.store(log, key, n, extra_n, source_rows, watched, templates)
+    return source_rows
 
 
-def _walked(
+def _transpose_with(
     log: Log,
-    work: Workspace,
+    work: TransposeWorkspace,
     tape: Tape,
     n: int,
     targets: list[tuple[int, int]],
-    places: list[tuple[int, int]],
-    asked: dict[str, tuple[int, ...]],
-) -> tuple[list[int], list[int], Templates]:
-    """What `_transposed` gives, which variables are watched, and what the rows are made of."""
+    locations: list[tuple[int, int]],
+    tape_state: dict[str, tuple[int, ...]],
+) -> tuple[list[int], list[int], TemplateTable]:
+    """What `_recall_or_transpose` gives, which variables are watched, and what the rows are made of."""
     work.refresh(log)
-    first = _follow(log, work, n, places, asked)
+    first = _flag_rows(log, work, n, locations, tape_state)
     watched = work.watched.view[: len(log.variables)].tolist()
-    tape.seen = log.variables.copy(), watched
-    refuse_missing(log, work.flags[first:n], first, targets)
+    tape.variable_flags = log.variables.copy(), watched
+    check_registered(log, work.flags[first:n], first, targets)
     work.adjoint[:n] = -1
     for row, seed in targets:
         work.adjoint[row] = seed
-    templates = current()  # held until rows with the numbers in them are published
+    templates = current_templates()  # held until rows with the numbers in them are published
     try:
-        _transpose(log, work, n, first, templates)
+        _run_transpose(log, work, n, first, templates)
         adjoint, variable_adjoint = view(work.adjoint), work.variable_adjoint.view
-        found = [
+        source_rows = [
             adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
-            for row, number in places
+            for row, number in locations
         ]
         log.n, log.extra_n = int(work.cursor[1]), int(work.cursor[2])
-        for j in lost(log, work.flags, targets, places):
-            found[j] = -1
+        for j in lost_sources(log, work.flags, targets, locations):
+            source_rows[j] = -1
     except BaseException:
         # Constants of templates were marked as computed: those rows do not exist.
         log.columns.state[log.n :] = 0
         raise
-    return found, watched, templates
+    return source_rows, watched, templates
 
 
-def _results(found: list[int], sources: list[Tensor | Variable]) -> list[tuple[int, Spec] | None]:
+def _add_specs(
+    source_rows: list[int], sources: list[Tensor | Variable]
+) -> list[tuple[int, Spec] | None]:
     return [
         (row, source._spec) if row >= 0 else None
-        for row, source in zip(found, sources, strict=True)
+        for row, source in zip(source_rows, sources, strict=True)
     ]
 
 
-def _places(log: Log, sources: list[Tensor | Variable]) -> list[tuple[int, int]]:
+def _locate_sources(log: Log, sources: list[Tensor | Variable]) -> list[tuple[int, int]]:
     """Each source's row, and a variable's number in the log; -1 where there is none."""
     numbers, leaves = log.variable_index, log._leaf_rows
-    found: list[tuple[int, int]] = []
+    locations: list[tuple[int, int]] = []
     for source in sources:
         if type(source) is not Tensor:
-            found.append((-1, numbers.get(id(source), -1)))
+            locations.append((-1, numbers.get(id(source), -1)))
         elif source._home is log:
-            found.append((source._row, -1))
+            locations.append((source._row, -1))
         else:
-            found.append((leaves.get(id(source), (-1,))[0], -1))
-    return found
+            locations.append((leaves.get(id(source), (-1,))[0], -1))
+    return locations
 
 
-def _asked(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:
+def _tape_state(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:
     """What a tape says of its log: watched variables, watch events, ranges."""
     accessed = tape.watch_accessed
     positions, events = [], []
@@ -310,44 +316,46 @@ def _asked(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _follow(
+def _flag_rows(
     log: Log,
-    work: Workspace,
+    work: TransposeWorkspace,
     n: int,
-    places: list[tuple[int, int]],
-    asked: dict[str, tuple[int, ...]],
+    locations: list[tuple[int, int]],
+    tape_state: dict[str, tuple[int, ...]],
 ) -> int:
     """Flag the tape's rows. Returns the first one."""
     count = len(log.variables)
-    work.watched.fill(asked["watched"])
+    work.watched.fill(tape_state["watched"])
     work.variable_source.fill([-1] * count)
     work.variable_adjoint.fill([-1] * count)
-    for _, number in places:
+    for _, number in locations:
         if number >= 0:
             work.variable_source.view[number] = 0
     follow, slots = work.follow, work.follow.slots
-    work.positions.fill(asked["positions"])
-    follow.set[slots["tape.events"]] = work.events.fill(asked["events"])
-    follow.set[slots["tape.stretches"]] = work.ranges.fill(asked["ranges"]) // 2
-    follow.set[slots["source_count"]] = work.sources.fill([row for row, _ in places if row >= 0])
+    work.positions.fill(tape_state["positions"])
+    follow.set[slots["tape.events"]] = work.events.fill(tape_state["events"])
+    follow.set[slots["tape.stretches"]] = work.ranges.fill(tape_state["ranges"]) // 2
+    follow.set[slots["source_count"]] = work.sources.fill([row for row, _ in locations if row >= 0])
     follow.set[slots["n"]] = n
     return follow.call()
 
 
-def _summed(log: Log, targets: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _sum_seeds(log: Log, targets: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Each target once, with the sum of its seeds."""
     if len(targets) == 1:
         return targets
-    found: dict[int, int] = {}
+    seed_of: dict[int, int] = {}
     for row, seed in targets:
-        if row in found:
+        if row in seed_of:
             spec = SPECS.specs[log.spec[row]]
-            seed = add(log.tensor(found[row], spec), log.tensor(seed, spec))._row
-        found[row] = seed
-    return list(found.items())
+            seed = add(log.tensor(seed_of[row], spec), log.tensor(seed, spec))._row
+        seed_of[row] = seed
+    return list(seed_of.items())
 
 
-def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templates) -> None:
+def _run_transpose(
+    log: Log, work: TransposeWorkspace, n: int, first: int, templates: TemplateTable
+) -> None:
     """Append adjoint rows behind the log's, not published yet: ``work.cursor[1]`` ends them."""
     # Constants that are entered from now on have no row yet: nobody has asked for them.
     work.pool_row[: templates.constants] = 0
@@ -368,14 +376,14 @@ def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templat
             return
         row = cursor[0]
         if status == CALLS:
-            go_back(log, row, work)
+            call_gradient(log, row, work)
         elif status == NO_TEMPLATE:
-            build_template(log, row, _needed(log, row, work.flags), templates)
+            build_template(log, row, _needed_mask(log, row, work.flags), templates)
         else:
             _grow(log, cursor[1], cursor[2], work)
 
 
-def _grow(log: Log, rows: int, operand_count: int, work: Workspace) -> None:
+def _grow(log: Log, rows: int, operand_count: int, work: TransposeWorkspace) -> None:
     """Double the columns; rows up to ``rows``, and operands, are not published yet."""
     published = log.n, log.extra_n
     log.n, log.extra_n = rows, operand_count
@@ -387,7 +395,7 @@ def _grow(log: Log, rows: int, operand_count: int, work: Workspace) -> None:
     work.refresh(log)
 
 
-def _needed(log: Log, row: int, flags: Array) -> int:
+def _needed_mask(log: Log, row: int, flags: Array) -> int:
     """The needed-operands part of a row's template key."""
     if CODES.arity[log.code[row]] == VARIADIC:
         return -1

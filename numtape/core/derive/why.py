@@ -2,7 +2,7 @@
 
 The rows from a source to a target are walked again, in Python. Source lines are shown if `noting`
 recorded them. A tape that is not persistent releases its rows at `gradient`; if a result is None,
-it keeps a `Recording` of them, which explains that None afterwards.
+it keeps a `RowSnapshot` of them, which explains that None afterwards.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .reach import FOLLOWED, RECORDED, operands
 from .tape import Tape
-from .templates import current
-from .transpose import _asked, _follow, _places, _transpose
-from .workspace import Workspace
+from .templates import current_templates
+from .transpose import _flag_rows, _locate_sources, _run_transpose, _tape_state
+from .workspace import TransposeWorkspace
 
 
-class Why(str):
+class Explanation(str):
     """A text that shows as it is."""
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class Why(str):
         return str(self)
 
 
-def described(log: Log, row: int) -> str:
+def describe_row(log: Log, row: int) -> str:
     """A row: its op, its shape and dtype, and its line if it was noted."""
     op, _ = CODES.entries[log.code[row]]
     spec: Spec = SPECS.specs[log.spec[row]]
@@ -51,52 +51,54 @@ def _lines(log: Any) -> dict[int, str]:
 
 def _inputs(log: Log, row: int) -> list[int]:
     """The rows that a row depends on: of a result with a gradient of its own, the arguments too."""
-    found = operands(log, row)
+    rows = operands(log, row)
     if CODES.gradient[log.code[row]] == CALL and CODES.arity[log.code[row]] == 1:
-        found = [*found, *operands(log, int(log.b[row]))]
-    return found
+        rows = [*rows, *operands(log, int(log.b[row]))]
+    return rows
 
 
-def between(log: Log, n: int, target: int, sources: set[int]) -> set[int]:
+def rows_between(log: Log, n: int, target: int, sources: set[int]) -> set[int]:
     """The rows on the way from sources to a target, whether a tape follows them or not."""
-    found = set(sources)
+    dependent = set(sources)
     for row in range(min(sources, default=n), target + 1):
-        if row not in found and not found.isdisjoint(_inputs(log, row)):
-            found.add(row)
-    behind, pending = set[int](), [target] if target in found else []
+        if row not in dependent and not dependent.isdisjoint(_inputs(log, row)):
+            dependent.add(row)
+    behind, pending = set[int](), [target] if target in dependent else []
     while pending:
         row = pending.pop()
         if row not in behind:
             behind.add(row)
-            pending += [x for x in _inputs(log, row) if x in found]
+            pending += [x for x in _inputs(log, row) if x in dependent]
     return behind
 
 
-def broken(
+def find_breaks(
     log: Log, bounds: list[int], flags: Any, target: int, path: set[int], sources: set[int]
 ) -> list[str]:
     """Where a gradient on its way back from a target along a path ends, the last row first."""
-    found, seen, pending = [], set[int](), {target}
+    breaks, visited, pending = [], set[int](), {target}
     while pending:
         row = max(pending)
         pending.discard(row)
-        if row in seen or row in sources:
+        if row in visited or row in sources:
             continue
-        seen.add(row)
+        visited.add(row)
         reason = _reason(log, bounds, row)
         before = [x for x in _inputs(log, row) if x in path]
-        integers = not is_float(log, row) and before and not any(is_float(log, x) for x in before)
-        if reason and not integers:  # else it was lost in a row before this one
-            found.append(f"{described(log, row)}: {reason}")
+        is_integer_row = (
+            not is_float(log, row) and before and not any(is_float(log, x) for x in before)
+        )
+        if reason and not is_integer_row:  # else it was lost in a row before this one
+            breaks.append(f"{describe_row(log, row)}: {reason}")
         else:
             pending.update(before)
-    late = [row for row in sorted(seen) if not flags[row] & RECORDED]
-    if late and not found:
-        found.append(
-            f"{described(log, late[0])}: the tape watched nothing by then that it depends on. "
+    late = [row for row in sorted(visited) if not flags[row] & RECORDED]
+    if late and not breaks:
+        breaks.append(
+            f"{describe_row(log, late[0])}: the tape watched nothing by then that it depends on. "
             f"Watch the source before it is used."
         )
-    return found
+    return breaks
 
 
 def is_float(log: Log, row: int) -> bool:
@@ -112,8 +114,8 @@ def _reason(log: Log, bounds: list[int], row: int) -> str:
         return "it was computed before the tape recorded"
     if row >= bounds[-1]:
         return "it was computed after the tape had ended"
-    stretches = zip(bounds[::2], bounds[1::2], strict=True)
-    if not any(start <= row < end for start, end in stretches):
+    ranges = zip(bounds[::2], bounds[1::2], strict=True)
+    if not any(start <= row < end for start, end in ranges):
         return "it was computed while the tape was stopped"
     if CODES.kind[code] == READ:
         return "it reads a variable: what was assigned to it has no gradient by way of the state"
@@ -128,7 +130,7 @@ def _reason(log: Log, bounds: list[int], row: int) -> str:
     return ""
 
 
-def first_bad(log: Log, rows: list[int]) -> tuple[int, str] | None:
+def first_nonfinite(log: Log, rows: list[int]) -> tuple[int, str] | None:
     """The first of some rows that has NaN or infinity, and which."""
     for row in rows:
         spec = SPECS.specs[log.spec[row]]
@@ -139,7 +141,7 @@ def first_bad(log: Log, rows: list[int]) -> tuple[int, str] | None:
     return None
 
 
-def values(log: Log, target: int, path: set[int], adjoint: Any) -> str:
+def trace_nonfinite(log: Log, target: int, path: set[int], adjoint: Any) -> str:
     """Where NaN or infinity came from, in values and in adjoints."""
     # What is behind the target, whether it depends on the source or not.
     behind, pending = set[int](), [target]
@@ -148,46 +150,46 @@ def values(log: Log, target: int, path: set[int], adjoint: Any) -> str:
         if row not in behind:
             behind.add(row)
             pending += _inputs(log, row)
-    said = []
-    forward = first_bad(log, sorted(behind))
+    lines = []
+    forward = first_nonfinite(log, sorted(behind))
     if forward is not None:
         row, what = forward
         kind = "comes from outside" if CODES.kind[log.code[row]] in (LEAF, READ) else "is made"
-        said.append(f"Its first {what} among the values {kind} by {described(log, row)}.")
+        lines.append(f"Its first {what} among the values {kind} by {describe_row(log, row)}.")
     followed = [row for row in sorted(path, reverse=True) if adjoint[row] >= 0]
-    backward = first_bad(log, [int(adjoint[row]) for row in followed])
+    backward = first_nonfinite(log, [int(adjoint[row]) for row in followed])
     if backward is not None:
         row = next(row for row in followed if int(adjoint[row]) == backward[0])
         users = [x for x in sorted(path) if row in _inputs(log, x)]
-        by = f": the derivative of {described(log, users[-1])} gives it" if users else ""
-        said.append(
-            f"On the way back the first {backward[1]} is the gradient by {described(log, row)}{by}."
+        by = f": the derivative of {describe_row(log, users[-1])} gives it" if users else ""
+        lines.append(
+            f"On the way back the first {backward[1]} is the gradient by {describe_row(log, row)}{by}."
         )
-    return "\n".join(said)
+    return "\n".join(lines)
 
 
 def explain(
     log: Log, tape: Tape, target: int, seed: int, of: Tensor | Variable, source: Tensor | Variable
-) -> Why:
+) -> Explanation:
     """Why the gradient of ``of``, a row, by a source is what it is."""
     if isinstance(of, Variable):
-        return Why("The target is a variable, which depends on itself alone.")
-    n, work = log.n, Workspace()
-    (place,) = _places(log, [source])
+        return Explanation("The target is a variable, which depends on itself alone.")
+    n, work = log.n, TransposeWorkspace()
+    (location,) = _locate_sources(log, [source])
     work.refresh(log)
-    first = _follow(log, work, n, [place], _asked(log, tape))
-    path, _, ends, reason = _disconnected(
-        log, tape.closed_ranges(log), work.flags[:n].copy(), target, place, of, source
+    first = _flag_rows(log, work, n, [location], _tape_state(log, tape))
+    path, _, ends, reason = _explain_path(
+        log, tape.closed_ranges(log), work.flags[:n].copy(), target, location, of, source
     )
     if reason:
-        return Why(reason)
-    row, number = place
+        return Explanation(reason)
+    row, number = location
     work.adjoint[:n] = -1
     work.adjoint[target] = seed
     outer = local.log
     try:
         local.log = log.reentrant_log()
-        _transpose(log, work, n, first, current())
+        _run_transpose(log, work, n, first, current_templates())
         log.n = int(work.cursor[1])
     except BaseException:
         log.columns.state[log.n :] = 0
@@ -197,25 +199,27 @@ def explain(
     adjoint = work.adjoint[:n].copy()
     result = adjoint[row] if row >= 0 else work.variable_adjoint.view[number]
     if result < 0:
-        return Why(_path_end(ends))
-    if first_bad(log, [int(result)]) is None:
-        return Why("The gradient is there, and finite.")
-    return Why("The gradient has NaN or infinity.\n" + values(log, target, path, adjoint))
+        return Explanation(_path_end(ends))
+    if first_nonfinite(log, [int(result)]) is None:
+        return Explanation("The gradient is there, and finite.")
+    return Explanation(
+        "The gradient has NaN or infinity.\n" + trace_nonfinite(log, target, path, adjoint)
+    )
 
 
-def _disconnected(
+def _explain_path(
     log: Log,
     bounds: list[int],
     flags: Any,
     target: int,
-    place: tuple[int, int],
+    location: tuple[int, int],
     of: Tensor | Variable,
     source: Tensor | Variable,
 ) -> tuple[set[int], set[int], list[str], str]:
     """What the rows alone say of a path, without their adjoints.
 
     Args:
-      log: The rows: a log, or a `Recording`.
+      log: The rows: a log, or a `RowSnapshot`.
       bounds: Where the stretches that the tape recorded start and end.
       flags: What the tape follows and recorded, by row.
       target, place: The row of ``of``, and the row or variable number of ``source``.
@@ -225,7 +229,7 @@ def _disconnected(
       The rows on the path, the rows of the source, where the path ends, and why the gradient is
       None ("" if these rows do not say so).
     """
-    row, number = place
+    row, number = location
     sources = (
         {row}
         if row >= 0
@@ -239,10 +243,10 @@ def _disconnected(
     what = f"the source, a {kind} of shape {source.shape} and dtype {source.dtype.name},"
     if not source.dtype.is_floating and not source.dtype.is_complex:
         return set(), sources, [], f"The gradient is None: {what} is not of floats."
-    path = between(log, log.n, target, sources)
+    path = rows_between(log, log.n, target, sources)
     if not path:
-        return path, sources, [], _apart(log, target, what)
-    ends = broken(log, bounds, flags, target, path, sources)
+        return path, sources, [], _explain_unrelated(log, target, what)
+    ends = find_breaks(log, bounds, flags, target, path, sources)
     reason = ""
     if not is_float(log, target):
         lines = "\n".join(["", *ends[:3]])
@@ -260,17 +264,17 @@ def _path_end(ends: list[str]) -> str:
     return f"The gradient is None: the path ends at\n{lines}"
 
 
-class Recording:
+class RowSnapshot:
     """A copy of the rows of a log, without their values: what explains a gradient that is None.
 
-    It has the attributes of a `Log` that `_disconnected` reads.
+    It has the attributes of a `Log` that `_explain_path` reads.
     """
 
-    def __init__(self, log: Log, tape: Tape, places: list[tuple[int, int]]) -> None:
-        work = Workspace()
+    def __init__(self, log: Log, tape: Tape, locations: list[tuple[int, int]]) -> None:
+        work = TransposeWorkspace()
         work.refresh(log)
         n = self.n = log.n
-        _follow(log, work, n, places, _asked(log, tape))
+        _flag_rows(log, work, n, locations, _tape_state(log, tape))
         self.flags = work.flags[:n].copy()
         columns = log.columns
         self.code, self.spec = columns.code[:n].copy(), columns.spec[:n].copy()
@@ -292,46 +296,46 @@ class Unconnected:
     def __init__(
         self, log: Log, tape: Tape, targets: list[Any], sources: list[Any], recording: Any = None
     ) -> None:
-        places = _places(log, [*targets, *sources])
+        locations = _locate_sources(log, [*targets, *sources])
         if recording is None:
-            recording = Recording(log, tape, places[len(targets) :])
-        self.recording: Recording = recording
-        self._places = {
-            id(x): (weakref.ref(x), place)
-            for x, place in zip([*targets, *sources], places, strict=True)
+            recording = RowSnapshot(log, tape, locations[len(targets) :])
+        self.recording: RowSnapshot = recording
+        self._locations = {
+            id(x): (weakref.ref(x), location)
+            for x, location in zip([*targets, *sources], locations, strict=True)
         }
 
-    def _place(self, x: Any) -> tuple[int, int] | None:
-        reference, place = self._places.get(id(x), (None, None))
-        return place if reference is not None and reference() is x else None
+    def _find(self, x: Any) -> tuple[int, int] | None:
+        reference, location = self._locations.get(id(x), (None, None))
+        return location if reference is not None and reference() is x else None
 
-    def explain(self, target: Any, source: Any) -> Why | None:
+    def explain(self, target: Any, source: Any) -> Explanation | None:
         """Why the gradient of ``target`` by ``source`` was None; None if it is not known."""
-        end, start = self._place(target), self._place(source)
+        end, start = self._find(target), self._find(source)
         if end is None or start is None:
             return None
         if isinstance(target, Variable):
-            return Why("The target is a variable, which depends on itself alone.")
+            return Explanation("The target is a variable, which depends on itself alone.")
         rows: Any = self.recording
-        _, _, ends, reason = _disconnected(
+        _, _, ends, reason = _explain_path(
             rows, rows.bounds, rows.flags, end[0], start, target, source
         )
-        return Why(reason or _path_end(ends))
+        return Explanation(reason or _path_end(ends))
 
 
-def _apart(log: Log, target: int, what: str) -> str:
+def _explain_unrelated(log: Log, target: int, what: str) -> str:
     """What to say of a target that no rows connect with the source."""
-    found, pending = set[int](), [target]
+    visited, pending = set[int](), [target]
     while pending:
         row = pending.pop()
-        if row not in found:
-            found.add(row)
+        if row not in visited:
+            visited.add(row)
             pending += _inputs(log, row)
-    leaves = [k for k in sorted(found) if CODES.kind[log.code[k]] in (LEAF, READ)]
-    listed = "\n".join(described(log, k) for k in leaves[:5])
+    leaves = [k for k in sorted(visited) if CODES.kind[log.code[k]] in (LEAF, READ)]
+    leaf_lines = "\n".join(describe_row(log, k) for k in leaves[:5])
     more = f"\nand {len(leaves) - 5} others" if len(leaves) > 5 else ""
     return (
         f"The gradient is None: {what} is not among what the target is computed from. Its value "
         f"may have gone through numpy(), float() or NumPy, it may have been computed before, in "
-        f"another thread, or assigned over since. The target is computed from\n{listed}{more}"
+        f"another thread, or assigned over since. The target is computed from\n{leaf_lines}{more}"
     )

@@ -12,10 +12,10 @@ from ..log.log import Log
 from ..log.op import CODES
 from ..values.memory import Array, reserve_zeros, resize
 from ..values.spec import SPECS
-from .templates import CONSTANTS, LONGEST, Templates
+from .templates import MAX_CONSTANTS, MAX_TEMPLATE_ROWS, TemplateTable
 
 
-class Workspace:
+class TransposeWorkspace:
     """Control blocks and scratch of `follow` and `transpose` for one thread."""
 
     def __init__(self) -> None:
@@ -35,11 +35,11 @@ class Workspace:
         follow.take("codes", CODES)
         follow.take("specs", SPECS)
         transpose.take("codes", CODES)
-        self.templates: Templates | None = None
+        self.templates: TemplateTable | None = None
         self.index: Any = None
         # By constants of the pool, where they are in this log.
-        self.pool_row = reserve_zeros((CONSTANTS,), np.int32)
-        transpose.bind(local=reserve_zeros((LONGEST,), np.int32), pool_row=self.pool_row)
+        self.pool_row = reserve_zeros((MAX_CONSTANTS,), np.int32)
+        transpose.bind(local=reserve_zeros((MAX_TEMPLATE_ROWS,), np.int32), pool_row=self.pool_row)
         self.flags: Array = np.empty(0, np.uint8)
         self.adjoint: Array = np.empty(0, np.int32)
         self.called: set[int] = set()  # rows whose functions were called
@@ -60,7 +60,7 @@ class Workspace:
             self.extra = log.extra
             self.columns = columns
 
-    def use(self, templates: Templates) -> None:
+    def use(self, templates: TemplateTable) -> None:
         """Bind what moved since the last call."""
         transpose, index = self.transpose, templates.index
         if templates is not self.templates:
@@ -75,4 +75,4 @@ class Workspace:
             self.index = index
 
 
-of_thread = threading.local()  # `work`: taken out by who uses it
+thread_workspace = threading.local()  # `work`: taken out by who uses it

@@ -221,6 +221,6 @@ def begin() -> None:
         _state.once.reason = "NUMTAPE_RECORD=python"
 
 
-def said() -> str:
+def describe() -> str:
     """Which recorders are used, and why not those of machine code."""
     return "machine code" if _state.used else f"Python: {_state.once.reason}"

@@ -182,7 +182,7 @@ def _make_complex_transform(axes: int, op: Op, inverse: bool) -> Callable[..., T
         "[" * axes + "1, 0" + "]" * axes,
         "[" * axes + ("0.5+0.j, 0.5+0.j" if inverse else "1.+0.j, 1.+0.j") + "]" * axes,
     )
-    return _set_docstring(
+    return _set_name_and_docstring(
         transform,
         name,
         f"""Compute the {kind} Fourier transform over {_axes_text(axes)}.
@@ -208,7 +208,7 @@ def _axes_text(axes: int) -> str:
     return "the last axis" if axes == 1 else f"the last {axes} axes"
 
 
-def _set_docstring(function: Any, name: str, text: str) -> Callable[..., Tensor]:
+def _set_name_and_docstring(function: Any, name: str, text: str) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
     documented: Callable[..., Tensor] = function
@@ -234,7 +234,7 @@ def _make_rfft(axes: int) -> Callable[..., Tensor]:
         "[" * axes + "1, 0" + "]" * axes,
         "[" * axes + "1.+0.j, 1.+0.j" + "]" * axes,
     )
-    return _set_docstring(
+    return _set_name_and_docstring(
         transform,
         name,
         f"""Compute the Fourier transform of real numbers over {_axes_text(axes)}.
@@ -289,7 +289,7 @@ def _make_irfft(axes: int) -> Callable[..., Tensor]:
         "[" * axes + "1, 1" + "]" * axes,
         "[" * axes + "1., 0." + "]" * axes,
     )
-    return _set_docstring(
+    return _set_name_and_docstring(
         transform,
         name,
         f"""Compute the inverse of `{name[1:]}` over {_axes_text(axes)}.

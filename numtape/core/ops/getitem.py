@@ -177,7 +177,6 @@ def strided_slice_(
       shrink_axis_mask: If bit k is set, entry k is the index ``begin[k]``, and its axis is dropped.
       var: The variable that ``input_`` is the value of, for the result's `assign`, or None.
       name: Not used.
-      name: Not used.
 
     Returns:
       A tensor of the same dtype.

@@ -32,8 +32,8 @@ def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:
             spec.rank == reference.rank
             and other_dims == [dim for k, dim in enumerate(reference.shape) if k != axis],
             op,
-            f"Dimension mismatch: shape[0] = {reference.shape} vs. shape[{j}] = {spec.shape} on axis "
-            f"{axis}",
+            f"Dimension mismatch: shape[0] = {reference.shape} vs. shape[{j}] = {spec.shape} on "
+            f"axis {axis}",
         )
     shape = list(reference.shape)
     shape[axis] = sum(spec.shape[axis] for spec in specs)

@@ -60,7 +60,7 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     """
     log = local.log
     is_tensor = [isinstance(x, Tensor | Variable) for x in arguments]
-    tensors = [_operand(log, x) for x in arguments]
+    tensors = [_as_operand(log, x) for x in arguments]
     argument_types = tuple([(x._spec.dtype.name, x._spec.rank or -1) for x in tensors])
     differentiable = tuple(
         [j for j, x in enumerate(tensors) if is_tensor[j] and x._spec.dtype.is_floating]
@@ -93,7 +93,7 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
         log.busy = was_busy
 
 
-def _operand(log: Log, x: Any) -> Tensor:
+def _as_operand(log: Log, x: Any) -> Tensor:
     """Convert an argument to a tensor of the dtype that Numba infers for it."""
     if isinstance(x, Tensor | Variable):
         return as_tensor(x)

@@ -18,7 +18,8 @@ from .reduction import reduce_sum
 def _check_same_shape(x: Tensor, z: Tensor, x_name: str, z_name: str) -> None:
     if x.shape != z.shape:
         raise ValueError(
-            f"`{x_name}` and `{z_name}` must have the same shape, received ({x.shape} vs {z.shape})."
+            f"`{x_name}` and `{z_name}` must have the same shape, received "
+            f"({x.shape} vs {z.shape})."
         )
 
 
@@ -85,7 +86,7 @@ def weighted_cross_entropy_with_logits(
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """``exp(x) - x * z``: the negative log-likelihood of a Poisson rate ``exp(x)``, but a constant.
+    """``exp(x) - x * z``: the negative log-likelihood of a rate ``exp(x)``, up to a constant.
 
     Args:
       targets: A tensor z of counts, of the shape and dtype of ``log_input``.

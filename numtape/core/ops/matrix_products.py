@@ -116,7 +116,7 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     if batches > 1 and max(m, n, k) <= TINY:
         parameters = (0, *scalars, *steps, batches)  # as below: the CUDA planner reads them too
         work = batches * (4 + m * k // 2)
-        return Native("tiny.product", (out.dtype.name,), parameters, batches, work)
+        return Native("small_matmul.product", (out.dtype.name,), parameters, batches, work)
     kernel, dtypes = ("products.transposed", (out.dtype.name,)) if transpose_first else ("gemm", ())
     threads = blas.threads()
     # If BLAS cannot be limited to one thread, it uses its own threads for a product: one unit.
@@ -263,8 +263,8 @@ def _cast_operands(a: Any, b: Any, dtype: DType) -> tuple[Tensor, Tensor]:
         require(
             dtype in (x.dtype, _WIDER.get(x.dtype)) and a.dtype is b.dtype,
             "MatMul",
-            f"output_type={dtype.name} of operands of {a.dtype.name} and {b.dtype.name}: it must be "
-            f"their dtype, or int32 for int8 and uint8, or float32 for float16 and bfloat16. "
+            f"output_type={dtype.name} of operands of {a.dtype.name} and {b.dtype.name}: it must "
+            f"be their dtype, or int32 for int8 and uint8, or float32 for float16 and bfloat16. "
             f"`cast` them",
         )
     return cast(a, dtype), cast(b, dtype)
@@ -329,8 +329,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     if isinstance(static_axes, int):
         if not 0 <= static_axes <= min(a.ndim, b.ndim):
             raise ValueError(
-                f"`axes`={static_axes} must not be larger than the number of axes of `a` and `b`, of "
-                f"shapes {a.shape} and {b.shape}"
+                f"`axes`={static_axes} must not be larger than the number of axes of `a` and `b`, "
+                f"of shapes {a.shape} and {b.shape}"
             )
         a_axes, b_axes = tuple(range(a.ndim - static_axes, a.ndim)), tuple(range(static_axes))
     else:

@@ -146,7 +146,7 @@ def erosion2d(
     dilations: Any,
     name: str | None = None,
 ) -> Tensor:
-    """Erode images: the minimum of the differences of the image's elements and a filter's over them.
+    """Erode images: the minimum of the image's elements minus those of a filter over them.
 
     It is ``-dilation2d(-value, reversed filters)``. See
     https://en.wikipedia.org/wiki/Erosion_(morphology).

@@ -238,7 +238,8 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Neve
         require(
             x.shape[squeezed_axis] == 1,
             "Squeeze",
-            f"Can not squeeze dim[{squeezed_axis}], expected a dimension of 1, got {x.shape[squeezed_axis]}",
+            f"Can not squeeze dim[{squeezed_axis}], expected a dimension of 1, "
+            f"got {x.shape[squeezed_axis]}",
         )
     return reshape(x, tuple(dim for k, dim in enumerate(x.shape) if k not in axes))
 

@@ -87,7 +87,10 @@ NORMALIZE_GRAD: Op = defop(
 
 
 def normalize(x: Any, epsilon: float) -> Tensor:
-    """Return ``(x - mean) / sqrt(variance + epsilon)`` over the last axis (Ba, Kiros, Hinton 2016)."""
+    """Return ``(x - mean) / sqrt(variance + epsilon)`` over the last axis.
+
+    See Ba, Kiros and Hinton, "Layer Normalization" (2016).
+    """
     return record(NORMALIZE, (as_tensor(x),), epsilon=float(epsilon))
 
 
@@ -172,7 +175,7 @@ def local_response_normalization(
     x = convert_to_tensor(input, dtype_hint=float32)  # NumPy arrays become float32 too
     require(x.ndim == 4, "LRN", "in must be 4-dimensional")
     radius = int(truncate_float(to_float(depth_radius, "depth_radius"), "depth_radius"))
-    require(0 <= radius < 2**31, "LRN", f"depth_radius = {radius} is negative or too large")
+    require(0 <= radius < 2**31, "LRN", f"depth_radius must be in [0, 2**31), got {radius}")
     n = int(x.shape[-1])
     is_neighbor = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= radius
     squares = movement.reshape_if_needed(elementwise.square(x), (x._spec.size // max(n, 1), n))

@@ -35,8 +35,8 @@ from .graft import graft
 from .observe.instructions import INSTRUCTIONS
 from .observe.observer import Observer
 from .observe.reads import Read
-from .observe.touched import Set
-from .observe.whose import handlers, in_handler
+from .observe.touched import Write
+from .observe.whose import signal_handlers, is_in_handler
 from .paths import first
 from .ready import Failed
 from .recording import Output, Recording
@@ -56,7 +56,7 @@ class Traced:
         self.reads: list[Read] = []
         self.of_temporary: list[tuple[int, list[Read]]] = []  # as in `Notes`, for `lasting`
         self.effects: list[str] = []
-        self.sets: list[Set] = []
+        self.sets: list[Write] = []
         self.changed = ""
         self.outputs: list[Output] = []
         self.rebuild: Callable[[list[Any]], Any] = list
@@ -131,7 +131,7 @@ def traced(
             trace.refuse("a gradient function of it looks at values, assigns or draws")
         trace.forget_ties()
         drop_ended_losses(trace, is_kept=True)
-        trace.calls = {link: made.kept() for link, made in trace.calls.items()}
+        trace.calls = {link: made.without_function() for link, made in trace.calls.items()}
         del result, stand_ins, new
     except BaseException as error:
         STATE.seed, STATE.draws = trace.state
@@ -216,7 +216,7 @@ class _Journal(Journal):
         self.codes = codes
 
     def setdefault(self, key: int, change: Any = None) -> Any:
-        if key in self or not in_handler(self.codes):
+        if key in self or not is_in_handler(self.codes):
             return super().setdefault(key, change)
         return None
 
@@ -228,7 +228,7 @@ def undone_if_raised() -> Iterator[Journal]:
     trace = log if isinstance(log, Trace) else None
     before, state = local.journal, (STATE.draws, STATE.seed)
     mark = None if trace is None else trace.mark()
-    journal: Journal = _Journal(handlers() if trace is None else trace.handlers)
+    journal: Journal = _Journal(signal_handlers() if trace is None else trace.handlers)
     try:
         local.journal = journal
         yield journal

@@ -39,7 +39,7 @@ from .call import (
     undone_if_raised,
     values_of,
 )
-from .observe.reads import Read, lasting
+from .observe.reads import Read, select_lasting
 from .paths import LIMIT_IN_ALL, Path, Tree
 from .paths import Budget as Budget
 from .ready import Failed, cell_of
@@ -262,7 +262,7 @@ class Calls:
         taped = bool(log.tapes) and log.is_recorded()
         to = grafted(trace, log, leaves) if taped else None
         values: list[Tensor] | None = values_of(call, log, to)
-        found, call.reads = lasting(call.reads, call.of_temporary), []
+        found, call.reads = select_lasting(call.reads, call.of_temporary), []
         sets, call.sets = call.sets, []
         assigned = [variable for variable, _ in call.assigned]
         with variables._update_lock, STATE.lock:

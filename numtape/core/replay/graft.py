@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from ..compile.passes import Block
-from ..derive.custom import Call
+from ..derive.custom import CustomCall
 from ..log.log import Log, local
 from ..log.op import CODES
 from ..values.memory import Array
@@ -24,12 +24,12 @@ class Again:
       source: The log that has them.
       to: The rows that those of ``source`` have become.
       call: What there is of the function.
-      outputs: As of `derive.custom.Call`.
+      outputs: As of `derive.custom.CustomCall`.
     """
 
     __slots__ = ("call", "outputs", "source", "to")
 
-    def __init__(self, source: Log, to: Array, call: Call) -> None:
+    def __init__(self, source: Log, to: Array, call: CustomCall) -> None:
         self.source, self.to, self.call = source, to, call
         self.outputs = [int(to[row]) for row in call.outputs]
 
@@ -46,7 +46,7 @@ class Again:
         for row, seed in zip(segment.upstream, seeds, strict=True):
             to[row] = log.row_of(seed, None, "gradient")[0]
         graft(self.source, log, to)
-        return [int(to[row]) if row >= 0 else -1 for row in segment.found]
+        return [int(to[row]) if row >= 0 else -1 for row in segment.adjoint_rows]
 
 
 def graft(source: Log, target: Log, to: Array) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 
 from ..values.tensor import Tensor
 from .elements import Begun
-from .observe.frames import unsupported
+from .observe.frames import unsupported_reason
 from .observe.guards import Guards
-from .observe.reads import CODE, KIND, METHOD, MISSING, Read
-from .observe.touched import Touched
+from .observe.reads import CODE, TYPE, METHOD, MISSING, Read
+from .observe.touched import AccessSets
 from .places import caller
 from .ready import Failed
 from .recording import OTHER, Recording
@@ -44,11 +44,11 @@ class Budget:
 
     __slots__ = ("__weakref__", "made", "reason", "told", "touched", "warned")
 
-    def __init__(self, touched: Touched | None = None) -> None:
+    def __init__(self, touched: AccessSets | None = None) -> None:
         self.made = 0
         self.warned = False
         self.told = False
-        self.touched = touched or Touched()
+        self.touched = touched or AccessSets()
         self.reason = self.touched.join(self)
 
     @property
@@ -61,7 +61,7 @@ class Budget:
         if not self.told:
             self.told = True
             names = list(dict.fromkeys(read.name for read in found if _interesting(read)))
-            if unsupported():
+            if unsupported_reason():
                 names = ["everything"]  # nobody knows what it read
             _logger.warning(
                 "numtape.function %r keeps what it read when it was recorded: %s",
@@ -103,7 +103,7 @@ def warn_unobserved(reason: str) -> None:
 
 def _interesting(read: Read) -> bool:
     """Whether a read is of something that people change."""
-    if read.kind in (CODE, KIND, METHOD) or read.value is MISSING:
+    if read.kind in (CODE, TYPE, METHOD) or read.value is MISSING:
         return False
     return not isinstance(
         read.value, type | types.ModuleType | types.FunctionType | types.BuiltinFunctionType

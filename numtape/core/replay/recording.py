@@ -79,7 +79,7 @@ class Recording:
         fed.update(row for row, _ in self.inputs)
         fed.update(row for feed in self.feeds for row in feed.rows)
         self.log = leaves_of(trace, fed)
-        self.log.calls = {link: call.kept() for link, call in trace.calls.items()}
+        self.log.calls = {link: call.without_function() for link, call in trace.calls.items()}
         self.opaque = trace.opaque
         self._ready: Ready | None = None
         self._on: dict[str, Ready] = {}  # by device

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..derive.custom import Segment, seen_by, unrecorded, upstream
+from ..derive.custom import Segment, depends_on, stop_recording, append_upstream
 from ..log.log import VALUE, Log, local
 from ..log.look import executor
 from ..log.threads import run_in_thread
@@ -26,7 +26,7 @@ from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
 from .elements import Begun, Feed, Reader
 from .observe.reads import print_options
-from .observe.whose import handlers, in_handler
+from .observe.whose import signal_handlers, is_in_handler
 from .places import Check, Place, caller
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Trace(Log):
         self.closed = False
         self.opaque = False
         self.upstream: set[int] = set()
-        self.handlers = handlers()
+        self.handlers = signal_handlers()
         self.handled: set[int] = set()
         self.refused = ""
         self.inputs: list[tuple[int, Any]] = []
@@ -261,7 +261,7 @@ class Trace(Log):
     def evaluate_row(self, tensor: Tensor) -> Array:
         """The value of a row, computed if need be; the look leaves a guard."""
         row, spec = tensor._row, tensor._spec
-        if self.upstream and seen_by(self, row, self.upstream):
+        if self.upstream and depends_on(self, row, self.upstream):
             raise Looked
         if self.columns.state_view[row] != VALUE:
             executor().compute(self, [row], [], True)
@@ -357,11 +357,11 @@ class Trace(Log):
         """What a function that gives derivatives records; None if it does more than that."""
         assigned, position, drawn = self.assigned, self.position, len(self.drawn)
         before, start = self.upstream, self.n
-        places = upstream(self, specs)
+        places = append_upstream(self, specs)
         rows = [place._row for place in places]
         try:
             self.upstream = before | set(rows)
-            with unrecorded():
+            with stop_recording():
                 found = adjoints(self, places)
             if self.assigned is assigned and self.position == position:
                 return Segment(rows, start, self.n, found)
@@ -405,7 +405,7 @@ class Trace(Log):
             id(variable): (variable, self.own(value))
             for variable, value in zip(variables, values, strict=True)
         }
-        if in_handler(self.handlers):
+        if is_in_handler(self.handlers):
             self.handled |= changes.keys() - self.assigned.keys()
         else:
             self.handled -= changes.keys()

@@ -10,7 +10,7 @@ from ...core.log.variable import Variable, assign_all, original
 from ...core.ops.creation import zeros
 from ...core.ops.elementwise import cast
 from ...core.values.tensor import Tensor
-from ...deferred_restore import changed
+from ...deferred_restore import notify_changed
 from ...function.pickling import refuse_older
 from .. import initializers
 from ..described import described
@@ -138,7 +138,7 @@ class Metric:
         path = f"{self.name.replace('/', '>')}/{name or 'variable'}"
         variable = LayerVariable(Variable(value, trainable=False, name=path))
         self._nt_variables = (*self._nt_variables, variable)
-        changed(self)
+        notify_changed(self)
         return variable
 
     def _nt_saved_parts(self) -> dict[str, Any]:

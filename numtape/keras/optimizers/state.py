@@ -12,7 +12,7 @@ from ...core.ops.arithmetic import floordiv
 from ...core.ops.creation import fill
 from ...core.values.dtypes import float32, int64, repr_of
 from ...core.values.tensor import Tensor
-from ...deferred_restore import changed
+from ...deferred_restore import notify_changed
 from ...function.pickling import refuse_older
 from ...module import snake_case
 from .. import initializers
@@ -92,7 +92,7 @@ class State(Saved):
         if trained is not None and id(trained) in self._nt_index:
             self._nt_places = (*self._nt_places, (found, name, self._nt_index[id(trained)]))
         if self.built:
-            changed(self)
+            notify_changed(self)
         return found
 
     @property
@@ -200,7 +200,7 @@ class State(Saved):
             self._nt_number()
             raise
         self.built = True
-        changed(self)
+        notify_changed(self)
 
     def _nt_build(self, trained: list[Variable]) -> None:
         """Make the variables for those to train."""
@@ -336,7 +336,7 @@ class State(Saved):
             )
         self._nt_trained = variables
         self._nt_number()
-        changed(self)
+        notify_changed(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_nt_index"}

@@ -13,7 +13,7 @@ from ...core.values.dtypes import repr_of
 from ...errors import DataLossError, NotFoundError, UnimplementedError
 from ...train.arrays import SUFFIX, pack, read, unpack, write
 from ...train.checkpoint import Checkpoint
-from ...train.parts import Graph, checked
+from ...train.parts import Graph, check_nodes
 from ...train.restoring import Restoration
 from ..metrics.metric import Metric
 from ..models import Model
@@ -75,7 +75,7 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
         raise DataLossError(
             f"{where} is no file of weights, but a checkpoint: read it with tf.train.Checkpoint."
         )
-    nodes = checked(description["weights"], arrays, where)
+    nodes = check_nodes(description["weights"], arrays, where)
     stored = nodes[nodes[0]["optimizer"]] if "optimizer" in nodes[0] else {}
     if stored.keys() - {"_iterations", "_learning_rate"} and model.trainable_variables:
         if not getattr(model.optimizer, "built", True):

@@ -18,14 +18,14 @@ from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import reads, whose
 from .frames import Follower
-from .known import PURE, PURE_NUMPY, VALUES, base_of, made_by_python
+from .known import PURE, PURE_NUMPY, VALUE_TYPES, c_base_of, is_python_class
 from .reads import MISSING, is_a
-from .steps import Step
-from .whose import ITERATORS, VIEWS, dict_of, in_class, is_constant, memory_of, of_library, ours
+from .steps import Instruction
+from .whose import ITERATORS, VIEWS, instance_dict, class_attribute, is_constant, memory_owner, is_library_file, is_numtape_class
 
-CONTAINERS = (list, tuple, dict, set, frozenset, deque, OrderedDict, *VIEWS)
-INDEXED = (list, tuple, dict, deque, str, bytes, bytearray, range, types.MappingProxyType, Array)
-FUNCTIONS = (
+CONTAINER_TYPES = (list, tuple, dict, set, frozenset, deque, OrderedDict, *VIEWS)
+INDEXED_TYPES = (list, tuple, dict, deque, str, bytes, bytearray, range, types.MappingProxyType, Array)
+FUNCTION_TYPES = (
     types.FunctionType,
     types.MethodType,
     type,
@@ -36,26 +36,26 @@ FUNCTIONS = (
     types.CellType,
     abc.ABCMeta,
 )
-OF_C = (
+C_FUNCTION_TYPES = (
     types.BuiltinFunctionType,
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
     types.MethodWrapperType,
     types.ClassMethodDescriptorType,
 )
-_NOT_PYTHON = (*OF_C, type(MISSING), type(None))
-LOCKS = (type(_thread.allocate_lock()), _thread.RLock)
-DISPATCHED = type(np.mean)  # functions of NumPy that look at the types of their arguments
+_NON_PYTHON_TYPES = (*C_FUNCTION_TYPES, type(MISSING), type(None))
+LOCK_TYPES = (type(_thread.allocate_lock()), _thread.RLock)
+DISPATCHER_TYPE = type(np.mean)  # functions of NumPy that look at the types of their arguments
 
 
-def name_of(function: Any) -> str:
+def qualified_name(function: Any) -> str:
     """What a function of C is called."""
     module = getattr(function, "__module__", None) or ""
     name = getattr(function, "__qualname__", None) or type(function).__name__
     return f"{module}.{name}" if module and module != "builtins" else name
 
 
-def parts(value: Any) -> Iterable[Any]:
+def parts_of(value: Any) -> Iterable[Any]:
     """What a container, slice or partial function holds."""
     if is_a(value, dict):
         return [part for entry in dict.items(value) for part in entry]
@@ -66,7 +66,7 @@ def parts(value: Any) -> Iterable[Any]:
     return list(value)
 
 
-def observed(follower: Follower, frame: Any, value: Any, what: str) -> None:
+def examine_elements(follower: Follower, frame: Any, value: Any, what: str) -> None:
     """Something written in C looks into an object, and into arrays in it."""
     for x in examine(follower, frame, value, what).values():
         follower.observer.array(x, frame)
@@ -87,56 +87,56 @@ def examine(
         seen.add(id(x))
         kind = type(x)
         if is_a(x, np.ndarray):
-            if made_by_python(kind):
+            if is_python_class(kind):
                 observer.class_of(x, frame)
             if observer.outside(x):
                 arrays[id(x)] = x
-        elif is_a(x, CONTAINERS):
-            if made_by_python(kind):
+        elif is_a(x, CONTAINER_TYPES):
+            if is_python_class(kind):
                 observer.class_of(x, frame)
-            if open_ and (observer.items(x, what, frame) or not made_by_python(kind)):
-                left += [(part, deep) for part in parts(x)]
+            if open_ and (observer.items(x, what, frame) or not is_python_class(kind)):
+                left += [(part, deep) for part in parts_of(x)]
         elif kind is slice or kind is functools.partial:
             if kind is functools.partial:
                 observer.entries(x.keywords, False, frame)
-            left += [(part, deep) for part in parts(x)]
+            left += [(part, deep) for part in parts_of(x)]
         elif is_a(x, (*ITERATORS, types.GeneratorType)):
             left += [(part, deep) for part in observer.sources.get(id(x), (None, ()))[1]]
             if not observer.is_own(x):
                 observer.refuse(f"{what} goes on with a {kind.__name__} from outside", frame)
-        elif is_a(x, OF_C):
-            if not _pure(x):
-                observer.refuse(f"{what} calls {name_of(x)}", frame)
-        elif is_a(x, FUNCTIONS) or is_a(x, VALUES) or kind is DISPATCHED:
-            if made_by_python(kind) or is_a(x, type):  # a class may be called
+        elif is_a(x, C_FUNCTION_TYPES):
+            if not _is_pure(x):
+                observer.refuse(f"{what} calls {qualified_name(x)}", frame)
+        elif is_a(x, FUNCTION_TYPES) or is_a(x, VALUE_TYPES) or kind is DISPATCHER_TYPE:
+            if is_python_class(kind) or is_a(x, type):  # a class may be called
                 observer.class_of(x, frame)
-        elif is_a(x, np.ufunc) and x.__class__ is np.ufunc and x.signature is None and _known(x):
+        elif is_a(x, np.ufunc) and x.__class__ is np.ufunc and x.signature is None and _is_numpy_ufunc(x):
             pass
-        elif made_by_python(kind) and _read_by_numpy(x):
+        elif is_python_class(kind) and _exposes_memory(x):
             observer.refuse(f"{what} reads the memory of a {kind.__name__}", frame)
         elif is_a(x, BaseException):
             if not observer.is_own(x):
                 observer.refuse(f"{what} looks into a {kind.__name__}", frame)
             left += [(part, deep) for part in x.args]
-            if made_by_python(kind):
+            if is_python_class(kind):
                 observer.class_of(x, frame)
-        elif made_by_python(kind) and is_plain(base_of(kind)) and _followed(kind):
+        elif is_python_class(kind) and holds_only_attributes(c_base_of(kind)) and _has_observable_methods(kind):
             observer.class_of(x, frame)
         else:
             observer.refuse(f"{what} looks into a {kind.__name__}", frame)
     return arrays
 
 
-def shown(follower: Follower, frame: Any, value: Any) -> None:
+def note_class_name(follower: Follower, frame: Any, value: Any) -> None:
     """An object becomes a text, which may have the name of its class."""
     observer = follower.observer
     for kind in (type(value), value):
-        if is_a(kind, type) and made_by_python(kind):
+        if is_a(kind, type) and is_python_class(kind):
             for name in ("__name__", "__qualname__", "__module__"):
                 observer.attribute(kind, name, getattr(kind, name, MISSING), False, frame)
 
 
-def computes(key: Any) -> bool:
+def has_python_lookup(key: Any) -> bool:
     """Whether functions of Python say which item a key stands for."""
     left = [key]
     while left:
@@ -144,65 +144,65 @@ def computes(key: Any) -> bool:
         kind = type(x)
         if is_a(x, tuple | frozenset):
             left += x
-        methods = [in_class(kind, name) for name in ("__index__", "__hash__", "__eq__")]
-        if made_by_python(kind) and not all(is_a(x, _NOT_PYTHON) for x in methods):
+        methods = [class_attribute(kind, name) for name in ("__index__", "__hash__", "__eq__")]
+        if is_python_class(kind) and not all(is_a(x, _NON_PYTHON_TYPES) for x in methods):
             return True
     return False
 
 
-def hashed(follower: Follower, frame: Any, keys: Iterable[Any]) -> None:
+def note_hashing(follower: Follower, frame: Any, keys: Iterable[Any]) -> None:
     """Objects become keys, or are ordered: their classes say how they are compared."""
     left = list(keys)
     while left:
         x = left.pop()
         if is_a(x, tuple | frozenset):
             left += x
-        if made_by_python(type(x)) or is_a(x, type):
+        if is_python_class(type(x)) or is_a(x, type):
             follower.observer.class_of(x, frame)
 
 
-def mapped(follower: Follower, frame: Any, value: Any) -> None:
+def note_mapping(follower: Follower, frame: Any, value: Any) -> None:
     """Somebody takes an object's keys and items, as ``dict`` does."""
     observer, kind = follower.observer, type(value)
-    if not made_by_python(kind):
+    if not is_python_class(kind):
         return
-    if is_a(in_class(kind, "keys"), types.FunctionType):
+    if is_a(class_attribute(kind, "keys"), types.FunctionType):
         observer.attribute(value, "keys", MISSING, True, frame)
     elif not is_a(value, dict):
         observer.refuse(f"it goes through a {kind.__name__} by its keys", frame)
     if is_a(value, dict):
         observer.entries(value, False, frame)
         observer.of_class(kind, "keys", "keys", frame)
-        hashed(follower, frame, dict.keys(value))
+        note_hashing(follower, frame, dict.keys(value))
 
 
-def named(observer: Any, kind: type, frame: Any) -> None:
+def note_class_body(observer: Any, kind: type, frame: Any) -> None:
     """A class was made: what it has was told its name, by ``__set_name__``."""
     for value in list(vars(kind).values()):
-        if made_by_python(type(value)):
+        if is_python_class(type(value)):
             observer.class_of(value, frame)
 
 
-def _read_by_numpy(x: Any) -> bool:
+def _exposes_memory(x: Any) -> bool:
     """Whether an object says where its memory is, without a call of Python."""
-    return has(x, "__array_interface__") or has(x, "__array_struct__")
+    return has_attribute(x, "__array_interface__") or has_attribute(x, "__array_struct__")
 
 
-def has(x: Any, name: str) -> bool:
+def has_attribute(x: Any, name: str) -> bool:
     """Whether an object or its class has an attribute; no code of the program runs to tell."""
-    return in_class(type(x), name) is not MISSING or name in dict_of(x)
+    return class_attribute(type(x), name) is not MISSING or name in instance_dict(x)
 
 
-def inside(values: Iterable[Any]) -> Iterable[Any]:
+def nested_values(values: Iterable[Any]) -> Iterable[Any]:
     """What is in lists and tuples, and in those inside of them."""
     for x in values:
         if is_a(x, list | tuple):
             yield from x
-            yield from inside(x)
+            yield from nested_values(x)
 
 
 # Of the standard library, classes whose methods reach state by methods of classes made of them.
-_MIXED_IN = {
+_MIXIN_MODULES = {
     "abc",
     "typing",
     "collections.abc",
@@ -214,27 +214,27 @@ _MIXED_IN = {
 }
 
 
-def _followed(kind: type) -> bool:
+def _has_observable_methods(kind: type) -> bool:
     """Whether the methods of a class are the program's, so that what they read is observed."""
     for owner in kind.__mro__:
-        if owner.__module__ not in _MIXED_IN and not ours(owner):
+        if owner.__module__ not in _MIXIN_MODULES and not is_numtape_class(owner):
             module = sys.modules.get(owner.__module__)
-            if of_library(getattr(module, "__file__", None) or ""):
+            if is_library_file(getattr(module, "__file__", None) or ""):
                 return False
     return True
 
 
-def _known(function: np.ufunc) -> bool:
+def _is_numpy_ufunc(function: np.ufunc) -> bool:
     """Whether a ufunc is NumPy's own; others may run Python."""
     return getattr(np, function.__name__, None) is function
 
 
-def is_plain(base: type) -> bool:
+def holds_only_attributes(base: type) -> bool:
     """Whether objects of a class of C hold nothing but their attributes."""
     return base is object or issubclass(base, BaseException) or base in (types.SimpleNamespace,)
 
 
-def _pure(function: Any) -> bool:
+def _is_pure(function: Any) -> bool:
     """Whether a function of C may be called by another one."""
     if id(function) in PURE or id(function) in PURE_NUMPY:
         return True
@@ -256,7 +256,7 @@ def examine_all(
     return found
 
 
-def given(follower: Follower, arrays: dict[int, Any], new: bool = True, parts: bool = True) -> None:
+def await_result(follower: Follower, arrays: dict[int, Any], new: bool = True, parts: bool = True) -> None:
     """Wait for the result of a function that was given arrays from outside.
 
     Args:
@@ -267,16 +267,16 @@ def given(follower: Follower, arrays: dict[int, Any], new: bool = True, parts: b
         exactly one, that one's elements were not looked at.
     """
 
-    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
         observer, looked = follower.observer, arrays
         if after is not None:
             fresh, value = follower.fresh(after), follower.peek(after, 0)
             if parts and is_a(value, np.ndarray) and arrays:
-                memory = memory_of(value)
-                showing = [key for key, x in arrays.items() if memory_of(x) is memory]
+                memory = memory_owner(value)
+                showing = [key for key, x in arrays.items() if memory_owner(x) is memory]
                 if len(showing) == 1:
                     looked = {key: x for key, x in arrays.items() if key != showing[0]}
-            if new and fresh and not made_by_python(type(value)):
+            if new and fresh and not is_python_class(type(value)):
                 observer.made_result(value, frame)
         for x in looked.values():
             observer.array(x, frame)
@@ -287,7 +287,7 @@ def given(follower: Follower, arrays: dict[int, Any], new: bool = True, parts: b
 def made(follower: Follower) -> None:
     """Wait for an object that is made."""
 
-    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
         if after is not None and follower.fresh(after):
             follower.observer.made_result(follower.peek(after, 0), frame)
 
@@ -304,7 +304,7 @@ def give(
     before = len(taken)
     containers = {id(x) for x in (*args, *named.values())}
 
-    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
         used = {id(array) for _, array in taken[before:]}
         for key, x in arrays.items():
             if key not in used:
@@ -324,8 +324,8 @@ def give(
                     break
                 if type(x) in (list, tuple, dict):
                     observer.make(x)
-                    left += parts(x)
-                elif is_a(x, np.ndarray) and (whose.has_memory(x) or not x.flags.writeable):
+                    left += parts_of(x)
+                elif is_a(x, np.ndarray) and (whose.owns_memory(x) or not x.flags.writeable):
                     observer.make(x)
                 elif type(x) is types.FunctionType or type(x) is set:
                     observer.make(x)
@@ -336,8 +336,8 @@ def give(
 def weak_to_own(follower: Follower, frame: Any, args: tuple[Any, ...]) -> bool:
     """Whether what the call has made itself gets a weak reference, so that it is seen to go."""
     for x in args[:1]:
-        new = is_a(in_class(type(x), "__new__"), staticmethod)  # whose objects nobody notes
-        if follower.observer.is_own(x) or (new and made_by_python(type(x))):
+        new = is_a(class_attribute(type(x), "__new__"), staticmethod)  # whose objects nobody notes
+        if follower.observer.is_own(x) or (new and is_python_class(type(x))):
             reason = f"it makes a weak reference to a {type(x).__name__} of its own"
             follower.observer.releases(reason, frame)
             return True
@@ -355,9 +355,9 @@ def iterate(follower: Follower, frame: Any, value: Any) -> None:
         observer.refuse(f"it goes on with a {kind.__name__} from outside", frame)
     elif is_a(value, type):
         return
-    elif made_by_python(kind):  # what finds the items is followed, if it is Python's
+    elif is_python_class(kind):  # what finds the items is followed, if it is Python's
         for name in ("__iter__", "__next__", "__getitem__", "__len__"):
-            if not is_a(in_class(kind, name), types.FunctionType | type(MISSING) | type(None)):
+            if not is_a(class_attribute(kind, name), types.FunctionType | type(MISSING) | type(None)):
                 observer.refuse(f"it goes through a {kind.__name__} by a {name} of C", frame)
     elif not is_a(value, types.GenericAlias):
         observer.refuse(f"it goes through a {kind.__name__}", frame)
@@ -378,9 +378,9 @@ def identical(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 def contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
     """``value in holder``."""
     observer = follower.observer
-    if type(value) is Tensor and id(value) in observer.replaced and is_a(holder, CONTAINERS):
+    if type(value) is Tensor and id(value) in observer.replaced and is_a(holder, CONTAINER_TYPES):
         observer.repeats("it looks for an argument in a container", frame)
-    if made_by_python(type(holder)):
+    if is_python_class(type(holder)):
         observer.class_of(holder, frame)
     if is_constant(holder) or is_a(holder, str | bytes | range):
         return
@@ -395,12 +395,12 @@ def contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
                 there = value in holder
                 observer.read(reads.CONTAINS, holder, value, there, label, frame)
             return
-    if is_a(holder, CONTAINERS):
+    if is_a(holder, CONTAINER_TYPES):
         arrays = examine(follower, frame, holder, "in") | examine(follower, frame, value, "in")
-        given(follower, arrays, False)
+        await_result(follower, arrays, False)
     elif is_a(holder, np.ndarray):
         observer.array(holder, frame)
-    elif made_by_python(kind) or is_a(holder, type):
+    elif is_python_class(kind) or is_a(holder, type):
         observer.class_of(holder, frame)
     else:
         observer.refuse(f"it looks for something in a {kind.__name__}", frame)
@@ -425,14 +425,14 @@ def truth(follower: Follower, frame: Any, value: Any) -> None:
     """``bool(value)``."""
     observer = follower.observer
     kind = type(value)
-    if made_by_python(kind) or is_a(value, type):
+    if is_python_class(kind) or is_a(value, type):
         observer.class_of(value, frame)
-    if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTIONS)):
+    if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTION_TYPES)):
         return
     if is_a(value, np.ndarray):
         observer.array(value, frame)
         return
-    if made_by_python(kind) and not (_by_c(kind, "__bool__") and _by_c(kind, "__len__")):
+    if is_python_class(kind) and not (_by_c(kind, "__bool__") and _by_c(kind, "__len__")):
         return
     if id(value) in observer.views:
         value = observer.views[id(value)][1]
@@ -445,7 +445,7 @@ def length(follower: Follower, frame: Any, value: Any) -> None:
     """``len(value)``."""
     observer = follower.observer
     kind = type(value)
-    if made_by_python(kind):
+    if is_python_class(kind):
         observer.class_of(value, frame)
         if not _by_c(kind, "__len__"):
             return
@@ -461,12 +461,12 @@ def length(follower: Follower, frame: Any, value: Any) -> None:
 def kind_of(follower: Follower, frame: Any, value: Any) -> None:
     """``type(value)``."""
     observer = follower.observer
-    if is_constant(value) or not made_by_python(type(value)):
+    if is_constant(value) or not is_python_class(type(value)):
         return
     observer.class_of(value, frame)
     if not observer.is_own(value):
         label = f"type({observer.name_of(value)})"
-        observer.read(reads.KIND, value, None, type(value), label, frame)
+        observer.read(reads.TYPE, value, None, type(value), label, frame)
 
 
 def operate(follower: Follower, frame: Any, operands: tuple[Any, ...], in_place: bool) -> None:
@@ -483,18 +483,18 @@ def operate(follower: Follower, frame: Any, operands: tuple[Any, ...], in_place:
         observer.mutates(operands[0], f"changes {observer.name_of(operands[0])}", frame)
     arrays = examine_all(follower, frame, operands, "an operator")
     for x in operands:
-        if made_by_python(type(x)):
+        if is_python_class(type(x)):
             kind_of(follower, frame, x)
             observer.class_of(x, frame)
-    given(follower, arrays, not any(made_by_python(type(x)) for x in operands))
+    await_result(follower, arrays, not any(is_python_class(type(x)) for x in operands))
 
 
 def context(follower: Follower, frame: Any, manager: Any) -> None:
     """``with manager:``."""
     observer, kind = follower.observer, type(manager)
-    if ours(kind):
+    if is_numtape_class(kind):
         return
-    if made_by_python(kind):
+    if is_python_class(kind):
         observer.class_of(manager, frame)
-    elif not is_a(manager, LOCKS):
+    elif not is_a(manager, LOCK_TYPES):
         observer.refuse(f"it enters a {kind.__name__}", frame)

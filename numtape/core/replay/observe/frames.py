@@ -1,7 +1,7 @@
 """A frame that runs, instruction by instruction: the objects that the next one will use.
 
 Python shows a frame's local variables, but not its stack. Both lie in one array behind the frame's
-header. Its layout is known for some versions of CPython; `unsupported` says whether this is one
+header. Its layout is known for some versions of CPython; `unsupported_reason` says whether this is one
 of them, after comparing it with a frame whose contents are known.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from .steps import Step
+from .steps import Instruction
 
 if TYPE_CHECKING:
     from .observer import Observer
@@ -23,21 +23,21 @@ WORD = ctypes.sizeof(ctypes.c_void_p)
 
 # Where a frame object has the address of its header, and where a header has the function that
 # runs, its names and its array, in bytes. From CPython's Include/internal/pycore_frame.h.
-_HEADER = 24
-_FUNCTION = {(3, 11): 0, (3, 12): 16, (3, 13): 16}.get(sys.version_info[:2], 0)
-_NAMES = _FUNCTION + 24
-_ARRAY = 72
+_HEADER_OFFSET = 24
+_FUNCTION_OFFSET = {(3, 11): 0, (3, 12): 16, (3, 13): 16}.get(sys.version_info[:2], 0)
+_NAMESPACE_OFFSET = _FUNCTION_OFFSET + 24
+_SLOTS_OFFSET = 72
 VERSIONS = ((3, 11), (3, 12), (3, 13))
 
 
-class _Nothing:
+class _Null:
     """A place in a frame's array that holds nothing."""
 
     def __repr__(self) -> str:
         return "nothing"
 
 
-NOTHING: Any = _Nothing()
+NULL: Any = _Null()
 
 
 def word_at(address: int) -> int:
@@ -46,33 +46,33 @@ def word_at(address: int) -> int:
 
 
 def object_at(address: int) -> Any:
-    """The object to which the word at an address refers, or `NOTHING`."""
+    """The object to which the word at an address refers, or `NULL`."""
     try:
         return ctypes.py_object.from_address(address).value
     except ValueError:
-        return NOTHING
+        return NULL
 
 
-def array_of(frame: types.FrameType) -> int:
+def slots_address(frame: types.FrameType) -> int:
     """The address of a frame's array: local variables, cells, then the stack."""
-    return word_at(id(frame) + _HEADER) + _ARRAY
+    return word_at(id(frame) + _HEADER_OFFSET) + _SLOTS_OFFSET
 
 
 def function_of(frame: types.FrameType) -> Any:
     """The function that runs in a frame; for code that is run by `exec`, one made for it."""
-    return object_at(word_at(id(frame) + _HEADER) + _FUNCTION)
+    return object_at(word_at(id(frame) + _HEADER_OFFSET) + _FUNCTION_OFFSET)
 
 
-def scope_of(frame: types.FrameType) -> Any:
+def namespace_of(frame: types.FrameType) -> Any:
     """The dict with the names in the body of a class, as it is.
 
     Asked for `f_locals`, Python 3.11 and 3.12 put cells there first: a ``__class__`` that the body
     sets is lost.
     """
-    return object_at(word_at(id(frame) + _HEADER) + _NAMES)
+    return object_at(word_at(id(frame) + _HEADER_OFFSET) + _NAMESPACE_OFFSET)
 
 
-def size_of(code: types.CodeType) -> int:
+def slot_count(code: types.CodeType) -> int:
     """How many local variables and cells lie in front of the stack."""
     own = set(code.co_varnames)
     cells = [name for name in code.co_cellvars if name not in own]
@@ -80,7 +80,7 @@ def size_of(code: types.CodeType) -> int:
 
 
 @cache
-def unsupported() -> str:
+def unsupported_reason() -> str:
     """Why frames cannot be read in this Python; "" if they can."""
     version = ".".join(map(str, sys.version_info[:2]))
     if sys.implementation.name != "cpython":
@@ -89,20 +89,20 @@ def unsupported() -> str:
         return f"what it reads cannot be observed in Python {version} yet"
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return f"what it reads cannot be observed in a free-threaded Python {version}"
-    if object.__basicsize__ != 2 * WORD or WORD != 8 or not _as_known():
+    if object.__basicsize__ != 2 * WORD or WORD != 8 or not _is_layout_expected():
         return f"the frames of this build of Python {version} are not as they are known"
     return ""
 
 
-def _as_known() -> bool:
+def _is_layout_expected() -> bool:
     """Whether a frame with known contents is laid out as expected."""
     first, second = object(), object()
 
     def probe(one: Any, two: Any) -> bool:
         frame, inner = sys._getframe(), first
-        at = array_of(frame)
+        at = slots_address(frame)
         found = [word_at(at + WORD * k) for k in range(2)]
-        free = size_of(frame.f_code) - 1
+        free = slot_count(frame.f_code) - 1
         cell = object_at(at + WORD * free)
         function = function_of(frame)
         del frame  # it refers to itself, and to all frames above
@@ -114,13 +114,13 @@ def _as_known() -> bool:
         )
 
     class Body:
-        names_found = scope_of(sys._getframe()) is locals()
+        names_found = namespace_of(sys._getframe()) is locals()
 
     return probe(second, first) and probe(first, second) and Body.names_found
 
 
-Pending = Callable[["Follower", Any, Step | None], None]
-Instructions = dict[str, Callable[["Follower", Any, Step], None] | None]
+ResultHandler = Callable[["Follower", Any, Instruction | None], None]
+InstructionHandlers = dict[str, Callable[["Follower", Any, Instruction], None] | None]
 
 
 class Follower:
@@ -161,12 +161,12 @@ class Follower:
     )
 
     def __init__(
-        self, observer: Observer, code: types.CodeType, steps: dict[int, Step], array: int
+        self, observer: Observer, code: types.CodeType, steps: dict[int, Instruction], array: int
     ) -> None:
         self.observer, self.code, self.steps = observer, code, steps
         self.place(array)
-        self.pending: Pending | None = None
-        self.step: Step | None = None
+        self.pending: ResultHandler | None = None
+        self.step: Instruction | None = None
         self.entered = False
         self.making: type | None = None
         self.calls: types.CodeType | None = None
@@ -178,13 +178,13 @@ class Follower:
 
     def place(self, array: int) -> None:
         """Note where the frame's array is, which a generator may move while it waits."""
-        self.array, self.stack = array, array + WORD * size_of(self.code)
+        self.array, self.stack = array, array + WORD * slot_count(self.code)
 
-    def peek(self, step: Step, k: int) -> Any:
+    def peek(self, step: Instruction, k: int) -> Any:
         """The object ``k`` places below the top of the stack."""
         return object_at(self.stack + WORD * (step.depth - 1 - k))
 
-    def fresh(self, step: Step) -> bool:
+    def fresh(self, step: Instruction) -> bool:
         """Whether nobody but the stack refers to the object on top: nobody else can reach it."""
         address = word_at(self.stack + WORD * (step.depth - 1))
         return address != 0 and word_at(address) & 0xFFFFFFFF == 1

@@ -24,42 +24,42 @@ from ...values.tensor import Tensor
 from . import reads
 from .arrays import dtypes, of_numpy
 from .examined import (
-    CONTAINERS,
-    OF_C,
+    CONTAINER_TYPES,
+    C_FUNCTION_TYPES,
     examine,
     examine_all,
     give,
-    given,
-    hashed,
+    await_result,
+    note_hashing,
     identity,
-    is_plain,
+    holds_only_attributes,
     iterate,
     kind_of,
     made,
-    mapped,
-    name_of,
-    shown,
+    note_mapping,
+    qualified_name,
+    note_class_name,
     truth,
     weak_to_own,
 )
 from .frames import Follower
 from .known import (
-    DEEP,
+    DEEP_TYPES,
     HARMLESS,
-    LAZY,
-    NEW,
+    LAZY_TYPES,
+    CONSTRUCTORS,
     PURE,
     PURE_NUMPY,
-    SHALLOW,
-    base_of,
+    SHALLOW_TYPES,
+    c_base_of,
     has_finalizer,
-    made_by_python,
+    is_python_class,
 )
 from .methods import method, unknown
 from .reads import MISSING, is_a
 from .special import SPECIAL
-from .steps import Step
-from .whose import ITERATORS, in_class, is_constant, ours, trusted
+from .steps import Instruction
+from .whose import ITERATORS, class_attribute, is_constant, is_numtape_class, is_trusted
 
 _LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log", "warn"}
 
@@ -82,13 +82,13 @@ def call(
         follower.calls = function.__code__
         _of_python(follower, frame, function, args, named, dropped)
     elif is_a(function, type):
-        if not ours(function):
+        if not is_numtape_class(function):
             _hand_over(observer, frame, function, (*args, *named.values()))
         _class(follower, frame, function, args, named, dropped)
-    elif is_a(function, OF_C):
+    elif is_a(function, C_FUNCTION_TYPES):
         _hand_over(observer, frame, function, (*args, *named.values()))
         _of_c(follower, frame, function, args, named, dropped)
-    elif ours(kind):
+    elif is_numtape_class(kind):
         if hasattr(kind, "_written_arguments"):
             _of_kernel(follower, frame, function, args, named)
         give(follower, frame, kind.__name__, args, named)
@@ -106,8 +106,8 @@ def call(
     elif is_a(function, weakref.ReferenceType):
         label = f"{observer.name_of(function)}()"
         observer.asks(weakref.ref.__call__, (function,), label, function, frame)
-    elif is_a(in_class(kind, "__call__"), types.FunctionType):
-        follower.calls = in_class(kind, "__call__").__code__
+    elif is_a(class_attribute(kind, "__call__"), types.FunctionType):
+        follower.calls = class_attribute(kind, "__call__").__code__
         kind_of(follower, frame, function)
     else:
         unknown(follower, frame, function, args, named, dropped)
@@ -116,9 +116,9 @@ def call(
 def _hand_over(observer: Any, frame: Any, function: Any, arguments: tuple[Any, ...]) -> None:
     """Something of C gets arguments: kernels among them may be called with any arrays."""
     for x in arguments:
-        if ours(type(x)) and hasattr(type(x), "_written_arguments"):
-            kernel = name_of(x.python_function)
-            observer.refuse(f"it gives the kernel {kernel} to {name_of(function)}", frame)
+        if is_numtape_class(type(x)) and hasattr(type(x), "_written_arguments"):
+            kernel = qualified_name(x.python_function)
+            observer.refuse(f"it gives the kernel {kernel} to {qualified_name(function)}", frame)
 
 
 def _of_kernel(
@@ -129,7 +129,7 @@ def _of_kernel(
         written = kernel._written_arguments(args, named)
     except (KernelError, TypeError):  # the call itself is going to raise
         return
-    observer, name = follower.observer, name_of(kernel.python_function)
+    observer, name = follower.observer, qualified_name(kernel.python_function)
     if written is None:
         observer.refuse(f"it calls the kernel {name}, of which it is not known what it does", frame)
         return
@@ -147,7 +147,7 @@ def _of_python(
     dropped: bool,
 ) -> None:
     code = function.__code__
-    if trusted(code):
+    if is_trusted(code):
         if function is Tensor.ref:
             identity(follower, frame, args)
         give(follower, frame, function.__qualname__, args, named)
@@ -161,7 +161,7 @@ def _of_python(
         follower.observer.prints(follower, args, f"calls {function.__qualname__}", frame)
     elif code.co_flags & 0x20:
 
-        def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
             if after is not None:
                 follower.observer.made_result(follower.peek(after, 0), frame)
 
@@ -185,31 +185,31 @@ def _class(
     elif kind is type and len(args) == 1:
         kind_of(follower, frame, args[0])
     elif kind is super:
-        given(follower, {})
-    elif ours(kind):
+        await_result(follower, {})
+    elif is_numtape_class(kind):
         give(follower, frame, kind.__name__, args, named)
-    elif made_by_python(kind):
-        base = base_of(kind)
-        new, start = in_class(kind, "__new__"), in_class(kind, "__init__")
+    elif is_python_class(kind):
+        base = c_base_of(kind)
+        new, start = class_attribute(kind, "__new__"), class_attribute(kind, "__init__")
         observer.class_of(kind, frame)
         arrays: dict[int, Any] = {}
         if not is_a(start, types.FunctionType) and not is_a(new, staticmethod):
-            if not (is_plain(base) or issubclass(base, (*SHALLOW, *DEEP))):
+            if not (holds_only_attributes(base) or issubclass(base, (*SHALLOW_TYPES, *DEEP_TYPES))):
                 unknown(follower, frame, kind, args, named, dropped)
                 return
-            arrays = examine_all(follower, frame, everything, kind.__name__, is_plain(base))
-        meta = is_a(in_class(type(kind), "__call__"), types.FunctionType)
+            arrays = examine_all(follower, frame, everything, kind.__name__, holds_only_attributes(base))
+        meta = is_a(class_attribute(type(kind), "__call__"), types.FunctionType)
         if not is_a(new, staticmethod) and not meta:
             follower.making = kind
             made(follower)
         else:
-            given(follower, arrays, False)
+            await_result(follower, arrays, False)
     elif issubclass(kind, BaseException):
-        given(follower, {})
+        await_result(follower, {})
     elif kind is bool and len(args) == 1:
         truth(follower, frame, args[0])
-    elif kind in SHALLOW:
-        of_c = kind in LAZY and any(
+    elif kind in SHALLOW_TYPES:
+        of_c = kind in LAZY_TYPES and any(
             x is None or (callable(x) and not is_a(x, types.FunctionType | types.MethodType))
             for x in everything[:1] + everything[1:] * (kind is not map)
         )
@@ -217,7 +217,7 @@ def _class(
             of_c = True  # it adds
         arrays = {}
         for x in everything:
-            if is_a(x, CONTAINERS) or is_a(x, ITERATORS) or not callable(x):
+            if is_a(x, CONTAINER_TYPES) or is_a(x, ITERATORS) or not callable(x):
                 if of_c or kind in (dict, itertools.starmap):
                     arrays |= examine(follower, frame, x, kind.__name__)
                 elif not is_constant(x):
@@ -227,12 +227,12 @@ def _class(
         for x in arrays.values():
             observer.array(x, frame)
         for x in args if issubclass(kind, dict) else ():
-            mapped(follower, frame, x)
+            note_mapping(follower, frame, x)
         if kind in (set, frozenset, dict):
             for x in args:
-                hashed(follower, frame, list(x) if is_a(x, CONTAINERS) else ())
+                note_hashing(follower, frame, list(x) if is_a(x, CONTAINER_TYPES) else ())
 
-        def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
             if after is not None:
                 fresh, value = follower.fresh(after), follower.peek(after, 0)
                 if fresh:
@@ -241,14 +241,14 @@ def _class(
                     observer.sources[id(value)] = value, everything
 
         follower.pending = done
-    elif kind in DEEP or issubclass(kind, np.generic | type):
+    elif kind in DEEP_TYPES or issubclass(kind, np.generic | type):
         if kind is np.dtype:
             dtypes(follower, frame, everything)
         if kind is str and args:
-            shown(follower, frame, args[0])
+            note_class_name(follower, frame, args[0])
         if issubclass(kind, type):
-            hashed(follower, frame, everything)  # the classes that the new one is made of
-        given(follower, examine_all(follower, frame, everything, kind.__name__))
+            note_hashing(follower, frame, everything)  # the classes that the new one is made of
+        await_result(follower, examine_all(follower, frame, everything, kind.__name__))
     else:
         unknown(follower, frame, kind, args, named, dropped)
 
@@ -258,7 +258,7 @@ def _getter(follower: Follower, frame: Any, function: Any, args: tuple[Any, ...]
     observer = follower.observer
     names = function.__reduce__()[1]
 
-    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
         for name in names:
             holder = args[0]
             parts = name.split(".") if is_a(function, operator.attrgetter) else [name]
@@ -270,7 +270,7 @@ def _getter(follower: Follower, frame: Any, function: Any, args: tuple[Any, ...]
                     value = getattr(holder, part, MISSING)
                     observer.attribute(holder, part, value, False, frame)
                 else:
-                    value = reads._item(holder, part)
+                    value = reads.get_item(holder, part)
                     if not is_constant(holder) and not is_a(holder, tuple):
                         label = f"an item of {observer.name_of(holder)}"
                         observer.read(reads.ITEM, holder, part, value, label, frame)
@@ -294,12 +294,12 @@ def _of_c(
         special(follower, frame, (*args, *named.values()) if whole else args)
         return
     if id(function) in PURE:
-        arrays = examine_all(follower, frame, (*args, *named.values()), name_of(function))
+        arrays = examine_all(follower, frame, (*args, *named.values()), qualified_name(function))
         if function in (repr, ascii, format):
-            shown(follower, frame, args[0])
+            note_class_name(follower, frame, args[0])
         # Some give one of what they get.
         new = function not in (max, min, sum, abs, functools.reduce)
-        given(follower, arrays, new, False)
+        await_result(follower, arrays, new, False)
         if (function.__module__ or "") == "_abc":
             observer.asks(abc.get_cache_token, (), "classes that are registered", None, frame)
         return
@@ -333,13 +333,13 @@ def _of_class_of_c(
     """A method of a class: it makes something."""
     if function.__name__ in HARMLESS:
         return
-    if function.__name__ in NEW:
+    if function.__name__ in CONSTRUCTORS:
         kind = function.__self__
         if issubclass(kind, weakref.ReferenceType) and weak_to_own(follower, frame, args[1:]):
             return
         arrays: dict[int, Any] = {}
         if kind is not object and not issubclass(kind, BaseException | type):
-            arrays = examine_all(follower, frame, args[1:], name_of(function), False)
-        given(follower, arrays)
+            arrays = examine_all(follower, frame, args[1:], qualified_name(function), False)
+        await_result(follower, arrays)
         return
     unknown(follower, frame, function, args, named, dropped)

@@ -24,8 +24,8 @@ from ...native.first import FAST, builtin
 from ...values.memory import Array, address_of
 from . import reads
 from .frames import WORD, word_at
-from .reads import MISSING, Read, same
-from .touched import marked
+from .reads import MISSING, Read, is_same
+from .touched import key_identity
 
 # Kinds of tests and columns of a row; as in kernels/passes/guards.py (a test compares).
 (
@@ -49,7 +49,7 @@ _TYPE, _CELL = WORD, 2 * WORD  # where an object has its type, and a cell its co
 _TESTS = {
     reads.ENTRY: _ENTRY,
     reads.CELL: _WORD,
-    reads.KIND: _WORD,
+    reads.TYPE: _WORD,
     reads.ATTRIBUTE: _ATTRIBUTE,
     reads.METHOD: _METHOD,
     reads.ITEM: _ITEM,
@@ -229,10 +229,10 @@ class Guards:
         """Add reads; those that are known already are left out."""
         # What an attribute gives is only asked for while its class is the same: a property that it
         # has become is the program's.
-        for read in sorted(found, key=lambda read: read.kind not in (reads.KIND, reads.CLASS)):
-            mark: tuple[Any, ...] = read.kind, id(read.holder), marked(read.key)
+        for read in sorted(found, key=lambda read: read.kind not in (reads.TYPE, reads.CLASS)):
+            mark: tuple[Any, ...] = read.kind, id(read.holder), key_identity(read.key)
             if read.kind == reads.ANSWER:  # which is made anew each time
-                mark = read.kind, id(read.holder.func), *map(marked, read.holder.args)
+                mark = read.kind, id(read.holder.func), *map(key_identity, read.holder.args)
             if mark in self._marks:
                 continue
             # What answers is made for the read, and kept by it.
@@ -281,7 +281,7 @@ class Guards:
             ]
         if kind == reads.CLASS:
             return [(_HALF, at, _VERSION, _version(holder), -1)]
-        if kind == reads.KIND:
+        if kind == reads.TYPE:
             return [(_WORD, at, _TYPE, id(value), -1)]
         expected = 0 if value is MISSING else id(value)
         bits = -1
@@ -335,7 +335,7 @@ class Guards:
             found = read.now()
         except Exception:  # what is read again may raise anything
             return False
-        if not same(found, read.value):
+        if not is_same(found, read.value):
             return False
         if guard.kind == reads.CLASS:  # something else of it was changed
             table[_HEAD + _COLUMNS * row + 3] = _version(read.holder)

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from . import examined, functions, reads
-from .frames import NOTHING, Follower
+from .frames import NULL, Follower
 from .items import read_item, short
-from .known import made_by_python
+from .known import is_python_class
 from .names import HANDLERS, Handler
 from .reads import MISSING, is_a
-from .steps import Step
-from .whose import ITERATORS, VIEWS, in_class, is_constant
+from .steps import Instruction
+from .whose import ITERATORS, VIEWS, class_attribute, is_constant
 
 _NULL_BELOW = sys.version_info < (3, 13)  # where a call has nothing for ``self``, this is below
 
@@ -28,20 +28,20 @@ _NULL_BELOW = sys.version_info < (3, 13)  # where a call has nothing for ``self`
 # Items.
 
 
-def _item(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _item(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     read_item(follower, frame, follower.peek(step, 1), follower.peek(step, 0))
 
 
-def _slice(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _slice(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     part = slice(follower.peek(step, 1), follower.peek(step, 0))
     read_item(follower, frame, follower.peek(step, 2), part)
 
 
-def _iterated(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _iterated(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     value = follower.peek(step, 0)
     examined.iterate(follower, frame, value)
 
-    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
         if after is not None:
             fresh, found = follower.fresh(after), follower.peek(after, 0)
             if found is not value:
@@ -56,29 +56,29 @@ def _iterated(follower: Follower, frame: types.FrameType, step: Step) -> None:
     follower.pending = done
 
 
-def _unpacked(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _unpacked(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     examined.iterate(follower, frame, follower.peek(step, 0))
 
 
-def _extended(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _extended(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     value = follower.peek(step, 0)
     examined.iterate(follower, frame, value)
-    if step.name == "SET_UPDATE" and is_a(value, examined.CONTAINERS):
-        examined.hashed(follower, frame, value)
+    if step.name == "SET_UPDATE" and is_a(value, examined.CONTAINER_TYPES):
+        examined.note_hashing(follower, frame, value)
     elif step.name != "LIST_EXTEND":
-        examined.mapped(follower, frame, value)
+        examined.note_mapping(follower, frame, value)
 
 
-def _contained(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _contained(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     value, holder = follower.peek(step, 1), follower.peek(step, 0)
     examined.contains(follower, frame, value, holder)
 
 
-def _length(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _length(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     examined.length(follower, frame, follower.peek(step, 0))
 
 
-def _match_keys(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _match_keys(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     holder, keys = follower.peek(step, 1), follower.peek(step, 0)
     if is_constant(holder) or follower.observer.is_own(holder):
         return
@@ -91,22 +91,22 @@ def _match_keys(follower: Follower, frame: types.FrameType, step: Step) -> None:
         follower.observer.read(reads.ITEM, holder, key, found, label, frame)
 
 
-def _match_kind(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _match_kind(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     """Whether something is a sequence or mapping, as which its class may be registered."""
     value = follower.peek(step, 0)
-    if made_by_python(type(value)):
+    if is_python_class(type(value)):
         follower.observer.class_of(value, frame)
         label = "classes that are registered"
         follower.observer.asks(abc.get_cache_token, (), label, None, frame)
 
 
-def _match_class(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _match_class(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     value, kind, names = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
     count = step.arg or 0
     examined.kind_of(follower, frame, value)
     follower.observer.class_of(kind, frame)
 
-    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
         observer = follower.observer
         matched = getattr(kind, "__match_args__", ())
         if is_a(kind, type):
@@ -116,14 +116,14 @@ def _match_class(follower: Follower, frame: types.FrameType, step: Step) -> None
                 observer.refuse("it matches a class that functions answer for", frame)
             return
         found_by_python = any(
-            is_a(in_class(type(value), name), types.FunctionType)
+            is_a(class_attribute(type(value), name), types.FunctionType)
             for name in ("__getattr__", "__getattribute__")
         )
         if found_by_python and follower.entered:
             observer.refuse("it matches attributes that functions find", frame)
             return
         for name in (*matched[:count], *names):
-            static = in_class(type(value), name)
+            static = class_attribute(type(value), name)
             entered = is_a(static, property) or hasattr(type(static), "__set__")
             entered = entered and not is_a(static, types.MemberDescriptorType)
             found = MISSING if entered else getattr(value, name, MISSING)
@@ -135,20 +135,20 @@ def _match_class(follower: Follower, frame: types.FrameType, step: Step) -> None
 # Operators.
 
 
-def _operated(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _operated(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     operands = follower.peek(step, 1), follower.peek(step, 0)
     examined.operate(follower, frame, operands, _in_place(step))
 
 
-def _in_place(step: Step) -> bool:
+def _in_place(step: Instruction) -> bool:
     return step.name == "BINARY_OP" and step.arg is not None and step.arg >= 13
 
 
-def _compared(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _compared(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     examined.operate(follower, frame, (follower.peek(step, 1), follower.peek(step, 0)), False)
 
 
-def _identical(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _identical(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     one, other = follower.peek(step, 1), follower.peek(step, 0)
     kind = type(one)
     examined.identical(follower, frame, (one, other))
@@ -163,11 +163,11 @@ def _identical(follower: Follower, frame: types.FrameType, step: Step) -> None:
         follower.observer.refuse("it compares numbers, strings or tuples by `is`", frame)
 
 
-def _alone(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _alone(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     examined.operate(follower, frame, (follower.peek(step, 0),), False)
 
 
-def _yielded(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _yielded(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     """A generator gives something; what C asks for it may look into it."""
     value, above = follower.peek(step, 0), frame.f_back
     asking = getattr(above, "f_trace", None)
@@ -178,21 +178,21 @@ def _yielded(follower: Follower, frame: types.FrameType, step: Step) -> None:
             follower.observer.array(x, frame)
 
 
-def _truth(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _truth(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     examined.truth(follower, frame, follower.peek(step, 0))
 
 
-def _formatted(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _formatted(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     depth = (
         1
         if step.name == "FORMAT_WITH_SPEC" or (step.name == "FORMAT_VALUE" and (step.arg or 0) & 4)
         else 0
     )
-    examined.observed(follower, frame, follower.peek(step, depth), "the text")
-    examined.shown(follower, frame, follower.peek(step, depth))
+    examined.examine_elements(follower, frame, follower.peek(step, depth), "the text")
+    examined.note_class_name(follower, frame, follower.peek(step, depth))
 
 
-def _intrinsic(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _intrinsic(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     if step.arg in (1, 2, 4):  # of an interactive console, `import *`, asynchronous generators
         follower.observer.refuse("an instruction is not known", frame)
     elif step.arg == 5:
@@ -202,12 +202,12 @@ def _intrinsic(follower: Follower, frame: types.FrameType, step: Step) -> None:
 # Calls.
 
 
-def _keywords(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _keywords(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     assert step.arg is not None
     follower.keywords = follower.code.co_consts[step.arg]
 
 
-def _call(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _call(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     names = follower.keywords
     follower.keywords = ()
     below = 0
@@ -217,14 +217,14 @@ def _call(follower: Follower, frame: types.FrameType, step: Step) -> None:
     args = [follower.peek(step, below + k) for k in reversed(range(count))]
     first, second = follower.peek(step, below + count + 1), follower.peek(step, below + count)
     if _NULL_BELOW:
-        if first is NOTHING:
+        if first is NULL:
             function = second
         else:
             function = first
             args.insert(0, second)
     else:
         function = first
-        if second is not NOTHING:
+        if second is not NULL:
             args.insert(0, second)
     named: dict[str, Any] = {}
     if names:
@@ -233,7 +233,7 @@ def _call(follower: Follower, frame: types.FrameType, step: Step) -> None:
     functions.call(follower, frame, function, tuple(args), named, step.dropped)
 
 
-def _call_with(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _call_with(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     """``function(*args, **kwargs)``."""
     named: dict[str, Any] = {}
     below = 0
@@ -252,39 +252,39 @@ def _call_with(follower: Follower, frame: types.FrameType, step: Step) -> None:
     functions.call(follower, frame, function, args, dict(named), step.dropped)
 
 
-def _built(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _built(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     """Something new: only keys and what is in a set are looked at."""
     count = step.arg or 0
     if step.name in ("BUILD_SET", "BUILD_MAP"):
         apart = 1 if step.name == "BUILD_SET" else 2
         keys = [follower.peek(step, apart * (k + 1) - 1) for k in range(count)]
-        examined.hashed(follower, frame, keys)
+        examined.note_hashing(follower, frame, keys)
 
-    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
         if after is not None:
             follower.observer.make(follower.peek(after, 0))
 
     follower.pending = done
 
 
-def _added(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _added(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     """A set or dict comprehension gets an item."""
     key = follower.peek(step, 0 if step.name == "SET_ADD" else 1)
-    examined.hashed(follower, frame, (key,))
+    examined.note_hashing(follower, frame, (key,))
 
 
-def _raised(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _raised(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     """``raise``: classes are called."""
     for k in range(step.arg or 0):
         follower.observer.class_of(follower.peek(step, k), frame)
 
 
-def _caught(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _caught(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     """``except``: whether the error's class is made of one of these."""
-    examined.hashed(follower, frame, (follower.peek(step, 1), follower.peek(step, 0)))
+    examined.note_hashing(follower, frame, (follower.peek(step, 1), follower.peek(step, 0)))
 
 
-def _entered(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _entered(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     """``with``: the object is asked to enter, and to leave at the end."""
     manager = follower.peek(step, 0)
     examined.context(follower, frame, manager)
@@ -293,11 +293,11 @@ def _entered(follower: Follower, frame: types.FrameType, step: Step) -> None:
 # Writing.
 
 
-def _stored_item(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _stored_item(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     value, holder, key = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
     label = f"{follower.observer.name_of(holder)}[{short(key)}]"
     follower.observer.class_of(holder, frame)
-    examined.hashed(follower, frame, (key,))
+    examined.note_hashing(follower, frame, (key,))
     _copied(follower, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
         follower.observer.wrote(holder, key, value, label, frame)
@@ -319,11 +319,11 @@ def _copied(follower: Follower, frame: types.FrameType, holder: Any, key: Any, v
         follower.observer.refuse("it writes to memory that others may see", frame)
 
 
-def _stored_slice(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _stored_slice(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     holder = follower.peek(step, 2)
     follower.observer.class_of(holder, frame)
     bounds = slice(follower.peek(step, 1), follower.peek(step, 0))
-    examined.observed(follower, frame, bounds, "an index")
+    examined.examine_elements(follower, frame, bounds, "an index")
     _copied(follower, frame, holder, slice(None), follower.peek(step, 3))
     follower.observer.mutates(holder, f"sets a slice of {follower.observer.name_of(holder)}", frame)
 

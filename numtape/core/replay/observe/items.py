@@ -11,10 +11,10 @@ from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import examined, reads
 from .frames import Follower
-from .known import made_by_python
+from .known import is_python_class
 from .reads import MISSING, is_a
-from .steps import Step
-from .whose import in_class, ours
+from .steps import Instruction
+from .whose import class_attribute, is_numtape_class
 
 
 def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any) -> None:
@@ -24,28 +24,28 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
     if kind is Tensor or is_a(holder, Variable):
         examined.give(follower, frame, "an index", (key,), {})
         return
-    if made_by_python(kind) or is_a(holder, type):
+    if is_python_class(kind) or is_a(holder, type):
         observer.class_of(holder, frame)
-    if ours(kind) or is_a(holder, tuple | str | bytes | range):
-        examined.observed(follower, frame, key, "an index")
+    if is_numtape_class(kind) or is_a(holder, tuple | str | bytes | range):
+        examined.examine_elements(follower, frame, key, "an index")
         return
     if is_a(key, Tensor | np.integer):
         key = int(key)
     arrays = examined.examine(follower, frame, key, "an index")
-    lookup = in_class(kind, "__getitem__")
+    lookup = class_attribute(kind, "__getitem__")
     followed = is_a(lookup, types.FunctionType)  # it is Python's own
     # Functions of Python say which item it is: their own reads are not enough, and guards do not
     # call them.
-    computed = type(key) is not slice and examined.computes(key)
+    computed = type(key) is not slice and examined.has_python_lookup(key)
     raw = MISSING
     if is_a(holder, dict) and not followed and not computed:
         raw = dict.get(holder, key, MISSING)  # what is there before a __missing__ comes
 
-    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
         by_python = followed or (
             follower.entered
-            and made_by_python(kind)
-            and not is_a(lookup, examined.OF_C)
+            and is_python_class(kind)
+            and not is_a(lookup, examined.C_FUNCTION_TYPES)
             and lookup is not MISSING
         )
         fresh = after is not None and follower.fresh(after)
@@ -83,13 +83,13 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
                 observer.refuse(f"it reads an item of a {kind.__name__}", frame)
             return
         if is_a(holder, dict) and hasattr(kind, "__missing__"):
-            missing = in_class(kind, "__missing__")
-            if made_by_python(kind) and not is_a(missing, types.FunctionType):
+            missing = class_attribute(kind, "__missing__")
+            if is_python_class(kind) and not is_a(missing, types.FunctionType):
                 if raw is MISSING and type(missing) is not types.MethodDescriptorType:
                     observer.refuse(f"a __missing__ of C gives an item of a {kind.__name__}", frame)
             observer.read(reads.ENTRY, holder, key, raw, label, frame)
             return
-        if not is_a(holder, examined.INDEXED):
+        if not is_a(holder, examined.INDEXED_TYPES):
             observer.refuse(f"it reads an item of a {kind.__name__}", frame)
             return
         observer.read(reads.ITEM, holder, key, value, label, frame)

@@ -27,14 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from .lately import lately
+from .lately import weak_cache
 
 
-def _functions(owner: Any, names: str) -> list[Any]:
+def _attributes_of(owner: Any, names: str) -> list[Any]:
     return [getattr(owner, name) for name in names.split() if hasattr(owner, name)]
 
 
-def _all_of(module: Any) -> list[Any]:
+def _builtin_functions_of(module: Any) -> list[Any]:
     return [f for f in vars(module).values() if isinstance(f, types.BuiltinFunctionType)]
 
 
@@ -70,31 +70,31 @@ _LINALG = """
 PURE = {
     id(f): f
     for f in (
-        *_functions(
+        *_attributes_of(
             builtins,
             "abs divmod round pow callable chr ord bin hex oct ascii format hash "
             "max min repr sorted sum any all",
         ),
-        *_all_of(math),
-        *_all_of(cmath),
-        *_functions(_operator, _ARITHMETIC),
-        *_functions(functools, "reduce cmp_to_key"),
-        *_functions(re, "escape"),
-        *_all_of(sys.modules["_abc"]),
+        *_builtin_functions_of(math),
+        *_builtin_functions_of(cmath),
+        *_attributes_of(_operator, _ARITHMETIC),
+        *_attributes_of(functools, "reduce cmp_to_key"),
+        *_attributes_of(re, "escape"),
+        *_builtin_functions_of(sys.modules["_abc"]),
     )
 }
 
 # Of NumPy, some of which run Python of its own; likewise.
 PURE_NUMPY = {
     id(f): f
-    for f in (*_functions(np, _NUMPY), *_functions(np.linalg, _LINALG))
+    for f in (*_attributes_of(np, _NUMPY), *_attributes_of(np.linalg, _LINALG))
     if not isinstance(f, type)
 }
 
 # Of these, by identity, those that may give an array that they got and have not written to it.
-AS_IT_IS = {
+MAY_RETURN_ARGUMENT = {
     id(f)
-    for f in _functions(
+    for f in _attributes_of(
         np,
         """
         array asarray ascontiguousarray asfortranarray astype atleast_1d atleast_2d atleast_3d
@@ -106,13 +106,13 @@ AS_IT_IS = {
 }
 
 # Those that may write to what they got first, by identity: with how many arguments not yet.
-OVERWRITING = {
+OVERWRITING_FROM = {
     id(f): 1 if f is np.nan_to_num else 3 if f is np.median else 4
-    for f in _functions(np, "median percentile quantile nanmedian nan_to_num")
+    for f in _attributes_of(np, "median percentile quantile nanmedian nan_to_num")
 }
 
 # Classes whose objects hold references to what they get, but look into it one item deep at most.
-SHALLOW = (
+SHALLOW_TYPES = (
     list,
     tuple,
     set,
@@ -139,7 +139,7 @@ SHALLOW = (
 )
 
 # Of these, those that call a function while somebody goes through them.
-LAZY = (
+LAZY_TYPES = (
     map,
     filter,
     itertools.starmap,
@@ -151,7 +151,7 @@ LAZY = (
 )
 
 # Classes whose objects are values.
-VALUES = (
+VALUE_TYPES = (
     datetime.date,
     datetime.time,
     datetime.timedelta,
@@ -164,7 +164,7 @@ VALUES = (
     types.UnionType,
     weakref.ReferenceType,
 )
-DEEP = (
+DEEP_TYPES = (
     bool,
     int,
     float,
@@ -191,7 +191,7 @@ DEEP = (
 )
 
 # Methods that change nothing, by class; what they give is new, or a part of what they are of.
-METHODS: dict[type, set[str]] = {
+PURE_METHODS: dict[type, set[str]] = {
     list: set(
         "index count copy __len__ __contains__ __iter__ __reversed__ __add__ __mul__ __eq__ "
         "__ne__ __repr__".split()
@@ -214,20 +214,20 @@ METHODS: dict[type, set[str]] = {
 }
 
 # Of an array's, those that may give the array itself and have not written to it.
-AS_THEY_ARE = set("astype __array__ reshape ravel squeeze swapaxes transpose view".split())
+MAY_RETURN_RECEIVER = set("astype __array__ reshape ravel squeeze swapaxes transpose view".split())
 
 # Methods of containers that give None: they only change the container.
-GIVE_NONE = set(
+RETURN_NONE = set(
     "append extend insert clear sort reverse add discard update difference_update "
     "intersection_update symmetric_difference_update appendleft extendleft rotate move_to_end "
     "__setitem__ __init__ fill put partition setflags resize".split()
 )
 
 # Methods that can be called so once only: whether they raise depends on what is there.
-ONCE = set("remove pop popitem popleft __delitem__".split())
+NOT_REPEATABLE = set("remove pop popitem popleft __delitem__".split())
 
 # Functions that only do something besides, by identity; and methods of files.
-EFFECTS = {
+EFFECTS_ONLY = {
     id(f)
     for f in (
         time.sleep,
@@ -235,13 +235,13 @@ EFFECTS = {
         sys.settrace,
         sys.setprofile,
         signal.raise_signal,
-        *_functions(sys, "setswitchinterval setrecursionlimit"),
+        *_attributes_of(sys, "setswitchinterval setrecursionlimit"),
     )
 }
-WRITING = set("write writelines flush".split())
+FILE_WRITES = set("write writelines flush".split())
 
 # Methods of dates that ask for the time zone or the language.
-SETTINGS = set("timestamp astimezone strftime".split())
+READ_SETTINGS = set("timestamp astimezone strftime".split())
 
 # Of every object: what `object` itself does.
 HARMLESS = set(
@@ -250,11 +250,11 @@ HARMLESS = set(
 )
 
 # Made by classes of C.
-NEW = set("__new__ fromkeys from_bytes fromhex maketrans fromisoformat fromordinal".split())
+CONSTRUCTORS = set("__new__ fromkeys from_bytes fromhex maketrans fromisoformat fromordinal".split())
 
 
-@lately
-def made_by_python(kind: type) -> bool:
+@weak_cache
+def is_python_class(kind: type) -> bool:
     """Whether a class statement made a class, and not C: one of C has functions of its own."""
     if not kind.__flags__ & 1 << 9 or kind.__flags__ & 1 << 8:
         return False
@@ -273,9 +273,9 @@ def made_by_python(kind: type) -> bool:
 
 def has_finalizer(kind: type) -> bool:
     """Whether the program is told when an object goes."""
-    return any("__del__" in vars(one) for one in kind.__mro__ if made_by_python(one))
+    return any("__del__" in vars(one) for one in kind.__mro__ if is_python_class(one))
 
 
-def base_of(kind: type) -> type:
+def c_base_of(kind: type) -> type:
     """The class of C that a class is made of."""
-    return next(base for base in kind.__mro__ if not made_by_python(base))
+    return next(base for base in kind.__mro__ if not is_python_class(base))

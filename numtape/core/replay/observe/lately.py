@@ -10,10 +10,10 @@ from typing import TypeVar
 T = TypeVar("T")
 V = TypeVar("V")
 
-MOST = 1024  # objects, after which all is forgotten
+MAX_ENTRIES = 1024  # objects, after which all is forgotten
 
 
-def lately(find: Callable[[T], V]) -> Callable[[T], V]:
+def weak_cache(find: Callable[[T], V]) -> Callable[[T], V]:
     """A function of one object, classes and code, say, whose answer stays the same."""
     found: dict[int, tuple[weakref.ref[T], V]] = {}
 
@@ -25,7 +25,7 @@ def lately(find: Callable[[T], V]) -> Callable[[T], V]:
         except KeyError:
             pass
         value = find(x)
-        if len(found) >= MOST:
+        if len(found) >= MAX_ENTRIES:
             found.clear()
         found[id(x)] = weakref.ref(x), value
         return value

@@ -17,37 +17,37 @@ from ...values.tensor import Tensor
 from . import reads
 from .arrays import of_numpy, written
 from .examined import (
-    LOCKS,
-    computes,
+    LOCK_TYPES,
+    has_python_lookup,
     contains,
     examine,
     examine_all,
     give,
-    given,
-    hashed,
-    inside,
+    await_result,
+    note_hashing,
+    nested_values,
     length,
-    mapped,
-    name_of,
-    observed,
+    note_mapping,
+    qualified_name,
+    examine_elements,
 )
 from .frames import Follower
 from .known import (
-    AS_THEY_ARE,
-    EFFECTS,
-    GIVE_NONE,
+    MAY_RETURN_RECEIVER,
+    EFFECTS_ONLY,
+    RETURN_NONE,
     HARMLESS,
-    METHODS,
-    ONCE,
-    SETTINGS,
-    VALUES,
-    WRITING,
-    made_by_python,
+    PURE_METHODS,
+    NOT_REPEATABLE,
+    READ_SETTINGS,
+    VALUE_TYPES,
+    FILE_WRITES,
+    is_python_class,
 )
 from .reads import MISSING, is_a
 from .special import get_attribute, get_item
-from .steps import Step
-from .whose import ITERATORS, PACKAGE, VIEWS, in_class, is_constant, ours
+from .steps import Instruction
+from .whose import ITERATORS, PACKAGE, VIEWS, class_attribute, is_constant, is_numtape_class
 
 
 def unknown(
@@ -66,13 +66,13 @@ def unknown(
     owner = getattr(function, "__self__", None)
     if not is_a(owner, types.ModuleType | type(None)):
         everything = (owner, *everything)
-    effect = id(function) in EFFECTS or (is_a(owner, io.IOBase) and function.__name__ in WRITING)
+    effect = id(function) in EFFECTS_ONLY or (is_a(owner, io.IOBase) and function.__name__ in FILE_WRITES)
     if not dropped or not effect:  # whether it raises can be seen as well
-        observer.refuse(f"it calls {name_of(function)}, which may give something else", frame)
+        observer.refuse(f"it calls {qualified_name(function)}, which may give something else", frame)
         return
     for x in everything:
-        observer.mutates(x, f"calls {name_of(function)}", frame)
-    observer._effect(f"calls {name_of(function)}", frame)
+        observer.mutates(x, f"calls {qualified_name(function)}", frame)
+    observer._effect(f"calls {qualified_name(function)}", frame)
 
 
 def method(
@@ -89,7 +89,7 @@ def method(
     observer = follower.observer
     everything = (*args, *named.values())
     what = f"{type(receiver).__name__}.{name}"
-    if type(receiver) is Tensor or is_a(receiver, Variable) or ours(type(receiver)):
+    if type(receiver) is Tensor or is_a(receiver, Variable) or is_numtape_class(type(receiver)):
         give(follower, frame, what, args, named)
         return
     if is_a(receiver, np.ufunc) and name in ("reduce", "accumulate", "outer", "reduceat"):
@@ -108,20 +108,20 @@ def method(
         slice,
         np.generic,
         np.dtype,
-        *VALUES,
+        *VALUE_TYPES,
     )
     if is_a(receiver, value_like) and not is_a(receiver, weakref.ReferenceType):
-        if is_a(receiver, np.void) or (name in SETTINGS and is_a(receiver, datetime.date)):
+        if is_a(receiver, np.void) or (name in READ_SETTINGS and is_a(receiver, datetime.date)):
             unknown(follower, frame, function, (receiver, *args), named, dropped)
             return
         if name in ("format", "format_map") and not all(map(is_constant, everything)):
             observer.refuse("it formats objects, whose attributes a format may reach", frame)
         if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
-            observed(follower, frame, receiver, what)
-        given(follower, examine_all(follower, frame, everything, what), name != "__getitem__")
+            examine_elements(follower, frame, receiver, what)
+        await_result(follower, examine_all(follower, frame, everything, what), name != "__getitem__")
         return
     if name in ("__getattribute__", "__getattr__") and args:
-        if is_a(in_class(type(receiver), "__getattribute__"), types.FunctionType):
+        if is_a(class_attribute(type(receiver), "__getattribute__"), types.FunctionType):
             observer.refuse(f"it reads {args[0]} of a {type(receiver).__name__} by {name}", frame)
         get_attribute(follower, frame, (receiver, *args))
         return
@@ -133,7 +133,7 @@ def method(
     if name == "__getitem__" and len(args) == 1:
         get_item(follower, frame, (receiver, *args))
         return
-    container = next((c for c in METHODS if is_a(receiver, c)), None)
+    container = next((c for c in PURE_METHODS if is_a(receiver, c)), None)
     if container is not None or is_a(receiver, VIEWS):
         _container(follower, frame, receiver, container or set, name, everything, dropped)
         return
@@ -142,11 +142,11 @@ def method(
             observer.refuse(f"it goes on with a {type(receiver).__name__} from outside", frame)
         return
     if name == "__get__" and type(receiver) in (types.FunctionType, classmethod, staticmethod):
-        given(follower, {})
+        await_result(follower, {})
         return
-    if (name in HARMLESS and made_by_python(type(receiver))) or name == "__init__":
+    if (name in HARMLESS and is_python_class(type(receiver))) or name == "__init__":
         return
-    if is_a(receiver, LOCKS) and (dropped or name in ("release", "__exit__", "__enter__")):
+    if is_a(receiver, LOCK_TYPES) and (dropped or name in ("release", "__exit__", "__enter__")):
         observer.has_done()
         return
     if is_a(receiver, contextvars.ContextVar) and name == "get":
@@ -179,7 +179,7 @@ def _container(
         _get_entry(follower, frame, receiver, args[0], examine(follower, frame, args[0], "get"))
     elif kind is dict and name in ("items", "keys", "values"):
 
-        def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
             if after is not None:
                 view = follower.peek(after, 0)
                 observer.views[id(view)] = view, receiver
@@ -189,30 +189,30 @@ def _container(
         length(follower, frame, receiver)
     elif name == "__contains__":
         contains(follower, frame, args[0], receiver)
-    elif name in METHODS.get(kind, ()) or is_a(receiver, VIEWS):
+    elif name in PURE_METHODS.get(kind, ()) or is_a(receiver, VIEWS):
         what = f"{kind.__name__}.{name}"
         arrays = examine(follower, frame, receiver, what, name in ("index", "count"))
         arrays |= examine_all(follower, frame, args, what)
         if kind is np.ndarray and not any(
-            made_by_python(type(x)) or callable(x) for x in (*args, *inside(args)) if x is not None
+            is_python_class(type(x)) or callable(x) for x in (*args, *nested_values(args)) if x is not None
         ):
             observer.muted = follower  # Python of NumPy's
-        given(follower, arrays)
-        if kind is np.ndarray and name not in AS_THEY_ARE:
+        await_result(follower, arrays)
+        if kind is np.ndarray and name not in MAY_RETURN_RECEIVER:
             written(follower, (receiver, *args))
     elif observer.is_own(receiver):
         observer.alters(receiver)
         if kind is not np.ndarray:  # which keys are equal, how items are ordered
-            hashed(follower, frame, args)
+            note_hashing(follower, frame, args)
             if name in ("sort", "remove"):
-                hashed(follower, frame, list(receiver))
+                note_hashing(follower, frame, list(receiver))
         if name == "update" and kind is dict:
             for x in args[:1]:
-                mapped(follower, frame, x)
+                note_mapping(follower, frame, x)
         if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
             for x in examine_all(follower, frame, args, name).values():
                 observer.array(x, frame)
-    elif (dropped or name in GIVE_NONE) and name not in ONCE:
+    elif (dropped or name in RETURN_NONE) and name not in NOT_REPEATABLE:
         observer.mutates(receiver, f"changes {label} by {name}", frame)
         observer.keeps(args, frame)
         if name in ("extend", "update", "extendleft"):
@@ -228,7 +228,7 @@ def _get_entry(
     observer = follower.observer
     if observer.is_own(holder):
         return
-    if computes(key):  # guards do not call functions of Python
+    if has_python_lookup(key):  # guards do not call functions of Python
         observer.entries(holder, False, frame)
         return
     label = f"{observer.name_of(holder)}[{key!r}]" if is_constant(key) else "an item"

@@ -10,13 +10,13 @@ from typing import Any
 
 from ...values.tensor import Tensor
 from . import examined, reads
-from .frames import NOTHING, Follower, scope_of
-from .reads import MISSING, contents, is_a
-from .steps import Step
-from .whose import PACKAGE, dict_of, is_constant, put_there
+from .frames import NULL, Follower, namespace_of
+from .reads import MISSING, cell_contents, is_a
+from .steps import Instruction
+from .whose import PACKAGE, instance_dict, is_constant, is_program_attribute
 
 
-def _global(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _global(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     scope, name = frame.f_globals, step.value
     if type(scope) is not dict:
         follower.observer.refuse("it runs with globals that are no dict", frame)
@@ -30,9 +30,9 @@ def _global(follower: Follower, frame: types.FrameType, step: Step) -> None:
         follower.observer.read(reads.ENTRY, builtin, name, builtin.get(name, MISSING), name, frame)
 
 
-def _name(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _name(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     """A name in the body of a class, or in code that `exec` runs."""
-    scope, name = scope_of(frame), step.value
+    scope, name = namespace_of(frame), step.value
     if type(scope) is not dict:
         follower.observer.refuse("it runs with names that are not in a dict", frame)
         return
@@ -44,14 +44,14 @@ def _name(follower: Follower, frame: types.FrameType, step: Step) -> None:
     _global(follower, frame, step)
 
 
-def _free(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _free(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     assert step.arg is not None
     cell = follower.slot(step.arg)
     if type(cell) is types.CellType:
-        follower.observer.read(reads.CELL, cell, None, contents(cell), step.value, frame)
+        follower.observer.read(reads.CELL, cell, None, cell_contents(cell), step.value, frame)
 
 
-def _import(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _import(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     level, name = follower.peek(step, 1), step.value
     if level:
         package = frame.f_globals.get("__package__") or ""
@@ -62,7 +62,7 @@ def _import(follower: Follower, frame: types.FrameType, step: Step) -> None:
     if name not in sys.modules:
         follower.observer.muted = follower  # its code runs once, now
 
-    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
         found = sys.modules.get(name, MISSING)
         follower.observer.read(reads.ENTRY, sys.modules, name, found, f"import {name}", frame)
         top = name.partition(".")[0]
@@ -72,10 +72,10 @@ def _import(follower: Follower, frame: types.FrameType, step: Step) -> None:
     follower.pending = done
 
 
-def _import_from(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _import_from(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     owner, name = follower.peek(step, 0), step.value
 
-    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
         follower.observer.attribute(
             owner, name, getattr(owner, name, MISSING), follower.entered, frame
         )
@@ -83,15 +83,15 @@ def _import_from(follower: Follower, frame: types.FrameType, step: Step) -> None
     follower.pending = done
 
 
-def _attribute(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _attribute(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     owner, name = follower.peek(step, 0), step.value
-    if type(owner) is Tensor or (is_constant(owner) and not put_there(owner, name)):
+    if type(owner) is Tensor or (is_constant(owner) and not is_program_attribute(owner, name)):
         return
     of_call = step.name == "LOAD_METHOD" or (
         sys.version_info >= (3, 12) and step.arg is not None and step.arg & 1
     )
 
-    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
         observer, entered = follower.observer, follower.entered
         if after is None:
             observer.attribute(owner, name, MISSING, entered, frame)
@@ -100,8 +100,8 @@ def _attribute(follower: Follower, frame: types.FrameType, step: Step) -> None:
             observer.attribute(owner, name, follower.peek(after, 0), entered, frame)
             return
         first, second = follower.peek(after, 1), follower.peek(after, 0)
-        if first is NOTHING or second is NOTHING:
-            value = second if first is NOTHING else first
+        if first is NULL or second is NULL:
+            value = second if first is NULL else first
             observer.attribute(owner, name, value, entered, frame)
         elif entered:
             observer.attribute(owner, name, first, entered, frame)
@@ -111,7 +111,7 @@ def _attribute(follower: Follower, frame: types.FrameType, step: Step) -> None:
     follower.pending = done
 
 
-def _super_attribute(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _super_attribute(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     made, kind, owner = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
     if made is super:
         follower.observer.attribute(super(kind, owner), step.value, MISSING, False, frame)
@@ -119,7 +119,7 @@ def _super_attribute(follower: Follower, frame: types.FrameType, step: Step) -> 
         follower.observer.refuse("`super` is another one", frame)
 
 
-def _stored_attribute(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _stored_attribute(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     holder = follower.peek(step, 0)
     value = follower.peek(step, 1)
     follower.observer.wrote(
@@ -127,32 +127,32 @@ def _stored_attribute(follower: Follower, frame: types.FrameType, step: Step) ->
     )
 
 
-def _stored_global(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _stored_global(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     follower.observer.wrote(frame.f_globals, step.value, follower.peek(step, 0), step.value, frame)
 
 
-def _stored_name(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    if scope_of(frame) is frame.f_globals:
+def _stored_name(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+    if namespace_of(frame) is frame.f_globals:
         _stored_global(follower, frame, step)
 
 
-def _stored_free(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _stored_free(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     assert step.arg is not None
     cell = follower.slot(step.arg)
     follower.observer.wrote(cell, None, follower.peek(step, 0), step.value, frame)
 
 
-def _deleted(follower: Follower, frame: types.FrameType, step: Step) -> None:
+def _deleted(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
     if step.name in ("DELETE_ATTR", "DELETE_SUBSCR"):
         holder = follower.peek(step, 0 if step.name == "DELETE_ATTR" else 1)
     elif step.name == "DELETE_DEREF":
         holder = follower.slot(step.arg or 0)
     else:
-        holder = frame.f_globals if step.name == "DELETE_GLOBAL" else scope_of(frame)
+        holder = frame.f_globals if step.name == "DELETE_GLOBAL" else namespace_of(frame)
     follower.observer.alters(holder)
     follower.observer.class_of(holder, frame)
     if step.name == "DELETE_SUBSCR":
-        examined.hashed(follower, frame, (follower.peek(step, 0),))
+        examined.note_hashing(follower, frame, (follower.peek(step, 0),))
     if follower.observer.is_own(holder):
         return
     deletes = f"it deletes what {follower.observer.name_of(holder)} has"
@@ -160,7 +160,7 @@ def _deleted(follower: Follower, frame: types.FrameType, step: Step) -> None:
         follower.observer.refuse(deletes, frame)
         return
 
-    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
         if after is not None:  # it can be done once only
             follower.observer.has_done()
             follower.observer.refuse(deletes, frame)
@@ -172,12 +172,12 @@ def _deleted(follower: Follower, frame: types.FrameType, step: Step) -> None:
     follower.pending = done
 
 
-def _has(follower: Follower, step: Step, holder: Any) -> bool:
+def _has(follower: Follower, step: Instruction, holder: Any) -> bool:
     """Whether what is to be deleted is there, where that can be said without Python."""
     if step.name == "DELETE_DEREF":
-        return contents(holder) is not MISSING
+        return cell_contents(holder) is not MISSING
     if step.name == "DELETE_ATTR":
-        return is_a(dict_of(holder), dict) and step.value in dict_of(holder)
+        return is_a(instance_dict(holder), dict) and step.value in instance_dict(holder)
     if step.name == "DELETE_SUBSCR":
         key = follower.peek(step, 0)
         if type(holder) is list and type(key) is int:
@@ -186,7 +186,7 @@ def _has(follower: Follower, step: Step, holder: Any) -> bool:
     return type(holder) is dict and step.value in holder
 
 
-Handler = Callable[[Follower, Any, Step], None]
+Handler = Callable[[Follower, Any, Instruction], None]
 
 HANDLERS: dict[Handler, str] = {
     _global: "LOAD_GLOBAL",

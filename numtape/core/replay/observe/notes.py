@@ -15,25 +15,25 @@ import numpy as np
 
 from ...values.tensor import Tensor
 from . import reads
-from .frames import NOTHING, Follower
-from .known import has_finalizer, made_by_python
-from .reads import MISSING, Read, answer, bits_of, form_of, is_a, written_to
-from .steps import has_handler, known_steps, names_in
-from .touched import ANY, Set, conflict, marked
+from .frames import NULL, Follower
+from .known import has_finalizer, is_python_class
+from .reads import MISSING, Read, bind_arguments, array_bits, array_layout, is_a, write_access
+from .steps import has_handler, try_instructions_of, names_loaded
+from .touched import ALL_KEYS, Write, find_conflict, key_identity
 from .whose import (
-    BOUND,
-    HEAP,
+    BOUND_TYPES,
+    HEAP_TYPE_FLAG,
     ITERATORS,
     VIEWS,
-    dict_of,
-    in_class,
+    instance_dict,
+    class_attribute,
     is_constant,
-    is_data,
-    names_of,
-    ours,
-    put_there,
-    shared,
-    unknown_descriptor,
+    is_data_descriptor,
+    class_dict,
+    is_numtape_class,
+    is_program_attribute,
+    is_shared,
+    is_unknown_descriptor,
 )
 
 MOST = 20_000  # reads of one call
@@ -89,7 +89,7 @@ class Notes:
         self.inputs: list[Any] = []
         self.made: dict[int, Callable[[], Any]] = {}
         self.written: dict[tuple[Any, ...], Any] = {}
-        self.sets: list[Set] = []
+        self.sets: list[Write] = []
         self.mutated: dict[int, tuple[str, Any]] = {}
         self.effects: list[str] = []
         self.printing: Follower | None = None
@@ -230,7 +230,7 @@ class Notes:
             try:  # what it drops goes as it would otherwise
                 self.made[id(value)] = weakref.ref(value)
             except TypeError:
-                self.made[id(value)] = functools.partial(reads.itself, value)
+                self.made[id(value)] = functools.partial(reads.identity, value)
         return value
 
     def inherits(self, value: np.ndarray[Any, Any]) -> None:
@@ -255,7 +255,7 @@ class Notes:
 
     def outside(self, array: Any, made: bool = False) -> bool:
         """Whether an array's memory can be changed by others. ``made``: the array itself is new."""
-        return shared(array, made, self.is_own)
+        return is_shared(array, made, self.is_own)
 
     # Reads.
 
@@ -269,10 +269,10 @@ class Notes:
             return
         if type(value) is Tensor and getattr(value._home, "tracing", False):
             return  # put there by this very call
-        mark = kind, id(holder), marked(key)
+        mark = kind, id(holder), key_identity(key)
         if mark in self.found:
             return
-        if self.written and self.written.get((id(holder), marked(key)), NOTHING) is value:
+        if self.written and self.written.get((id(holder), key_identity(key)), NULL) is value:
             self.changes = self.changes or f"changes {name}"  # and reads what it has set
             return
         if len(self.found) >= MOST:
@@ -305,13 +305,13 @@ class Notes:
         """An attribute was read; ``entered``: functions of Python ran to find it."""
         label = f"{self.name_of(owner)}.{name}"
         if is_constant(owner):
-            if put_there(owner, name):
+            if is_program_attribute(owner, name):
                 self.read(reads.ATTRIBUTE, owner, name, value, label, frame)
             return
         kind = type(owner)
         self.class_of(owner, frame)
         if kind is types.ModuleType:
-            self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
+            self.read(reads.TYPE, owner, None, kind, f"type({self.name_of(owner)})", frame)
             names = vars(owner)
             self.read(reads.ENTRY, names, name, names.get(name, MISSING), label, frame)
             if name not in names:
@@ -325,7 +325,7 @@ class Notes:
             return
         if is_a(owner, types.MethodType | types.GenericAlias):  # which have what these have
             of = owner.__func__ if is_a(owner, types.MethodType) else owner.__origin__
-            if in_class(kind, name) is MISSING:
+            if class_attribute(kind, name) is MISSING:
                 self.attribute(of, name, getattr(of, name, MISSING), entered, frame)
                 return
         if id(owner) in self.views and name == "mapping":
@@ -333,34 +333,34 @@ class Notes:
         if name == "__dict__" and is_a(owner, type):
             self.refuse(f"it reads all names of the class {owner.__name__}", frame)
             return
-        static = in_class(kind, name)
-        if unknown_descriptor(static, entered):
+        static = class_attribute(kind, name)
+        if is_unknown_descriptor(static, entered):
             self.refuse(f"it reads {label}, which a descriptor of C finds", frame)
             return
-        own = dict_of(owner) if not is_a(owner, type) else {}
-        there = name in own and not is_data(static)
+        own = instance_dict(owner) if not is_a(owner, type) else {}
+        there = name in own and not is_data_descriptor(static)
         # A cached property puts there what it finds.
         by_class = not there or (entered and hasattr(type(static), "__get__"))
         if by_class:
             self._class(type(static), frame)  # whether it is a descriptor
             if is_a(owner, type):
-                self._class(type(in_class(owner, name)), frame)
+                self._class(type(class_attribute(owner, name)), frame)
         if self.is_own(owner):
             if is_a(owner, type):
                 self.of_class(owner, name, label, frame)
             if by_class:
                 self.of_class(kind, name, label, frame)
             return
-        if entered and there and not is_a(in_class(kind, "__getattribute__"), types.FunctionType):
+        if entered and there and not is_a(class_attribute(kind, "__getattribute__"), types.FunctionType):
             entered, value = False, own[name]  # what ran did not find it: a finalizer, say
         if entered:
             if is_a(owner, type):  # found by its metaclass, as long as it has none itself
                 self.of_class(owner, name, label, frame)
             self.of_class(kind, name, label, frame)
-            self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
+            self.read(reads.TYPE, owner, None, kind, f"type({self.name_of(owner)})", frame)
             if is_a(static, types.MemberDescriptorType):  # a slot, which is empty
-                self.asks(reads.filled, (static, owner), label, None, frame)
-            elif not is_data(static):
+                self.asks(reads.is_slot_filled, (static, owner), label, None, frame)
+            elif not is_data_descriptor(static):
                 self._not_of_object(owner, name, label, frame)
             return
         if by_class:
@@ -372,11 +372,11 @@ class Notes:
         of_c = (types.BuiltinMethodType, types.MethodWrapperType)
         bound = is_a(value, of_c) and value.__self__ is owner
         # A function of numtape's that is a method is made anew each time.
-        bound = bound or (ours(type(value)) and is_a(value, functools.partial))
+        bound = bound or (is_numtape_class(type(value)) and is_a(value, functools.partial))
         if bound and not is_a(owner, type):
-            if kind.__flags__ & HEAP:
+            if kind.__flags__ & HEAP_TYPE_FLAG:
                 self.of_class(kind, name, label, frame)
-                self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
+                self.read(reads.TYPE, owner, None, kind, f"type({self.name_of(owner)})", frame)
                 self._not_of_object(owner, name, label, frame)
             return
         self.read(reads.ATTRIBUTE, owner, name, value, label, frame)
@@ -409,10 +409,10 @@ class Notes:
     def class_of(self, value: Any, frame: types.FrameType) -> None:
         """An object is used: what its class is made of, and its special methods."""
         kind = type(value)
-        if made_by_python(kind) and not ours(kind) and not self.is_own(value):
-            self.read(reads.KIND, value, None, kind, f"type({self.name_of(value)})", frame)
+        if is_python_class(kind) and not is_numtape_class(kind) and not self.is_own(value):
+            self.read(reads.TYPE, value, None, kind, f"type({self.name_of(value)})", frame)
         if is_a(value, type):
-            if made_by_python(kind) and not ours(kind):
+            if is_python_class(kind) and not is_numtape_class(kind):
                 self.class_of(kind, frame)  # what the class itself is made of
             kind = value
         self._class(kind, frame)
@@ -422,14 +422,14 @@ class Notes:
         left, seen = [kind], set()
         while left:
             kind = left.pop()
-            if kind in seen or not made_by_python(kind) or ours(kind):
+            if kind in seen or not is_python_class(kind) or is_numtape_class(kind):
                 continue
             seen.add(kind)
             if _mark_of_class(kind) in self.found:
                 continue
-            special = reads.class_of(kind)
+            special = reads.class_contents(kind)
             for name, method in special[1:]:
-                if is_a(method, BOUND) and name != "__new__":
+                if is_a(method, BOUND_TYPES) and name != "__new__":
                     reason = f"{name} of the class {kind.__name__} is no function of Python"
                     self.refuse(reason, frame)
                 left.append(type(method))
@@ -441,12 +441,12 @@ class Notes:
 
     def of_class(self, kind: type, name: str, label: str, frame: types.FrameType) -> None:
         """What a class has under a name, wherever it finds it."""
-        if not kind.__flags__ & HEAP:
+        if not kind.__flags__ & HEAP_TYPE_FLAG:
             return  # a class of C does not change
         for owner in kind.__mro__:
-            names = names_of(owner)
+            names = class_dict(owner)
             value = names.get(name, MISSING)
-            if owner.__flags__ & HEAP and not ours(owner) and not self.is_own(owner):
+            if owner.__flags__ & HEAP_TYPE_FLAG and not is_numtape_class(owner) and not self.is_own(owner):
                 self.read(reads.ENTRY, names, name, value, f"{label} of {owner.__name__}", frame)
             if value is not MISSING:
                 return
@@ -455,16 +455,16 @@ class Notes:
 
     def _not_of_object(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
         """The object itself has no such attribute, which would come first."""
-        own = dict_of(owner)
+        own = instance_dict(owner)
         if type(own) is dict:
-            self.asks(dict_of, (owner,), f"vars({self.name_of(owner)})", owner, frame)
+            self.asks(instance_dict, (owner,), f"vars({self.name_of(owner)})", owner, frame)
         if type(own) is dict and name not in own:
             self.read(reads.ENTRY, own, name, MISSING, label, frame)
 
     def _by_super(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
         of = owner.__self__
         if not is_a(of, type):
-            self.read(reads.KIND, of, None, type(of), f"type({self.name_of(of)})", frame)
+            self.read(reads.TYPE, of, None, type(of), f"type({self.name_of(of)})", frame)
         self.class_of(owner.__self_class__, frame)
         kinds = owner.__self_class__.__mro__
         behind = kinds[kinds.index(owner.__thisclass__) + 1 :]
@@ -478,7 +478,7 @@ class Notes:
     def items(self, value: Any, what: str, frame: types.FrameType) -> bool:
         """Somebody goes through a container. False if it is none that is known."""
         kind = type(value)
-        if made_by_python(kind):
+        if is_python_class(kind):
             self.class_of(value, frame)
         if is_constant(value) or is_a(value, tuple | frozenset | str | bytes):
             return True
@@ -513,9 +513,9 @@ class Notes:
         label = f"the {'keys' if keys else 'items'} of {self.name_of(value)}"
         kind = reads.KEYS if keys else reads.ENTRIES
         if is_a(value, OrderedDict):
-            self.answer(reads.ordered, value, label, frame)
+            self.answer(reads.ordered_entries, value, label, frame)
         else:
-            self.read(kind, value, None, reads.NOW[kind](value, None), label, frame)
+            self.read(kind, value, None, reads.READERS[kind](value, None), label, frame)
 
     def answer(
         self, function: Callable[[Any], Any], value: Any, label: str, frame: types.FrameType
@@ -537,10 +537,10 @@ class Notes:
             self._as_it_was(of, frame)
         if self.effecting is not None:
             return
-        mark = reads.ANSWER, id(of), id(function), *map(marked, args)
+        mark = reads.ANSWER, id(of), id(function), *map(key_identity, args)
         if mark not in self.found and not (of is not None and self.is_own(of)):
             place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-            holder = answer(function, *args)
+            holder = bind_arguments(function, *args)
             self.found[mark] = Read(reads.ANSWER, holder, of, holder(), label, place)
 
     def gives(self, value: Any, frame: types.FrameType) -> None:
@@ -573,7 +573,7 @@ class Notes:
         while is_a(value, np.ndarray):
             if self.is_own(value):
                 return
-            self.asks(form_of, (value,), f"the shape of {self.name_of(value)}", value, frame)
+            self.asks(array_layout, (value,), f"the shape of {self.name_of(value)}", value, frame)
             value = value.base
 
     def array(self, value: Any, frame: types.FrameType) -> None:
@@ -583,7 +583,7 @@ class Notes:
         if value.nbytes > LARGEST:
             self.refuse(f"it looks at the elements of an array of {value.nbytes} bytes", frame)
             return
-        self.answer(bits_of, value, f"the elements of {self.name_of(value)}", frame)
+        self.answer(array_bits, value, f"the elements of {self.name_of(value)}", frame)
 
     # Writing.
 
@@ -593,17 +593,17 @@ class Notes:
         self._not_by_proxy(holder, what, frame)
         self._not_an_argument(holder, frame)
         self.alters(holder)
-        if key == "__dict__" and not self.is_own(value) and value is not dict_of(holder):
+        if key == "__dict__" and not self.is_own(value) and value is not instance_dict(holder):
             self.refuse(f"it sets {what}, to names that others may change", frame)
-        if self.is_own(holder) or (ours(type(holder)) and not put_there(holder, key)):
+        if self.is_own(holder) or (is_numtape_class(type(holder)) and not is_program_attribute(holder, key)):
             return
         self.keeps((value,), frame)
         if type(holder) is types.CellType:
             key = None
         if self.effecting is not None:
-            self.hidden[id(holder), marked(key)] = holder
+            self.hidden[id(holder), key_identity(key)] = holder
             return
-        self.written[id(holder), marked(key)] = value
+        self.written[id(holder), key_identity(key)] = value
         self.sets.append((holder, key, what))
         self._effect(f"sets {what}", frame)
 
@@ -621,14 +621,14 @@ class Notes:
         self._not_an_argument(value, frame)
         if id(value) not in self.mutated:
             self.mutated[id(value)] = what, value
-            self.sets.append((value, ANY, f"what {self.name_of(value)} holds"))
+            self.sets.append((value, ALL_KEYS, f"what {self.name_of(value)} holds"))
         if is_a(value, np.ndarray):  # whether it can be changed so
             label = f"whether {self.name_of(value)} is read-only"
-            self.asks(written_to, (value,), label, None, frame)
+            self.asks(write_access, (value,), label, None, frame)
             base = value.base
             while is_a(base, np.ndarray):
                 self.mutated.setdefault(id(base), (what, base))
-                self.sets.append((base, ANY, f"what {self.name_of(base)} holds"))
+                self.sets.append((base, ALL_KEYS, f"what {self.name_of(base)} holds"))
                 base = base.base
         if id(value) in self.views:
             self.mutates(self.views[id(value)][1], what, frame)
@@ -645,15 +645,15 @@ class Notes:
     def conclude(self) -> None:
         """The call has ended: whether it read what it changed."""
         self.effecting = None
-        said = conflict(self.found.values(), self.inputs, self.mutated, self.hidden)
+        said = find_conflict(self.found.values(), self.inputs, self.mutated, self.hidden)
         if said:
             self.refuse(said)
             return
         # Along another way it may read what it set along this one.
-        may_read = set().union(*map(names_in, filter(None, map(known_steps, self.ran))))
-        known = {(id(read.holder), marked(read.key)) for read in self.found.values()}
+        may_read = set().union(*map(names_loaded, filter(None, map(try_instructions_of, self.ran))))
+        known = {(id(read.holder), key_identity(read.key)) for read in self.found.values()}
         for holder, key, name in self.sets:
-            read_first = (id(holder), marked(key)) in known
+            read_first = (id(holder), key_identity(key)) in known
             if (name if key is None else key) in may_read and not read_first:
                 self.changes = f"changes {name}"
                 return
@@ -661,4 +661,4 @@ class Notes:
 
 def _mark_of_class(kind: type) -> tuple[Any, ...]:
     """What tells the read of a class apart."""
-    return reads.CLASS, id(kind), marked(None)
+    return reads.CLASS, id(kind), key_identity(None)

@@ -11,30 +11,30 @@ from typing import Any
 
 from . import examined, reads
 from .frames import (
-    NOTHING,
+    NULL,
     WORD,
     Follower,
-    Instructions,
-    array_of,
+    InstructionHandlers,
+    slots_address,
     function_of,
     object_at,
-    size_of,
-    unsupported,
+    slot_count,
+    unsupported_reason,
 )
 from .known import PURE
 from .notes import Notes
-from .reads import contents, is_a
-from .steps import known_steps
+from .reads import cell_contents, is_a
+from .steps import try_instructions_of
 from .whose import (
     ITERATORS,
     PACKAGE,
-    collectors,
-    handlers,
-    in_class,
-    of_library,
-    of_others,
-    trusted,
-    written_for,
+    gc_callbacks,
+    signal_handlers,
+    class_attribute,
+    is_library_file,
+    is_foreign_library,
+    is_trusted,
+    is_generated_code,
 )
 
 # Instructions that give what special methods return as it is; ask for its truth; go through it.
@@ -64,7 +64,7 @@ class Observer(Notes):
       lost: Whether the program took Python's trace function away.
     """
 
-    def __init__(self, instructions: Instructions, frozen: bool = False) -> None:
+    def __init__(self, instructions: InstructionHandlers, frozen: bool = False) -> None:
         super().__init__(frozen)
         self.instructions = instructions
         self.muted: Follower | None = None
@@ -80,9 +80,9 @@ class Observer(Notes):
 
     def __enter__(self) -> Observer:
         self._before = sys.gettrace()
-        if not self.reason and not unsupported():
+        if not self.reason and not unsupported_reason():
             self._active = True
-            self._handlers, self._collectors = handlers(), collectors()
+            self._handlers, self._collectors = signal_handlers(), gc_callbacks()
             sys.settrace(self._tracer)
         return self
 
@@ -95,9 +95,9 @@ class Observer(Notes):
         """The function is called: what is no function of Python's has state of its own."""
         frame = sys._getframe(1)  # not this one, which would refer to itself
         if not self.frozen:
-            for own in reads.OWN:
+            for own in reads.NUMTAPE_CLASSES:
                 name = f"the class {own.__name__}"
-                self.read(reads.CLASS, own, None, reads.class_of(own), name, frame)
+                self.read(reads.CLASS, own, None, reads.class_contents(own), name, frame)
         while is_a(function, functools.partial | types.MethodType):
             if is_a(function, types.MethodType):
                 function = function.__func__
@@ -109,8 +109,8 @@ class Observer(Notes):
         kind = type(function)
         if kind is types.FunctionType:
             return
-        if is_a(in_class(kind, "__call__"), types.FunctionType):
-            self.read(reads.KIND, function, None, kind, f"type({kind.__name__})", frame)
+        if is_a(class_attribute(kind, "__call__"), types.FunctionType):
+            self.read(reads.TYPE, function, None, kind, f"type({kind.__name__})", frame)
             self.of_class(kind, "__call__", "call", frame)
         elif not is_a(function, type) and id(function) not in PURE and function is not len:
             self.refuse(f"it is a {kind.__name__}, of which nothing is known")
@@ -143,7 +143,7 @@ class Observer(Notes):
         name = asking.step.name
         if name in _AS_IT_IS or ("CALL" in name and asking.calls is frame.f_code):
             return
-        examined.hashed(follower, frame, (value,))
+        examined.note_hashing(follower, frame, (value,))
         if name in _TRUTHS:
             examined.truth(follower, frame, value)
         if name in _ITERATED and is_a(value, ITERATORS) and not self.is_own(value):
@@ -178,7 +178,7 @@ class Observer(Notes):
     def _entered(self, frame: types.FrameType) -> Any:
         """What follows a frame that begins, or a generator's that goes on."""
         code = frame.f_code
-        if trusted(code):
+        if is_trusted(code):
             return None
         above = frame.f_back
         # Beneath numtape itself, or a part of it that is followed.
@@ -192,7 +192,7 @@ class Observer(Notes):
                     above.f_trace_opcodes, above.f_trace = False, above.f_trace.other
                 above = above.f_back
             return None
-        if beneath and (of_library(code.co_filename) or written_for(frame)):  # numtape's own call
+        if beneath and (is_library_file(code.co_filename) or is_generated_code(frame)):  # numtape's own call
             if code.co_filename.startswith("<frozen importlib"):
                 self.importing = frame
                 return self._imports  # the program may have a part in it, but not the function
@@ -203,13 +203,13 @@ class Observer(Notes):
                 break
             above = above.f_back
         if code.co_flags & _GENERATOR:
-            known = self.generators.get(id(frame), NOTHING)
-            if known is NOTHING:
+            known = self.generators.get(id(frame), NULL)
+            if known is NULL:
                 # Made by a function of C, or an old one that is collected now.
                 self.changes = f"goes on with {code.co_qualname}, which it did not make,"
                 return None
             if known[1] is not None:
-                known[1].place(array_of(frame))
+                known[1].place(slots_address(frame))
                 self._beneath(known[1], frame)
                 return known[1]
         if code in self._collectors and (
@@ -219,12 +219,12 @@ class Observer(Notes):
             return self._imports
         if code in self._handlers:
             self.changes = "is interrupted by a signal handler"
-        steps = known_steps(code)
+        steps = try_instructions_of(code)
         if steps is None:
             self.refuse(f"the code of {code.co_qualname} is not understood", frame)
             return None
         self.ran.add(code)
-        found = Follower(self, code, steps, array_of(frame))
+        found = Follower(self, code, steps, slots_address(frame))
         self._beneath(found, frame)
         if code.co_flags & _GENERATOR:
             self.generators[id(frame)] = frame, found  # no other one gets its address so
@@ -235,7 +235,7 @@ class Observer(Notes):
         self._own_arguments(frame, code, found)
         if above is not None and code.co_name == "__init__" and code.co_argcount:
             first = found.slot(0)
-            first = contents(first) if type(first) is types.CellType else first
+            first = cell_contents(first) if type(first) is types.CellType else first
             caller: Any = above.f_trace
             if type(first) is caller.making:
                 self.make(first)
@@ -243,7 +243,7 @@ class Observer(Notes):
 
     def _beneath(self, follower: Follower, frame: types.FrameType) -> None:
         """What the program does while something is printed or logged is observed as ever."""
-        if self.effecting is not None and not of_others(frame):
+        if self.effecting is not None and not is_foreign_library(frame):
             follower.beneath, self.effecting = self.effecting, None
 
     def _imports(self, frame: types.FrameType, event: str, arg: Any) -> Any:
@@ -260,7 +260,7 @@ class Observer(Notes):
         rest = bool(code.co_flags & 0x4) + bool(code.co_flags & 0x8)
         places = [*range(count, count + rest)]
         first = len(code.co_varnames)
-        places += range(first, size_of(code) - len(code.co_freevars))
+        places += range(first, slot_count(code) - len(code.co_freevars))
         names = code.co_varnames
         places += [k for k, name in enumerate(names) if name in code.co_cellvars]
         for k in places:

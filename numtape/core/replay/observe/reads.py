@@ -20,7 +20,7 @@ from ...values.tensor import Tensor
 (
     ENTRY,  # dict.get(holder, key): a global name, an attribute of a module
     CELL,  # the contents of a cell
-    KIND,  # type(holder)
+    TYPE,  # type(holder)
     CODE,  # the code, defaults and keyword defaults of a function
     ATTRIBUTE,  # getattr(holder, key)
     METHOD,  # the function of the bound method getattr(holder, key)
@@ -67,15 +67,15 @@ class Read(NamedTuple):
 
     def now(self) -> Any:
         """What is there now."""
-        return NOW[self.kind](self.holder, self.key)
+        return READERS[self.kind](self.holder, self.key)
 
     def holds(self) -> bool:
         """Whether it is still the same."""
         found = self.now()
-        return found is self.value or same(found, self.value)
+        return found is self.value or is_same(found, self.value)
 
 
-def contents(cell: types.CellType) -> Any:
+def cell_contents(cell: types.CellType) -> Any:
     """What is in a cell, or `MISSING`."""
     try:
         return cell.cell_contents
@@ -83,32 +83,32 @@ def contents(cell: types.CellType) -> Any:
         return MISSING
 
 
-def _attribute(holder: Any, key: str) -> Any:
+def _get_attribute(holder: Any, key: str) -> Any:
     try:
         return getattr(holder, key)
     except AttributeError:
         return MISSING
 
 
-def _method(holder: Any, key: str) -> Any:
-    found = _attribute(holder, key)
+def _get_method(holder: Any, key: str) -> Any:
+    found = _get_attribute(holder, key)
     if type(found) is types.MethodType and found.__self__ is holder:
         return found.__func__
     return MISSING
 
 
-def _item(holder: Any, key: Any) -> Any:
+def get_item(holder: Any, key: Any) -> Any:
     try:
         return holder[key]
     except LookupError:
         return MISSING
 
 
-def _entries(holder: Any, key: Any) -> tuple[Any, ...]:
+def _get_entries(holder: Any, key: Any) -> tuple[Any, ...]:
     return tuple(part for entry in dict.items(holder) for part in entry)
 
 
-def class_of(kind: type) -> tuple[Any, ...]:
+def class_contents(kind: type) -> tuple[Any, ...]:
     """The classes that a class is made of; special methods and properties of each.
 
     Of numtape's own all methods: nobody notes which of them are looked up.
@@ -121,18 +121,18 @@ def class_of(kind: type) -> tuple[Any, ...]:
         for name, value in list(type.__dict__["__dict__"].__get__(one).items())
         if (
             name.startswith("__")
-            or kind in OWN
+            or kind in NUMTAPE_CLASSES
             or hasattr(type(value), "__set__")
             or hasattr(type(value), "__delete__")
         )
-        and name not in _UNINTERESTING
+        and name not in _IGNORED_NAMES
     )
 
 
-OWN = (Tensor, Variable, Tape)  # numtape's classes that a program may patch
+NUMTAPE_CLASSES = (Tensor, Variable, Tape)  # numtape's classes that a program may patch
 
 
-_UNINTERESTING = {
+_IGNORED_NAMES = {
     "__doc__",
     "__annotations__",
     "__static_attributes__",
@@ -142,21 +142,21 @@ _UNINTERESTING = {
     "__annotate__",
 }
 
-NOW: dict[int, Callable[[Any, Any], Any]] = {
+READERS: dict[int, Callable[[Any, Any], Any]] = {
     ENTRY: lambda holder, key: dict.get(holder, key, MISSING),
-    CELL: lambda holder, key: contents(holder),
-    KIND: lambda holder, key: type(holder),
+    CELL: lambda holder, key: cell_contents(holder),
+    TYPE: lambda holder, key: type(holder),
     CODE: lambda holder, key: (holder.__code__, holder.__defaults__, holder.__kwdefaults__),
-    ATTRIBUTE: _attribute,
-    METHOD: _method,
-    ITEM: _item,
+    ATTRIBUTE: _get_attribute,
+    METHOD: _get_method,
+    ITEM: get_item,
     TRUTH: lambda holder, key: bool(holder),
     LENGTH: lambda holder, key: len(holder),
     CONTAINS: lambda holder, key: key in holder,
-    CLASS: lambda holder, key: class_of(holder),
+    CLASS: lambda holder, key: class_contents(holder),
     ITEMS: lambda holder, key: tuple(list.__iter__(holder)),
     KEYS: lambda holder, key: tuple(dict.__iter__(holder)),
-    ENTRIES: _entries,
+    ENTRIES: _get_entries,
     ANSWER: lambda holder, key: holder(),
 }
 
@@ -167,10 +167,10 @@ def is_a(value: Any, kinds: Any) -> bool:
 
 
 # What has no state: two that are equal, bit by bit, cannot be told apart but by `is`.
-PLAIN = (int, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range)
+PLAIN_TYPES = (int, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range)
 
 
-def same(found: Any, value: Any) -> bool:
+def is_same(found: Any, value: Any) -> bool:
     """Whether two values are the same to a program: numbers by their bits, objects by identity."""
     if found is value:
         return True
@@ -179,7 +179,7 @@ def same(found: Any, value: Any) -> bool:
         return False
     if kind is range:
         return repr(found) == repr(value)
-    if kind in PLAIN:
+    if kind in PLAIN_TYPES:
         return bool(found == value)
     if kind is float:
         return struct.pack("d", found) == struct.pack("d", value)
@@ -194,15 +194,15 @@ def same(found: Any, value: Any) -> bool:
     if kind is types.BuiltinMethodType or kind is types.MethodWrapperType:
         return found.__self__ is value.__self__ and found.__name__ == value.__name__
     if kind is slice:
-        return same((found.start, found.stop, found.step), (value.start, value.stop, value.step))
+        return is_same((found.start, found.stop, found.step), (value.start, value.stop, value.step))
     if kind is tuple:
-        return _same_tuples(found, value)
+        return _is_same_tuple(found, value)
     if is_a(found, np.dtype):
         return bool(found == value) and found.metadata == value.metadata
     return False
 
 
-def _same_tuples(found: tuple[Any, ...], value: tuple[Any, ...]) -> bool:
+def _is_same_tuple(found: tuple[Any, ...], value: tuple[Any, ...]) -> bool:
     """Whether two tuples hold the same, however deep they are."""
     left, seen = [(found, value)], set()
     while left:
@@ -211,7 +211,7 @@ def _same_tuples(found: tuple[Any, ...], value: tuple[Any, ...]) -> bool:
             return False
         for x, y in zip(one, other, strict=True):
             if not type(x) is type(y) is tuple:
-                if not same(x, y):
+                if not is_same(x, y):
                     return False
             elif x is not y and (id(x), id(y)) not in seen:
                 seen.add((id(x), id(y)))
@@ -229,36 +229,36 @@ def print_options() -> tuple[Any, ...]:
     return tuple(part for entry in np.get_printoptions().items() for part in entry)
 
 
-def form_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+def array_layout(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     """How an array lies in its memory."""
     return array.shape, array.dtype, array.strides
 
 
-def written_to(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+def write_access(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     """What decides whether an element can be set."""
-    return *form_of(array), array.flags.writeable
+    return *array_layout(array), array.flags.writeable
 
 
-def bits_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+def array_bits(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     """What can be seen in an array: its shape, dtype and elements."""
     return array.shape, array.dtype, array.tobytes()
 
 
-def answer(function: Callable[..., Any], *args: Any) -> Callable[[], Any]:
+def bind_arguments(function: Callable[..., Any], *args: Any) -> Callable[[], Any]:
     """The holder of a read of kind ANSWER."""
     return functools.partial(function, *args)
 
 
-def _probed() -> int:
-    probe = [Read(KIND, object(), None, None, "", ("", 0))]
+def _probe_references() -> int:
+    probe = [Read(TYPE, object(), None, None, "", ("", 0))]
     return next(sys.getrefcount(read.holder) for read in probe) - 1
 
 
 # What a holder's reference count shows besides the references of reads.
-_BESIDES = _probed()
+_BASE_REFERENCES = _probe_references()
 
 
-def lasting(found: list[Read], of_temporary: list[tuple[int, list[Read]]]) -> list[Read]:
+def select_lasting(found: list[Read], of_temporary: list[tuple[int, list[Read]]]) -> list[Read]:
     """The reads of what still is there when the call has ended.
 
     What only reads refer to, the call made for itself: nobody can change it, but for its classes.
@@ -271,14 +271,14 @@ def lasting(found: list[Read], of_temporary: list[tuple[int, list[Read]]]) -> li
         that go. The list is emptied.
     """
     before = {id(read.holder) for read in found}
-    found[:] = _held_by_others(found, [read for _, part in of_temporary for read in part])
+    found[:] = _select_held_by_others(found, [read for _, part in of_temporary for read in part])
     gone = before - {id(read.holder) for read in found}
     found += (read for owner, part in of_temporary if owner in gone for read in part)
     of_temporary.clear()
-    return _held_by_others(found, [])
+    return _select_held_by_others(found, [])
 
 
-def _held_by_others(found: list[Read], besides: list[Read]) -> list[Read]:
+def _select_held_by_others(found: list[Read], besides: list[Read]) -> list[Read]:
     """Of reads, those of objects to which more than these and other reads refer."""
     while True:
         held: Counter[int] = Counter()
@@ -290,14 +290,14 @@ def _held_by_others(found: list[Read], besides: list[Read]) -> list[Read]:
             read
             for read in found
             if read.kind == ANSWER
-            or sys.getrefcount(read.holder) > held[id(read.holder)] + _BESIDES
+            or sys.getrefcount(read.holder) > held[id(read.holder)] + _BASE_REFERENCES
         ]
         if len(kept) == len(found):
             return kept
         found[:] = kept
 
 
-def filled(slot: Any, owner: Any) -> bool:
+def is_slot_filled(slot: Any, owner: Any) -> bool:
     """Whether an object has something in a slot."""
     try:
         slot.__get__(owner)
@@ -306,11 +306,11 @@ def filled(slot: Any, owner: Any) -> bool:
     return True
 
 
-def itself(value: Any) -> Any:
+def identity(value: Any) -> Any:
     """The value."""
     return value
 
 
-def ordered(value: Any) -> tuple[Any, ...]:
+def ordered_entries(value: Any) -> tuple[Any, ...]:
     """The entries of an OrderedDict, in its order."""
     return tuple(part for entry in value.items() for part in entry)

@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import examined
-from .examined import given, identical, identity, iterate, kind_of, length, name_of, observed
+from .examined import await_result, identical, identity, iterate, kind_of, length, qualified_name, examine_elements
 from .frames import Follower
 from .items import read_item
-from .known import made_by_python
+from .known import is_python_class
 from .reads import MISSING, is_a
-from .steps import Step
-from .whose import dict_of
+from .steps import Instruction
+from .whose import instance_dict
 
 
 def get_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     """``getattr(owner, name)``, ``hasattr`` and their like."""
     owner, name = args[0], args[1]
 
-    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
         value = MISSING if follower.entered else getattr(owner, name, MISSING)
         follower.observer.attribute(owner, name, value, follower.entered, frame)
 
@@ -51,13 +51,13 @@ def get_item(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 
 def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     if not args:
-        given(follower, {})
+        await_result(follower, {})
         return
     owner, observer = args[0], follower.observer
     if is_a(owner, type) and not observer.is_own(owner):
         observer.refuse(f"it reads all names of the class {owner.__name__}", frame)
 
-    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
         if after is None:
             return
         found = follower.peek(after, 0)
@@ -66,7 +66,7 @@ def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
         else:
             observer.class_of(owner, frame)
             if type(found) is dict:
-                observer.asks(dict_of, (owner,), f"vars({observer.name_of(owner)})", owner, frame)
+                observer.asks(instance_dict, (owner,), f"vars({observer.name_of(owner)})", owner, frame)
             observer.names.setdefault(id(found), f"vars({observer.name_of(owner)})")
 
     follower.pending = done
@@ -77,9 +77,9 @@ def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     if len(args) == 1:
         iterate(follower, frame, value)
     else:
-        observed(follower, frame, value, "iter")
+        examine_elements(follower, frame, value, "iter")
 
-    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
         if after is not None and follower.peek(after, 0) is not value and follower.fresh(after):
             follower.observer.make(follower.peek(after, 0))
 
@@ -89,7 +89,7 @@ def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 def _next(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     value = args[0]
     follower.observer.class_of(value, frame)
-    if not follower.observer.is_own(value) and not made_by_python(type(value)):
+    if not follower.observer.is_own(value) and not is_python_class(type(value)):
         follower.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
 
 
@@ -118,13 +118,13 @@ def _build_class(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     for kind in args[1:]:
         follower.observer.class_of(kind, frame)
 
-    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
         if after is None:
             return
         kind = follower.peek(after, 0)
         if is_a(kind, type):
-            examined.named(follower.observer, kind, frame)
-            if not made_by_python(type(kind)):
+            examined.note_class_body(follower.observer, kind, frame)
+            if not is_python_class(type(kind)):
                 follower.observer.make(kind)
 
     follower.pending = done
@@ -148,12 +148,12 @@ def _nothing(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 
 
 def _own_names(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    given(follower, {})
+    await_result(follower, {})
 
 
 def _asked(function: Callable[..., Any]) -> Callable[..., None]:
     def ask(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-        follower.observer.asks(function, args, name_of(function), None, frame)
+        follower.observer.asks(function, args, qualified_name(function), None, frame)
 
     return ask
 

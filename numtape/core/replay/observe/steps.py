@@ -8,9 +8,9 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .lately import lately
+from .lately import weak_cache
 
-_ENDS = {
+_TERMINATORS = {
     "RETURN_VALUE",
     "RETURN_CONST",
     "RAISE_VARARGS",
@@ -23,7 +23,7 @@ _ENDS = {
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 
 
-class Step(NamedTuple):
+class Instruction(NamedTuple):
     """An instruction.
 
     Attributes:
@@ -41,7 +41,7 @@ class Step(NamedTuple):
     dropped: bool
 
 
-def steps_of(code: types.CodeType) -> dict[int, Step]:
+def instructions_of(code: types.CodeType) -> dict[int, Instruction]:
     """The instructions that can be reached, by offset.
 
     Raises:
@@ -52,7 +52,7 @@ def steps_of(code: types.CodeType) -> dict[int, Step]:
     place = {x.offset: k for k, x in enumerate(found)}
     depths: dict[int, int] = {}
     ways = [(0, 0)]
-    ways += [(x.target, x.depth + 1 + x.last) for x in _handlers(code)]
+    ways += [(x.target, x.depth + 1 + x.last) for x in _exception_handlers(code)]
     while ways:
         offset, depth = ways.pop()
         for x in found[place[offset] :]:
@@ -63,9 +63,9 @@ def steps_of(code: types.CodeType) -> dict[int, Step]:
             depths[x.offset] = depth
             if x.opcode in _JUMPS:
                 ways.append((x.argval, depth + dis.stack_effect(x.opcode, x.arg, jump=True)))
-            if x.opname in _ENDS:
+            if x.opname in _TERMINATORS:
                 break
-            depth += _effect(x)
+            depth += _stack_effect(x)
     # Python 3.11 tells of the first of several that are one, not of the last, which says what.
     shown, first = {}, None
     for x in found:
@@ -74,7 +74,7 @@ def steps_of(code: types.CodeType) -> dict[int, Step]:
             shown[x.offset], first = first if sys.version_info < (3, 12) else x.offset, None
     dropped = [x.opname == "POP_TOP" for x in found[1:]] + [False]
     return {
-        shown.get(x.offset, x.offset): Step(x.opname, x.arg, x.argval, depths[x.offset], drop)
+        shown.get(x.offset, x.offset): Instruction(x.opname, x.arg, x.argval, depths[x.offset], drop)
         for x, drop in zip(found, dropped, strict=True)
         if x.offset in depths
     }
@@ -92,12 +92,12 @@ _LOADS = {
 }
 
 
-def names_in(steps: dict[int, Step]) -> set[str]:
+def names_loaded(steps: dict[int, Instruction]) -> set[str]:
     """The names of attributes, globals and free variables that code may read."""
     return {step.value for step in steps.values() if step.name in _LOADS}
 
 
-def _effect(x: dis.Instruction) -> int:
+def _stack_effect(x: dis.Instruction) -> int:
     """By how much an instruction that does not jump makes the stack deeper."""
     if x.opname == "RETURN_GENERATOR":
         return 1  # what a generator is sent first comes without an instruction that pushes it
@@ -109,7 +109,7 @@ def _effect(x: dis.Instruction) -> int:
     return found
 
 
-class Handler(NamedTuple):
+class ExceptionHandler(NamedTuple):
     """An exception handler.
 
     Attributes:
@@ -146,18 +146,18 @@ def has_handler(frame: types.FrameType) -> bool:
     at = frame.f_lasti
     return any(
         x.start <= at < x.end and not _only_cleans(frame.f_code, x.target)
-        for x in _handlers(frame.f_code)
+        for x in _exception_handlers(frame.f_code)
     )
 
 
-@lately
-def _instructions(code: types.CodeType) -> list[dis.Instruction]:
+@weak_cache
+def _dis_instructions(code: types.CodeType) -> list[dis.Instruction]:
     return list(dis.get_instructions(code))
 
 
 def _only_cleans(code: types.CodeType, target: int) -> bool:
     """Whether a handler drops what is on the stack and raises again."""
-    for x in _instructions(code):
+    for x in _dis_instructions(code):
         if x.offset >= target:
             if x.opname not in _CLEANUP:
                 return False
@@ -166,7 +166,7 @@ def _only_cleans(code: types.CodeType, target: int) -> bool:
     return False
 
 
-def _handlers(code: types.CodeType) -> Iterator[Handler]:
+def _exception_handlers(code: types.CodeType) -> Iterator[ExceptionHandler]:
     """The exception handlers of code.
 
     The table is described in CPython's Objects/exception_handling_notes.txt: numbers in base 64,
@@ -180,13 +180,13 @@ def _handlers(code: types.CodeType) -> Iterator[Handler]:
             number = 0
     for k in range(0, len(numbers), 4):
         start, size, target, depth = numbers[k : k + 4]
-        yield Handler(2 * start, 2 * (start + size), 2 * target, depth >> 1, depth & 1)
+        yield ExceptionHandler(2 * start, 2 * (start + size), 2 * target, depth >> 1, depth & 1)
 
 
-@lately
-def known_steps(code: types.CodeType) -> dict[int, Step] | None:
-    """As `steps_of`; None if the code is not understood."""
+@weak_cache
+def try_instructions_of(code: types.CodeType) -> dict[int, Instruction] | None:
+    """As `instructions_of`; None if the code is not understood."""
     try:
-        return steps_of(code)
+        return instructions_of(code)
     except ValueError:
         return None

@@ -15,16 +15,16 @@ import numpy as np
 
 from . import reads
 from .reads import Read
-from .whose import HEAP, dict_of, names_of, ours
+from .whose import HEAP_TYPE_FLAG, instance_dict, class_dict, is_numtape_class
 
-ANY: Any = object()  # in the place of a key: all that an object holds
+ALL_KEYS: Any = object()  # in the place of a key: all that an object holds
 
-Set = tuple[Any, Any, str]  # who has it, where, what the program calls it
-_KEYED = (reads.ENTRY, reads.CELL, reads.ATTRIBUTE, reads.METHOD, reads.ITEM, reads.CONTAINS)
-_Sides = dict[Any, set[bool]]  # by key: whether it is read (False) and set (True)
+Write = tuple[Any, Any, str]  # who has it, where, what the program calls it
+_KINDS_WITH_KEY = (reads.ENTRY, reads.CELL, reads.ATTRIBUTE, reads.METHOD, reads.ITEM, reads.CONTAINS)
+_AccessesByKey = dict[Any, set[bool]]  # by key: whether it is read (False) and set (True)
 
 
-def marked(key: Any) -> Any:
+def key_identity(key: Any) -> Any:
     """What tells keys apart: strings and numbers by value, others by identity."""
     kind = type(key)
     if kind in (str, int, bool, bytes):
@@ -40,12 +40,12 @@ def marked(key: Any) -> Any:
                 found.append((tuple, len(x)))
                 left += x
             else:
-                found.append(marked(x))
+                found.append(key_identity(x))
         return tuple(found)
     return id(key)
 
 
-def conflict(
+def find_conflict(
     found: Iterable[Read],
     inputs: Iterable[tuple[int, Any]],
     mutated: dict[int, tuple[str, Any]],
@@ -62,7 +62,7 @@ def conflict(
     holders = []
     for read in found:
         holders.append((read.key if read.kind == reads.ANSWER else read.holder, f" ({read.name})"))
-        if (id(read.holder), marked(read.key)) in hidden:
+        if (id(read.holder), key_identity(read.key)) in hidden:
             return f"printing or logging changes {read.name}, which it reads"
     for _, array in inputs:
         while isinstance(array, np.ndarray):
@@ -74,11 +74,11 @@ def conflict(
     return ""
 
 
-class Touched:
+class AccessSets:
     """What was read and set by recordings; as many entries as they have reads at most."""
 
     def __init__(self) -> None:
-        self._objects: dict[int, tuple[Callable[[], Any], _Sides]] = {}
+        self._objects: dict[int, tuple[Callable[[], Any], _AccessesByKey]] = {}
         self._told: dict[int, weakref.ref[Any]] = {}
         self._reason = ""
 
@@ -88,7 +88,7 @@ class Touched:
         self._told[key] = weakref.ref(budget, functools.partial(self._told.pop, key))
         return self._reason
 
-    def add(self, found: Iterable[Read], sets: Iterable[Set], arrays: Iterable[Any]) -> None:
+    def add(self, found: Iterable[Read], sets: Iterable[Write], arrays: Iterable[Any]) -> None:
         """Note what a call reads and sets. What is now both read and set is a reason.
 
         Args:
@@ -100,30 +100,30 @@ class Touched:
         unchanged = set()
         for array in arrays:
             while isinstance(array, np.ndarray):
-                if self._note(array, ANY, False):
+                if self._note(array, ALL_KEYS, False):
                     both = both or "an array"
                 array = array.base
         for read in found:
             holder = read.key if read.kind == reads.ANSWER else read.holder
-            key = read.key if read.kind in _KEYED else ANY
-            if read.kind == reads.KIND:  # an object's class is no attribute that a call may set
+            key = read.key if read.kind in _KINDS_WITH_KEY else ALL_KEYS
+            if read.kind == reads.TYPE:  # an object's class is no attribute that a call may set
                 key = "__class__"
             if self._note(holder, key, False) or self._as_dict(holder, key):
                 both = both or read.name
             if read.kind in (reads.ATTRIBUTE, reads.METHOD) and self._of_classes(holder, key):
                 both = both or read.name
-            unchanged.add((id(holder), marked(key)))
+            unchanged.add((id(holder), key_identity(key)))
         for holder, key, name in sets:
             # What was read before and is the same afterwards is not changed.
-            if (id(holder), marked(key)) in unchanged:
+            if (id(holder), key_identity(key)) in unchanged:
                 continue
             # where its attributes are found as well
-            names = names_of(holder) if reads.is_a(holder, type) else dict_of(holder)
+            names = class_dict(holder) if reads.is_a(holder, type) else instance_dict(holder)
             if self._note(holder, key, True) or (names and self._note(names, key, True)):
                 both = both or name
             if type(holder) is dict:
                 of = [known[0]() for known in list(self._objects.values())]
-                if any(self._note(x, key, True) for x in of if dict_of(x) is holder):
+                if any(self._note(x, key, True) for x in of if instance_dict(x) is holder):
                     both = both or name
         if both and not self._reason:
             self._reason = f"a call of it sets {both}, which another one reads"
@@ -134,7 +134,7 @@ class Touched:
 
     def _as_dict(self, holder: Any, key: Any) -> bool:
         """Note a read of an attribute where its dict was set itself."""
-        names = dict_of(holder)
+        names = instance_dict(holder)
         known = self._objects.get(id(names))
         return known is not None and known[0]() is names and self._note(names, key, False)
 
@@ -142,25 +142,25 @@ class Touched:
         """Note a read of an attribute, which its classes may have."""
         kinds = type(holder).__mro__ + (holder.__mro__ if reads.is_a(holder, type) else ())
         both = [
-            self._note(names_of(kind), key, False)
+            self._note(class_dict(kind), key, False)
             for kind in kinds
-            if kind.__flags__ & HEAP and not ours(kind)
+            if kind.__flags__ & HEAP_TYPE_FLAG and not is_numtape_class(kind)
         ]
         return any(both)
 
     def _note(self, holder: Any, key: Any, sets: bool) -> bool:
         known = self._objects.get(id(holder))
         if known is None or known[0]() is not holder:  # an address may come again
-            known = self._objects[id(holder)] = _reference(holder), {}
+            known = self._objects[id(holder)] = _weak_reference(holder), {}
         sides = known[1]
-        mark, every = marked(key), marked(ANY)
+        mark, every = key_identity(key), key_identity(ALL_KEYS)
         sides.setdefault(mark, set()).add(sets)
         others = [*sides.values()] if mark == every else (sides[mark], sides.get(every, set()))
         opposite = not sets
         return any(opposite in side for side in others)
 
 
-def _reference(value: Any) -> Callable[[], Any]:
+def _weak_reference(value: Any) -> Callable[[], Any]:
     try:
         return weakref.ref(value)
     except TypeError:

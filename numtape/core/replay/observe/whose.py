@@ -23,22 +23,22 @@ from ... import settings
 from ...values.memory import BorrowedMemory
 from ...values.tensor import Tensor
 from .frames import word_at
-from .reads import MISSING, PLAIN, is_a
+from .reads import MISSING, PLAIN_TYPES, is_a
 
 PACKAGE = str(settings.PACKAGE) + os.sep
-_KERNELS = str(settings.kernels_folder().resolve()) + os.sep  # in a checkout not in the package
+_KERNELS_FOLDER = str(settings.kernels_folder().resolve()) + os.sep  # in a checkout not in the package
 # Parts of numtape that hold settings in attributes, or are programs themselves.
-_LIKE_A_PROGRAM = tuple(
+_PROGRAM_LIKE_FILES = tuple(
     PACKAGE + name for name in ("keras" + os.sep, "module.py", "demo.py", "__main__.py")
 )
 # Libraries that numtape calls for itself. What is found by name can be anybody's: these are files.
 _STANDARD = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib"))
-_INSTALLED = os.path.join(Path(np.__file__).parents[1], "")
-_CALLED = tuple(
-    _INSTALLED + name + os.sep
+_INSTALL_FOLDER = os.path.join(Path(np.__file__).parents[1], "")
+_CALLED_LIBRARIES = tuple(
+    _INSTALL_FOLDER + name + os.sep
     for name in ("numpy", "scipy", "numba", "numba_cuda", "llvmlite", "optree", "cuda")
 )
-_SITES = ("site-packages" + os.sep, "dist-packages" + os.sep)
+_SITE_PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
 
 ITERATORS: tuple[type, ...] = (
     zip,
@@ -63,52 +63,52 @@ ITERATORS: tuple[type, ...] = (
     type(iter(OrderedDict())),
 )
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
-HEAP = 1 << 9  # the flag of classes that are made by Python
+HEAP_TYPE_FLAG = 1 << 9  # the flag of classes that are made by Python
 
 
-def trusted(code: types.CodeType) -> bool:
+def is_trusted(code: types.CodeType) -> bool:
     """Whether code is numtape's own: it reads nothing of the program's but what it is given."""
     file = code.co_filename
     # The reference executor runs the bodies of ops as Python.
-    return file.startswith((PACKAGE, _KERNELS, "<body ")) and not file.startswith(_LIKE_A_PROGRAM)
+    return file.startswith((PACKAGE, _KERNELS_FOLDER, "<body ")) and not file.startswith(_PROGRAM_LIKE_FILES)
 
 
-def of_library(file: str) -> bool:
+def is_library_file(file: str) -> bool:
     """Whether a file is the standard library's, or of a library that numtape calls."""
-    if file.startswith(("<frozen ", *_CALLED)):
+    if file.startswith(("<frozen ", *_CALLED_LIBRARIES)):
         return True
-    return file.startswith(_STANDARD) and not any(site in file for site in _SITES)
+    return file.startswith(_STANDARD) and not any(site in file for site in _SITE_PACKAGES)
 
 
-def written_for(frame: types.FrameType) -> bool:
+def is_generated_code(frame: types.FrameType) -> bool:
     """Whether a frame runs text that Python wrote for a named tuple, or a dataclass of numtape."""
     if str(frame.f_globals.get("__name__", "")).startswith("namedtuple_"):
         return True
     if frame.f_code.co_filename != "<string>":
         return False
     file = str(frame.f_globals.get("__file__", ""))
-    return file.startswith((PACKAGE, _KERNELS)) and not file.startswith(_LIKE_A_PROGRAM)
+    return file.startswith((PACKAGE, _KERNELS_FOLDER)) and not file.startswith(_PROGRAM_LIKE_FILES)
 
 
-def of_others(frame: types.FrameType) -> bool:
+def is_foreign_library(frame: types.FrameType) -> bool:
     """Whether code of a library runs that knows nothing of numtape."""
     file, name = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
-    if of_library(file):
+    if is_library_file(file):
         return True
     top = name.partition(".")[0]
-    return any(site in file for site in _SITES) and not any(
-        _knows_numtape(module)
+    return any(site in file for site in _SITE_PACKAGES) and not any(
+        _imports_numtape(module)
         for key, module in list(sys.modules.items())
         if key == top or key.startswith(top + ".")
     )
 
 
-def _knows_numtape(module: Any) -> bool:
+def _imports_numtape(module: Any) -> bool:
     """Whether a module has imported numtape, or something of it."""
-    for value in list(dict_of(module).values()):
+    for value in list(instance_dict(module).values()):
         name: Any = ""
         if is_a(value, types.ModuleType):
-            name = dict_of(value).get("__name__")
+            name = instance_dict(value).get("__name__")
         elif is_a(value, type | types.FunctionType):
             name = getattr(value, "__module__", "")
         if str(name).partition(".")[0] == "numtape":
@@ -116,7 +116,7 @@ def _knows_numtape(module: Any) -> bool:
     return False
 
 
-def ours(kind: type) -> bool:
+def is_numtape_class(kind: type) -> bool:
     """Whether a class is numtape's own, and what its objects hold changes by its ops alone."""
     module = getattr(kind, "__module__", "")
     return (
@@ -131,18 +131,18 @@ def is_constant(value: Any) -> bool:
     """Whether a value has no state of Python's: it can only be itself."""
     kind = type(value)
     return (
-        kind in PLAIN
+        kind in PLAIN_TYPES
         or kind is float
         or kind is complex
         or kind is Tensor
         or is_a(value, np.dtype | types.CodeType)
-        or (is_a(value, np.generic) and not is_a(value, np.void) and not kind.__flags__ & HEAP)
+        or (is_a(value, np.generic) and not is_a(value, np.void) and not kind.__flags__ & HEAP_TYPE_FLAG)
         or kind is slice
-        or ours(kind)
+        or is_numtape_class(kind)
     )
 
 
-def dict_of(value: Any) -> Any:
+def instance_dict(value: Any) -> Any:
     """The dict in which an object has its attributes; an empty one if it has none."""
     try:
         return object.__getattribute__(value, "__dict__")
@@ -150,20 +150,20 @@ def dict_of(value: Any) -> Any:
         return {}
 
 
-def put_there(value: Any, name: Any) -> bool:
+def is_program_attribute(value: Any, name: Any) -> bool:
     """Whether an attribute of an object of numtape's is the program's, or would be."""
     if not type(value).__dictoffset__:
         return False
-    return name in dict_of(value) or in_class(type(value), name) is MISSING
+    return name in instance_dict(value) or class_attribute(type(value), name) is MISSING
 
 
-def names_of(kind: type) -> dict[str, Any]:
+def class_dict(kind: type) -> dict[str, Any]:
     """The dict in which a class has its names, behind the proxy that Python shows."""
     (found,) = gc.get_referents(vars(kind))
     return found  # type: ignore[no-any-return]
 
 
-def in_class(kind: type, name: str) -> Any:
+def class_attribute(kind: type, name: str) -> Any:
     """What a class has under a name, as it is there; or `MISSING`."""
     for owner in kind.__mro__:
         if name in vars(owner):
@@ -171,7 +171,7 @@ def in_class(kind: type, name: str) -> Any:
     return MISSING
 
 
-BOUND = (
+BOUND_TYPES = (
     types.BuiltinMethodType,
     types.MethodWrapperType,
     types.MethodType,
@@ -183,9 +183,9 @@ class _Structure(ctypes.Structure):
     _fields_ = (("field", ctypes.c_int),)
 
 
-_FIELDS = type(_Structure.field), type(vars(namedtuple("_Named", "field"))["field"])
+_FIELD_TYPES = type(_Structure.field), type(vars(namedtuple("_Named", "field"))["field"])
 _DESCRIPTORS = (
-    *_FIELDS,
+    *_FIELD_TYPES,
     staticmethod,
     classmethod,
     types.MemberDescriptorType,
@@ -194,10 +194,10 @@ _DESCRIPTORS = (
 )
 
 
-_NUMBERS = (int, float, complex, bool, str)
+_NUMBER_TYPES = (int, float, complex, bool, str)
 
 
-def unknown_descriptor(value: Any, entered: bool) -> bool:
+def is_unknown_descriptor(value: Any, entered: bool) -> bool:
     """Whether something finds an attribute that is neither Python's nor known.
 
     Args:
@@ -206,21 +206,21 @@ def unknown_descriptor(value: Any, entered: bool) -> bool:
     """
     if is_a(value, property):
         getter = type(value.fget)
-        if getter in (operator.attrgetter, operator.itemgetter) or value.fget in _NUMBERS:
+        if getter in (operator.attrgetter, operator.itemgetter) or value.fget in _NUMBER_TYPES:
             return entered
         return getter is not types.FunctionType
-    found = in_class(type(value), "__get__")
-    if found is MISSING or is_a(value, _DESCRIPTORS) or callable(value) or ours(type(value)):
+    found = class_attribute(type(value), "__get__")
+    if found is MISSING or is_a(value, _DESCRIPTORS) or callable(value) or is_numtape_class(type(value)):
         return False
     return not is_a(found, types.FunctionType)
 
 
-def is_data(descriptor: Any) -> bool:
+def is_data_descriptor(descriptor: Any) -> bool:
     """Whether a descriptor comes before what an object has itself."""
     return hasattr(type(descriptor), "__set__") or hasattr(type(descriptor), "__delete__")
 
 
-def handlers() -> set[types.CodeType]:
+def signal_handlers() -> set[types.CodeType]:
     """The code of the handlers of signals, which run in the middle of anything."""
     if threading.current_thread() is not threading.main_thread():
         return set()
@@ -232,7 +232,7 @@ def handlers() -> set[types.CodeType]:
     return found
 
 
-def collectors() -> set[types.CodeType]:
+def gc_callbacks() -> set[types.CodeType]:
     """The code of what Python's garbage collector calls, which is in the middle of anything, too.
 
     It is no part of what is recorded: a collection comes at another place each time.
@@ -245,7 +245,7 @@ def _code_of(called: Any) -> set[types.CodeType]:
     while hasattr(called, "__func__") or isinstance(called, functools.partial):
         called = getattr(called, "__func__", None) or called.func
     if not isinstance(called, types.FunctionType):
-        called = in_class(type(called), "__call__")
+        called = class_attribute(type(called), "__call__")
     return {called.__code__} if isinstance(called, types.FunctionType) else set()
 
 
@@ -253,7 +253,7 @@ _SIGNALS = sorted(signal.valid_signals())
 _getsignal = sys.modules["_signal"].getsignal  # that of `signal` takes ten times as long
 
 
-def in_handler(codes: set[types.CodeType]) -> bool:
+def is_in_handler(codes: set[types.CodeType]) -> bool:
     """Whether a signal handler with one of these codes is at work in this thread."""
     frame: Any = sys._getframe(1) if codes else None
     while frame is not None:
@@ -266,19 +266,19 @@ def in_handler(codes: set[types.CodeType]) -> bool:
     return False
 
 
-def has_memory(array: Any) -> bool:
+def owns_memory(array: Any) -> bool:
     """Whether an array is no view of another array or object."""
     return array.base is None or is_a(array.base, BorrowedMemory)
 
 
-def memory_of(array: Any) -> Any:
+def memory_owner(array: Any) -> Any:
     """The object that has an array's memory: an array, or what it was made of."""
     while is_a(array, np.ndarray) and array.base is not None:
         array = array.base
     return array
 
 
-def shared(array: Any, made: bool, own: Callable[[Any], bool]) -> bool:
+def is_shared(array: Any, made: bool, own: Callable[[Any], bool]) -> bool:
     """Whether an array's memory is somebody else's.
 
     Args:
