@@ -67,7 +67,7 @@ def _recorders() -> str:
     from .core.native import install
 
     try:
-        install.begin()
+        install.enable_from_settings()
     except ValueError as error:
         return f"none: {error}"
     return install.describe()
@@ -99,7 +99,7 @@ def _replays() -> str:
     from .function.function import Function
 
     try:
-        return repeated_calls.said(Function)
+        return repeated_calls.describe_executor(Function)
     except ValueError as error:
         return f"none: {error}"
 

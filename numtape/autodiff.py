@@ -15,7 +15,7 @@ from .core.log.variable import Variable, original
 from .core.ops.creation import zeros
 from .core.values.spec import SPECS
 from .core.values.tensor import Tensor
-from .tape import GradientTape, UnconnectedGradients, _home, _gives_zeros, _warn_here
+from .tape import GradientTape, UnconnectedGradients, _gives_zeros, _home, _warn_here
 
 __all__ = ["ForwardAccumulator", "GradientTape"]
 

@@ -263,7 +263,9 @@ def _same(value: Any, expected: Any) -> bool:
         return type(value) is type(expected) and value == expected
     expected_array = np.asarray(expected)
     # The shapes must agree too; allclose alone would broadcast them.
-    return value.shape == expected_array.shape and bool(np.allclose(value, expected_array, rtol=1e-5, atol=0))
+    return value.shape == expected_array.shape and bool(
+        np.allclose(value, expected_array, rtol=1e-5, atol=0)
+    )
 
 
 def _text(value: Any) -> str:

@@ -170,7 +170,9 @@ def inverse_stft(
     frames = irfft(x, [_power_of_two(length) if fft_length is None else int(fft_length)])
     size = frames.shape[-1]
     frames = (
-        slice_last_axis(frames, 0, length) if size >= length else pad_last_axis(frames, length - size)
+        slice_last_axis(frames, 0, length)
+        if size >= length
+        else pad_last_axis(frames, length - size)
     )
     if window_fn is not None:
         frames = frames * window_fn(length, dtype=x.dtype.real_dtype)

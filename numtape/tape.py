@@ -527,7 +527,9 @@ class GradientTape(ExplainMixin):
         blocks: list[Tensor | None] = [None] * len(leaves)
         if target._spec.inexact:
             self._suspend(tape)
-            blocks = self._record_derivative(tape, lambda log: jacobians.jacobian(log, tape, target, leaves))
+            blocks = self._record_derivative(
+                tape, lambda log: jacobians.jacobian(log, tape, target, leaves)
+            )
         if not tape.persistent:
             if not zero and any([x is None for x in blocks]):
                 tape.recalled = None  # its rows are those of a column
@@ -599,7 +601,9 @@ class GradientTape(ExplainMixin):
                 "with eager execution enabled and with experimental_use_pfor set to False."
             )
         self._suspend(tape)
-        jacobian = self._record_derivative(tape, lambda log: jacobians.batch_jacobian(log, tape, target, source))
+        jacobian = self._record_derivative(
+            tape, lambda log: jacobians.batch_jacobian(log, tape, target, source)
+        )
         if not tape.persistent:
             tape.release()
         if jacobian is not None:  # the axis of the batch first
@@ -611,7 +615,9 @@ class GradientTape(ExplainMixin):
         return jacobian
 
 
-def _finish_gradient(gradient: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool) -> Tensor | None:
+def _finish_gradient(
+    gradient: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool
+) -> Tensor | None:
     """A Jacobian in its shape; None or zeros where nothing is connected."""
     if gradient is None:
         return zeros(shape, source.dtype) if zero else None

@@ -170,7 +170,7 @@ def _executor(device: str) -> Any:
     if device != "reference":
         from .native import install
 
-        install.begin()
+        install.enable_from_settings()
         buffer_protocol.begin()  # if it could not be before
     return found
 

@@ -85,7 +85,9 @@ class Functions(Pipeline):
           [0, 2, 4]
         """
         return self._like(
-            "_FilterDataset", lambda: flows.filter_elements(self._start(), predicate), UNKNOWN_CARDINALITY
+            "_FilterDataset",
+            lambda: flows.filter_elements(self._start(), predicate),
+            UNKNOWN_CARDINALITY,
         )
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Self:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from ..core.values.dtypes import repr_of
 from ..errors import InvalidArgumentError
 from . import elements, flows
-from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, check_int
+from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, check_int, least
 from .sources import Sources
 
 

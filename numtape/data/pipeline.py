@@ -20,7 +20,7 @@ from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, OutOfRangeError
 from . import elements
 from .elements import as_element, as_tensors, map_leaves
-from .source import Source, isolated, element_of, read_in
+from .source import Source, element_of, isolated, read_in
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
@@ -126,7 +126,7 @@ class Pipeline(elements.Flow):
         """
         token = local.log.token
         if token is not None and token is not self._token:
-            return read_in(token, local.log.reader(self))
+            return read_in(token, local.log.start_reader(self))
         return self._waiting.pop(0) if self._waiting else self._begin()
 
     def _reader(self) -> Source:

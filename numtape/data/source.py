@@ -106,7 +106,7 @@ class Source:
     def __next__(self) -> Any:
         if self._entries:
             entry = self._entries[0]
-            self.move(1)
+            self.advance(1)
             if entry.error is not None:
                 raise entry.error
             return entry.element
@@ -114,7 +114,7 @@ class Source:
         self.taken += 1
         return element
 
-    def ahead(self, number: int) -> Entry:
+    def read_ahead(self, number: int) -> Entry:
         """Element number ``number`` of those that are not taken yet."""
         with self._lock:
             while len(self._entries) <= number:
@@ -128,13 +128,13 @@ class Source:
                 # done
             return self._entries[number]
 
-    def after(self, number: int) -> dict[str, Any]:
+    def state_after(self, number: int) -> dict[str, Any]:
         """The attributes that it has when so many are taken."""
         return {"_entries": self._entries[number:], "taken": self.taken + number}
 
-    def move(self, number: int) -> None:
+    def advance(self, number: int) -> None:
         """Take so many."""
-        for name, value in self.after(number).items():
+        for name, value in self.state_after(number).items():
             setattr(self, name, value)
 
     def _read(self) -> Entry:
@@ -182,11 +182,11 @@ def element_of(source: Source) -> Any:
       StopIteration: If there is none.
     """
     log = local.log
-    number = log.taken.get(id(source), (source, 0))[1]
-    leaves = log.element(source)
+    number = log.elements_taken.get(id(source), (source, 0))[1]
+    leaves = log.read_element(source)
     if leaves is None:
         raise StopIteration
-    return source.ahead(number).kind[0].unflatten(leaves)
+    return source.read_ahead(number).kind[0].unflatten(leaves)
 
 
 def read_in(token: Any, source: Source) -> Iterator[Any]:

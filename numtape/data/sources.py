@@ -13,7 +13,7 @@ from ..core.values.dtypes import as_dtype, int64
 from ..tensor_spec import TensorSpec
 from . import elements, flows
 from .elements import as_arrays, map_leaves, spec_of
-from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, check_int
+from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, check_int, least
 
 
 class Sources(Pipeline):

@@ -129,7 +129,9 @@ assert_equal = _make_comparison("assert_equal", "==", "equal to", comparison.equ
 assert_less = _make_comparison("assert_less", "<", "less than", comparison.less)
 assert_less_equal = _make_comparison("assert_less_equal", "<=", "at most", comparison.less_equal)
 assert_greater = _make_comparison("assert_greater", ">", "greater than", comparison.greater)
-assert_greater_equal = _make_comparison("assert_greater_equal", ">=", "at least", comparison.greater_equal)
+assert_greater_equal = _make_comparison(
+    "assert_greater_equal", ">=", "at least", comparison.greater_equal
+)
 
 
 def assert_none_equal(

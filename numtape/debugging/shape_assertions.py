@@ -252,7 +252,9 @@ def assert_shapes(
             raise ValueError(
                 f"`shapes` holds pairs of a tensor and its shape, not {repr_of(pair)}."
             )
-    described = [_shape_symbols(as_tensor(x), shape, start) for x, shape in pairs if shape is not None]
+    described = [
+        _shape_symbols(as_tensor(x), shape, start) for x, shape in pairs if shape is not None
+    ]
     for x, symbols, inner in described:
         if len(symbols) < 2:
             if not inner:

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..core import settings
 from ..core.log.log import local
-from ..core.replay.arguments import BY_VALUE, Arguments, Copies, Place
-from ..core.replay.belongings import Belongings
+from ..core.replay.arguments import VALUE_KEYS, ArgumentCopies, Arguments, TensorSlot
+from ..core.replay.belongings import OwnerMap
 from ..core.values.tensor import Tensor
 from ..tensor_spec import TensorSpec, check_signature
 from .concrete_function import ConcreteFunction
-from .pickling import restore_function, at_module_level, stand_in
+from .pickling import at_module_level, restore_function, stand_in
 from .signature import PLAIN, Method, Parameters, weakly_bound
 
 P = ParamSpec("P")
@@ -165,8 +165,8 @@ class Function:
         instance: Callable[[], Any] | None = None,
         freeze: bool = False,
     ) -> None:
-        from ..core.replay.calls import Budget
         from ..core.replay.observe.frames import unsupported_reason
+        from ..core.replay.paths import RecordingLimit
 
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object.")
@@ -186,8 +186,8 @@ class Function:
         self._repeated_call: tuple[Any, ...] | None = None
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
         self._plain: dict[Any, Any] = {}  # those with tensors alone, by their specs
-        self._budget = Budget()
-        self._methods: Belongings[Function] = Belongings()  # one for each object of a class
+        self._limit = RecordingLimit()
+        self._methods: OwnerMap[Function] = OwnerMap()  # one for each object of a class
         self._method_table = self._methods.table
         bound = python_function if instance is None else python_function.__get__(instance())
         self._parameters = Parameters(bound, self.input_signature)
@@ -217,13 +217,13 @@ class Function:
 
     def _of(self, instance: Callable[[], Any]) -> Function:
         """The function as a method of an object, which it does not keep alive."""
-        from ..core.replay.calls import Budget
+        from ..core.replay.paths import RecordingLimit
 
         bound = Function(
             self.python_function, self.input_signature, self._jit_compile, instance, self._freeze
         )
         bound._attribute = self._name_in(type(instance()))
-        bound._budget = Budget(self._budget.touched)
+        bound._limit = RecordingLimit(self._limit.accesses)
         return bound
 
     def _name_in(self, owner: type) -> str:
@@ -253,11 +253,11 @@ class Function:
                 if (defaults is None or self._parameters.defaults() is defaults) and (
                     not is_ambiguous or len(set(map(id, args))) == len(args)  # each another tensor
                 ):
-                    calls.turn += 1
-                    if not calls.turn % OFTEN:
-                        from ..core.replay.repeated_calls import entry
+                    calls.python_calls += 1
+                    if not calls.python_calls % OFTEN:
+                        from ..core.replay.repeated_calls import make_entry
 
-                        self._repeated_call = entry(self, calls, is_ambiguous, defaults)
+                        self._repeated_call = make_entry(self, calls, is_ambiguous, defaults)
                     return calls(args)
         if self._unobserved:
             from ..core.replay.paths import warn_unobserved
@@ -271,12 +271,12 @@ class Function:
         key = tuple(leaves.key)
         calls = self._known.get(key)
         if calls is None:
-            calls = self._calls(leaves.values, leaves.named)
-            if self._budget.left:  # else every call may bring a signature of its own
+            calls = self._calls(leaves.values, leaves.keyword_values)
+            if self._limit.has_capacity:  # else every call may bring a signature of its own
                 if len(self._known) >= MOST:
                     self._forget()
                 self._known[key] = calls
-        if not kwargs and n_args == len(plain) == len(leaves) and self._budget.left:
+        if not kwargs and n_args == len(plain) == len(leaves) and self._limit.has_capacity:
             is_ambiguous = len(set(plain)) < n_args
             if n_args == len(args):
                 self._plain[plain] = calls, None, is_ambiguous
@@ -304,7 +304,7 @@ class Function:
     @contextmanager
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
         """A call that is part of another one's recording, or wanted to run as Python."""
-        from ..core.replay.call import as_returned, undone_if_raised
+        from ..core.replay.call import convert_result, undo_on_error
 
         n_args, names = len(args), set(kwargs)
         args, kwargs = self._parameters.complete(args, kwargs)
@@ -312,20 +312,20 @@ class Function:
             if isinstance(x, np.ndarray):  # of which it gets a copy
                 local.log.on_default_copied(x)
         leaves = Arguments(args, kwargs, self._parameters.value_defaults)
-        with undone_if_raised():
-            put, named, copies = self._put(leaves.values, leaves.named, leaves, leaves)
+        with undo_on_error():
+            put, named, copies = self._put(leaves.values, leaves.keyword_values, leaves, leaves)
             try:
-                yield put, named, as_returned
+                yield put, named, convert_result
             finally:
                 self._give_back(copies, leaves, leaves)
 
     def _calls(self, values: list[Any], named: dict[str, Any]) -> Any:
-        from ..core.replay.calls import Calls
+        from ..core.replay.calls import Dispatcher
 
-        return Calls(
+        return Dispatcher(
             self._call,
             functools.partial(_run, weakref.ref(self), values, named),
-            self._budget,
+            self._limit,
             self._jit_compile,
             self._freeze,
         )
@@ -350,38 +350,44 @@ class Function:
         named: dict[str, Any],
         tensors: Sequence[Tensor],
         leaves: Sequence[Tensor],
-    ) -> tuple[Sequence[Any], dict[str, Any], Copies | None]:
+    ) -> tuple[Sequence[Any], dict[str, Any], ArgumentCopies | None]:
         """The arguments with tensors in their places, and the copies of containers, if any."""
         if type(leaves) is not Arguments:  # tensors alone, which no container holds
-            return [*map(Copies(tensors).put, values)], named, None
-        if tensors is leaves and not leaves.copied:  # as Python, with the caller's own objects
+            return [*map(ArgumentCopies(tensors).rebuild, values)], named, None
+        if (
+            tensors is leaves and not leaves.copies_containers
+        ):  # as Python, with the caller's own objects
             args = [
-                leaves[x.number] if type(x) is Place else leaves.args[k]
+                leaves[x.number] if type(x) is TensorSlot else leaves.args[k]
                 for k, x in enumerate(values)
             ]
             kwargs = {
-                name: leaves[x.number] if type(x) is Place else leaves.kwargs[name]
+                name: leaves[x.number] if type(x) is TensorSlot else leaves.kwargs[name]
                 for name, x in named.items()
             }
             return args, kwargs, None
-        copies = Copies(tensors)
-        args = [copies.put(x) for x in values]
-        kwargs = {name: copies.put(x) for name, x in named.items()}
+        copies = ArgumentCopies(tensors)
+        args = [copies.rebuild(x) for x in values]
+        kwargs = {name: copies.rebuild(x) for name, x in named.items()}
         log = local.log
-        for container in copies.own():
+        for container in copies.created_objects():
             log.on_container_created(container)
-        for number, container in copies.made.items():
-            log.on_container_copied(container, leaves.nests[number])
+        for number, container in copies.containers.items():
+            log.on_container_copied(container, leaves.containers[number])
         return args, kwargs, copies
 
-    def _give_back(self, copies: Copies | None, tensors: Sequence[Tensor], leaves: Any) -> None:
+    def _give_back(
+        self, copies: ArgumentCopies | None, tensors: Sequence[Tensor], leaves: Any
+    ) -> None:
         """Do to the caller's containers what was done to their copies."""
-        if copies is not None and copies.give_back(leaves):
+        if copies is not None and copies.write_back(leaves):
             log: Any = local.log
-            leaves.copied = True  # if the call is repeated, it begins with what was there
+            leaves.copies_containers = (
+                True  # if the call is repeated, it begins with what was there
+            )
             if tensors is not leaves and not self._freeze:
                 log.reason = log.reason or "it changes a container among its arguments"
-                self._budget.reason = self._budget.reason or log.reason
+                self._limit.reason = self._limit.reason or log.reason
 
     def experimental_get_tracing_count(self) -> int:
         """How often the function was recorded.
@@ -396,7 +402,7 @@ class Function:
           >>> square.experimental_get_tracing_count()
           1
         """
-        return self._budget.made
+        return self._limit.recording_count
 
     def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The function for arguments like these, tensors or a `TensorSpec` in the place of one.
@@ -485,5 +491,5 @@ def _run(
     return called._run(values, named, tensors, leaves)
 
 
-BY_VALUE[TensorSpec] = lambda x: x
-BY_VALUE[Method] = lambda x: id(x.func)
+VALUE_KEYS[TensorSpec] = lambda x: x
+VALUE_KEYS[Method] = lambda x: id(x.func)

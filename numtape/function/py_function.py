@@ -282,7 +282,8 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
         return x
 
     parts = [
-        x if isinstance(x, str) else pprint.pformat(nest.map_structure(printable, x)) for x in inputs
+        x if isinstance(x, str) else pprint.pformat(nest.map_structure(printable, x))
+        for x in inputs
     ]
     text = sep.join(parts) + end
     if isinstance(stream, str):

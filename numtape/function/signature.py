@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.log.tensors import to_tensor
 from ..core.log.variable import Variable
-from ..core.replay.arguments import Kept, is_plain
+from ..core.replay.arguments import PassedObject, is_immutable
 from ..core.values.tensor import Tensor
 from ..tensor_spec import TensorSpec
 from .concrete_function import ConcreteFunction
@@ -133,9 +133,9 @@ class Parameters:
         self._defaults = [p.default for p in self._positional]
         # Those that can change are the function's state: it gets them, and not copies.
         self.value_defaults = {
-            id(p.default): Kept(id(p.default), p.default)
+            id(p.default): PassedObject(id(p.default), p.default)
             for p in parameters
-            if isinstance(p.default, list | dict | tuple | set) and not is_plain(p.default)
+            if isinstance(p.default, list | dict | tuple | set) and not is_immutable(p.default)
         }
         self._known = known  # last: an interrupt may come
 

@@ -123,7 +123,9 @@ class Kernel:
             return rows.call(self, self._bind_arguments(args, {}))
         if self._watched is None:
             locate(self)
-            self._watched = importlib.import_module("numtape.core.loops.watched").Watched(self)
+            self._watched = importlib.import_module(
+                "numtape.core.loops.watched"
+            ).InterruptibleCalls(self)
         try:
             return self._watched(args)
         finally:
@@ -148,7 +150,9 @@ class Kernel:
             return self._runs[kinds, argnums, keeps_stack]
         except KeyError:
             run_type = importlib.import_module("numtape.core.loops.rows").Run
-            return self._runs.setdefault((kinds, argnums, keeps_stack), run_type(self, kinds, argnums, keeps_stack))
+            return self._runs.setdefault(
+                (kinds, argnums, keeps_stack), run_type(self, kinds, argnums, keeps_stack)
+            )
 
     @property
     def njit(self) -> Any:

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from ..function.pickling import restore_function, at_module_level, real_name
+from ..function.pickling import at_module_level, real_name, restore_function
 
 MOST = 128  # kernels that are known by their keys
 
@@ -142,7 +142,11 @@ def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
         if type(function) is type(kernel):
             waiting.append(function._rule)
         function = getattr(function, "python_function", getattr(function, "py_func", function))
-        if not isinstance(function, types.FunctionType) or function in visited or not alone(function):
+        if (
+            not isinstance(function, types.FunctionType)
+            or function in visited
+            or not alone(function)
+        ):
             continue
         visited.add(function)
         yield function

@@ -8,7 +8,7 @@ from ..core.ops.joining import concat
 from ..core.ops.movement import reshape, transpose_if_needed
 from ..core.ops.slicing import split
 from ..core.values.tensor import Tensor
-from .arguments import sum_of, common, product_of, operators_of, broadcast_batches
+from .arguments import broadcast_batches, common, operators_of, product_of, sum_of
 from .base import LinearOperator
 
 
@@ -182,14 +182,18 @@ class LinearOperatorBlockDiag(LinearOperator):
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
         sizes = [x.range_dimension if adjoint else x.domain_dimension for x in self._operators]
         parts = zip(self._operators, split(x, sizes, axis=-2), strict=True)
-        return concat(broadcast_batches([operator._matmul(part, adjoint) for operator, part in parts]), -2)
+        return concat(
+            broadcast_batches([operator._matmul(part, adjoint) for operator, part in parts]), -2
+        )
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
         if not all(x.is_square for x in self._operators):
             return super()._solve(rhs, adjoint)
         sizes = [x.range_dimension for x in self._operators]
         parts = zip(self._operators, split(rhs, sizes, axis=-2), strict=True)
-        return concat(broadcast_batches([operator._solve(part, adjoint) for operator, part in parts]), -2)
+        return concat(
+            broadcast_batches([operator._solve(part, adjoint) for operator, part in parts]), -2
+        )
 
     def _to_dense(self) -> Tensor:
         return self._matmul(self._identity(), False)

@@ -152,7 +152,9 @@ class LinearOperatorCirculant(LinearOperator):
 
     def _diag_part(self) -> Tensor:
         mean = reduction.reduce_mean(self._wide(self._flat()), -1, True)
-        return self._as_rows(movement.broadcast_to(mean, (*self.batch_shape, self.domain_dimension)))
+        return self._as_rows(
+            movement.broadcast_to(mean, (*self.batch_shape, self.domain_dimension))
+        )
 
     def _determinant(self) -> Tensor:
         return self._as_rows(self._wide(reduction.reduce_prod(self._flat(), -1)))

@@ -170,7 +170,11 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     def _determinant(self) -> Tensor:
         determinant = self._base._determinant() * det(self._capacitance(False)[0])
-        return determinant if self._d is None else determinant * LinearOperatorDiag(self._d).determinant()
+        return (
+            determinant
+            if self._d is None
+            else determinant * LinearOperatorDiag(self._d).determinant()
+        )
 
     def _log_abs_determinant(self) -> Tensor:
         small = slogdet(self._capacitance(False)[0]).log_abs_determinant

@@ -27,7 +27,17 @@ def place(line: str) -> str:
 def advice(profile: Profile) -> list[str]:
     """What can be mended, the lines named."""
     lines: list[str] = []
-    for rule in (_plain, _tracing_advice, _looks, _indexing_advice, _steps, _eager, _host, _floats, _tapes):
+    for rule in (
+        _plain,
+        _tracing_advice,
+        _looks,
+        _indexing_advice,
+        _steps,
+        _eager,
+        _host,
+        _floats,
+        _tapes,
+    ):
         lines += rule(profile)
     return lines
 

@@ -106,7 +106,7 @@ class Facts:
 
     def record_call(self, calls: Any, leaves: Any, recorded: int) -> None:
         """A function was called, and recorded so often."""
-        _, found = self.functions.get(id(calls.budget), (None, None))
+        _, found = self.functions.get(id(calls.limit), (None, None))
         if found is None:
             function = calls.function
             code = getattr(function, "__code__", None)
@@ -118,7 +118,7 @@ class Facts:
             )
             name = getattr(function, "__qualname__", type(function).__name__)
             found = Function(name.rpartition("<locals>.")[2], line)
-            self.functions[id(calls.budget)] = calls.budget, found
+            self.functions[id(calls.limit)] = calls.limit, found
         found.calls += 1
         found.recorded += recorded
         found.reason = found.reason or calls.reason

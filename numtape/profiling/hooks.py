@@ -40,9 +40,9 @@ RECORDING, GRADIENTS, PLANNING, COMPILING, LOOKING, REPLAYING, GUARDS = (
 TIMED: tuple[tuple[Any, str, str], ...] = (
     (Planner, "plan_for", PLANNING),
     (cache, "load", COMPILING),
-    (calls, "traced", RECORDING),
-    (Recording, "_failed", GUARDS),
-    (Recording, "_failed_on", GUARDS),
+    (calls, "trace_call", RECORDING),
+    (Recording, "_first_failed_guard", GUARDS),
+    (Recording, "_first_failed_row", GUARDS),
     (GradientTape, "gradient", GRADIENTS),
     (GradientTape, "jacobian", GRADIENTS),
     (GradientTape, "batch_jacobian", GRADIENTS),
@@ -65,7 +65,7 @@ class Hooks:
         self._put(Sweeper, "run", self._sweep(Sweeper.run))
         for name in ("evaluate", "evaluate_on_device"):
             self._put(Log, name, self._look(getattr(Log, name)))
-        self._put(calls.Calls, "__call__", self._call(calls.Calls.__call__))
+        self._put(calls.Dispatcher, "__call__", self._call(calls.Dispatcher.__call__))
         self._put(GradientTape, "__init__", self._tape(GradientTape.__init__))
         self._put(GradientTape, "gradient", self._watch_gradient(GradientTape.gradient))
         self._put(Optimizer, "apply_gradients", self._watch_step(Optimizer.apply_gradients))
@@ -140,13 +140,13 @@ class Hooks:
                 if tree not in self.trees:
                     self.trees.put(tree, True)
                     tree.holds = self._time_calls(tree.guards.holds, GUARDS)
-            before = calls.budget.made
+            before = calls.limit.recording_count
             try:
                 with clock.during(REPLAYING, caller()):
                     return call(calls, leaves)
             finally:
                 with clock.aside():
-                    profile.record_call(calls, leaves, calls.budget.made - before)
+                    profile.record_call(calls, leaves, calls.limit.recording_count - before)
 
         return called
 

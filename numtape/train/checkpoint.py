@@ -14,7 +14,7 @@ from ..data.pipeline import Iterator
 from ..deferred_restore import notify_changed
 from ..errors import UnimplementedError
 from .arrays import SUFFIX, pack, write
-from .parts import Graph, is_trackable, parts, alternative_names
+from .parts import Graph, alternative_names, is_trackable, parts
 from .reading import read_checkpoint
 from .restoring import Restoration
 from .state import record_state

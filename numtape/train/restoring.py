@@ -13,7 +13,7 @@ from ..core.values.tensor import of_array
 from ..core.values.weak import WeakObjectMap
 from ..deferred_restore import forget, wait
 from ..errors import InvalidArgumentError, UnimplementedError
-from .parts import Graph, named_parts, parts, alternative_names
+from .parts import Graph, alternative_names, named_parts, parts
 
 
 class Restoration:
@@ -152,7 +152,9 @@ class Restoration:
                 )
         return named_parts(thing, number_of, self._without)
 
-    def _check_complete(self, required: Iterable[Variable], restored_ids: set[int], taken: set[str]) -> None:
+    def _check_complete(
+        self, required: Iterable[Variable], restored_ids: set[int], taken: set[str]
+    ) -> None:
         """Check that all these variables get values, and that no others are left."""
         missing = [v.name for v in required if id(v) not in restored_ids]
         optional_keys = {
@@ -163,7 +165,11 @@ class Restoration:
             for k in node.values()
             if isinstance(self.nodes[k], str)
         }
-        left = [key.partition("/.ATTRIBUTES")[0] for key in self.left if key not in taken | optional_keys]
+        left = [
+            key.partition("/.ATTRIBUTES")[0]
+            for key in self.left
+            if key not in taken | optional_keys
+        ]
         problem = ""
         if missing:
             problem += f" It has no values for {len(missing)} variables: {missing[:5]}."

@@ -17,7 +17,9 @@ from numtape.core.values.tensor import Tensor
 pytestmark = [
     pytest.mark.numtape_only(reason="TensorFlow has other errors, and views of what is writable"),
     pytest.mark.cpu_only(reason="a value on the GPU has no buffer"),
-    pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "supported"),
+    pytest.mark.skipif(
+        bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "supported"
+    ),
 ]
 
 NAMES = [

@@ -13,7 +13,9 @@ from numtape.core.native import layout
 BLOCK = 50  # programs; two processes of 4 s
 pytestmark = [
     pytest.mark.numtape_only("how gradients are recorded"),
-    pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
+    pytest.mark.skipif(
+        bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "usable"
+    ),
 ]
 
 

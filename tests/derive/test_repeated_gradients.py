@@ -22,7 +22,9 @@ from numtape.core.values.interning import generation
 
 pytestmark = [
     pytest.mark.numtape_only("how gradients are recorded"),
-    pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
+    pytest.mark.skipif(
+        bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "usable"
+    ),
     pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
 ]
 MANY = 5 * repeated_gradients.TURNS
@@ -42,7 +44,9 @@ def by_machine(log=None):
 
 
 def by_python(monkeypatch):
-    monkeypatch.setattr(repeated_gradients, "gradient_fast_path", lambda tape, target, sources: None)
+    monkeypatch.setattr(
+        repeated_gradients, "gradient_fast_path", lambda tape, target, sources: None
+    )
 
 
 def network(k, w, b, u):

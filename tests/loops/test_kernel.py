@@ -267,7 +267,7 @@ def test_dtypes_that_numba_sees_otherwise_are_refused():
     """A value goes onto the stack as what it is, or not at all."""
     from numtape.core.loops.nodes import Lines
     from numtape.core.loops.program import Program
-    from numtape.core.loops.units import compiled
+    from numtape.core.loops.units import compile_sweeps
 
     text = """
 def f_forward(x_at, d_x_at, SP, END, OUT, MARK):
@@ -285,7 +285,7 @@ def f_gradient(x_at, d_x_at, SP, END, OUT, MARK, SEED):
 """
     parameters = [("number", 0, "float64", 0), ("adjoint", 0, "float64", 0)]
     with pytest.raises(tf.errors.KernelError, match="float64 where int64") as caught:
-        compiled(
+        compile_sweeps(
             Program(text, "f", parameters, [], "float64", "here.py", 10, Lines("here.py", 10)),
             False,
         )

@@ -504,7 +504,7 @@ def test_stacks_that_nobody_takes_go():
     tf.constant(1.0).numpy()
     (x + 1.0).numpy()
     gc.collect()
-    assert len(deferred._found) <= 25
+    assert len(deferred._stacks_left) <= 25
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -15,7 +15,7 @@ from kernel_checks import close, differences, fresh, function_of, plain
 from numtape.core.loops import calls, creation, expressions, reductions, rules
 from numtape.core.loops.call import kinds_of
 from numtape.core.loops.nodes import Branch, Call, Count, Repeat, Step, steps, walk
-from numtape.core.loops.normal import Normal, normal
+from numtape.core.loops.normal import Lowering, normal
 from numtape.core.loops.program import program
 from numtape.core.loops.source import Source
 from numtape.core.loops.types import infer
@@ -66,7 +66,7 @@ def trees():
 def test_each_function_and_construct_has_a_case():
     nodes = [node for tree in trees() for node in ast.walk(tree)]
     kinds = {type(node).__name__ for node in nodes}
-    written = {name.split("_")[2] for name in dir(Normal) if name.startswith(("_do_", "_of_"))}
+    written = {name.split("_")[2] for name in dir(Lowering) if name.startswith(("_do_", "_of_"))}
     assert written - kinds == set()
     operators = {*expressions.OPERATORS, *expressions.COMPARED}
     assert operators - {type(node) for node in nodes} == set()

@@ -158,7 +158,7 @@ def test_what_is_on_a_stack():
 
 def test_a_version_that_is_not_known_runs_as_python(tf, monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
-    monkeypatch.setattr("numtape.core.replay.paths._told_unobserved", [])
+    monkeypatch.setattr("numtape.core.replay.paths._unobserved_reasons", [])
     frames.unsupported_reason.cache_clear()
     try:
         rates = [2.0]
@@ -242,10 +242,10 @@ def test_a_read_of_each_kind(kind):
     holder, key, value, change = each_kind()[kind]
     found = Guards([Read(kind, holder, key, value, "it", ("file", 1))])
     assert found.holds()
-    assert found.failed() is None
+    assert found.first_changed() is None
     change()
     assert not found.holds()
-    assert found.failed().name == "it"
+    assert found.first_changed().name == "it"
 
 
 def test_a_class_that_changes_elsewhere_holds():
@@ -256,7 +256,7 @@ def test_a_class_that_changes_elsewhere_holds():
         assert found.holds()
     kind.__bases__ = (type("Other", (), {}),)
     assert not found.holds()
-    assert guards._versions()
+    assert guards._has_versions()
 
 
 @pytest.mark.parametrize("kind", [reads.ENTRY, reads.ATTRIBUTE, reads.ITEM])
@@ -305,7 +305,7 @@ def test_guards_do_not_keep_what_they_compare():
     assert before == sys.getrefcount(one) + 1  # one refers to it
     del one
     assert not found.holds()
-    assert found.gone
+    assert found.dead_references
 
 
 def test_guards_leave_reference_counts_as_they_were():
@@ -502,7 +502,9 @@ def test_a_class_that_was_changed_is_compared_once(tf, monkeypatch):
     """From then on its number is: nobody may have asked it for an attribute in between."""
     compared = []
     monkeypatch.setattr(
-        guards, "is_same", lambda found, value: compared.append(found) or reads.is_same(found, value)
+        guards,
+        "is_same",
+        lambda found, value: compared.append(found) or reads.is_same(found, value),
     )
     double = tf.function(lambda x: 2.0 * x)
     x = tf.constant(3.0)

@@ -19,7 +19,9 @@ from numtape.core.replay import repeated_calls
 
 pytestmark = [
     pytest.mark.numtape_only("how calls are carried out"),
-    pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
+    pytest.mark.skipif(
+        bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "usable"
+    ),
     pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
 ]
 Pair = namedtuple("Pair", "first second")
@@ -384,7 +386,7 @@ def test_many_variables_are_assigned(monkeypatch):
     for k, w in enumerate(weights):
         assert w.numpy().tolist() == [k * 64.0 + 31.5] * (k % 3 + 1)
     assert carried_out(step) == 4 and last.numpy()[0] == weights[-1].numpy()[0]
-    monkeypatch.setattr(repeated_calls, "MOST", 99)
+    monkeypatch.setattr(repeated_calls, "MAX_VALUES", 99)
     few = tf.function(lambda x: [w.assign_sub(w - x) for w in weights][-1])
     for _ in range(6):
         few(X)
@@ -403,7 +405,12 @@ def test_an_error_in_putting_a_result_together_assigns_nothing():
         raise ValueError("put together")
 
     (calls,) = recorded._known.values()
-    path.rebuild, path.repeated_call, recorded._repeated_call, calls.turn = failing, None, None, 0
+    path.rebuild, path.repeated_call, recorded._repeated_call, calls.python_calls = (
+        failing,
+        None,
+        None,
+        0,
+    )
     done = carried_out(recorded)
     assert done == 3
     for _ in range(4):
@@ -449,8 +456,8 @@ def test_hot_functions_are_compiled(monkeypatch):
             if thread.name == "numtape compiler":
                 thread.join()
     (path,) = paths(function)
-    assert path.recording._ready.program().plan.better is None
-    assert path.recording._ready._first.plan.done == -1  # it is the better one
+    assert path.recording._prepared.program().plan.better is None
+    assert path.recording._prepared._template.plan.done == -1  # it is the better one
     made, left = path.repeated_call, repeated_calls._CALL.index("LEFT")
     assert made.holds() and made._words[left] > 1 << 61
 

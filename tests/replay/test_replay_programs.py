@@ -55,7 +55,7 @@ def test_new_programs(count, k):
 def broken_guards(monkeypatch):
     from numtape.core.replay.recording import Recording
 
-    monkeypatch.setattr(Recording, "_failed", lambda self, log: None)
+    monkeypatch.setattr(Recording, "_first_failed_guard", lambda self, log: None)
 
 
 def broken_names(monkeypatch):
@@ -65,27 +65,27 @@ def broken_names(monkeypatch):
 
 
 def broken_draws(monkeypatch):
-    from numtape.core.replay.trace import Draws
+    from numtape.core.replay.trace import CallDraws
 
-    monkeypatch.setattr(Draws, "after", lambda self, k: self.base)
+    monkeypatch.setattr(CallDraws, "number_after", lambda self, k: self.base)
 
 
 def broken_guards_on_tapes(monkeypatch):
     from numtape.core.replay.recording import Recording
 
-    monkeypatch.setattr(Recording, "_failed_on", lambda self, log, to: None)
+    monkeypatch.setattr(Recording, "_first_failed_row", lambda self, log, to: None)
 
 
 def broken_assigns(monkeypatch):
     from numtape.core.replay.trace import Trace
 
-    monkeypatch.setattr(Trace, "forget", lambda self, variables: None)
+    monkeypatch.setattr(Trace, "forget_reads", lambda self, variables: None)
 
 
 def broken_leaks(monkeypatch):
     from numtape.core.replay import calls
 
-    monkeypatch.setattr(calls, "leaked", lambda trace: [])
+    monkeypatch.setattr(calls, "find_leaked", lambda trace: [])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from checks import same
 from parallel_threads import run_in_threads
 from processes import CACHES, run, with_cache
 
-from numtape.core.replay.belongings import MOST
+from numtape.core.replay.belongings import MAX_STRONG
 
 pytestmark = pytest.mark.numtape_only("what TensorFlow leaves is its own affair")
 
@@ -170,9 +170,9 @@ def test_objects_that_lead_to_themselves_go(tf, how):
 
 def test_objects_that_do_not_say_when_they_go_are_few(tf, made):
     table = vars(Number)["moved"]._kept
-    for k in range(2 * MOST):
+    for k in range(2 * MAX_STRONG):
         same(made(Number, k).moved(tf.constant(1.0)), k + 2.0)
-        assert len(table) <= MOST
+        assert len(table) <= MAX_STRONG
 
 
 def test_addresses_that_come_again(tf, made):

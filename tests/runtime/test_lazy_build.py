@@ -10,7 +10,9 @@ from processes import run
 from numtape.core.native import layout, once
 
 pytestmark = pytest.mark.numtape_only("how machine code comes about")
-usable = pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable")
+usable = pytest.mark.skipif(
+    bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "usable"
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def test_what_may_pass_is_tried_again_ever_more_seldom(error):
             raise error
         return 7
 
-    made = once.Once("It is done", make)
+    made = once.LazyBuild("It is done", make)
     questions = [made.found(k) for k in range(40)]
     assert tries == [0, 2, 6, 14, 30]
     assert set(questions[:30]) == {str(error) or "MemoryError"} and set(questions[30:]) == {7}
@@ -47,7 +49,7 @@ def test_who_wants_to_know_has_it_tried_now():
         tries.append(1)
         raise MemoryError
 
-    made = once.Once("It is done", make)
+    made = once.LazyBuild("It is done", make)
     assert [made.found(now=True) for _ in range(5)] == ["MemoryError"] * 5 and len(tries) == 5
 
 
@@ -56,9 +58,9 @@ def test_what_is_not_as_known_stays_so():
 
     def make():
         tries.append(1)
-        raise layout.NotAsKnown("a list is a tuple")
+        raise layout.UnsupportedLayout("a list is a tuple")
 
-    made = once.Once("It is done", make)
+    made = once.LazyBuild("It is done", make)
     assert {made.found(now=True) for _ in range(100)} == {"a list is a tuple"}
     assert len(tries) == 1 and made.never
 
@@ -78,13 +80,13 @@ def test_alarm_is_for_the_program():
     before = signal.signal(signal.SIGALRM, alarm)
     try:
         with pytest.raises(TimeoutError, match="too late"):
-            once.Once("It is done", make).found()
+            once.LazyBuild("It is done", make).found()
     finally:
         signal.signal(signal.SIGALRM, before)
 
 
 def test_it_is_not_tried_where_the_stack_ends():
-    made = once.Once("It is done", lambda: 7)
+    made = once.LazyBuild("It is done", lambda: 7)
 
     def at(left):
         frame, depth = sys._getframe(), 0
@@ -95,8 +97,8 @@ def test_it_is_not_tried_where_the_stack_ends():
     def deeper(n):
         return made.found() if n <= 0 else deeper(n - 1)
 
-    assert at(once.ROOM // 2) == "there is not enough of the stack left"
-    assert at(2 * once.ROOM) == 7
+    assert at(once.STACK_RESERVE // 2) == "there is not enough of the stack left"
+    assert at(2 * once.STACK_RESERVE) == 7
 
 
 FIRST = """

@@ -10,7 +10,9 @@ from numtape.core.native import layout
 
 NATIVE = {"NUMTAPE_RECORD": "native"}
 PYTHON = {"NUMTAPE_RECORD": "python"}
-usable = pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable")
+usable = pytest.mark.skipif(
+    bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "usable"
+)
 
 # Every recorder of one to three operands and every operator, with operands of many kinds; each call
 # is made three times: what an operand or a result is must have been met before.
@@ -485,7 +487,7 @@ def test_where_python_is_not_as_known_it_records(change, said):
     found = run(BROKEN, change, **NATIVE)
     number, _, why = found.partition(" Python: ")
     assert abs(float(number) - 2.8414709848) < 1e-6
-    assert said in why or layout.unsupported() in why
+    assert said in why or layout.unsupported_reason() in why
 
 
 def test_another_way_to_record_is_named():
@@ -522,8 +524,8 @@ def test_info_says_how_ops_are_recorded_and_calls_replayed(change, variables, sa
     lines = run(INFO, change, **variables).splitlines()
     for name, expected in zip(INFO_OF, said, strict=True):
         (line,) = (line for line in lines if line.startswith(name))
-        if variables["NUMTAPE_RECORD"] == "native" and layout.unsupported():
-            expected = expected.partition(":")[2] or layout.unsupported()
+        if variables["NUMTAPE_RECORD"] == "native" and layout.unsupported_reason():
+            expected = expected.partition(":")[2] or layout.unsupported_reason()
         assert expected in line
 
 
@@ -644,7 +646,7 @@ def test_finalizers_record_when_the_process_ends():
 @usable
 def test_places_are_those_that_python_has():
     """The same by another way: what Python's own functions find there."""
-    found = layout.layout()
+    found = layout.find_layout()
     assert found.known["None"] == id(None)
     pair = (object(), object())
     item = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_ssize_t)(

@@ -23,7 +23,9 @@ from numtape.core.values.interning import generation
 
 pytestmark = [
     pytest.mark.numtape_only("how looks are carried out"),
-    pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
+    pytest.mark.skipif(
+        bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "usable"
+    ),
     pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
 ]
 MANY = 4 * repeated_evaluation.TURNS

@@ -31,4 +31,6 @@ v, number = tf.Variable(x), tf.Variable(1.0)
 """
 
 
-usable = pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable")
+usable = pytest.mark.skipif(
+    bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "usable"
+)

@@ -321,4 +321,4 @@ def program_of(function):
     """What computes a function's only recording."""
     (calls,) = function._known.values()
     ((path,),) = (tree.paths for tree in calls.trees)
-    return path.recording.ready().programs[-1]
+    return path.recording.prepare().programs[-1]

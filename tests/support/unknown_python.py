@@ -9,4 +9,4 @@ from numtape.core.replay.observe import frames
 frames.VERSIONS = layout.VERSIONS = ()
 frames.unsupported_reason.cache_clear()
 assert frames.unsupported_reason()
-assert layout.unsupported()
+assert layout.unsupported_reason()

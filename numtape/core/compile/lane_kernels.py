@@ -102,7 +102,7 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
 
 def typed_body(body: str, dtype: DType, result: DType) -> Any:
     """The tree of a body with literals of a dtype; the caller may change it."""
-    parsed = importlib.import_module("numtape.kernels.body").parsed
+    parsed = importlib.import_module("numtape.kernels.body").parse_expression
     return _Typed(dtype, result).visit(copy.deepcopy(parsed(body)))
 
 

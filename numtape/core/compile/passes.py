@@ -37,7 +37,7 @@ _UNITS = {
     "derive": {"follow": "passes.follow", "transpose": "passes.transpose"},
     "sweep": {"sweep": "cpu.sweep"},
     "share": {"assist": "cpu.thread_team", "lanes": "cpu.groups", "units": "cpu.groups"},
-    "recall": {"recall": "passes.replay_rows", "repeat": "passes.recall"},
+    "recall": {"recall": "passes.replay_rows", "repeat": "passes.replay_rows"},
     "graft": {"graft": "passes.graft"},
     "plan": {"plan": "passes.plan"},
 }

@@ -19,11 +19,17 @@ from ..compile.passes import addresses
 from ..log import look, references
 from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
 from ..native import buffer_protocol
-from ..native.first import builtin, told, translated_pass
+from ..native.first import builtin, install_fast_path, translated_pass
 from ..native.install import retry
 from ..native.kept import KeepAlive
-from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
-from ..native.once import Once, keep
+from ..native.layout import (
+    UnsupportedLayout,
+    address_of_call,
+    find_layout,
+    offset_of_word,
+    slot_offset,
+)
+from ..native.once import LazyBuild, keep_forever
 from ..plan.plan import Plan, places
 from ..values.interning import generation
 from ..values.memory import LARGE_BYTES, address_of, view
@@ -167,7 +173,9 @@ TURNS = 8  # how often Python carries out a plan before machine code does
 MOST = 4  # looks of one log
 ARRAYS = 256  # values of one look
 FOREVER = 1 << 62
-SIZE = object.__basicsize__  # at which byte a list has its size, which `core.native.layout` checks
+SIZE = (
+    object.__basicsize__
+)  # at which byte a list has its size, which `core.native.find_layout` checks
 
 
 class _Code:
@@ -179,13 +187,13 @@ class _Code:
 
     def __init__(self) -> None:
         tape = Log.tape_type
-        known = layout()
+        known = find_layout()
         if sys.byteorder != "little":
-            raise NotAsKnown("this processor has the bytes of numbers in another order")
+            raise UnsupportedLayout("this processor has the bytes of numbers in another order")
         offsets, array = known.offsets, np.zeros(3)
         lists = offsets["list.size"], offsets["list.items"], offsets["type"]
         if lists != (SIZE, SIZE + 8, 8):
-            raise NotAsKnown("lists are not as they are known to be")
+            raise UnsupportedLayout("lists are not as they are known to be")
         self._scratch = np.zeros(3, np.int64)
         # What it refers to stays: finalizers look at values to the very end.
         self._held_objects = (
@@ -212,7 +220,7 @@ class _Code:
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
             **{name: id(thing) for name, thing in self._held_objects[1].items()},
-            **{f"AT_{name.lstrip('_').upper()}": slot(Log, name) for name in _OF_LOG},
+            **{f"AT_{name.lstrip('_').upper()}": slot_offset(Log, name) for name in _OF_LOG},
             "LOCAL_KEY": known.known["key"],
             "SCRATCH": address_of(self._scratch),
             "AT_NAMES": offsets.get("thread.names", -1),
@@ -226,20 +234,22 @@ class _Code:
             "AT_READ": offsets["variable._read"],
             "AT_ITEM": offsets["tuple.items"],
             "AT_BUFFER": offsets["memoryview.buffer"],
-            "AT_DATA": place(array, np.ndarray.__basicsize__, address_of(array), "an address"),
-            "AT_TAPE_LOG": slot(tape, "log"),
-            "AT_SPENT": slot(tape, "spent"),
+            "AT_DATA": offset_of_word(
+                array, np.ndarray.__basicsize__, address_of(array), "an address"
+            ),
+            "AT_TAPE_LOG": slot_offset(tape, "log"),
+            "AT_SPENT": slot_offset(tape, "spent"),
         }
         self.words = np.array([words[name] for name in _PROCESS], np.int64)
-        keep(self)  # before anything refers to it
+        keep_forever(self)  # before anything refers to it
         uses = "tables", "rows", "replay_rows", "guards"
-        address = told(
+        address = install_fast_path(
             "repeated_evaluation", translated_pass("repeated_evaluation", *uses), self.words
         )
         look.evaluate_fast_path = builtin("repeated_evaluation", address)
 
 
-_once = Once("Looks are carried out by Python", _Code)
+_once = LazyBuild("Looks are carried out by Python", _Code)
 
 
 def _code_or_reason(now: bool = False) -> _Code | str:
@@ -419,9 +429,9 @@ class RepeatedEvaluation(KeepAlive):
         """
         running, size = sweeper.running, SIZE
         words = [
-            id(generation) + slot(type(generation), "number"),
+            id(generation) + slot_offset(type(generation), "number"),
             self._id(generation.number),
-            id(plan) + slot(Plan, "better"),
+            id(plan) + slot_offset(Plan, "better"),
             self._id(plan.better),
             id(running) + size,
             0,

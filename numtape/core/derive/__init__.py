@@ -1,9 +1,9 @@
-"""Gradients: a tape is stretches of rows, and transposing them appends adjoint rows to the log.
+"""Gradients: a tape is a set of row ranges, and transposing them appends adjoint rows to the log.
 
-In come a tape, targets and sources; out go rows that compute the gradients. Each op's rule is run
+A tape, targets and sources go in; rows that compute the gradients come out. Each op's rule runs
 once for its specs, which gives a template (`templates`); the compiled pass that walks the log
-puts templates in place (`transpose`). Jacobians are such rows done for all seeds at once
-(`jacobians`, `batching`), and `vectorized_map` is a function's rows done for all slices
-(`slices`). Forward mode goes along with the rows, with templates made of the same rules
-(`forward`).
+instantiates the templates (`transpose`). Jacobians are such rows evaluated for all seeds at once
+(`jacobians`, `batching`), and `vectorized_map` evaluates a function's rows for all slices
+(`slices`). Forward mode follows the rows in order, with templates derived from the same rules
+(`forward`). Start with `transpose`.
 """

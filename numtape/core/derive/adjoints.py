@@ -1,7 +1,7 @@
-"""Adjoint rows that come again: a training loop pays for rules and the walk once.
+"""A cache of adjoint rows: a training loop pays for rules and the reverse walk once.
 
-What `transpose` appends depends on the rows of the log and on what was asked, on nothing else.
-Where both are the same as before, the same rows are appended again.
+The rows that `transpose` appends depend only on the rows of the log and on the request. If both are
+the same as before, the same rows are appended again.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Key = tuple[Any, ...]
 
 
 class Adjoints:
-    """The adjoint rows that followed a log's first ``n`` rows, and what was found.
+    """The adjoint rows that followed a log's first ``n`` rows, and the results.
 
     Attributes:
       count: How many rows were appended.
-      found: The row of each source's adjoint, or -1.
+      source_rows: The row of each source's adjoint, or -1.
       watched: Which variables the tape watched, after `follow`.
       extra_n, added: How many operands variadic rows had, and how many more were appended.
-      templates: What the rows are made of, which holds the numbers in them.
-      turns, of: How often gradients appended them again in a log, and by which address its columns
-        are known.
-      arguments: What `repeat` compares and appends.
+      templates: The templates of the rows. They keep the ids in the rows valid.
+      reuse_count, columns_id: How often gradients appended the rows again in one log, and the id of
+        that log's columns.
+      arguments: The arguments of the pass `repeat`, which compares and appends.
       recording: A copy of the rows, once a gradient by one of them was None (see `why`).
     """
 
@@ -79,16 +79,16 @@ class Adjoints:
 
 
 class AdjointCache:
-    """What one thread remembers."""
+    """The cache of one thread."""
 
     def __init__(self) -> None:
         self.entries: StructureCache[Adjoints] = StructureCache()
-        self.block: Block | None = None  # made when something is remembered
+        self.block: Block | None = None  # created when an entry is first recalled
         self.columns: Any = None
         self.extra: Any = None
 
     def recall(self, log: Log, key: Key) -> Adjoints | None:
-        """Append the rows of a gradient that was asked for before, if everything is the same."""
+        """Append the rows of an earlier gradient if everything is the same. Return its entry."""
         for entry in self.entries.entries_of(key):
             if entry.extra_n != log.extra_n:
                 continue
@@ -110,8 +110,8 @@ class AdjointCache:
         return None
 
     def bind(self, log: Log, block: Block) -> None:
-        """Bind what moved since the last call."""
-        self.columns = None  # until all is bound: an interrupt may come
+        """Bind arrays that have moved since the last call."""
+        self.columns = None  # until everything is bound, in case of an interrupt
         block.take("log", log.columns, extra=log.extra)
         self.extra = log.extra
         self.columns = log.columns
@@ -126,9 +126,9 @@ class AdjointCache:
         watched: list[int],
         templates: Any,
     ) -> None:
-        """Remember what was appended behind the first ``n`` rows, if these came before.
+        """Store the rows that were appended after the first ``n`` rows, if those came before.
 
-        Their variadic ones have ``extra_n`` operands.
+        The variadic ones among the first ``n`` rows have ``extra_n`` operands.
         """
         if not self.entries.fits(log.n):
             return
@@ -143,11 +143,11 @@ _local = threading.local()
 
 
 def take_cache() -> AdjointCache:
-    """Take this thread's: whoever interrupts its use gets another one."""
+    """Take this thread's cache. Code that interrupts its use gets a new one."""
     cache: AdjointCache | None = _local.__dict__.pop("memory", None)
     return AdjointCache() if cache is None else cache
 
 
 def return_cache(cache: AdjointCache) -> None:
-    """It is not in use any more."""
+    """Return the cache after use."""
     _local.memory = cache

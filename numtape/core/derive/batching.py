@@ -1,14 +1,14 @@
-"""Rows done for many inputs at once: each op again, with an axis more in front.
+"""Batching: rows evaluated for many inputs at once, with one more axis in front.
 
-In come rows of a log that depend on a few of its rows, and for those the values of all *lanes*,
-one behind the other along a new first axis. Out go rows of the current log that compute the same
-for all lanes: Jacobians (a lane is an element of the target) and `vectorized_map` (a lane is a
-slice) are made of them. What does not depend on the lane is done once.
+Rows of a log that depend on a few of its rows go in, with the values of those for all *lanes*,
+stacked along a new first axis. Rows of the current log that compute the same for all lanes come
+out. Jacobians (a lane is an element of the target) and `vectorized_map` (a lane is a slice) use
+this. Rows that do not depend on the lane are evaluated once.
 
-An op has a *batching rule* by its kind: elementwise ops align axes, reductions count axes from one
-place further on, a reshape has one size more in front. Other ops have a line in `RULES`. An op that
-has none is done lane by lane, and the results are stacked: right, but no faster than a loop.
-`LOOPED` names those of which this is known (a test compares).
+An op has a *batching rule* by its kind: elementwise ops align axes, reductions shift their axes by
+one, a reshape has one more size in front. Other ops have an entry in `RULES`. An op without a rule
+runs lane by lane, and the results are stacked: correct, but no faster than a loop. `LOOPED` lists
+these ops (a test compares).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ..values.tensor import Tensor
 from .reach import operands
 
 Attributes = dict[str, Any]
-# One tensor for all lanes; or one for each, where there is no room for an axis more.
+# One tensor for all lanes, or a list with one for each if the rank limit leaves no axis for them.
 Lanes = Tensor | list[Tensor]
 # rule(op, attributes, operands, which of them have lanes, the spec of one lane's result, n)
 Rule = Callable[[Op, Attributes, list[Tensor], list[bool], Spec, int], Tensor | None]
@@ -44,17 +44,17 @@ def batch_rows(
     n: int,
     shared: Callable[[int], Tensor],
 ) -> list[Lanes | None]:
-    """What rows of ``log`` are in all lanes, recorded in the current log.
+    """Record rows of ``log`` for all lanes in the current log.
 
     Args:
       log: The log that has the rows.
-      wanted: Its rows that are asked for.
-      lanes: For some of its rows what they are in the ``n`` lanes.
+      rows: The requested rows.
+      lanes: Values of some rows in the ``n`` lanes.
       n: The number of lanes, at least 1.
-      shared: Gives the tensor of a row that is the same in all lanes.
+      shared: Returns the tensor of a row that is the same in all lanes.
 
     Returns:
-      For each row its lanes; None if it is the same in all of them.
+      The lanes of each requested row; None if it is the same in all of them.
     """
     lanes_of = dict(lanes)
     shared_tensors: dict[int, Tensor] = {}
@@ -75,7 +75,7 @@ def batch_rows(
 
 
 def dependent_rows(log: Log, rows: Sequence[int], on: dict[int, Any]) -> list[int]:
-    """The rows, in order, that depend on some of ``on`` and that one of ``wanted`` depends on."""
+    """Return the rows, in order, that depend on some of ``on`` and that ``rows`` depend on."""
     first = min(on, default=log.n)
     needed: dict[int, list[int]] = {}
     pending = [row for row in rows if row > first]
@@ -96,7 +96,7 @@ def dependent_rows(log: Log, rows: Sequence[int], on: dict[int, Any]) -> list[in
 def _batch_row(
     op: Op, attributes: Attributes, xs: list[Lanes], on: list[bool], out: Spec, n: int
 ) -> Lanes:
-    """One row for all lanes."""
+    """Record one row for all lanes."""
     fits = out.rank < MAX_RANK
     rule = rule_of(op)
     if (
@@ -129,14 +129,14 @@ def _lane(x: Lanes, k: int) -> Tensor:
 
 
 def rule_of(op: Op) -> Rule | None:
-    """An op's batching rule; None if it is done lane by lane."""
+    """Return an op's batching rule; None if it runs lane by lane."""
     return (
         _elementwise_rule if op.elementwise else _RULES_BY_KIND.get(op.kind) or RULES.get(op.name)
     )
 
 
 def broadcast_to_lanes(x: Tensor, n: int) -> Tensor:
-    """``n`` lanes that are all the same."""
+    """Return ``n`` identical lanes."""
     return broadcast_to(x, (n, *x.shape))
 
 
@@ -150,7 +150,7 @@ def _give_all_lanes(xs: list[Tensor], on: list[bool], n: int) -> list[Tensor]:
 def _elementwise_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
-    """Axes of size 1 between the lanes and an operand that has fewer axes than the result."""
+    """Insert axes of size 1 after the lanes of operands with fewer axes than the result."""
     aligned = [
         reshape(x, (n,) + (1,) * (out.rank + 1 - x.ndim) + tuple(x.shape[1:]))
         if has and x.ndim <= out.rank
@@ -171,7 +171,7 @@ def _view_rule(
 def _reduction_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
-    """A reduction over axes, each of which is one further on."""
+    """Shift the axes of a reduction by one."""
     axes = tuple(axis + 1 for axis in attributes["axes"])
     return record(op, tuple(xs), **{**attributes, "axes": axes})
 
@@ -185,20 +185,20 @@ _RULES_BY_KIND: dict[int, Rule] = {VIEW: _view_rule, REDUCTION: _reduction_rule}
 def _leading_axes_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
-    """An op on the last axes, with any axes in front that its operands have in common."""
+    """Batch an op on the last axes that allows common leading axes of its operands."""
     return record(op, tuple(_give_all_lanes(xs, on, n)), **attributes)
 
 
 def _axis_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
-    """An op along one axis, which is one further on."""
+    """Shift the axis of an op along one axis by one."""
     axis = attributes["axis"] + 1
     return record(op, tuple(_give_all_lanes(xs, on, n)), **{**attributes, "axis": axis})
 
 
 def _first_operand_rule(**change: Callable[[Any, Spec, int], Any]) -> Rule:
-    """An op of which the first operand alone may have lanes; what attributes become."""
+    """Return a rule for ops with lanes in the first operand only; ``change`` maps attributes."""
 
     def rule(
         op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
@@ -217,7 +217,7 @@ def _first_operand_rule(**change: Callable[[Any, Spec, int], Any]) -> Rule:
 def _matmul_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor:
-    """One product of larger matrices where one operand is the same for all lanes."""
+    """Multiply larger matrices in one product if one operand is the same for all lanes."""
     a, b = xs
     ta, tb = attributes["ta"], attributes["tb"]
     m, p = out.shape[-2:]
@@ -243,19 +243,19 @@ def _matmul_rule(
 
 
 def _transpose_vector(x: Tensor, is_transposed: bool) -> Tensor:
-    """A matrix of one row or column, transposed if need be."""
+    """Transpose a matrix of one row or column if needed."""
     return reshape(x, (*x.shape[:-2], *x.shape[-2:][::-1])) if is_transposed else x
 
 
 def _move_axis(x: Tensor, source: int, target: int) -> Tensor:
-    """An axis moved to another place."""
+    """Move an axis to another position."""
     order = [axis for axis in range(x.ndim) if axis != source]
     order.insert(target, source)
     return transpose_if_needed(x, tuple(order))
 
 
 def _offset_indices(indices: Tensor, size: int, n: int) -> Tensor:
-    """Indices into the lanes' slices laid end to end, as many as there are in all of them."""
+    """Convert indices of each lane to indices into the lanes' slices laid end to end."""
     starts = (np.arange(n) * size).reshape((n,) + (1,) * (indices.ndim - 1))
     return cast(indices, int64) + starts
 
@@ -273,7 +273,7 @@ def _gather_rule(
     x = _move_axis(x, axis + 1, 1)
     flat = reshape(x, (n * size, *x.shape[2:]))
     gathered = record(op, (flat, _offset_indices(indices, size, n)), axis=0)
-    # Of the axes n, those of the indices, those of the slices, the second go to their place.
+    # The axes are n, those of the indices, those of the slices; move the indices' axes.
     inner = indices.ndim - 1
     order = (
         0,
@@ -327,7 +327,7 @@ def _tensor_scatter_rule(
 def _images_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor | None:
-    """Convolutions and pooling: the batches of all lanes as one batch."""
+    """Batch convolutions and pooling: the batches of all lanes form one batch."""
     if attributes.get("batched"):  # counts over the batch
         return None
     if op.name in ("Conv", "ConvBackpropInput"):  # the second operand is a filter
@@ -355,7 +355,7 @@ def _filter_gradient_rule(
 def _segments_rule(
     op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
 ) -> Tensor | None:
-    """Segments of slices that are longer by the lanes."""
+    """Batch segment ops: the lanes become part of the slices."""
     x, ids = xs
     return None if on[1] else _move_axis(record(op, (_move_axis(x, 0, 1), ids), **attributes), 1, 0)
 

@@ -1,14 +1,14 @@
-"""Rows whose derivative a function of the program gives: `custom_gradient`.
+"""Custom derivatives: rows whose derivative is computed by a function of the program.
 
-A *link* is a row that has as operands what the function was given, and computes nothing. Behind it
-stands, for each result, a row with the result's value, whose column ``b`` is the link. When
-`transpose` comes to one of them, `call_gradient` calls the function with the adjoints of all, and what
-it records are adjoint rows like any other. ``Log.calls`` has the function by the link's row, as
-long as a tape may ask.
+A *link* is a row whose operands are the function's inputs; it computes nothing. After it comes one
+row for each result, with the result's value and the link in column ``b``. When `transpose` reaches
+one of these rows, `call_gradient` calls the function with the adjoints of all results, and the rows
+that it records are adjoint rows like any other. ``Log.calls`` maps the link's row to the function,
+as long as a tape may ask.
 
-In a call that is recorded, the function is called once more, at once, with rows that stand for
-the adjoints: a `Segment`. Where the recording is appended to a log that a tape follows, the
-segment's rows are appended again with the adjoints in their places (see `replay.graft`).
+In a traced call the function also runs immediately, with rows that stand for the adjoints: a
+`Segment`. If the recording is appended to a log that a tape follows, the segment's rows are
+appended again with the real adjoints (see `replay.graft`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _link_spec(op: Op, *specs: Spec, **_: Any) -> Spec:
 
 
 def _compute_link(out: Array, *xs: Array) -> None:
-    out[...] = 0  # nobody looks
+    out[...] = 0  # the value is never read
 
 
 LINK = defop("CustomGradient", ARRAY, VARIADIC, _link_spec, compute=_compute_link, gradient=CALL)
@@ -48,17 +48,17 @@ RESULT = defop("CustomGradient", ELEMENTWISE, 1, lambda op, x: x, body="x", grad
 _record_result = unary(RESULT)
 
 
-# It stands for an adjoint, and has no value.
+# Stands for an adjoint and has no value.
 UPSTREAM = defop("Upstream", ARRAY, 0, lambda op, spec: spec, compute=lambda out, spec: None)
 
 
 class Segment(NamedTuple):
-    """What a function recorded for adjoints that rows stand for.
+    """Rows that a function recorded for placeholder adjoints.
 
     Attributes:
-      upstream: These rows.
-      start, end: The stretch of rows that it recorded.
-      found: The row of each operand's adjoint, or -1.
+      upstream: The rows that stand for adjoints.
+      start, end: The range of rows that it recorded.
+      adjoint_rows: The row of each operand's adjoint, or -1.
     """
 
     upstream: list[int]
@@ -67,7 +67,7 @@ class Segment(NamedTuple):
     adjoint_rows: list[int]
 
     def dependents(self, log: Log) -> list[int]:
-        """The rows that depend on the adjoints."""
+        """Return the rows that depend on the adjoints."""
         upstream = set(self.upstream)
         dependents = set(upstream)
         for row in range(self.start, self.end):
@@ -81,13 +81,13 @@ def _raise_no_function(_: list[Tensor]) -> list[Tensor | None]:
 
 
 class CustomCall:
-    """A function that gives derivatives.
+    """A function that computes derivatives.
 
     Attributes:
-      grad: Gives, for the adjoints of the results, those of the link's operands.
-      outputs: The results' rows.
-      segment: What it recorded for rows that stand for adjoints; None if it was not asked, or
-        looked at them.
+      grad: Maps the adjoints of the results to those of the link's operands.
+      outputs: The rows of the results.
+      segment: The rows that it recorded for placeholder adjoints; None if it was not traced, or
+        read an adjoint's value.
     """
 
     __slots__ = ("grad", "outputs", "segment")
@@ -97,26 +97,26 @@ class CustomCall:
         self.segment: Segment | None = None
 
     def without_function(self) -> CustomCall:
-        """What a recording keeps of it: not the function."""
+        """Return a copy without the function, for a recording to keep."""
         call = CustomCall(_raise_no_function, self.outputs)
         call.segment = self.segment
         return call
 
     def adjoints(self, log: Log, seeds: list[Tensor]) -> list[int]:
-        """The rows of the operands' adjoints, -1 where there is none."""
+        """Return the rows of the operands' adjoints, -1 for None."""
         return [-1 if x is None else log.row_of(x, None, "gradient")[0] for x in self.grad(seeds)]
 
 
 def record_custom(results: Sequence[Tensor], inputs: Sequence[Any], grad: Grad) -> list[Tensor]:
-    """The results once more, as rows whose derivatives a function gives.
+    """Record results again, as rows whose derivatives a function computes.
 
     Args:
       results: Tensors.
-      inputs: Tensors and variables that it gives derivatives for.
-      grad: The function: from the results' adjoints to those of ``inputs``, or None.
+      inputs: The tensors and variables that have derivatives.
+      grad: Maps the adjoints of the results to those of ``inputs``, or None.
     """
     log = local.log
-    busy, log.busy = log.busy, True  # the rows must stay until all is there
+    busy, log.busy = log.busy, True  # rows must keep their numbers until all are recorded
     try:
         link = record(LINK, tuple(inputs))
         tensors = []
@@ -133,14 +133,14 @@ def record_custom(results: Sequence[Tensor], inputs: Sequence[Any], grad: Grad) 
 
 
 def append_upstream(log: Log, specs: Sequence[Spec]) -> list[Tensor]:
-    """Rows that stand for adjoints: they have no values."""
+    """Append rows that stand for adjoints and have no values."""
     return [record(UPSTREAM, (), spec=spec) for spec in specs]
 
 
 def call_gradient(log: Log, row: int, work: Any) -> None:
-    """Give what a result's row depends on its adjoints.
+    """Call the function behind a result's row, and add its adjoints to those of the operands.
 
-    The rows that were written are published: the function may look at their values.
+    Rows written so far are published first, because the function may read their values.
     """
     link = int(log.b[row])
     log.n, log.extra_n = int(work.cursor[1]), int(work.cursor[2])
@@ -161,9 +161,9 @@ def call_gradient(log: Log, row: int, work: Any) -> None:
 
 
 def _contributions(log: Log, row: int, link: int, work: Any) -> list[tuple[int, int]]:
-    """Rows, and what is to be added to their adjoints."""
+    """Return pairs of a row and a row to be added to its adjoint."""
     flags = work.flags
-    if not flags[link] & FOLLOWED:  # the tape followed no argument, but something else
+    if not flags[link] & FOLLOWED:  # the tape follows no input of the function
         x = int(log.a[row])
         return [(x, int(work.adjoint[row]))] if flags[x] & NEEDED else []
     inputs = operands(log, link)
@@ -185,7 +185,7 @@ def _contributions(log: Log, row: int, link: int, work: Any) -> list[tuple[int, 
 
 @contextmanager
 def stop_recording() -> Iterator[None]:
-    """Have no tape record, as `GradientTape.stop_recording` of each."""
+    """Stop all tapes temporarily, like `GradientTape.stop_recording` of each."""
     log = local.log
     tapes = [
         tape
@@ -203,7 +203,7 @@ def stop_recording() -> Iterator[None]:
 
 
 def depends_on(log: Log, row: int, upstream: set[int]) -> bool:
-    """Whether a row depends on some others."""
+    """Return whether a row depends on any of some other rows."""
     pending, visited = [row], set[int]()
     low = min(upstream, default=np.iinfo(np.int64).max)
     while pending:

@@ -1,11 +1,11 @@
 """Forward mode: a pass over rows, in their order, that appends the tangents of each.
 
-In come tangents of some rows and variables; out go rows that compute the tangents of what depends
-on them. An op's rule for tangents is made of its derivative rule, once for each combination of
-code, specs and operands that have tangents: the rule runs on placeholders, what it gives is linear
-in the incoming adjoint, and transposing that once more gives the tangent (as in Radul, Paszke,
-Frostig, Johnson and Maclaurin, "You Only Linearize Once" (2023), the other way round). So the work
-is that of the rows, and no program is transposed twice as a whole.
+Tangents of some rows and variables go in; rows that compute the tangents of dependent rows come
+out. An op's tangent rule is derived from its VJP rule, once for each combination of code, specs and
+operands with tangents: the rule runs on placeholders, its result is linear in the incoming adjoint,
+and transposing it gives the tangent (Radul, Paszke, Frostig, Johnson and Maclaurin, "You Only
+Linearize Once" (2023), in the opposite direction). So the cost is proportional to the rows, and no
+program is transposed twice.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOTHING, OUTPUT, OPERAND = -1, -2, -3  # operand j is OPERAND - 2 * j, its tange
 
 
 class ForwardTape(Tape):
-    """What an accumulator records: functions with gradients of their own as well, row by row."""
+    """The tape of an accumulator, which also records the bodies of custom-gradient functions."""
 
     __slots__ = ()
 
@@ -47,8 +47,8 @@ class TangentTemplate(NamedTuple):
 
     Attributes:
       rows: Code, references to three operands (of a constant: its bits) and spec, of each row.
-      result: The reference to the tangent; NOTHING if there is none.
-      held: What the numbers stand for.
+      result: The reference to the tangent; NOTHING if it is zero.
+      keep_alive: The interned objects of the ids in ``rows``.
     """
 
     rows: list[tuple[int, int, int, int, int]]
@@ -60,10 +60,10 @@ _templates: dict[tuple[Any, ...], TangentTemplate | str] = clearable_cache()
 
 
 class TangentPass:
-    """The tangents of a log's rows, as far as they have been gone through.
+    """The tangents of a log's rows, up to a position.
 
     Args:
-      tape: Whose rows to go through.
+      tape: The tape that recorded the rows.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -75,7 +75,7 @@ class TangentPass:
         self._constants: dict[tuple[int, int], int] = {}
 
     def watch(self, primal: Tensor | Variable, tangent: Tensor) -> None:
-        """Give a tensor or a variable its tangent, for what is computed from here on."""
+        """Set the tangent of a tensor or variable for later computations."""
         if isinstance(primal, Variable):
             self.variables[id(primal)] = tangent
             return
@@ -85,7 +85,7 @@ class TangentPass:
         self.tangents[log.row_of(primal, None, "watch")[0]] = log.row_of(tangent, None, "watch")[0]
 
     def advance(self) -> None:
-        """Append the tangents of all rows that were recorded up to here."""
+        """Append the tangents of all rows that have been recorded."""
         log = self.tape.log
         assert log is not None
         ranges = self.tape.closed_ranges(log)
@@ -103,7 +103,7 @@ class TangentPass:
             self._hide(log, start)
 
     def _hide(self, log: Log, start: int) -> None:
-        """Tapes inside this one's block know nothing of its tangents."""
+        """Exclude the tangents from tapes that were entered inside this one's block."""
         tapes = [tape for ref in log.tapes if (tape := ref()) is not None]
         index = tapes.index(self.tape)
         for k, tape in enumerate(tapes):
@@ -126,7 +126,7 @@ class TangentPass:
         reads = operands(log, row)
         tangents = self.tangents
         gradient = CODES.gradient[code]
-        if gradient == CALL:  # a result of such a function, or what stands for its arguments
+        if gradient == CALL:  # a result of a custom-gradient function, or its link
             reads = reads if kind == ELEMENTWISE else []
             for x in reads:
                 if x in tangents:
@@ -159,10 +159,10 @@ class TangentPass:
             tangents[row] = self._append_template(log, template, row, reads)
 
     def _tangents_by_gradient(self, log: Log, row: int) -> None:
-        """The tangents of results that get none from within, by the gradient that is given.
+        """Compute the tangents of a custom function's results from its gradient function.
 
-        A gradient is linear in the adjoints of the results. Where the adjoints of the arguments
-        have the arguments' tangents as theirs, theirs are the tangents of the results.
+        The gradient function is linear in the adjoints of the results. If the adjoints of its
+        outputs are the arguments' tangents, its own adjoints are the tangents of the results.
         """
         link, tangents = int(log.b[row]), self.tangents
         inputs = operands(log, link)
@@ -207,7 +207,7 @@ class TangentPass:
     def _append_template(
         self, log: Log, template: TangentTemplate, row: int, reads: list[int]
     ) -> int:
-        """Append a template's rows. Returns the tangent's row."""
+        """Append a template's rows. Return the tangent's row."""
         tangents = self.tangents
         appended: list[int] = []
         log.reserve(len(template.rows))
@@ -240,7 +240,7 @@ class TangentPass:
         return row_of(template.result)
 
     def _constant(self, log: Log, bits: int, spec: int) -> int:
-        """The row of a constant of one element, one row for equal ones."""
+        """Return the row of a one-element constant; equal constants share a row."""
         row = self._constants.get((bits, spec))
         if row is not None:
             return row
@@ -264,7 +264,7 @@ def _build_template(
     specs: tuple[Spec, ...],
     active: tuple[bool, ...],
 ) -> TangentTemplate | str:
-    """An op's template; or the name of an op in it that has no gradient registered."""
+    """Build an op's template. Return the name of an op without a gradient if there is one in it."""
     rule_result = None
     while rule_result is None:
         rule_result = _run_rule(op, attributes, out, specs, active)
@@ -307,7 +307,7 @@ def _reads_adjoint(rule_log: Log, result: int, first_row: int) -> bool:
 
 
 def _needed_rows(rule_log: Log, result: int, first_row: int) -> list[int]:
-    """The rows behind the placeholders that a result depends on, in order."""
+    """Return the rows after the placeholders that a result depends on, in order."""
     needed = {result}
     for row in range(rule_log.n - 1, first_row - 1, -1):
         if row in needed:
@@ -322,10 +322,10 @@ def _run_rule(
     specs: tuple[Spec, ...],
     active: tuple[bool, ...],
 ) -> tuple[Log, list[tuple[int, int]]] | None:
-    """What an op's rule records, and its adjoints' rows, each with that of a tangent.
+    """Run an op's rule. Return its log, and pairs of an adjoint's row and a tangent's row.
 
     Rows 0 and 1 are the incoming adjoint and the output; then come each operand and its tangent.
-    None if a signal handler or a finalizer changed what this thread's log is.
+    Return None if a signal handler or a finalizer changed this thread's current log meanwhile.
     """
     assert op.vjp is not None
     rule_log = RuleLog(256 + 2 * len(specs))
@@ -362,7 +362,7 @@ def _run_rule(
 
 
 def check_tangent_shape(primal: Any, tangent: Tensor) -> None:
-    """Raise unless a tangent has its primal's shape."""
+    """Raise an error unless a tangent has its primal's shape."""
     if primal.shape != tangent.shape:
         raise InvalidArgumentError(
             f"A tangent has the shape of its primal, {primal.shape}: got {tangent.shape}."

@@ -1,7 +1,7 @@
-"""Jacobians: one transposition for a seed that has no value, then its rows for many seeds at once.
+"""Jacobians: one transposition for a placeholder seed, whose rows are batched over many seeds.
 
-In come a tape, a target and sources; out go, for each source, the gradients for all seeds, one
-behind the other along a first axis. Batches of seeds are so small that no row takes more than
+A tape, a target and sources go in; the gradients for all seeds come out for each source, stacked
+along a first axis. Batches of seeds are small enough that no row has more than
 `MAX_BATCH_ELEMENTS` elements.
 """
 
@@ -31,9 +31,9 @@ MAX_BATCH_ELEMENTS = 1 << 24  # elements of a row, for all seeds of a batch
 def jacobian(
     log: Log, tape: Tape, target: Tensor | Variable, sources: Sequence[Tensor | Variable]
 ) -> list[Tensor | None]:
-    """The derivative of every element of ``target`` by each source, None if it has none.
+    """Return the derivative of every element of ``target`` by each source, None if there is none.
 
-    The result has an axis of the target's elements (none if it is one), then those of the source.
+    The result has an axis for the target's elements (none if it has one), then those of the source.
     """
     spec = target._spec
     if spec.size == 1:
@@ -46,7 +46,7 @@ def jacobian(
         )
         return [None if row < 0 else rows.tensor(row) for row in rows.source_rows]
     rows = AdjointRows(log, tape, target, sources, _concrete_seed(log, spec))
-    if not spec.size:  # what an empty target depends on is of interest, too
+    if not spec.size:  # even for an empty target, None shows which sources it depends on
         return [
             None if row < 0 else zeros((0, *source.shape), source.dtype)
             for row, source in zip(rows.source_rows, sources, strict=True)
@@ -67,9 +67,9 @@ def jacobian(
 def batch_jacobian(
     log: Log, tape: Tape, target: Tensor | Variable, source: Tensor | Variable
 ) -> Tensor | None:
-    """The derivative of ``target[i]`` by ``source[i]`` for all i; None if it has none.
+    """Return the derivative of ``target[i]`` by ``source[i]`` for all i, or None.
 
-    The result has an axis of the elements of ``target[i]``, then those of the source.
+    The result has an axis for the elements of ``target[i]``, then those of the source.
     """
     spec = target._spec
     batch = spec.shape[0]
@@ -89,7 +89,7 @@ def batch_jacobian(
 
 
 def _concrete_seed(log: Log, spec: Spec) -> Tensor | None:
-    """Zeros as the seed where functions of the program are called, which may look at it."""
+    """Return zeros as the seed if custom derivatives are called, because they may read it."""
     return zeros(spec.shape, spec.dtype) if log.calls else None
 
 
@@ -101,7 +101,7 @@ def _loop_over_seeds(
     seeds: Callable[[int, int], Tensor],
     n: int,
 ) -> list[Tensor | None]:
-    """As `Rows.apply`, where functions of the program are to be called for each seed."""
+    """Like `AdjointRows.apply`, but call custom derivatives once for each seed."""
     parts: list[list[Tensor]] = [[] for _ in sources]
     for k in range(n):
         rows = AdjointRows(
@@ -114,20 +114,20 @@ def _loop_over_seeds(
 
 
 class AdjointRows:
-    """The adjoint rows of one target, for whatever seed.
+    """The adjoint rows of one target, for any seed.
 
     Args:
       log: The current log, which holds the tape's rows.
-      tape: Whose rows to follow.
+      tape: The tape to follow.
       target: A tensor or variable.
       sources: Tensors and variables.
-      seed: The seed, if there is but one.
+      seed: The seed, if there is only one; by default a placeholder.
 
     Raises:
       LookupError: If a path goes through an op that has no gradient registered.
 
     Attributes:
-      found: For each source the row of its adjoint, or -1 if nothing reaches it.
+      source_rows: The row of each source's adjoint, or -1 if nothing reaches it.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class AdjointRows:
     ) -> None:
         self.log = log
         log.reserve(4 * (1 + len(sources)))
-        # A variable depends on itself alone: it is no row to go back from.
+        # A variable depends only on itself, so it has no row to start from.
         row = -1 if isinstance(target, Variable) else log.row_of(target, None, "jacobian")[0]
         self.seed = (
             placeholder(log, target._spec)._row
@@ -159,16 +159,16 @@ class AdjointRows:
         ]
 
     def batch_size(self) -> int:
-        """How many seeds a batch may have."""
+        """Return the number of seeds in a batch."""
         specs = set(self.log.spec[self.seed : self.log.n].tolist())
         return max(1, MAX_BATCH_ELEMENTS // max(1, *(SPECS.specs[spec].size for spec in specs)))
 
     def apply(self, seeds: Callable[[int, int], Tensor], n: int) -> list[Tensor | None]:
-        """The adjoints of the sources for ``n`` seeds.
+        """Return the adjoints of the sources for ``n`` seeds.
 
         Args:
-          seeds: Gives those from one number to another, along a first axis.
-          n: How many there are, at least 1.
+          seeds: Returns the seeds of a range, stacked along a first axis.
+          n: The number of seeds, at least 1.
         """
         size = self.batch_size()
         source_rows = [row for row in self.source_rows if row >= 0]
@@ -181,7 +181,7 @@ class AdjointRows:
         return [None if row < 0 else next(results) for row in self.source_rows]
 
     def _batch(self, source_rows: list[int], seeds: Tensor) -> list[Tensor]:
-        """The adjoints for a batch of seeds: rows that come again are appended again."""
+        """Return the adjoints for a batch of seeds. Equal batches reuse cached rows."""
         log, n = self.log, seeds.shape[0]
         first = log.row_of(seeds, None, "jacobian")[0]
         start = log.n, log.extra_n, len(log.buffers)
@@ -197,7 +197,7 @@ class AdjointRows:
             )
             for row, lane in zip(source_rows, lanes, strict=True):
                 if isinstance(lane, list):
-                    lane = stack(lane)  # refuses so many axes
+                    lane = stack(lane)  # raises an error if the rank is too large
                 if lane is None:
                     x = self.tensor(row)
                     lane = broadcast_to(x, (n, *x.shape))
@@ -214,12 +214,12 @@ class AdjointRows:
             return_cache(cache)
 
     def tensor(self, row: int) -> Tensor:
-        """A tensor for a row of the log."""
+        """Return a tensor for a row of the log."""
         return self.log.tensor(row, SPECS.specs[self.log.spec[row]])
 
 
 def mark_result(x: Tensor) -> Tensor:
-    """A result: computed with what is looked at next, and no constant that others may have."""
+    """Mark a result for the next evaluation. A constant is copied, as others may share its row."""
     log = x._home
     if isinstance(log, Log):
         if log.code[x._row] == LEAF_CODE:

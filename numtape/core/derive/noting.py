@@ -1,7 +1,7 @@
-"""What is noted of every op that is recorded, if it is asked for.
+"""Optional instrumentation of every recorded op: source lines, and checks for NaN and infinity.
 
-Lines of the program; whether its elements are finite, for which it is computed at once. A log tells
-the list of its tensors of each one that is new, and that list notes. Without, it is a list.
+A log appends each new tensor to its list of tensors. If instrumentation is enabled, that list is an
+`InstrumentedList`, which notes the line of the program and may compute and check the value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..values.spec import SPECS
 from ..values.tensor import Tensor, of_array
 from .reach import operands
 
-# They only move elements: what is not finite there was made before.
+# These ops only move elements: an element that is not finite comes from another op.
 MOVE_ONLY_OPS = {
     "ConcatV2",
     "ExpandDims",
@@ -48,11 +48,11 @@ MOVE_ONLY_OPS = {
 
 
 class InstrumentedList(list[Tensor]):
-    """The tensors of a log; of a new one the line is noted, and it is looked at.
+    """The tensors of a log. It notes the source line of each new tensor, and checks its value.
 
     Attributes:
-      lines: The line of the program that recorded a row.
-      heard: What else is told of a new tensor and its line, if anything is.
+      lines: The line of the program that recorded a row, by row.
+      listener: Called with each new tensor and its line, if not None.
     """
 
     listener: ClassVar[Callable[[Tensor, str], None] | None] = None
@@ -62,7 +62,7 @@ class InstrumentedList(list[Tensor]):
         self.lines: dict[int, str] = getattr(tensors, "lines", {})
 
     def append(self, tensor: Tensor) -> None:
-        """Enter a tensor."""
+        """Append a tensor and instrument it."""
         super().append(tensor)
         log: Any = tensor._home
         if settings.traceback:
@@ -74,7 +74,7 @@ class InstrumentedList(list[Tensor]):
 
 
 def caller() -> str:
-    """The line of the program that called numtape."""
+    """Return the line of the program that called numtape."""
     frame: Any = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
         frame = frame.f_back
@@ -82,7 +82,7 @@ def caller() -> str:
 
 
 def check_finite(log: Any, tensor: Tensor) -> None:
-    """Raise if a computed row has NaN or infinity."""
+    """Raise InvalidArgumentError if a row has NaN or infinity that its op produced."""
     row = tensor._row
     code = log.code[row]
     if CODES.kind[code] in (LEAF, READ) or CODES.entries[code][0].name in MOVE_ONLY_OPS:
@@ -115,7 +115,7 @@ def check_finite(log: Any, tensor: Tensor) -> None:
 
 
 def configure(checked: bool | None = None, traceback: bool | None = None) -> None:
-    """Begin to note something, or end."""
+    """Enable or disable instrumentation; None leaves a setting unchanged."""
     settings.checked = settings.checked if checked is None else checked
     settings.traceback = settings.traceback if traceback is None else traceback
     settings.eager = settings.run_eagerly or settings.checked

@@ -1,4 +1,4 @@
-"""Where a gradient passes on its way back from its targets, in Python: who asks for it is rare."""
+"""Reachability of gradients between targets and sources, in Python because it is rarely needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLLOWED, RECORDED = 1, 4  # as in kernels/passes/rows.py (a test compares)
 
 
 def operands(log: Log, row: int) -> list[int]:
-    """The rows that a row reads."""
+    """Return the rows that a row reads."""
     arity = int(CODES.arity[log.code[row]])
     if arity == VARIADIC:
         return cast(list[int], log.extra[log.a[row] : log.a[row] + log.b[row]].tolist())
@@ -25,7 +25,7 @@ def operands(log: Log, row: int) -> list[int]:
 def _rows_on_path(
     log: Log, flags: Array, targets: list[tuple[int, int]], gradients: bool
 ) -> set[int]:
-    """The recorded rows on the way back from targets; with ``gradients``, as far as one flows."""
+    """Return the recorded rows behind targets; with ``gradients``, only where gradients flow."""
     visited: set[int] = set()
     pending = [row for row, _ in targets]
     while pending:
@@ -47,7 +47,7 @@ def _rows_on_path(
 
 
 def check_registered(log: Log, flags: Array, first: int, targets: list[tuple[int, int]]) -> None:
-    """Raise if a gradient arrives at an op that has none registered, wherever the sources are."""
+    """Raise LookupError if a gradient reaches an op without one, wherever the sources are."""
     codes = log.columns.code[first : first + flags.size]
     missing = (CODES.gradient[codes] == MISSING) & (CODES.kind[codes] != READ)
     missing &= (flags & RECORDED) != 0
@@ -61,7 +61,7 @@ def check_registered(log: Log, flags: Array, first: int, targets: list[tuple[int
 
 
 def missing_gradient_message(name: str) -> str:
-    """What is said of an op that has no gradient registered. Its name comes last."""
+    """Return the message for an op without a registered gradient. Its name comes last."""
     message = f"gradient registry has no entry for: {name}"
     if name != "KernelGrad":
         return message
@@ -74,10 +74,10 @@ def missing_gradient_message(name: str) -> str:
 def lost_sources(
     log: Log, flags: Array, targets: list[tuple[int, int]], locations: list[tuple[int, int]]
 ) -> list[int]:
-    """The sources that lose what they have as targets.
+    """Return the sources that lose the gradient that they have as targets.
 
-    TensorFlow lets go of the gradient of what it does not follow when it has gone through all
-    rows on its way that use it.
+    TensorFlow drops the gradient of a tensor that it does not follow after it has processed all
+    rows on the path that use the tensor.
     """
     target_rows = {row for row, _ in targets}
     unfollowed = [

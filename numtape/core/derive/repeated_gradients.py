@@ -1,9 +1,9 @@
-"""Gradients that come again: from the question to the results in one call of machine code.
+"""The fast path of repeated gradients: one call of machine code from the request to the results.
 
-Python's steps are the definition: `GradientTape.gradient`. Where the adjoint rows of a tape that is
-asked once were the same some times (`adjoints`), its log gets a `RepeatedGradient`: all that
-machine code (`kernels/passes/repeated_gradient.py`) needs to do the same, for one target and no
-seeds of the caller's. It is asked first, and leaves to Python whatever is not as it was.
+`GradientTape.gradient` in Python defines the steps. If the adjoint rows of a tape that is used once
+were the same several times (`adjoints`), its log gets a `RepeatedGradient`: all data that machine
+code (`kernels/passes/repeated_gradient.py`) needs to do the same, for one target and no seeds of
+the caller. The machine code runs first, and leaves any case that differs to Python.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .. import settings
 from ..cpu import repeated_evaluation
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
-from ..native.first import builtin, told, translated_pass
+from ..native.first import builtin, install_fast_path, translated_pass
 from ..native.kept import KeepAlive
-from ..native.layout import address_of_call, slot
-from ..native.once import Once, keep
+from ..native.layout import address_of_call, slot_offset
+from ..native.once import LazyBuild, keep_forever
 from ..plan.structure_cache import columns_of, operands_of
 from ..values.interning import generation
 from ..values.memory import address_of, view
@@ -28,7 +28,7 @@ from ..values.tensor import Tensor
 from .adjoints import Adjoints
 from .tape import Tape
 
-# What there is once in a process, behind that of looks, and of each gradient; as in
+# The words of the process, after those of evaluations, and of each gradient; as in
 # kernels/passes/repeated_gradient.py (a test compares).
 _API = {
     "MAKE_TUPLE": "PyTuple_New",
@@ -95,26 +95,26 @@ _GRADIENT = (
     "WATCHED",
     "HITS",
 )
-TURNS = 8  # how often Python appends adjoint rows again before machine code does
+TURNS = 8  # reuses of cached adjoint rows by Python before machine code takes over
 MAX_FAST_PATHS = 4  # gradients of one log
 MAX_SOURCES = 256  # of one gradient
 _KINDS = frozenset((Tensor, Variable))
 
 
 def gradient_fast_path(tape: Tape, target: Any, sources: Any) -> Any:
-    """What `gradient` gives, or None if Python has to answer. Machine code comes in its place."""
+    """Return the gradient, or None if Python must compute it. Replaced by machine code."""
     return None
 
 
 class _MachineCode:
-    """The machine code, which is asked first when this is made."""
+    """The machine code. Creating it installs the fast path."""
 
     def __init__(self) -> None:
         global gradient_fast_path
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
             **{name: id(thing) for name, thing in _OBJECTS.items()},
-            **{name: slot(*of) for name, of in _SLOTS.items()},
+            **{name: slot_offset(*of) for name, of in _SLOTS.items()},
         }
         evaluation_words = repeated_evaluation.words()
         if isinstance(evaluation_words, str):
@@ -122,18 +122,18 @@ class _MachineCode:
         self._words = np.append(
             evaluation_words, np.array([words[name] for name in _PROCESS], np.int64)
         )
-        keep(self)  # before anything refers to it
+        keep_forever(self)  # before machine code refers to it
         modules = "tables", "rows", "replay_rows", "guards", "repeated_evaluation"
         first = translated_pass("repeated_gradient", *modules)
-        address = told("repeated_gradient", first, self._words)
+        address = install_fast_path("repeated_gradient", first, self._words)
         gradient_fast_path = builtin("repeated_gradient", address)
 
 
-_lazy_build = Once("Gradients that come again are recorded by Python", _MachineCode)
+_lazy_build = LazyBuild("Gradients that come again are recorded by Python", _MachineCode)
 
 
 def describe_backend() -> str:
-    """What records gradients that come again, and why not machine code."""
+    """Return "machine code" if it records repeated gradients, or the reason why Python does."""
     if not settings.native_recorders():
         return "Python: NUMTAPE_RECORD=python"
     code = _lazy_build.found(now=True)
@@ -143,13 +143,13 @@ def describe_backend() -> str:
 def prepare(
     tape: Tape, first: tuple[int, int], target: Any, sources: Any, results: list[Any]
 ) -> None:
-    """Have machine code do what was just done, if it came again some times and it can.
+    """Let machine code do what was just done, if it was repeated often enough and is possible.
 
     Args:
-      tape: Which recalled adjoint rows, and is not spent yet.
-      first: How many rows, and operands of variadic ones, there were before.
-      target, sources: What was asked for.
-      found: The results.
+      tape: The tape, which reused cached adjoint rows and is not spent yet.
+      first: The number of rows, and of operands of variadic rows, before the gradient.
+      target, sources: The request.
+      results: The results.
     """
     log, adjoints = tape.log, tape.recalled
     assert log is not None and adjoints is not None
@@ -160,13 +160,13 @@ def prepare(
         return
     if any(type(event) is not int for _, event in tape.events):
         return
-    if adjoints.columns_id != id(log.columns):  # another log, which has none yet
+    if adjoints.columns_id != id(log.columns):  # another log, or other columns
         adjoints.columns_id, adjoints.reuse_count = id(log.columns), 0
     count = adjoints.reuse_count = adjoints.reuse_count + 1
     if count < TURNS or count & (count - 1) or isinstance(_lazy_build.found(), str):
         return
     fast_path = _make_fast_path(log, tape, adjoints, first, target, sources, results)
-    if fast_path is not None:  # those of other columns have ended
+    if fast_path is not None:  # drop those of other columns
         existing = log.gradient_fast_paths
         others = [
             x for x in existing if x[1].columns is log.columns and x[1].adjoints is not adjoints
@@ -183,7 +183,7 @@ def _make_fast_path(
     sources: Any,
     results: list[Any],
 ) -> RepeatedGradient | None:
-    """What machine code needs, if a seed and the adjoint rows are all that was recorded."""
+    """Return the data for machine code, if only a seed and the adjoint rows were recorded."""
     leaves = sources if type(sources) is list else [sources]
     if target._home is not log or not target._spec.inexact or not 0 < len(leaves) <= MAX_SOURCES:
         return None
@@ -214,12 +214,12 @@ def _make_fast_path(
 
 
 class RepeatedGradient(KeepAlive):
-    """A gradient that comes again, and all that machine code refers to by address.
+    """A repeated gradient, and all objects that machine code refers to by address.
 
     Attributes:
-      words: What machine code reads, by the names in `_GRADIENT`.
-      adjoints: The rows.
-      columns: Of the log, when this was made: a log that has grown has others.
+      words: The words that machine code reads, by the names in `_GRADIENT`.
+      adjoints: The cached adjoint rows.
+      columns: The log's columns at creation; a log that grows gets other ones.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class RepeatedGradient(KeepAlive):
         from .transpose import _locate_sources
 
         columns, extra, (rows, operands) = log.columns, log.extra, first
-        # A finalizer may append rows meanwhile, and compute some: constants alone have values.
+        # A finalizer may append and compute rows meanwhile. Only constants have values.
         n, more = adjoints.n + adjoints.count, adjoints.extra_n + adjoints.added
         states = np.where(columns.code[rows:n] == LEAF_CODE, VALUE, 0).astype(np.uint8)
         self.adjoints, self.columns = adjoints, columns
@@ -251,7 +251,7 @@ class RepeatedGradient(KeepAlive):
             sources.append(self._id(result._spec))
         watched = tape.variable_flags[1]
         self._numbers = {
-            "GENERATION": id(generation) + slot(type(generation), "number"),
+            "GENERATION": id(generation) + slot_offset(type(generation), "number"),
             "FREED": self._id(generation.number),
             "COLUMNS": id(columns),
             "EXTRA": id(extra),
@@ -291,6 +291,6 @@ class RepeatedGradient(KeepAlive):
         self.words = view(np.array([self._numbers[name] for name in _GRADIENT], np.int64))
 
     def _array(self, array: Any) -> int:
-        """The address of an array."""
+        """Keep an array alive and return its address."""
         self._owned.append(array)
         return address_of(array)

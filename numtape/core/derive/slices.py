@@ -1,10 +1,10 @@
-"""Functions done for all slices at once: what `vectorized_map` calls records in a log of its own.
+"""Functions applied to all slices at once, for `vectorized_map`, recorded in a separate log.
 
-In comes a function and the slices' values, one behind the other; out go its results, likewise. The
-function runs once, on slices that have no values. What it records is then done for all of them, by
-`batching`, in the log that was current before; what depends on no slice is done there once.
-Where the function needs a value of a slice, or changes something, it cannot be done for all at
-once: that is `NotForAll`.
+A function and the slices' values, stacked along a first axis, go in; its results, stacked in the
+same way, come out. The function runs once, on slices without values. `batching` then evaluates
+its rows for all slices in the log that was current before; rows that depend on no slice are
+evaluated there once. If the function reads a value of a slice, or changes state, it cannot be
+applied to all at once and `NotForAll` is raised. Start with `apply_to_slices`.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from .transpose import placeholder
 
 
 class NotForAll(BaseException):
-    """A function does what cannot be done for all slices at once. Not for programs to catch."""
+    """A function cannot be applied to all slices at once. Programs must not catch it."""
 
 
 class SliceLog(Log):
-    """The log of a function that is done for all slices.
+    """The log of a function that is applied to all slices.
 
     Attributes:
       outer: The log that was current before.
-      count: How many slices there are.
-      lanes: Rows that differ from slice to slice, and their values in all of them.
-      shared: Rows that do not, and what they are in ``outer``.
-      checks: Rows that have to be true in all slices, and what is said where they are not.
+      count: The number of slices.
+      lanes: Rows that vary from slice to slice, with their values in all of them.
+      shared: Rows that do not vary, with their tensors in ``outer``.
+      checks: Rows that must be true in all slices, with the message if they are not.
     """
 
     __slots__ = ("checks", "count", "entered_tensors", "is_closed", "lanes", "outer", "shared")
@@ -71,14 +71,14 @@ class SliceLog(Log):
             local.log = self
 
     def slice(self, values: Tensor, spec: Spec) -> Tensor:
-        """A tensor that stands for one slice of ``values``."""
+        """Return a tensor that stands for one slice of ``values``."""
         self.reserve(1)
         tensor = placeholder(self, spec)
         self.lanes[tensor._row] = values
         return tensor
 
     def row_of(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
-        """The row of any operand; what is from outside is what it is there."""
+        """Return the row of any operand. Arrays and outer tensors are recorded in ``outer``."""
         if isinstance(value, np.ndarray):
             with self.outside():
                 tensor = as_tensor(value, like, op)
@@ -95,7 +95,7 @@ class SliceLog(Log):
         return entry[0], tensor._spec
 
     def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
-        """Append a read of a variable, which is read outside as well."""
+        """Append a read of a variable, which is also read in ``outer``."""
         with self.outside() as outer:
             if codes is None:
                 tensor = variable.read_value()
@@ -115,7 +115,7 @@ class SliceLog(Log):
         return n
 
     def shared_tensor(self, row: int) -> Tensor:
-        """What a row that is the same for all slices is in the log outside."""
+        """Return the tensor in ``outer`` of a row that is the same for all slices."""
         tensor = self.shared.get(row)
         if tensor is not None:
             return tensor
@@ -123,7 +123,7 @@ class SliceLog(Log):
         spec = SPECS.specs[self.spec[row]]
         if code == LEAF_CODE:
             if self.columns.state_view[row] != VALUE:
-                raise AssertionError("a value that nobody gave")
+                raise AssertionError("a leaf without a value")
             tensor = from_owned_array(self.value(row, spec))
         else:
             op, attributes = CODES.entries[code]
@@ -133,11 +133,11 @@ class SliceLog(Log):
         return tensor
 
     def varies(self, row: int) -> bool:
-        """Whether a row differs from slice to slice."""
+        """Return whether a row varies from slice to slice."""
         return row in self.lanes or bool(dependent_rows(self, [row], self.lanes))
 
     def results(self, rows: Sequence[int]) -> list[Tensor]:
-        """What rows are in all slices, recorded in the log outside, which is the current one."""
+        """Record rows for all slices in ``outer``, which must be the current log."""
         rows = [*rows, *(row for row, _ in self.checks)]
         results = []
         for row, lane in zip(
@@ -153,15 +153,15 @@ class SliceLog(Log):
         return results[:last]
 
     def close(self) -> None:
-        """Let go of what is outside: tensors of the function may be kept, and have this log."""
+        """Release outer tensors, because tensors of the function may live on and keep this log."""
         self.is_closed = True
         self.tensors = []
         self.lanes, self.shared, self.entered_tensors = {}, {}, {}
 
-    # Hooks.
+    # Methods of LogInterface.
 
     def evaluate_row(self, tensor: Tensor) -> Any:
-        """The value of a row, where it is the same for all slices."""
+        """Return the value of a row that is the same for all slices."""
         if self.is_closed:
             raise RuntimeError(
                 "A tensor of a function that vectorized_map called is used after its end."
@@ -178,7 +178,7 @@ class SliceLog(Log):
         on_tensor: Callable[[Any], Tensor],
         message: str,
     ) -> bool:
-        """Whether a condition holds for all elements: of slices, this is found out later."""
+        """Check a condition for all elements. For slices, the check is deferred."""
         row = self.row_of(x, None, "Check")[0]
         if self.varies(row):
             self.checks.append((on_tensor(x)._row, message))
@@ -187,85 +187,88 @@ class SliceLog(Log):
             return every(self.shared_tensor(row), on_array, on_tensor, message)
 
     def draw(self, draw: Any) -> Tensor:
-        """Random numbers: others for each slice."""
+        """Draw different random numbers for each slice."""
         with self.outside():
             draws = [drawn_anew(draw.make, draw.seed, *draw.parameters) for _ in range(self.count)]
             values = stack(draws)
         return self.slice(values, draws[0]._spec)
 
     def current_value(self, variable: Variable) -> Tensor:
-        """A variable's value is outside."""
+        """Return a variable's current value, as in ``outer``."""
         with self.outside() as outer:
             return outer.current_value(variable)
 
     def convert_input(self, value: Any, array: Array) -> Any:
-        """What an array is outside."""
+        """Convert an array as in ``outer``."""
         with self.outside() as outer:
             return outer.convert_input(value, array)
 
     def on_default_copied(self, array: Array) -> None:
-        """As outside."""
+        """Forward to ``outer``."""
         self.outer.on_default_copied(array)
 
     def on_container_created(self, container: Any) -> None:
-        """As outside."""
+        """Forward to ``outer``."""
         self.outer.on_container_created(container)
 
     def on_container_copied(self, container: Any, original: Any) -> None:
-        """As outside."""
+        """Forward to ``outer``."""
         self.outer.on_container_copied(container, original)
 
     def on_variable_created(self, variable: Variable) -> NoReturn:
-        """A variable for each slice."""
+        """Refuse: each slice needs a new variable."""
         raise NotForAll("it makes a variable")
 
     def assign(self, variables: Sequence[Variable], values: Sequence[Tensor]) -> NoReturn:
-        """One slice after the other."""
+        """Refuse: slices must assign one after the other."""
         raise NotForAll("it assigns a variable")
 
     def on_seed_set(self) -> NoReturn:
-        """One slice after the other."""
+        """Refuse: slices must draw one after the other."""
         raise NotForAll("it sets the random seed")
 
     def refuse(self, reason: str) -> NoReturn:
-        """What belongs to the log outside."""
+        """Refuse: the function must be called once for each slice."""
         raise NotForAll(reason)
 
     def _is_followed_outside(self) -> bool:
-        """Whether a tape outside may follow what is recorded."""
+        """Return whether a tape outside may follow the recorded rows."""
         return type(self.outer) is not Log or self.outer.is_recorded()
 
     def is_recorded(self) -> bool:
-        """Whether a tape records, here or outside."""
+        """Return whether a tape records, here or outside."""
         return self._is_followed_outside() or super().is_recorded()
 
     def segment(self, *_: Any) -> Any:
-        """A function has a gradient of its own: tapes outside would not know of which slice."""
+        """Refuse custom gradients inside a tape, which could not tell the slices apart."""
         if self._is_followed_outside():
             raise NotForAll("it calls a function that has a custom gradient, inside a tape")
         return None
 
     def collect(self) -> bool:
-        """Rows stay where they are."""
+        """Return False: rows keep their numbers."""
         return False
 
     def complete(self) -> None:
-        """Nothing has a value here."""
+        """Do nothing: rows have no values."""
 
 
 def apply_to_slices(
     function: Callable[[list[Tensor]], list[Any]], values: list[Tensor], specs: list[Spec], n: int
 ) -> list[Tensor]:
-    """What a function of slices gives for all of them.
+    """Apply a function of one slice to all slices.
 
     Args:
-      function: Takes a tensor for each of ``values``, gives a list of results.
+      function: Takes a tensor for each of ``values``, returns a list of results.
       values: The slices, along the first axis.
-      specs: Those of one slice of each.
-      n: How many there are, at least 1.
+      specs: The specs of one slice of each value.
+      n: The number of slices, at least 1.
+
+    Returns:
+      The results, stacked along a first axis.
 
     Raises:
-      NotForAll: If the function has to be called for each.
+      NotForAll: If the function must be called for each slice.
     """
     outer = local.log
     log = SliceLog(outer, n)

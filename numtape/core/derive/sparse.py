@@ -1,8 +1,8 @@
-"""Derivatives that are slices: adjoints of `gather` that nobody added up yet.
+"""Sparse gradients: the adjoints of `gather`, as slices instead of their sum.
 
-The adjoint of a gather along the first axis is one row, which adds slices up by index. Where a
-source's whole adjoint is such a row, or a sum of several, the row's operands are what is wanted:
-the row itself is left alone, and so it is never computed.
+The adjoint of a gather along the first axis is one row, which adds slices up by index. If the whole
+adjoint of a source is such a row, or a sum of several, the result consists of the row's operands.
+The row itself is not used, so it is never computed.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ..values.indexed_slices import IndexedSlices
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
 
-SUMS = SCATTER_ADD, add.op  # of other rows `slices_of` gives None
+SUMS = SCATTER_ADD, add.op  # `slices_of` returns None for rows of other ops
 
 
 def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
-    """The slices that a source's adjoint adds up, or None if it adds up anything else.
+    """Return the slices that a source's adjoint adds up, or None if it adds up anything else.
 
-    Rows from ``first`` on are those of adjoints.
+    Adjoint rows begin at ``first``.
     """
     if not total._spec.rank:
         return None
     parts: list[int] = []
     pending = [total._row]
     while pending:
-        row = pending.pop()  # what was added last comes first: mostly, it decides
+        row = pending.pop()  # the last summand first, because it usually decides
         if row < first:
             return None
         op, attributes = CODES.entries[log.code[row]]
@@ -65,5 +65,5 @@ def _slices_of_row(log: Log, row: int, rest: tuple[int, ...]) -> tuple[Tensor, T
     count = indices._spec.size
     values = reshape_if_needed(values, (count, *rest))
     if values._home is log and log.code[values._row] == LEAF_CODE:
-        values = identity(values)  # others may have this constant, too
+        values = identity(values)  # other tensors may share this constant
     return values, reshape_if_needed(indices, (count,))

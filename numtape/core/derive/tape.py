@@ -1,4 +1,4 @@
-"""What a gradient tape is to the log: stretches of rows, and watch events at positions."""
+"""The log's view of a gradient tape: ranges of rows, and watch events at positions."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from ..log.log import READ_CODE, READ_ROW_CODE, SWEEP_BYTES, SWEEP_ROWS, Log, lo
 from ..log.variable import Variable
 from ..values.tensor import Tensor
 
-CLEANUP_THRESHOLD = 100  # tapes of a log, from where on those that are gone are looked for
+CLEANUP_THRESHOLD = 100  # tapes of a log from which on dead ones are removed
 
 
 class Tape:
-    """The record of one GradientTape. It holds no rows, only says which ones it follows.
+    """The record of one GradientTape. It holds no rows, only the ranges that it follows.
 
     Attributes:
       persistent: Whether it survives a gradient.
       watch_accessed: Whether reading a trainable variable watches it.
-      ranges: Start and end of each recorded stretch in `log`; the last is open (-1) while
-        recording.
+      ranges: Start and end of each recorded range in `log`; the last is open (-1) while recording.
       events: (position, row), or (position, variable), in order.
-      recalled: The adjoint rows that were appended again, as they were, when it was asked.
-      unconnected: After a gradient that was None: what explains it.
-      seen: The variables a gradient found watched: all of the log's, and a flag for each.
+      recalled: The cached adjoint rows that the last gradient appended again, if any.
+      unconnected: The explanation of a gradient that was None.
+      variable_flags: All variables of the log, and for each whether a gradient found it watched.
     """
 
     __slots__ = (
@@ -43,7 +42,7 @@ class Tape:
         "watch_accessed",
     )
 
-    forward: ClassVar[bool] = False  # whether it is of forward mode, which goes through bodies
+    forward: ClassVar[bool] = False  # whether it is the tape of a forward accumulator
 
     def __init__(self, persistent: bool, watch_accessed: bool) -> None:
         self.persistent = persistent
@@ -59,22 +58,22 @@ class Tape:
 
     @property
     def recording(self) -> bool:
-        """Whether what is computed now is recorded."""
+        """Whether the tape is recording."""
         return bool(self.ranges) and self.ranges[-1] < 0
 
     def holds(self, log: Log) -> bool:
-        """Whether it may still ask for gradients of rows of ``log``."""
+        """Return whether the tape may still ask for gradients of rows of ``log``."""
         return self.log is log and not self.spent
 
     def start(self) -> None:
-        """Record from here on."""
+        """Start recording."""
         while not self._try_start():
             pass
 
     def _try_start(self) -> bool:
-        """Record from here on; False if the thread goes on with another log than a moment ago.
+        """Start recording. Return False if the thread's current log has changed meanwhile.
 
-        A signal handler may have filled this one: tapes held it, but none recorded.
+        A signal handler may have filled the log: tapes held it, but none recorded.
         """
         log = local.log
         if self.log is not None and self.log is not log:
@@ -83,7 +82,7 @@ class Tape:
             if log.is_recorded():
                 raise RuntimeError(
                     "A persistent tape that holds an older part of the log cannot be entered "
-                    "again inside another tape. Enter it first, or record anew on a new tape."
+                    "again inside another tape. Enter it first, or record on a new tape."
                 )
             log = local.log = self.log
         elif (
@@ -91,13 +90,13 @@ class Tape:
             and (log.n > SWEEP_ROWS // 2 or log.bytes > SWEEP_BYTES // 2)
             and not log.is_recorded()
         ):
-            log.collect()  # a log that fills up inside a tape has to grow
+            log.collect()  # inside a tape, a full log has to grow
             log = local.log
         is_new = self.log is None
         self.log = log
-        # Before the list is asked for: a finalizer may run here, whose look makes another list.
+        # Before the list is read: a finalizer may run here and evaluate, which replaces the list.
         reference = weakref.ref(self)
-        with log.lock:  # a look from another thread may be going through the tapes
+        with log.lock:  # an evaluation in another thread may be iterating over the tapes
             tapes = log.tapes
             if (
                 len(tapes) > CLEANUP_THRESHOLD
@@ -108,7 +107,7 @@ class Tape:
                 log.tapes.append(reference)
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)
-        if log.reads:  # last: what a signal handler reads may be of use to it alone
+        if log.reads:  # last: a signal handler may have added reads that only it can reuse
             log.invalidate_reads()
         if local.log is log:
             return True
@@ -118,13 +117,13 @@ class Tape:
         return False
 
     def refuse_foreign(self, action: str) -> None:
-        """A call that is traced may only use tapes that it made."""
+        """Refuse to use a tape from outside of a traced call."""
         log = local.log
         if self.log is not None and self.log is not log:
             log.refuse(f"it {action} that it did not make")
 
     def stop(self) -> None:
-        """Record no more."""
+        """Stop recording."""
         log = self.log
         assert log is not None
         if log is not local.log:
@@ -132,23 +131,23 @@ class Tape:
         self.ranges[-1] = log.n
 
     def clear(self) -> None:
-        """Forget everything recorded."""
+        """Forget all recorded ranges and events."""
         self.ranges = []
         self.events = []
         self.log = None
 
     def release(self) -> None:
-        """Let go of the rows: no more gradients."""
+        """Release the rows. Later gradients are an error."""
         events = self.events
         watched = [event for event in events if type(event[1]) is not int] if events else events
         log, self.spent = self.log, True
         self.clear()
         if log is not None and log.calls:
-            log.is_held()  # functions that have derivatives go with the last tape
-        self.events = watched  # `watched_variables` may still be asked
+            log.is_held()  # drops custom derivatives with the last tape
+        self.events = watched  # still needed by `watched_variables`
 
     def watch_tensor(self, tensor: Tensor) -> None:
-        """Follow what is computed from ``tensor`` from here on."""
+        """Follow later computations that use ``tensor``."""
         self.refuse_foreign("watches a tensor with a tape")
         log = self.log
         assert log is not None
@@ -157,7 +156,7 @@ class Tape:
         self.events.append((log.n, row))
 
     def watch_variable(self, variable: Variable) -> None:
-        """Follow what is computed from reads of ``variable`` from here on."""
+        """Follow later computations that read ``variable``."""
         self.refuse_foreign("watches a variable with a tape")
         log = self.log
         assert log is not None
@@ -172,7 +171,7 @@ class Tape:
         return sum((stop if stop >= 0 else end) - start for start, stop in pairs)
 
     def variables_read(self) -> list[Variable]:
-        """The variables with reads among the recorded rows."""
+        """Return the variables with reads among the recorded rows."""
         log = self.log
         assert log is not None
         numbers = set()
@@ -184,5 +183,5 @@ class Tape:
         return [log.variables[number] for number in sorted(numbers)]
 
     def closed_ranges(self, log: Log) -> list[int]:
-        """The ranges, the open one ended here."""
+        """Return the ranges; an open one ends at the current row."""
         return [log.n if bound < 0 else bound for bound in self.ranges]

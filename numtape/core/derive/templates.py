@@ -1,9 +1,9 @@
 """Templates of adjoint rows, in the arrays that `kernels.passes.transpose` reads.
 
-They are filled as `core.values.interning` says: arrays do not move but for the index, a template
-is entered in the index when all of it is written, and who needs a stretch of an array takes it in
-one step. What a template holds are numbers, so `TemplateTable` holds the things that they stand for;
-all templates go, for new ones, when numbers are freed.
+The arrays are filled by the rules of `core.values.interning`: arrays other than the index do not
+move, a template is indexed after all of it is written, and ranges of arrays are reserved in one
+step. Templates contain ids, so `TemplateTable` keeps the interned objects alive. When ids are
+freed, the table is replaced by a new one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from . import lookup
 ENTRY_WORDS = 7  # as in kernels/passes/transpose.py (a test compares)
 COLUMNS = ("code", "a", "b", "c", "spec")
 
-# Room, which is memory only where it is used; and what is enough to begin anew.
+# Capacities, which take memory only where they are used.
 MAX_TEMPLATES, MAX_ROWS, MAX_RESULTS, MAX_CONSTANTS = 1 << 17, 1 << 22, 1 << 21, 1 << 20
 MAX_TEMPLATE_ROWS = 1 << 20  # rows of one template
+# Sizes from which on the table is replaced.
 RENEW_AFTER_TEMPLATES = 1 << 14
 RENEW_AFTER_ROWS = 1 << 18
 
@@ -32,7 +33,7 @@ Key = tuple[int, int, int, int, int, int]
 
 
 class TemplateIndex:
-    """A hash table of the numbers of templates, plus 1, by keys."""
+    """A hash table from keys to the numbers of templates plus 1."""
 
     __slots__ = ("array", "mask", "slots")
 
@@ -42,7 +43,7 @@ class TemplateIndex:
         self.mask = size - 1
 
     def insert(self, key: Key, template: int) -> None:
-        """Enter a template, unless it is there."""
+        """Insert a template unless it is present."""
         slots, mask, entry = self.slots, self.mask, template + 1
         k0, k1, k2, k3, k4, k5 = key
         slot = lookup.hash_key(*key) & mask
@@ -64,7 +65,7 @@ class TemplateIndex:
 
 
 class TemplateTable:
-    """All templates since numbers were last freed."""
+    """All templates since ids were last freed."""
 
     def __init__(self) -> None:
         self.index = TemplateIndex(1024)
@@ -86,11 +87,11 @@ class TemplateTable:
         self.pool_spec = reserve_zeros((MAX_CONSTANTS,), np.int32)
 
     def is_full(self) -> bool:
-        """Whether it is time to begin anew."""
+        """Return whether the table should be replaced."""
         return self.count > RENEW_AFTER_TEMPLATES or self.rows > RENEW_AFTER_ROWS
 
     def constant(self, spec: Spec, bits: int) -> int:
-        """The number of a constant in the pool."""
+        """Return the number of a constant in the pool."""
         number = self._numbers.get((spec.id, bits))
         if number is None:
             # whole: nothing runs in between, see core.values.interning
@@ -111,10 +112,10 @@ class TemplateTable:
         keep_alive: list[Any],
         operands: list[int],
     ) -> None:
-        """Enter a template: rows of (code, a, b, c, spec), and each operand's adjoint.
+        """Add a template: rows of (code, a, b, c, spec), and a reference to each operand's adjoint.
 
-        ``held`` is what the numbers in it stand for, ``operands`` those of its variadic rows:
-        ``b`` of them from ``a`` on.
+        ``keep_alive`` has the interned objects of its ids, ``operands`` the operands of variadic
+        rows: ``b`` of them from ``a`` on.
         """
         self._keep_alive.append(keep_alive)
         row_count, result_count = len(rows), len(results) + len(operands)
@@ -147,18 +148,18 @@ class TemplateTable:
         self.add_to_index(key, self.ids.setdefault(key, template))
 
     def add_to_index(self, key: Key, template: int) -> None:
-        """Have the pass find a template."""
+        """Insert a template into the index, which the pass reads. Grow the index if needed."""
         if 4 * self.count > self.index.mask:
             index = TemplateIndex(4 * (self.index.mask + 1))
             for known_key, number in list(self.ids.items()):
                 index.insert(known_key, number)
-            self.index = index  # who entered one in the old index meanwhile is asked again
+            self.index = index  # an insertion into the old index is repeated after a lookup fails
         self.index.insert(key, template)
 
 
 def _check_capacity(number: int, capacity: int) -> None:
     if number >= capacity:
-        raise ResourceExhaustedError("The derivative rules met at once take too many rows.")
+        raise ResourceExhaustedError("The derivative rules in use take too many rows.")
 
 
 class _Current:
@@ -176,7 +177,7 @@ interning.CACHES.append(_current.renew)
 
 
 def current_templates() -> TemplateTable:
-    """Those to use from now on. Who uses them holds them, and so the numbers in them."""
+    """Return the current templates. The caller must hold them while it uses their ids."""
     if _current.templates.is_full():
         interning.free_unused()
     return _current.templates

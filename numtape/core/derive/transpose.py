@@ -1,8 +1,9 @@
-"""Reverse mode: adjoint rows are appended to the log, where they are rows like any other.
+"""Reverse mode: adjoint rows are appended to the log and treated like any other rows.
 
-A derivative rule runs once, on placeholders in a log of its own, for each combination of code,
-operand specs and needed operands. What it recorded, reduced to what is needed and with
-broadcasting undone, is a template; `kernels.passes.transpose` walks the log and instantiates them.
+A derivative rule runs once, on placeholders in a separate log, for each combination of code,
+operand specs and needed operands. The recorded rows, reduced to the needed ones and with
+broadcasting undone, form a template; `kernels.passes.transpose` walks the log and instantiates
+templates. Start with `append_adjoints`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ADD_CODE = add.op.code()
 
 
 def build_template(log: Log, row: int, needed: int, templates: TemplateTable) -> None:
-    """Run the rule of a row on placeholders and enter what it recorded."""
+    """Run the rule of a row on placeholders and add the recorded rows as a template."""
     op, attributes = CODES.entries[log.code[row]]
     key = _template_key(log, row, needed)
     if key in templates.ids:
@@ -62,10 +63,10 @@ def build_template(log: Log, row: int, needed: int, templates: TemplateTable) ->
 def run_rule(
     op: Op, attributes: dict[str, Any], out: Spec, specs: list[Spec], is_wanted: list[bool]
 ) -> tuple[Log, list[Tensor | None]] | None:
-    """What the rule of an op records, and the adjoints of wanted operands.
+    """Run the rule of an op. Return its log and the adjoints of wanted operands.
 
-    None if a signal handler or a finalizer changed what this thread's log is: then some of it may
-    have been recorded there.
+    Return None if a signal handler or a finalizer changed this thread's current log meanwhile: then
+    some rows may have been recorded there.
     """
     assert op.vjp is not None
     rule_log = RuleLog(256 + len(specs))
@@ -100,7 +101,7 @@ def run_rule(
 
 
 def _template_key(log: Log, row: int, needed: int) -> Key:
-    """What the pass looks a row's template up by."""
+    """Return the key of a row's template."""
     code = log.code[row]
     rows = [] if CODES.arity[code] == VARIADIC else operands(log, row)
     s0, s1, s2 = [*(log.spec[x] for x in rows), -1, -1, -1][:3]
@@ -108,7 +109,7 @@ def _template_key(log: Log, row: int, needed: int) -> Key:
 
 
 def placeholder(log: Log, spec: Spec) -> Tensor:
-    """Append a leaf that has no value: what depends on it is never computed."""
+    """Append a leaf without a value; rows that depend on it are never computed."""
     # whole: nothing runs in between, see core.values.interning
     n = log.n
     log.code[n] = LEAF_CODE
@@ -119,7 +120,7 @@ def placeholder(log: Log, spec: Spec) -> Tensor:
 
 
 def unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
-    """The adjoint summed over the axes along which the operand was broadcast."""
+    """Sum an adjoint over the axes along which the operand was broadcast."""
     tensor = as_tensor(adjoint)
     if tensor.dtype is not spec.dtype:
         raise AssertionError(f"the rule of {op} gives {tensor.dtype.name} for {spec.dtype.name}")
@@ -132,7 +133,7 @@ def unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
     )
     if not axes:
         return tensor
-    if len(axes) == lead or not target_shape:  # then there is nothing to keep
+    if len(axes) == lead or not target_shape:  # no summed axis needs to be kept with size 1
         return reduce_sum(tensor, axes if target_shape else None)
     return reshape(reduce_sum(tensor, axes, True), tuple(target_shape))
 
@@ -140,9 +141,10 @@ def unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
 def _reduce_to_needed(
     rule_log: Log, first_row: int, adjoints: list[Tensor | None], templates: TemplateTable
 ) -> tuple[list[tuple[int, ...]], list[int], list[int]]:
-    """The scratch log's rows that are needed, renumbered, and references to the results.
+    """Return the needed rows of a rule's log, renumbered, and references to the results.
 
-    Also the operands of variadic rows: such a row has their place among these, and their number.
+    Also return the operands of variadic rows. Such a row has their start in this list and their
+    number.
     """
     needed = {tensor._row for tensor in adjoints if tensor is not None}
     for row in range(rule_log.n - 1, first_row - 1, -1):
@@ -181,13 +183,14 @@ def append_adjoints(
 
     Args:
       log: The current log, which holds the tape's rows.
-      tape: Whose rows to follow.
+      tape: The tape to follow.
       targets: Rows, each with the row of its incoming adjoint.
       sources: Tensors and variables.
 
     Returns:
-      For each source the row and spec of its adjoint, or None if nothing reaches it. One that is
-      a target has at least its seed, unless it is not followed, and others are computed from it.
+      For each source the row and spec of its adjoint, or None if nothing reaches it. A source that
+      is also a target has at least its seed, unless the tape does not follow it and other targets
+      are computed from it.
 
     Raises:
       LookupError: If a path goes through an op that has no gradient registered.
@@ -196,7 +199,7 @@ def append_adjoints(
     outer = local.log
     cache = take_cache()
     try:
-        local.log = log.reentrant_log()  # there will be rows behind the log's
+        local.log = log.reentrant_log()  # the log will have unpublished rows
         source_rows = _recall_or_transpose(log, tape, targets, sources, cache)
     finally:
         local.log = outer
@@ -211,7 +214,7 @@ def _recall_or_transpose(
     sources: list[Tensor | Variable],
     cache: AdjointCache,
 ) -> list[int]:
-    """As `append_adjoints`; the rows of the sources' adjoints, or -1."""
+    """Like `append_adjoints`, but return the rows of the sources' adjoints, or -1."""
     n = log.n
     locations = _locate_sources(log, sources)
     tape_state = _tape_state(log, tape)
@@ -222,7 +225,7 @@ def _recall_or_transpose(
         tape.variable_flags = log.variables.copy(), entry.watched
         tape.recalled = entry
         return entry.source_rows
-    # Others of this thread, signal handlers and finalizers, have a workspace of their own.
+    # Signal handlers and finalizers of this thread get another workspace.
     work = workspace.thread_workspace.__dict__.pop("work", None) or TransposeWorkspace()
     try:
         source_rows, watched, templates = _transpose_with(
@@ -244,7 +247,7 @@ def _transpose_with(
     locations: list[tuple[int, int]],
     tape_state: dict[str, tuple[int, ...]],
 ) -> tuple[list[int], list[int], TemplateTable]:
-    """What `_recall_or_transpose` gives, which variables are watched, and what the rows are made of."""
+    """Transpose. Return adjoint rows, flags of the watched variables, and the templates used."""
     work.refresh(log)
     first = _flag_rows(log, work, n, locations, tape_state)
     watched = work.watched.view[: len(log.variables)].tolist()
@@ -253,7 +256,7 @@ def _transpose_with(
     work.adjoint[:n] = -1
     for row, seed in targets:
         work.adjoint[row] = seed
-    templates = current_templates()  # held until rows with the numbers in them are published
+    templates = current_templates()  # held until rows with their ids are published
     try:
         _run_transpose(log, work, n, first, templates)
         adjoint, variable_adjoint = view(work.adjoint), work.variable_adjoint.view
@@ -265,7 +268,7 @@ def _transpose_with(
         for j in lost_sources(log, work.flags, targets, locations):
             source_rows[j] = -1
     except BaseException:
-        # Constants of templates were marked as computed: those rows do not exist.
+        # Constants of templates were marked as computed, but their rows do not exist.
         log.columns.state[log.n :] = 0
         raise
     return source_rows, watched, templates
@@ -281,7 +284,7 @@ def _add_specs(
 
 
 def _locate_sources(log: Log, sources: list[Tensor | Variable]) -> list[tuple[int, int]]:
-    """Each source's row, and a variable's number in the log; -1 where there is none."""
+    """Return each source's row, and the number of a variable in the log; -1 if there is none."""
     numbers, leaves = log.variable_index, log._leaf_rows
     locations: list[tuple[int, int]] = []
     for source in sources:
@@ -295,7 +298,7 @@ def _locate_sources(log: Log, sources: list[Tensor | Variable]) -> list[tuple[in
 
 
 def _tape_state(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:
-    """What a tape says of its log: watched variables, watch events, ranges."""
+    """Return the tape's watched variables, watch events and ranges, as arguments of the passes."""
     accessed = tape.watch_accessed
     positions, events = [], []
     for position, event in tape.events:
@@ -323,7 +326,7 @@ def _flag_rows(
     locations: list[tuple[int, int]],
     tape_state: dict[str, tuple[int, ...]],
 ) -> int:
-    """Flag the tape's rows. Returns the first one."""
+    """Flag the rows that the tape follows. Return the first one."""
     count = len(log.variables)
     work.watched.fill(tape_state["watched"])
     work.variable_source.fill([-1] * count)
@@ -341,7 +344,7 @@ def _flag_rows(
 
 
 def _sum_seeds(log: Log, targets: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Each target once, with the sum of its seeds."""
+    """Merge equal targets by adding their seeds."""
     if len(targets) == 1:
         return targets
     seed_of: dict[int, int] = {}
@@ -356,8 +359,8 @@ def _sum_seeds(log: Log, targets: list[tuple[int, int]]) -> list[tuple[int, int]
 def _run_transpose(
     log: Log, work: TransposeWorkspace, n: int, first: int, templates: TemplateTable
 ) -> None:
-    """Append adjoint rows behind the log's, not published yet: ``work.cursor[1]`` ends them."""
-    # Constants that are entered from now on have no row yet: nobody has asked for them.
+    """Append unpublished adjoint rows; they end at ``work.cursor[1]``."""
+    # The constants have no rows in this log yet. Constants added later have none anyway.
     work.pool_row[: templates.constants] = 0
     work.called.clear()
     cursor = view(work.cursor)
@@ -384,7 +387,7 @@ def _run_transpose(
 
 
 def _grow(log: Log, rows: int, operand_count: int, work: TransposeWorkspace) -> None:
-    """Double the columns; rows up to ``rows``, and operands, are not published yet."""
+    """Double the columns and operands, including unpublished rows up to ``rows``."""
     published = log.n, log.extra_n
     log.n, log.extra_n = rows, operand_count
     try:
@@ -396,7 +399,7 @@ def _grow(log: Log, rows: int, operand_count: int, work: TransposeWorkspace) -> 
 
 
 def _needed_mask(log: Log, row: int, flags: Array) -> int:
-    """The needed-operands part of a row's template key."""
+    """Return the bit mask of needed operands in a row's template key; -1 for variadic rows."""
     if CODES.arity[log.code[row]] == VARIADIC:
         return -1
     return sum(1 << j for j, x in enumerate(operands(log, row)) if flags[x] & NEEDED)

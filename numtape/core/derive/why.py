@@ -1,8 +1,8 @@
-"""Why a gradient is None, NaN or infinite: what `GradientTape.why` says.
+"""Explanations of gradients that are None, NaN or infinite, for `GradientTape.why`.
 
-The rows from a source to a target are walked again, in Python. Source lines are shown if `noting`
-recorded them. A tape that is not persistent releases its rows at `gradient`; if a result is None,
-it keeps a `RowSnapshot` of them, which explains that None afterwards.
+The rows from a source to a target are walked again, in Python. Source lines are included if
+`noting` recorded them. A tape that is not persistent releases its rows at `gradient`; if a result
+is None, it keeps a `RowSnapshot` of them, which explains the None afterwards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .workspace import TransposeWorkspace
 
 
 class Explanation(str):
-    """A text that shows as it is."""
+    """A string whose repr is the text itself, without quotes."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class Explanation(str):
 
 
 def describe_row(log: Log, row: int) -> str:
-    """A row: its op, its shape and dtype, and its line if it was noted."""
+    """Describe a row: its op, shape and dtype, and its source line if it was noted."""
     op, _ = CODES.entries[log.code[row]]
     spec: Spec = SPECS.specs[log.spec[row]]
     line = _lines(log).get(row)
@@ -44,13 +44,13 @@ def describe_row(log: Log, row: int) -> str:
 
 
 def _lines(log: Any) -> dict[int, str]:
-    """The source lines that were recorded, by row."""
+    """Return the recorded source lines, by row."""
     lines: dict[int, str] = getattr(log.tensors, "lines", {})
     return lines
 
 
 def _inputs(log: Log, row: int) -> list[int]:
-    """The rows that a row depends on: of a result with a gradient of its own, the arguments too."""
+    """Return the rows that a row depends on, including the inputs of a custom gradient."""
     rows = operands(log, row)
     if CODES.gradient[log.code[row]] == CALL and CODES.arity[log.code[row]] == 1:
         rows = [*rows, *operands(log, int(log.b[row]))]
@@ -58,7 +58,7 @@ def _inputs(log: Log, row: int) -> list[int]:
 
 
 def rows_between(log: Log, n: int, target: int, sources: set[int]) -> set[int]:
-    """The rows on the way from sources to a target, whether a tape follows them or not."""
+    """Return the rows between sources and a target, whether a tape follows them or not."""
     dependent = set(sources)
     for row in range(min(sources, default=n), target + 1):
         if row not in dependent and not dependent.isdisjoint(_inputs(log, row)):
@@ -75,7 +75,7 @@ def rows_between(log: Log, n: int, target: int, sources: set[int]) -> set[int]:
 def find_breaks(
     log: Log, bounds: list[int], flags: Any, target: int, path: set[int], sources: set[int]
 ) -> list[str]:
-    """Where a gradient on its way back from a target along a path ends, the last row first."""
+    """Describe where a gradient from a target along a path ends, the last row first."""
     breaks, visited, pending = [], set[int](), {target}
     while pending:
         row = max(pending)
@@ -88,7 +88,7 @@ def find_breaks(
         is_integer_row = (
             not is_float(log, row) and before and not any(is_float(log, x) for x in before)
         )
-        if reason and not is_integer_row:  # else it was lost in a row before this one
+        if reason and not is_integer_row:  # else the gradient is lost in an earlier row
             breaks.append(f"{describe_row(log, row)}: {reason}")
         else:
             pending.update(before)
@@ -102,12 +102,12 @@ def find_breaks(
 
 
 def is_float(log: Log, row: int) -> bool:
-    """Whether a row is of floats or complex numbers."""
+    """Return whether a row has a float or complex dtype."""
     return bool(SPECS.specs[log.spec[row]].inexact)
 
 
 def _reason(log: Log, bounds: list[int], row: int) -> str:
-    """Why no gradient flows back through a row; "" if one may."""
+    """Return why no gradient flows back through a row; "" if one may."""
     code, spec = log.code[row], SPECS.specs[log.spec[row]]
     op, _ = CODES.entries[code]
     if row < bounds[0]:
@@ -131,7 +131,7 @@ def _reason(log: Log, bounds: list[int], row: int) -> str:
 
 
 def first_nonfinite(log: Log, rows: list[int]) -> tuple[int, str] | None:
-    """The first of some rows that has NaN or infinity, and which."""
+    """Return the first row that has NaN or infinity, and which of them."""
     for row in rows:
         spec = SPECS.specs[log.spec[row]]
         if spec.is_float and spec.size:
@@ -142,8 +142,8 @@ def first_nonfinite(log: Log, rows: list[int]) -> tuple[int, str] | None:
 
 
 def trace_nonfinite(log: Log, target: int, path: set[int], adjoint: Any) -> str:
-    """Where NaN or infinity came from, in values and in adjoints."""
-    # What is behind the target, whether it depends on the source or not.
+    """Describe where NaN or infinity came from, in values and in adjoints."""
+    # All rows behind the target, whether they depend on the source or not.
     behind, pending = set[int](), [target]
     while pending:
         row = pending.pop()
@@ -171,7 +171,7 @@ def trace_nonfinite(log: Log, target: int, path: set[int], adjoint: Any) -> str:
 def explain(
     log: Log, tape: Tape, target: int, seed: int, of: Tensor | Variable, source: Tensor | Variable
 ) -> Explanation:
-    """Why the gradient of ``of``, a row, by a source is what it is."""
+    """Explain the gradient of ``of``, which is row ``target``, by a source."""
     if isinstance(of, Variable):
         return Explanation("The target is a variable, which depends on itself alone.")
     n, work = log.n, TransposeWorkspace()
@@ -216,18 +216,18 @@ def _explain_path(
     of: Tensor | Variable,
     source: Tensor | Variable,
 ) -> tuple[set[int], set[int], list[str], str]:
-    """What the rows alone say of a path, without their adjoints.
+    """Explain a gradient from the rows alone, without their adjoints.
 
     Args:
       log: The rows: a log, or a `RowSnapshot`.
-      bounds: Where the stretches that the tape recorded start and end.
-      flags: What the tape follows and recorded, by row.
-      target, place: The row of ``of``, and the row or variable number of ``source``.
+      bounds: The start and end of each range that the tape recorded.
+      flags: The rows that the tape follows and recorded, as flags by row.
+      target, location: The row of ``of``, and the row or variable number of ``source``.
       of, source: The tensors or variables.
 
     Returns:
       The rows on the path, the rows of the source, where the path ends, and why the gradient is
-      None ("" if these rows do not say so).
+      None ("" if these rows do not tell).
     """
     row, number = location
     sources = (
@@ -259,13 +259,13 @@ def _explain_path(
 
 
 def _path_end(ends: list[str]) -> str:
-    """The text for a path that ends at some rows."""
+    """Return the text for a path that ends at some rows."""
     lines = "\n".join(ends[:3]) or "no derivative leads from the target to the source."
     return f"The gradient is None: the path ends at\n{lines}"
 
 
 class RowSnapshot:
-    """A copy of the rows of a log, without their values: what explains a gradient that is None.
+    """A copy of the rows of a log, without values, to explain a gradient that is None.
 
     It has the attributes of a `Log` that `_explain_path` reads.
     """
@@ -281,16 +281,16 @@ class RowSnapshot:
         self.a, self.b, self.c = (x[:n].copy() for x in (columns.a, columns.b, columns.c))
         self.extra = log.extra[: log.extra_n].copy()
         self.tensors = SimpleNamespace(lines=dict(_lines(log)))
-        # Numbers of codes and specs are reused when nothing refers to their objects.
+        # Ids of codes and specs are reused if nothing refers to their objects.
         self._numbered = [CODES[k] for k in set(self.code.tolist())]
         self._specs = [SPECS[k] for k in set(self.spec.tolist())]
         self.bounds = tape.closed_ranges(log)
 
 
 class Unconnected:
-    """The sources whose gradient was None, and the rows that say why.
+    """Sources whose gradient was None, and the rows that explain it.
 
-    Targets and sources are referred to weakly: their values do not live longer because of it.
+    Targets and sources are referred to weakly, so their values do not live longer.
     """
 
     def __init__(
@@ -310,7 +310,7 @@ class Unconnected:
         return location if reference is not None and reference() is x else None
 
     def explain(self, target: Any, source: Any) -> Explanation | None:
-        """Why the gradient of ``target`` by ``source`` was None; None if it is not known."""
+        """Explain why the gradient of ``target`` by ``source`` was None; None if unknown."""
         end, start = self._find(target), self._find(source)
         if end is None or start is None:
             return None
@@ -324,7 +324,7 @@ class Unconnected:
 
 
 def _explain_unrelated(log: Log, target: int, what: str) -> str:
-    """What to say of a target that no rows connect with the source."""
+    """Explain a target that no rows connect with the source."""
     visited, pending = set[int](), [target]
     while pending:
         row = pending.pop()

@@ -1,4 +1,4 @@
-"""What a thread needs to go back through a log: control blocks of the passes, and their scratch."""
+"""The workspace of a thread for reverse mode: control blocks of the passes, and scratch arrays."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class TransposeWorkspace:
         transpose.take("codes", CODES)
         self.templates: TemplateTable | None = None
         self.index: Any = None
-        # By constants of the pool, where they are in this log.
+        # The rows of the pool's constants in this log.
         self.pool_row = reserve_zeros((MAX_CONSTANTS,), np.int32)
         transpose.bind(local=reserve_zeros((MAX_TEMPLATE_ROWS,), np.int32), pool_row=self.pool_row)
         self.flags: Array = np.empty(0, np.uint8)
         self.adjoint: Array = np.empty(0, np.int32)
-        self.called: set[int] = set()  # rows whose functions were called
+        self.called: set[int] = set()  # links whose functions have been called
 
     def refresh(self, log: Log) -> None:
-        """Bind what moved since the last call."""
+        """Bind arrays of the log that have moved since the last call."""
         columns = log.columns
         if columns is not self.columns or log.extra is not self.extra:
-            self.columns = None  # until all is bound: an interrupt may come
+            self.columns = None  # until everything is bound, in case of an interrupt
             if self.flags.size < columns.capacity:
                 self.flags = resize(self.flags, columns.capacity, self.flags.size)
             if self.adjoint.size < columns.capacity:
@@ -61,12 +61,12 @@ class TransposeWorkspace:
             self.columns = columns
 
     def use(self, templates: TemplateTable) -> None:
-        """Bind what moved since the last call."""
+        """Bind templates, and their index if it has grown since the last call."""
         transpose, index = self.transpose, templates.index
         if templates is not self.templates:
             if self.templates is not None:
                 self.pool_row[: self.templates.constants] = 0
-            self.templates = None  # until all is bound
+            self.templates = None  # until everything is bound
             transpose.take("templates", templates)
             self.templates = templates
         if index is not self.index:
@@ -75,4 +75,4 @@ class TransposeWorkspace:
             self.index = index
 
 
-thread_workspace = threading.local()  # `work`: taken out by who uses it
+thread_workspace = threading.local()  # `work`, which is removed while it is in use

@@ -43,7 +43,7 @@ class Activity:
     fixed: set[str]
 
 
-def analyse(body: Body, wanted: list[str], apart: bool = False) -> Activity:
+def analyse(body: Body, differentiated: list[str], is_callee: bool = False) -> Activity:
     """Find what depends on the arguments ``wanted``.
 
     Of a function that is called ``apart``, what it writes to arguments may be used by its caller.
@@ -58,15 +58,15 @@ def analyse(body: Body, wanted: list[str], apart: bool = False) -> Activity:
         elif isinstance(node, Make) and node.copied and arrays[node.array].dtype not in INTS:
             edges.append(([node.copied], node.array))
         elif isinstance(node, Call):
-            edges += _called(node, body)
+            edges += _flows_through_call(node, body)
     edges += [([x], y) for pair in body.same for x, y in (pair, pair[::-1])]
-    varied = set(wanted)
+    varied = set(differentiated)
     while new := {t for s, t in edges if t not in varied and not varied.isdisjoint(s)}:
         varied |= new
-    useful = set(body.outs) | _outside(body, apart)
+    useful = set(body.outputs) | _outside(body, is_callee)
     while new := {x for s, t in edges if t in useful for x in s} - useful:
         useful |= new
-    active = {x for x in varied & useful if not is_constant(x)} | set(wanted)
+    active = {x for x in varied & useful if not is_constant(x)} | set(differentiated)
     _refuse(body, varied, active)
     counts = Counter[str]()
     for node in walk(body.nodes):
@@ -75,30 +75,30 @@ def analyse(body: Body, wanted: list[str], apart: bool = False) -> Activity:
         elif isinstance(node, Count):
             counts[node.name] += 1
         elif isinstance(node, Call):
-            counts.update(node.made(3))
+            counts.update(node.assigned_names(3))
         elif isinstance(node, Make):
             counts.update([address(node.array), shadow(node.array)])
     top = {n.out for n in body.nodes if isinstance(n, Step)}
     for node in body.nodes:
         if isinstance(node, Call) and node.array:
-            top |= node.made(body.arrays[node.array].ndim)
+            top |= node.assigned_names(body.arrays[node.array].ndim)
         elif isinstance(node, Make):
             top |= {address(node.array), shadow(node.array)}
-    given = body.given()
-    fixed = {x for x in given if not counts[x]}
-    fixed |= {x for x in top if x and counts[x] == 1 and x not in given}
-    return Activity(active, written(body), fixed)
+    arguments = body.argument_names()
+    fixed = {x for x in arguments if not counts[x]}
+    fixed |= {x for x in top if x and counts[x] == 1 and x not in arguments}
+    return Activity(active, written_arrays(body), fixed)
 
 
-def written(body: Body) -> set[str]:
+def written_arrays(body: Body) -> set[str]:
     """The arrays that a function writes to, itself or by what it calls."""
-    found = {s.array for s in steps(body.nodes) if s.op in WRITES and not s.first}
+    arrays = {s.array for s in steps(body.nodes) if s.op in WRITES and not s.first}
     for call in calls(body):
-        found |= {call.names[j] for j in call.functions.writes(call, body)}
-    return shared(found, body.same)
+        arrays |= {call.names[j] for j in call.functions.writes(call, body)}
+    return with_aliases(arrays, body.same)
 
 
-def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
+def _flows_through_call(call: Call, body: Body) -> list[tuple[list[str], str]]:
     """Where derivatives go through a call: from each float to the result and to what it writes."""
     arrays, names = body.arrays, body.names
     if call.rule is not None and call.functions.writes(call, body):
@@ -108,10 +108,10 @@ def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
             "Write to a copy.",
         )
     writes = {call.names[j] for j in call.functions.writes(call, body)}
-    given = [x for x in call.names if x in arrays]
-    for k, one in enumerate(given):
-        for other in given[k + 1 :]:
-            if (one == other or other in shared({one}, body.same)) and writes & {one, other}:
+    array_arguments = [x for x in call.names if x in arrays]
+    for k, one in enumerate(array_arguments):
+        for other in array_arguments[k + 1 :]:
+            if (one == other or other in with_aliases({one}, body.same)) and writes & {one, other}:
                 raise KernelError(
                     "an array twice as an argument of a function that writes to it",
                     *body.standing.of(call.line),
@@ -120,35 +120,37 @@ def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
     floats = [
         x for x in call.names if (arrays[x].dtype if x in arrays else of(x, names)) not in INTS
     ]
-    found = [(floats, x) for x in floats if x in writes]
+    flows = [(floats, x) for x in floats if x in writes]
     if call.out and names[call.out] not in INTS:
-        found.append((floats, call.out))
+        flows.append((floats, call.out))
     if call.array and arrays[call.array].dtype not in INTS:
-        found.append((floats, call.array))
-    return found
+        flows.append((floats, call.array))
+    return flows
 
 
-def _outside(body: Body, apart: bool) -> set[str]:
+def _outside(body: Body, is_callee: bool) -> set[str]:
     """Arrays that somebody else may look at: those that calls write to, and the caller's."""
-    found = {
+    names = {
         x
         for call in calls(body)
         for j in call.functions.writes(call, body)
         if (x := call.names[j]) and body.arrays[x].dtype not in INTS
     }
-    if apart:
-        found |= {
-            x for x in written(body) & set(body.parameters) if body.arrays[x].dtype not in INTS
+    if is_callee:
+        names |= {
+            x
+            for x in written_arrays(body) & set(body.parameters)
+            if body.arrays[x].dtype not in INTS
         }
-    return found
+    return names
 
 
-def shared(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
+def with_aliases(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
     """Arrays, with those that may share memory with them."""
-    found = set(arrays)
-    while more := {x for pair in same if not found.isdisjoint(pair) for x in pair} - found:
-        found |= more
-    return found
+    connected = set(arrays)
+    while more := {x for pair in same if not connected.isdisjoint(pair) for x in pair} - connected:
+        connected |= more
+    return connected
 
 
 def _edge(step: Step) -> tuple[str, list[str]]:
@@ -173,15 +175,19 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
     while True:
         before = len(cut)
         for step in steps(body.nodes):
-            made = step.op == "cast" and step.dtype in (*INTS, "int") and step.args[0] in varied
+            is_int_cast = (
+                step.op == "cast" and step.dtype in (*INTS, "int") and step.args[0] in varied
+            )
             taken = step.op not in ("compare", "truth", "not", "load")
-            if step.out and (made or (taken and names[step.out] in INTS and cut & {*step.args})):
+            if step.out and (
+                is_int_cast or (taken and names[step.out] in INTS and cut & {*step.args})
+            ):
                 cut.add(step.out)
             if step.op in WRITES and step.args[1] in cut:
                 cut.add(step.array)
             if step.op == "load" and step.array in cut:
                 cut.add(step.out)
-        cut |= shared(cut & set(body.arrays), body.same)
+        cut |= with_aliases(cut & set(body.arrays), body.same)
         if len(cut) == before:
             break
     for call in calls(body):

@@ -25,7 +25,7 @@ from .nodes import (
     Repeat,
     Step,
     address,
-    assigned,
+    assigned_in,
     is_constant,
     shadow,
     walk,
@@ -51,26 +51,26 @@ def moves(step: Step) -> bool:
 
 def reads(nodes: list[Node], body: Body) -> set[str]:
     """The names of numbers that nodes read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in walk(nodes):
         if isinstance(node, Step):
-            found.update(node.args)
+            names.update(node.args)
             if node.array and not body.arrays[node.array].argument:
-                found |= {address(node.array), shadow(node.array)}
+                names |= {address(node.array), shadow(node.array)}
         elif isinstance(node, Count):
-            found |= {node.low, node.high}
+            names |= {node.low, node.high}
         elif isinstance(node, Branch | Repeat):
-            found.add(node.test)
+            names.add(node.test)
         elif isinstance(node, Make):
-            found.add(node.size)
+            names.add(node.size)
         else:
             assert isinstance(node, Call)
-            found.update(node.operands())
-            found |= {f(x) for x in node.names if x in body.arrays for f in (address, shadow)}
-    return {x for x in found if x in body.names and not is_constant(x)}
+            names.update(node.operands())
+            names |= {f(x) for x in node.names if x in body.arrays for f in (address, shadow)}
+    return {x for x in names if x in body.names and not is_constant(x)}
 
 
-class Again:
+class Recompute:
     """Finds the names of one function.
 
     Attributes:
@@ -80,14 +80,14 @@ class Again:
     def __init__(self, body: Body, activity: Activity) -> None:
         self.body, self.written = body, activity.written
         self.rounded: set[str] = set()
-        self._counts = Counter(body.given())
+        self._counts = Counter(body.argument_names())
         for node in walk(body.nodes):
             self._counts.update(
                 [node.out]
                 if isinstance(node, Step)
                 else ()
                 if isinstance(node, Branch)
-                else assigned([node])
+                else assigned_in([node])
                 if isinstance(node, Make | Call)
                 else [node.name if isinstance(node, Count) else node.count]
             )
@@ -103,7 +103,7 @@ class Again:
           nodes: The block.
           known: The names that its reverse has from elsewhere.
         """
-        found: dict[str, Step] = {}
+        steps_: dict[str, Step] = {}
         deep: dict[str, int] = {}
         before: set[str] = set()  # what was read so far: maybe what the last round left
         for node in nodes:
@@ -114,16 +114,16 @@ class Again:
             if (
                 self._counts[node.out] == 1
                 and cheap(node, self.body, self.written)
-                and all(is_constant(a) or a in known or a in found for a in needs)
+                and all(is_constant(a) or a in known or a in steps_ for a in needs)
             ):
                 depth = 1 + sum(deep.get(a, 0) for a in needs)
-                whole = of(node.out, self.body.names) in INTS
+                is_int = of(node.out, self.body.names) in INTS
                 same = all(map(self.exact, needs))
-                if depth <= DEEPEST and (same or not whole):
-                    found[node.out], deep[node.out] = node, depth
-                    if not whole and not (same and moves(node)):
+                if depth <= DEEPEST and (same or not is_int):
+                    steps_[node.out], deep[node.out] = node, depth
+                    if not is_int and not (same and moves(node)):
                         self.rounded.add(node.out)
-        return found
+        return steps_
 
     def needs(self, step: Step) -> list[str]:
         """The operands of a step, with where an array lies."""

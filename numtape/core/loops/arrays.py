@@ -48,16 +48,16 @@ class Arrays(Views):
 
     def broadcast(self, shapes: list[list[str]], node: Any) -> list[str]:
         """The shape that operands have together."""
-        found: list[str] = []
+        shape: list[str] = []
         for k in range(1, max(map(len, shapes)) + 1):
             lengths = [shape[-k] for shape in shapes if len(shape) >= k]
             long = [x for x in lengths if x != "1"] or ["1"]
             for other in long[1:]:
                 self.match(other, long[0], node)
-            found.insert(0, long[0])
-        return found
+            shape.insert(0, long[0])
+        return shape
 
-    def combined(
+    def combine(
         self,
         operands: list[Value],
         node: Any,
@@ -80,11 +80,11 @@ class Arrays(Views):
                 [x.name if x.grid is None else self.item(x.grid, indices, node) for x in operands]
             )
 
-        apart = any(isinstance(g, Lazy) and g.apart for g in grids) or any(
+        needs_copy = any(isinstance(g, Lazy) and g.needs_copy for g in grids) or any(
             grid.shape != shape for grid in grids
         )
         sources = [view for grid in grids for view in self.sources(grid)]
-        return Value(grid=Lazy(shape, element, sources, dtype, apart))
+        return Value(grid=Lazy(shape, element, sources, dtype, needs_copy))
 
     def rounds(self, shape: list[str], write: Callable[[list[str]], None], node: Any) -> None:
         """Write loops over all elements of a shape, the last axis innermost."""
@@ -140,32 +140,32 @@ class Arrays(Views):
             [x if constant(x) is not None else axis for x, axis in zip(shape, axes, strict=True)],
         )
 
-    def made(self, grid: Grid, node: Any, dtype: str = "") -> View:
+    def materialize(self, grid: Grid, node: Any, dtype: str = "") -> View:
         """A local array of the elements of another one, or of an expression."""
-        found = self.new(grid.shape, dtype or self.dtype_of(grid), node)
-        self.put_all(found, Value(grid=grid), node, first=True)
-        return found
+        array = self.new(grid.shape, dtype or self.dtype_of(grid), node)
+        self.put_all(array, Value(grid=grid), node, first=True)
+        return array
 
     def view(self, value: Value, node: Any) -> View:
         """An array in memory: one is made of an expression."""
         assert value.grid is not None
-        return value.grid if isinstance(value.grid, View) else self.made(value.grid, node)
+        return value.grid if isinstance(value.grid, View) else self.materialize(value.grid, node)
 
     def put_all(self, target: View, value: Value, node: Any, first: bool = False) -> None:
         """Write elements, or one number, to all places of a view."""
 
         def write(indices: list[str]) -> None:
-            found = value.name if value.grid is None else self.item(value.grid, indices, node)
+            element = value.name if value.grid is None else self.item(value.grid, indices, node)
             place = self.place(target, indices, node)
             self.write(
-                Step("", "store", [place, found], "", self.line(node), target.array, first=first)
+                Step("", "store", [place, element], "", self.line(node), target.array, first=first)
             )
 
         self.rounds(target.shape, write, node)
 
     def assign(self, target: View, value: Value, node: Any) -> None:
         """Write ``target[:] = value``."""
-        self.put_all(target, self.fitted(target, value, node), node)
+        self.put_all(target, self.fit(target, value, node), node)
 
     def change(self, target: View, operator: str, value: Value, node: Any) -> None:
         """Write ``target += value``, or with another operator."""
@@ -180,31 +180,31 @@ class Arrays(Views):
                 node,
                 "Numba does so, NumPy does not: copy the right side.",
             )
-        value = self.fitted(target, value, node)
+        value = self.fit(target, value, node)
         dtype = self.arrays[target.array].dtype
         adds = operator in "+-" and dtype[:1] == "f"
 
         def write(indices: list[str]) -> None:
-            found = value.name if value.grid is None else self.item(value.grid, indices, node)
+            element = value.name if value.grid is None else self.item(value.grid, indices, node)
             place = self.place(target, indices, node)
             if adds:
                 op = "acc" if operator == "+" else "sub"
             else:
                 op, old = "store", self.fresh()
                 self.write(Step(old, "load", [place], "", self.line(node), target.array))
-                found = self.put("", operator, [old, found], node)
-            self.write(Step("", op, [place, found], "", self.line(node), target.array))
+                element = self.put("", operator, [old, element], node)
+            self.write(Step("", op, [place, element], "", self.line(node), target.array))
 
         self.rounds(target.shape, write, node)
 
-    def fitted(self, target: View, value: Value, node: Any) -> Value:
+    def fit(self, target: View, value: Value, node: Any) -> Value:
         """A value that may be written to a view as it is read, element by element."""
         grid = value.grid
         if grid is None:
             return value
         self.room(target.shape, grid.shape, node)
         if any(self._meets(target, source, grid) for source in self.sources(grid)):
-            return Value(grid=self.made(grid, node))
+            return Value(grid=self.materialize(grid, node))
         return value
 
     def room(self, target: list[str], shape: list[str], node: Any) -> None:
@@ -224,20 +224,25 @@ class Arrays(Views):
         one, other = target.array, source.array
         if one != other:
             # A name that is given several arrays may be given this one further down.
-            return bool({one, other} & self.moving) or self.related(one, other)
-        apart = (isinstance(grid, Lazy) and grid.apart) or len(grid.shape) != len(target.shape)
-        if not apart and source.rows is not None and source.rows == target.rows:
+            return bool({one, other} & self.moving) or self.may_alias(one, other)
+        overlaps = (isinstance(grid, Lazy) and grid.needs_copy) or len(grid.shape) != len(
+            target.shape
+        )
+        if not overlaps and source.rows is not None and source.rows == target.rows:
             return False  # the same elements, or none in common
-        apart = apart or grid.shape != target.shape
-        return apart or (target.offset, target.strides, target.shape) != (
+        overlaps = overlaps or grid.shape != target.shape
+        return overlaps or (target.offset, target.strides, target.shape) != (
             source.offset,
             source.strides,
             source.shape,
         )
 
-    def related(self, one: str, other: str) -> bool:
+    def may_alias(self, one: str, other: str) -> bool:
         """Whether two arrays may share memory."""
-        found = {one}
-        while more := {x for pair in self.same if not found.isdisjoint(pair) for x in pair} - found:
-            found |= more
-        return other in found
+        reached = {one}
+        while (
+            more := {x for pair in self.same if not reached.isdisjoint(pair) for x in pair}
+            - reached
+        ):
+            reached |= more
+        return other in reached

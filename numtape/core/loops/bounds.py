@@ -27,7 +27,7 @@ from .nodes import (
     Node,
     Repeat,
     Step,
-    assigned,
+    assigned_in,
     is_constant,
     walk,
 )
@@ -117,8 +117,8 @@ class Bounds:
         self._loops: dict[int, _Loop] = {}  # by symbol
         self._natural: set[int] = set()  # symbols that are not negative
         self._wrapped: dict[int, tuple[Form, Form]] = {}  # an index from the end, and the length
-        self._given: dict[str, Form] = {}  # names that nothing assigns
-        self._assigned = assigned(self.body.nodes)
+        self._fixed_forms: dict[str, Form] = {}  # names that nothing assigns
+        self._assigned = assigned_in(self.body.nodes)
         self._lengths = {f"{x}_n{k}" for x, a in self.body.arrays.items() for k in range(a.ndim)}
         self._nodes(self.body.nodes, _Scope({}, {}, []), None, [])
 
@@ -139,7 +139,7 @@ class Bounds:
         dtype = self.body.names.get(operand, "")
         if operand not in self._lengths and dtype not in SIGNED:
             return None
-        forms = scope.forms if operand in self._assigned else self._given
+        forms = scope.forms if operand in self._assigned else self._fixed_forms
         if operand not in forms:
             forms[operand] = self._symbol(operand in self._lengths)
         return forms[operand]
@@ -186,7 +186,7 @@ class Bounds:
                     self._assume(node.test, holds, inner)
                     self._nodes(body, inner, None, [])
                     sides.append(body)
-                scope.forget(assigned([*sides[0], *sides[1]]))
+                scope.forget(assigned_in([*sides[0], *sides[1]]))
             elif isinstance(node, Count):
                 self._loop(node, scope)
             elif isinstance(node, Repeat):
@@ -198,7 +198,7 @@ class Bounds:
                         scope.facts.append(length)
             else:
                 assert isinstance(node, Call)
-                scope.forget(node.made(3))
+                scope.forget(node.assigned_names(3))
 
     def _join_constants(self, nodes: list[Node]) -> None:
         """Make the checks of constant indices into one argument, in a run of steps, at once.
@@ -223,7 +223,7 @@ class Bounds:
                 self.highest[id(check)] = str(highest)
 
     def _repeat(self, node: Repeat, scope: _Scope) -> None:
-        names = assigned([node])
+        names = assigned_in([node])
         scope.forget(names)
         inner = scope.copy()
         if node.count:
@@ -249,7 +249,7 @@ class Bounds:
                             scope.forms[copy.out] = form
 
     def _loop(self, node: Count, scope: _Scope) -> None:
-        names = assigned(node.body) | {node.name}
+        names = assigned_in(node.body) | {node.name}
         low, high = self._form(node.low, scope), self._form(node.high, scope)
         for name in reads(node.body, self.body):  # what has its value before the loop
             if name not in names:
@@ -264,7 +264,7 @@ class Bounds:
             inner.facts.append(_sum(ends[1], ends[0], -1))  # there is a round
         ends_early = any(isinstance(x, Step) and x.op == "raise" for x in walk(node.body))
         outer = [name for name in scope.forms if name not in names]
-        self._nodes(node.body, inner, None if ends_early else node, [*outer, *self._given])
+        self._nodes(node.body, inner, None if ends_early else node, [*outer, *self._fixed_forms])
         scope.forget(names)
 
     def _step(self, step: Step, scope: _Scope, loop: Count | None, outer: list[str]) -> None:
@@ -345,8 +345,8 @@ class Bounds:
         lowest: Form = {}
         symbol = next(iter(index)) if len(index) == 1 else 0
         if index == {symbol: 1} and symbol in self._wrapped:
-            place, whole = self._wrapped[symbol]
-            if whole == length:
+            place, wrapped_length = self._wrapped[symbol]
+            if wrapped_length == length:
                 index, lowest = place, _sum({}, length, -1)
         one: Form = {ONE: 1}
         room = _sum(_sum(length, index, -1), one, -1)
@@ -371,7 +371,7 @@ class Bounds:
         factor = index.get(variable, 0)
         names: dict[int, str] = {}
         for name in outer:
-            form = scope.forms.get(name) if name in self._assigned else self._given.get(name)
+            form = scope.forms.get(name) if name in self._assigned else self._fixed_forms.get(name)
             if form is not None and len(form) == 1 and next(iter(form.values())) == 1:
                 names.setdefault(next(iter(form)), name)
         rest = _text({s: c for s, c in index.items() if s != variable}, names)

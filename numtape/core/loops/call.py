@@ -18,7 +18,7 @@ from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAIS
 from .nodes import Raised
 from .program import Program
 from .ready import Layout
-from .units import compiled
+from .units import compile_sweeps
 
 Kinds = tuple[tuple[str, int], ...]
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
@@ -136,10 +136,10 @@ class Sweeping:
         if status & ((1 << LINES) - 1) == RAISED:
             raised = self.program.raised[status >> LINES]
             if raised.arguments is None:
-                self._told(raised, arguments)
+                self._raise_with_values(raised, arguments)
         raise_status(self.program, status, size)
 
-    def _told(self, raised: Raised, arguments: tuple[Any, ...]) -> None:
+    def _raise_with_values(self, raised: Raised, arguments: tuple[Any, ...]) -> None:
         """Raise an exception that is told what the function computes: so the function runs."""
         from numba.core.errors import NumbaError
 
@@ -175,17 +175,17 @@ class Gradient(Sweeping):
     def __init__(
         self,
         program: Program,
-        wanted: tuple[int, ...],
+        argnums: tuple[int, ...],
         single: bool,
         fastmath: bool,
         limit: int | None,
         plain: Callable[..., Any],
     ) -> None:
         super().__init__(program, limit, plain)
-        self.wanted, self.single = wanted, single
+        self.argnums, self.single = argnums, single
         self._listening = Listening()
-        self._layout = Layout(program, wanted, single, limit, self._listening)
-        self.sweeps = _FUNCTION(compiled(program, fastmath).gradient)
+        self._layout = Layout(program, argnums, single, limit, self._listening)
+        self.sweeps = _FUNCTION(compile_sweeps(program, fastmath).gradient)
         self._waiting: list[tuple[Any, Any]] = []  # blocks that no call has now
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
@@ -196,10 +196,10 @@ class Gradient(Sweeping):
           ResourceExhaustedError: If the stack is full.
           IndexError, ZeroDivisionError, ValueError: As the function itself.
         """
-        found = self.quick(arguments)
-        if found is not None:
-            return found
-        return self._listening(largest(arguments), self._prepared, arguments)
+        result = self.quick(arguments)
+        if result is not None:
+            return result
+        return self._listening(largest(arguments), self._prepare, arguments)
 
     def quick(self, arguments: tuple[Any, ...]) -> Any:
         """The same, or None if the arguments are not of these kinds, or have to be made ready.
@@ -225,7 +225,7 @@ class Gradient(Sweeping):
         if size > stack.LIMIT:
             arena.trim()
 
-    def _prepared(self, arguments: tuple[Any, ...]) -> Any:
+    def _prepare(self, arguments: tuple[Any, ...]) -> Any:
         self.refuse_writes(arguments)
         arguments = tuple(
             [np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments]
@@ -249,11 +249,11 @@ def raise_status(program: Program, status: int, size: int) -> NoReturn:
     """Raise what a status of a sweep says, which had so many bytes of stack."""
     if status & ((1 << LINES) - 1) == RAISED:
         raise_at(program.raised[status >> LINES])
-    error, message = said(program, status, f", with {size} bytes")
+    error, message = error_of_status(program, status, f", with {size} bytes")
     raise error(message)
 
 
-def said(program: Program, status: int, size: str = "") -> tuple[type[Exception], str]:
+def error_of_status(program: Program, status: int, size: str = "") -> tuple[type[Exception], str]:
     """The error that a status means, and its message, which says how large a full stack is."""
     error, message = _ERRORS[status & ((1 << LINES) - 1)]
     file, line = program.standing.of(status >> LINES)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import FunctionType
 
 from ...errors import KernelError
-from .activity import Activity, analyse, shared, written
+from .activity import Activity, analyse, with_aliases, written_arrays
 from .interface import Interface
 from .nodes import Body, Call, Kinds, Lines, Raised, calls
 from .types import of
@@ -73,7 +73,7 @@ class Functions:
         self._axes: dict[tuple[FunctionType, tuple[int, ...]], int] = {}
 
     @property
-    def ruled(self) -> bool:
+    def has_rules(self) -> bool:
         """Whether there are rules, which may fail in the reverse sweep."""
         return bool(self._axes)
 
@@ -84,9 +84,9 @@ class Functions:
 
     def body(self, call: Call, caller: Body) -> Body:
         """What a call calls, in normal form."""
-        return self._written((call.function, call.kinds(caller)))
+        return self._lower((call.function, call.kinds(caller)))
 
-    def _written(self, key: tuple[FunctionType, Kinds]) -> Body:
+    def _lower(self, key: tuple[FunctionType, Kinds]) -> Body:
         if key not in self._bodies:
             self._results[key] = ""
             self._bodies[key] = self._write(*key, self)
@@ -110,22 +110,22 @@ class Functions:
                 infer(body)
                 self._results[key] = _result(body)
             if self._results == before:
-                found = self._called(kernel)
+                bodies = self._reachable(kernel)
                 if self._results == before:  # no rule has come to it
-                    return found
+                    return bodies
 
-    def _called(self, kernel: Body) -> list[Body]:
+    def _reachable(self, kernel: Body) -> list[Body]:
         """A kernel and all that it calls, rules as well."""
-        found: list[Body] = [kernel]
-        for body in found:
+        bodies: list[Body] = [kernel]
+        for body in bodies:
             for call in calls(body):
                 called = [self.body(call, body)]
                 if call.rule is not None and self.result(call, body):
-                    called.append(self._written(self._taken(call, body)))
-                found += [x for x in called if x not in found]
-        return found
+                    called.append(self._lower(self._rule_arguments(call, body)))
+                bodies += [x for x in called if x not in bodies]
+        return bodies
 
-    def _taken(self, call: Call, caller: Body) -> tuple[FunctionType, Kinds]:
+    def _rule_arguments(self, call: Call, caller: Body) -> tuple[FunctionType, Kinds]:
         """What a call's rule takes: the adjoint of the result, the result and the arguments."""
         known = caller.arrays.get(call.array)
         kind = (known.dtype, known.ndim) if known is not None else (caller.names[call.out], -1)
@@ -138,9 +138,9 @@ class Functions:
         Raises:
           KernelError: If it writes to what it is given.
         """
-        key = self._taken(call, caller)
-        body = self._written(key)
-        if written(body) & {*body.parameters}:
+        key = self._rule_arguments(call, caller)
+        body = self._lower(key)
+        if written_arrays(body) & {*body.parameters}:
             raise KernelError(
                 "a rule that writes to what it is given", body.file, body.line, "Write to a copy."
             )
@@ -162,7 +162,7 @@ class Functions:
             inner = Functions(self.standing.file, self.standing.line, self._write)
             inner._axes = self._axes
             body = self._write(function, tuple([("float64", ndim) for ndim in kinds]), inner)
-            if body.form != 0 or (body.axes[0] and body.outs[0] in body.parameters):
+            if body.form != 0 or (body.axes[0] and body.outputs[0] in body.parameters):
                 raise KernelError(
                     "a rule of its own, and other results than one number or new array",
                     body.file,
@@ -179,11 +179,11 @@ class Functions:
             body = self.body(call, caller)
             self._writes[key] = set()
             while True:  # it may call itself
-                arrays = written(body)
-                found = {j for j, name in enumerate(body.parameters) if name in arrays}
-                if found == self._writes[key]:
+                arrays = written_arrays(body)
+                positions = {j for j, name in enumerate(body.parameters) if name in arrays}
+                if positions == self._writes[key]:
                     break
-                self._writes[key] = found
+                self._writes[key] = positions
         return self._writes[key]
 
     def variant(self, call: Call, caller: Body, active: set[str], changed: set[str]) -> Variant:
@@ -193,41 +193,41 @@ class Functions:
         it; a call that is done again has copies of these.
         """
         kinds = call.kinds(caller)
-        wanted = tuple(
+        active_arguments = tuple(
             j
             for j, (dtype, _) in enumerate(kinds)
             if dtype.startswith("float") and call.names[j] in active
         )
-        theirs = (
+        changed_arrays = (
             ()
             if call.recompute
             else tuple(j for j, name in enumerate(call.names) if name in changed)
         )
-        return self._variant((call.function, kinds), wanted, theirs)
+        return self._variant((call.function, kinds), active_arguments, changed_arrays)
 
     def _variant(
         self,
         key: tuple[FunctionType, Kinds],
-        wanted: tuple[int, ...],
+        active_arguments: tuple[int, ...],
         changed: tuple[int, ...] = (),
     ) -> Variant:
         function, kinds = key
-        if (*key, wanted, changed) not in self.variants:
-            body = self._written(key)
-            activity = analyse(body, [body.parameters[j] for j in wanted], apart=True)
-            activity.written |= shared({body.parameters[j] for j in changed}, body.same)
-            face = Interface(body, kinds, wanted, activity, by_value=True)
+        if (*key, active_arguments, changed) not in self.variants:
+            body = self._lower(key)
+            activity = analyse(body, [body.parameters[j] for j in active_arguments], is_callee=True)
+            activity.written |= with_aliases({body.parameters[j] for j in changed}, body.same)
+            face = Interface(body, kinds, active_arguments, activity, by_value=True)
             number = len(self.variants) + 1
-            made = Variant(number, body, activity, face, function.__name__)
-            self.variants[*key, wanted, changed] = made
-        return self.variants[*key, wanted, changed]
+            variant = Variant(number, body, activity, face, function.__name__)
+            self.variants[*key, active_arguments, changed] = variant
+        return self.variants[*key, active_arguments, changed]
 
 
 def _result(body: Body) -> str:
     """The dtype of what a function returns; "" if that is not known, or more than one."""
     if body.result:
         return of(body.result, body.names)
-    known = body.arrays.get(body.outs[0]) if body.form == 0 else None
+    known = body.arrays.get(body.outputs[0]) if body.form == 0 else None
     return known.dtype if known is not None else ""
 
 
@@ -264,7 +264,7 @@ class Frame:
         self.copies: list[tuple[str, str, str, str]] = []
         self.ahead: list[str] = []
         self.inputs: list[str] = []
-        self.again: list[str] = []
+        self.reloads: list[str] = []
         self.slopes: dict[int, int] = {}
         self.axes: list[int] = []
         self.held: dict[tuple[str, int, int], str] = {}
@@ -282,7 +282,7 @@ class Frame:
         for kind, j, dtype, axis in variant.face.parameters:
             name = call.names[j]
             local = name in body.arrays and not body.arrays[name].argument
-            again = ""
+            reload = ""
             if kind == "number":
                 ahead = f"{dtype}_of({name})"
                 text = ahead if have(name) else self.read(dtype, self._cell(dtype, name))
@@ -306,13 +306,13 @@ class Frame:
                 if kind == "array" and call.recompute and name in written:
                     copy = f"Y{k}_{len(self.copies)}"
                     self.copies.append((ahead, dtype, " * ".join(call.axes[j]), copy))
-                    again = f"{dtype}_at({self.read('int64', self._cell('int64', copy))})"
+                    reload = f"{dtype}_at({self.read('int64', self._cell('int64', copy))})"
                 if kind == "array" and call.rule is not None and local:
                     self.over[j] = self._cell("int64", f"d_{name}_at")
             self.ahead.append(ahead)
             self.inputs.append(text)
-            self.again.append(again or text)
-            self.held[kind, j, axis] = self.again[-1]
+            self.reloads.append(reload or text)
+            self.held[kind, j, axis] = self.reloads[-1]
 
     def _cell(self, dtype: str = "", value: str = "") -> int:
         self.words += 1
@@ -326,5 +326,5 @@ class Frame:
 
     def read(self, dtype: str, cell: int) -> str:
         """What is in a cell."""
-        found = f"{self.at(dtype, cell)}[0]"
-        return f"({found} != 0)" if dtype == "bool" else found
+        text = f"{self.at(dtype, cell)}[0]"
+        return f"({text} != 0)" if dtype == "bool" else text

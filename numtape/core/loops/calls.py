@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .exits import Exits
+from .exits import JumpElimination
 from .frame import Frame, Value
 from .grids import Grid, View
 from .nodes import Array, Branch, Call, Raised, Step, is_constant
@@ -54,41 +54,41 @@ class Calls(Reductions):
     def __init__(self) -> None:
         super().__init__()
         self.raised: list[Raised] = []
-        self.outs: list[str] = []
+        self.outputs: list[str] = []
         self.axes: list[list[str]] = []
         self.form: Any = None
         self.functions: Any = None
 
-    def returned(self, node: ast.expr) -> Any:
-        """Write what the kernel returns, into `outs`. Returns its form, with places there.
+    def write_results(self, node: ast.expr) -> Any:
+        """Write what the kernel returns, into `outputs`. Returns its form, with places there.
 
         In a tuple of a rule None is the adjoint of what nothing depends on.
         """
         if isinstance(node, ast.Tuple):
             if self.kernel and any(_is_none(x) for x in node.elts):
                 self.refuse("`None` among its results", node, "Leave it out.")
-            return tuple([None if _is_none(x) else self.returned(x) for x in node.elts])
+            return tuple([None if _is_none(x) else self.write_results(x) for x in node.elts])
         value = self.value(node)
         if value.items is not None:
-            self.outs += value.items
+            self.outputs += value.items
             self.axes += [[] for _ in value.items]
-            return tuple(range(len(self.outs) - len(value.items), len(self.outs)))
+            return tuple(range(len(self.outputs) - len(value.items), len(self.outputs)))
         if value.grid is None:
-            self.outs.append(value.name)
+            self.outputs.append(value.name)
             self.axes.append([])
-            return len(self.outs) - 1
+            return len(self.outputs) - 1
         view = self.view(value, node)
-        if not self._whole(view):
-            view = self.made(view, node)
-        self.outs.append(view.array)
+        if not self._is_whole_array(view):
+            view = self.materialize(view, node)
+        self.outputs.append(view.array)
         self.axes.append(view.shape)
-        return len(self.outs) - 1
+        return len(self.outputs) - 1
 
     def _do_Raise(self, node: ast.Raise) -> None:
         called: Any = node.exc
         arguments: list[Any] | None = []
         if isinstance(called, ast.Call) and not called.keywords:
-            arguments = self._told(called.args)
+            arguments = self._constant_arguments(called.args)
             called = called.func
         kind = self.object(called) if called is not None else None
         if node.cause is not None or not (isinstance(kind, type) and issubclass(kind, Exception)):
@@ -101,20 +101,24 @@ class Calls(Reductions):
 
     def _do_Assert(self, node: ast.Assert) -> None:
         with self.inside() as failed:
-            self.fail(AssertionError, self._told([node.msg] if node.msg else []), node)
+            self.fail(
+                AssertionError, self._constant_arguments([node.msg] if node.msg else []), node
+            )
         self.write(Branch(self.truth(node.test), [], failed, self.line(node)))
 
     def fail(self, kind: type[Exception], arguments: list[Any] | None, node: Any) -> None:
         """Raise an exception."""
         source = self.frames[-1].source
-        told = None if arguments is None else tuple(arguments)
-        self.raised.append(Raised(kind, told, source.file, node.lineno, source.function.__name__))
+        message_arguments = None if arguments is None else tuple(arguments)
+        self.raised.append(
+            Raised(kind, message_arguments, source.file, node.lineno, source.function.__name__)
+        )
         number = str(len(self.raised) - 1)
         self.write(Step("", "raise", [], "", self.line(node), dtype=number))
 
-    def _told(self, nodes: list[ast.expr]) -> list[Any] | None:
+    def _constant_arguments(self, nodes: list[ast.expr]) -> list[Any] | None:
         """What an exception is told: constants; None if it has to be computed."""
-        found: list[Any] = []
+        values: list[Any] = []
         for node in nodes:
             for x in ast.walk(node):
                 if isinstance(x, ast.FormattedValue) and (x.format_spec or x.conversion != -1):
@@ -124,26 +128,26 @@ class Calls(Reductions):
                         "Numba knows none: leave it out.",
                     )
             try:
-                found.append(ast.literal_eval(node))
+                values.append(ast.literal_eval(node))
             except ValueError:
-                found.append(self.object(node))
-        return None if any(x is MISSING for x in found) else found
+                values.append(self.object(node))
+        return None if any(x is MISSING for x in values) else values
 
     def _of_Call(self, node: ast.Call, to: str) -> str | Value:
         return self.call(node, to, True)
 
     def helper(self, node: Any) -> FunctionType | None:
         """The function that a call calls, if its source is to be written here."""
-        found = self.object(node.func) if isinstance(node, ast.Call) else None
+        function = self.object(node.func) if isinstance(node, ast.Call) else None
         for name in ("python_function", "py_func"):
-            inner = getattr(found, name, None)
+            inner = getattr(function, name, None)
             if isinstance(inner, FunctionType):
                 return inner
-        if not isinstance(found, FunctionType) or found in CALLED:
+        if not isinstance(function, FunctionType) or function in CALLED:
             return None
-        return None if (found.__module__ or "").partition(".")[0] == "numpy" else found
+        return None if (function.__module__ or "").partition(".")[0] == "numpy" else function
 
-    def call(self, node: ast.Call, to: str, wanted: bool) -> str | Value:
+    def call(self, node: ast.Call, to: str, needs_value: bool) -> str | Value:
         """Write a call. Returns its result."""
         called = self.object(node.func)
         text = ast.unparse(node.func)
@@ -151,18 +155,18 @@ class Calls(Reductions):
             self.refuse(f"`{ast.unparse(node)}`", node, "Give its arguments by their places.")
         if called is len and len(node.args) == 1:
             return self.length(self.value(node.args[0]), node)
-        made = self.new_array(node)
-        if made is not None:
-            dtype, shape, fill, copied = made
+        creation = self.new_array(node)
+        if creation is not None:
+            dtype, shape, fill, copied = creation
             return self.of(self.new(shape, dtype, node, fill, copied))
-        found = self.of_arrays(node, called)
-        if found is not None:
-            return found
+        result = self.of_arrays(node, called)
+        if result is not None:
+            return result
         if node.keywords:
             self.refuse(f"`{ast.unparse(node)}`", node, "Give its arguments by their places.")
         helper = self.helper(node)
         if helper is not None:
-            return self._inlined(helper, node, wanted)
+            return self._inline(helper, node, needs_value)
         try:
             known = CALLED.get(called), CASTS.get(called)
         except TypeError:
@@ -200,7 +204,7 @@ class Calls(Reductions):
         """A call of a function that makes or reduces arrays, or of an array's method; else None."""
         raise NotImplementedError
 
-    def _inlined(self, helper: FunctionType, node: ast.Call, wanted: bool) -> Value:
+    def _inline(self, helper: FunctionType, node: ast.Call, needs_value: bool) -> Value:
         """Write what a helper does."""
         source = Source(helper)
         values = [self.value(x) for x in node.args]
@@ -222,10 +226,10 @@ class Calls(Reductions):
         kernel = self.object(node.func)
         rule = getattr(kernel, "_rule", None)
         if isinstance(rule, FunctionType):
-            return self.ruled(source, values, node, rule)
+            return self.call_with_rule(source, values, node, rule)
         recompute = bool(getattr(kernel, "_recompute", False))
         if recompute or any(frame.source.function is helper for frame in self.frames):
-            return self._apart(source, values, node, wanted, recompute)
+            return self._call_function(source, values, node, needs_value, recompute)
         frame = Frame(source, self.prefix(source))
         if len(self.frames) == 1:
             self._call_line = self.line(node)
@@ -240,7 +244,7 @@ class Calls(Reductions):
                 frame.bound[parameter] = value
             else:
                 self.put(frame.rename(parameter), "copy", [value.name], node)
-        if wanted and not frame.exits.returns:
+        if needs_value and not frame.exits.returns:
             self.refuse(
                 f"the value of `{ast.unparse(node)}`, which returns nothing",
                 node,
@@ -248,9 +252,11 @@ class Calls(Reductions):
             )
         return self.function(frame)
 
-    def ruled(self, source: Source, values: list[Value], node: Any, rule: FunctionType) -> Value:
+    def call_with_rule(
+        self, source: Source, values: list[Value], node: Any, rule: FunctionType
+    ) -> Value:
         """Write a call of a function that has a rule for its derivative."""
-        names, axes = self._passed(values, node, lambda view: self.made(view, node))
+        names, axes = self._call_arguments(values, node, lambda view: self.materialize(view, node))
         ndim = self.functions.axes(source.function, tuple([len(x) or -1 for x in axes]))
         out = self.fresh()
         call = Call(
@@ -268,14 +274,19 @@ class Calls(Reductions):
         if ndim < 0:
             return Value(out)
         self.arrays[out] = Array("", ndim, False)
-        self.low.update(dict.fromkeys(call.made(ndim), 0))
+        self.low.update(dict.fromkeys(call.assigned_names(ndim), 0))
         return self.all_of(out)
 
-    def _apart(
-        self, source: Source, values: list[Value], node: ast.Call, wanted: bool, recompute: bool
+    def _call_function(
+        self,
+        source: Source,
+        values: list[Value],
+        node: ast.Call,
+        needs_value: bool,
+        recompute: bool,
     ) -> Value:
         """Write a call of a function that has sweeps of its own."""
-        names, axes = self._passed(
+        names, axes = self._call_arguments(
             values,
             node,
             lambda view: self.refuse(
@@ -284,8 +295,8 @@ class Calls(Reductions):
                 "Pass the array and where the part begins, or a copy.",
             ),
         )
-        returns = Exits(source).returns
-        if wanted and not returns:
+        returns = JumpElimination(source).returns
+        if needs_value and not returns:
             self.refuse(
                 f"the value of `{ast.unparse(node)}`, which returns nothing",
                 node,
@@ -293,13 +304,13 @@ class Calls(Reductions):
             )
         out = self.fresh() if returns else ""
         if returns:
-            self.apart[out] = self.apart[ast.unparse(node)] = source.function.__name__
+            self.callee_names[out] = self.callee_names[ast.unparse(node)] = source.function.__name__
         self.write(
             Call(out, source.function, names, axes, self.line(node), recompute, self.functions)
         )
         return Value(out)
 
-    def _passed(
+    def _call_arguments(
         self, values: list[Value], node: Any, part: Callable[[View], View]
     ) -> tuple[list[str], list[list[str]]]:
         """What a call is given: names, and the axes of arrays.
@@ -316,17 +327,19 @@ class Calls(Reductions):
                 axes.append([])
                 continue
             view = self.view(value, node)
-            view = view if self._whole(view) else part(view)
+            view = view if self._is_whole_array(view) else part(view)
             names.append(view.array)
             axes.append(view.shape)
         return names, axes
 
-    def _whole(self, view: View) -> bool:
+    def _is_whole_array(self, view: View) -> bool:
         """Whether a view is of elements in order from the beginning, in an argument of all."""
-        whole = view.offset == "0" and view.strides is None
+        is_contiguous = view.offset == "0" and view.strides is None
         if not self.arrays[view.array].argument:
-            return whole
-        return whole and view.shape == [f"{view.array}_n{k}" for k in range(len(view.shape))]
+            return is_contiguous
+        return is_contiguous and view.shape == [
+            f"{view.array}_n{k}" for k in range(len(view.shape))
+        ]
 
     def new_array(self, node: Any) -> tuple[str | View, list[str], str, str] | None:
         """Dtype, axes, filling and original of what ``np.zeros`` and the like make."""
@@ -364,13 +377,13 @@ class Calls(Reductions):
                 return self._copy(grid)
             dtype, shape, copied = self.view(Value(grid=grid), node), grid.shape, ""
         else:
-            given = node.args[0]
-            found = (
-                self.value(given)
-                if not isinstance(given, ast.Tuple)
-                else Value(items=[self.number(x) for x in given.elts])
+            argument = node.args[0]
+            shape_value = (
+                self.value(argument)
+                if not isinstance(argument, ast.Tuple)
+                else Value(items=[self.number(x) for x in argument.elts])
             )
-            shape = found.items if found.items is not None else [found.name]
+            shape = shape_value.items if shape_value.items is not None else [shape_value.name]
             dtype, copied = "float64", ""
         if not 1 <= len(shape) <= 3:
             self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes", node, "Use one to three.")
@@ -392,9 +405,9 @@ class Calls(Reductions):
             grid = self.value(node.value).grid
             if grid is not None and self.dtype_of(grid):
                 return self.dtype_of(grid)
-        found = self.object(node)
+        dtype = self.object(node)
         try:
-            name = np.dtype(found).name if found is not MISSING else ""
+            name = np.dtype(dtype).name if dtype is not MISSING else ""
         except TypeError:
             name = ""
         if name not in DTYPES:

@@ -10,7 +10,19 @@ from __future__ import annotations
 import math
 
 from .again import reads
-from .nodes import Body, Branch, Call, Count, Make, Node, Repeat, Step, assigned, is_constant, walk
+from .nodes import (
+    Body,
+    Branch,
+    Call,
+    Count,
+    Make,
+    Node,
+    Repeat,
+    Step,
+    assigned_in,
+    is_constant,
+    walk,
+)
 from .types import INTS, of
 from .writer import constant
 
@@ -38,7 +50,7 @@ def _inside(node: Node) -> list[list[Node]]:
 def _rewrite(loop: Count | Repeat, step: Step, nodes: list[Node], body: Body) -> None:
     """Give a name that ``step`` changes in each round one of its own, if it is such a name."""
     name, place = step.out, loop.body.index(step)
-    changed = assigned([loop])
+    changed = assigned_in([loop])
     if name not in step.args or body.names.get(name) != _dtype(step, body):
         return
     if isinstance(loop, Count) and loop.step != 1:
@@ -46,14 +58,14 @@ def _rewrite(loop: Count | Repeat, step: Step, nodes: list[Node], body: Body) ->
     if sum(_assigns(node, name) for node in walk([loop])) != 1:
         return
     start = _start(name, nodes[: nodes.index(loop)], body)
-    whole = body.names[name] == "int64"
+    is_int = body.names[name] == "int64"
     by = [a for a in step.args if a != name]
     number = loop.name if isinstance(loop, Count) else loop.count or _fresh(body, "count", "int64")
     if step.op == "negative" and start:
-        text = f"({start} if {{0}} & 1 == 0 else {_negative(start, whole)})"
+        text = f"({start} if {{0}} & 1 == 0 else {_negative(start, is_int)})"
         args = [number]
     elif (
-        whole
+        is_int
         and step.op in "+-"
         and len(by) == 1
         and of(by[0], body.names) == "int64"
@@ -94,13 +106,13 @@ def _assigns(node: Node, name: str) -> bool:
         return node.out == name
     if isinstance(node, Count):
         return node.name == name
-    return isinstance(node, Call | Make) and name in assigned([node])
+    return isinstance(node, Call | Make) and name in assigned_in([node])
 
 
 def _start(name: str, before: list[Node], body: Body) -> str:
     """The constant that a name holds in front of a loop; "" if it is none, or not known here."""
     for node in reversed(before):
-        if name in assigned([node]):
+        if name in assigned_in([node]):
             if isinstance(node, Step) and node.op == "copy" and is_constant(node.args[0]):
                 start = node.args[0]
                 number = constant(start)
@@ -110,10 +122,10 @@ def _start(name: str, before: list[Node], body: Body) -> str:
     return ""
 
 
-def _negative(start: str, whole: bool) -> str:
+def _negative(start: str, is_int: bool) -> str:
     number = constant(start[1:-1])
     assert number is not None
-    return f"({-int(number) if whole else -float(number)!r})"
+    return f"({-int(number) if is_int else -float(number)!r})"
 
 
 def _fresh(body: Body, kind: str, dtype: str) -> str:

@@ -71,18 +71,18 @@ class Creation(Calls):
         if called is MISSING and isinstance(node.func, ast.Attribute):
             return self._method(node, node.func)
         try:
-            reduction, made = REDUCED.get(called), MADE.get(called)
+            reduction, method = REDUCED.get(called), MADE.get(called)
             if len(node.args) == 1 and not node.keywords:
                 reduction = BUILTIN.get(called, reduction)
         except TypeError:
             return None
         if reduction is not None and node.args:
             base = self.value(node.args[0])
-            return self._reduced(reduction, base, node, node.args[1:])
-        if made is None:
+            return self._reduce(reduction, base, node, node.args[1:])
+        if method is None:
             return None
-        name, least, most = made
-        return self._written(name, node, list(node.args), least, most)
+        name, least, most = method
+        return self._write_creation(name, node, list(node.args), least, most)
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> str | Value | None:
         name = function.attr
@@ -90,16 +90,16 @@ class Creation(Calls):
             return None
         base = self.value(function.value)
         if name in METHODS:
-            return self._reduced(name, base, node, node.args)
+            return self._reduce(name, base, node, node.args)
         most = 1 + OF_ARRAYS[name]
-        return self._written(name, node, [base, *node.args], min(2, most), most)
+        return self._write_creation(name, node, [base, *node.args], min(2, most), most)
 
-    def _reduced(self, name: str, base: Value, node: ast.Call, rest: list[Any]) -> str | Value:
+    def _reduce(self, name: str, base: Value, node: ast.Call, rest: list[Any]) -> str | Value:
         if base.grid is None:
             self.refuse(f"`{ast.unparse(node)}` of what is no array", node, "Give it an array.")
-        return self.reduced(name, base.grid, self.axis_of(node, rest), node)
+        return self.reduce(name, base.grid, self.axis_of(node, rest), node)
 
-    def _written(
+    def _write_creation(
         self, name: str, node: ast.Call, args: list[Any], least: int, most: int
     ) -> str | Value:
         words = {str(word.arg): word.value for word in node.keywords}
@@ -110,23 +110,23 @@ class Creation(Calls):
             kind = self._dtype(args.pop())
         if not least <= len(args) <= most:
             self.refuse(f"`{ast.unparse(node)}`", node, f"It takes {least} to {most} arguments.")
-        found: str | Value = getattr(self, f"_make_{name}")(node, args, kind)
-        return found
+        result: str | Value = getattr(self, f"_make_{name}")(node, args, kind)
+        return result
 
     # What the arguments are: the first one of a method is there already.
 
-    def _given(self, x: Any) -> Value:
+    def _as_value(self, x: Any) -> Value:
         return x if isinstance(x, Value) else self.value(x)
 
     def _array(self, x: Any, node: ast.Call) -> View:
-        found = self._given(x)
-        if found.grid is None:
+        value = self._as_value(x)
+        if value.grid is None:
             self.refuse(f"`{ast.unparse(node)}` of what is no array", node, "Give it an array.")
-        return self.view(found, node)
+        return self.view(value, node)
 
     def _lengths(self, x: Any, node: ast.Call) -> list[str]:
-        found = self._given(x)
-        shape = found.items if found.items is not None else [found.name]
+        shape_value = self._as_value(x)
+        shape = shape_value.items if shape_value.items is not None else [shape_value.name]
         if not all(shape):
             self.refuse(f"`{ast.unparse(node)}`, whose shape is an array", node, "Give numbers.")
         return shape
@@ -142,22 +142,24 @@ class Creation(Calls):
     # Views and copies.
 
     def _make_transpose(self, node: ast.Call, args: list[Any], kind: str) -> Value:
-        return self.of(self.turned(self._array(args[0], node), node))
+        return self.of(self.reverse_axes(self._array(args[0], node), node))
 
     def _make_reshape(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         shape = [x for one in args[1:] for x in self._lengths(one, node)]
         if len(shape) > 3:
             self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes", node, "Use one to three.")
-        return self.of(self.shaped(self._array(args[0], node), shape, node))
+        return self.of(self.reshape(self._array(args[0], node), shape, node))
 
     def _make_ravel(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         view = self._array(args[0], node)
         if view.strides is not None:
-            view = self.made(view, node)
-        return self.of(self.shaped(view, ["-1"], node))
+            view = self.materialize(view, node)
+        return self.of(self.reshape(view, ["-1"], node))
 
     def _make_flatten(self, node: ast.Call, args: list[Any], kind: str) -> Value:
-        return self.of(self.shaped(self.made(self._array(args[0], node), node), ["-1"], node))
+        return self.of(
+            self.reshape(self.materialize(self._array(args[0], node), node), ["-1"], node)
+        )
 
     def _make_asarray(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         view = self._array(args[0], node)
@@ -167,23 +169,23 @@ class Creation(Calls):
 
     def _make_ordered(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         view = self._array(args[0], node)
-        return self.of(view if view.strides is None else self.made(view, node))
+        return self.of(view if view.strides is None else self.materialize(view, node))
 
     def _make_copy(self, node: ast.Call, args: list[Any], kind: str) -> Value:
-        return self.of(self.made(self._array(args[0], node), node))
+        return self.of(self.materialize(self._array(args[0], node), node))
 
     def _make_expand_dims(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         view, axis = self._array(args[0], node), constant(self.number(args[1]))
         count = len(view.shape) + 1
         if not isinstance(axis, int) or not -count <= axis < count:
             self.refuse(f"`{ast.unparse(node)}`", node, "Write the axis as a number.")
-        given: list[Any] = [ast.Slice()] * (count - 1)
-        given.insert(axis % count, ast.Constant(None))
-        return self.of(self.part(view, given, node))
+        indices: list[Any] = [ast.Slice()] * (count - 1)
+        indices.insert(axis % count, ast.Constant(None))
+        return self.of(self.part(view, indices, node))
 
     def _make_astype(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         kind = kind or self._dtype(args[1])
-        return self.combined(
+        return self.combine(
             [self.of(self._array(args[0], node))],
             node,
             lambda items: self._to(items[0], kind, node),
@@ -193,52 +195,52 @@ class Creation(Calls):
     # New arrays.
 
     def _make_array(self, node: ast.Call, args: list[Any], kind: str) -> Value:
-        given = args[0]
-        if not isinstance(given, ast.List | ast.Tuple):
-            view = self._array(given, node)
+        elements = args[0]
+        if not isinstance(elements, ast.List | ast.Tuple):
+            view = self._array(elements, node)
             return (
                 self._make_astype(node, [self.of(view), kind], kind)
                 if kind
                 else (self._make_copy(node, [self.of(view)], ""))
             )
-        rows = [x.elts if isinstance(x, ast.List | ast.Tuple) else None for x in given.elts]
+        rows = [x.elts if isinstance(x, ast.List | ast.Tuple) else None for x in elements.elts]
         if not rows or (any(row is None for row in rows) and rows != [None] * len(rows)):
             self.refuse(f"`{ast.unparse(node)}`", node, "Give it numbers, or rows of numbers.")
         widths = {len(row) for row in rows if row is not None}
         if len(widths) > 1 or 0 in widths:
             self.refuse(f"`{ast.unparse(node)}`, whose rows differ", node, "Give it equal rows.")
-        every = [x for row in rows if row is not None for x in row] or given.elts
+        every = [x for row in rows if row is not None for x in row] or elements.elts
         values = [self._to(self.number(x), kind, node) for x in every]
         shape = [str(len(rows)), *map(str, widths)]
-        found = self.new(shape, "", node)
+        array = self.new(shape, "", node)
         for k, value in enumerate(values):
             self.write(
-                Step("", "store", [str(k), value], "", self.line(node), found.array, first=True)
+                Step("", "store", [str(k), value], "", self.line(node), array.array, first=True)
             )
-        return self.of(found)
+        return self.of(array)
 
-    def _filled(self, shape: list[str], x: Any, kind: str, node: ast.Call) -> Value:
+    def _fill(self, shape: list[str], x: Any, kind: str, node: ast.Call) -> Value:
         value = self._to(self.number(x), kind, node)
         return Value(grid=Lazy(shape, lambda own: value, [], kind))
 
     def _make_full(self, node: ast.Call, args: list[Any], kind: str) -> Value:
-        return self._filled(self._lengths(args[0], node), args[1], kind, node)
+        return self._fill(self._lengths(args[0], node), args[1], kind, node)
 
     def _make_full_like(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         view = self._array(args[0], node)
         if kind or self.dtype_of(view):
-            return self._filled(view.shape, args[1], kind or self.dtype_of(view), node)
-        found = self.new(view.shape, view, node)
-        self.put_all(found, Value(self.number(args[1])), node, first=True)
-        return self.of(found)
+            return self._fill(view.shape, args[1], kind or self.dtype_of(view), node)
+        array = self.new(view.shape, view, node)
+        self.put_all(array, Value(self.number(args[1])), node, first=True)
+        return self.of(array)
 
     def _make_linspace(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         """``start + i * (stop - start) / (n - 1)``, as Numba has it, but ``stop`` at the end."""
         start, stop = (self.put("", "*", [self.number(x), "1.0"], node) for x in args[:2])
         count = self.number(args[2]) if len(args) > 2 else "50"
-        last = self.whole("-", count, "1", node)
+        last = self.int_op("-", count, "1", node)
         delta = self.put("", "-", [stop, start], node)
-        least = self.whole("max", last, "1", node)
+        least = self.int_op("max", last, "1", node)
         step = self.put("", "/", [delta, least], node)
 
         def element(own: list[str]) -> str:
@@ -262,17 +264,17 @@ class Creation(Calls):
             )
         if isinstance(constant(low), float) or isinstance(constant(high), float):
             self.refuse(f"`{ast.unparse(node)}` of floats", node, "Multiply an np.arange of ints.")
-        span = self.whole("-", high, low, node)
+        span = self.int_op("-", high, low, node)
         if steps != 1:
-            span = self.whole("+", span, str(steps - (1 if steps > 0 else -1)), node)
-            span = self.whole("//", span, step, node)
-        count = self.whole("max", span, "0", node)
+            span = self.int_op("+", span, str(steps - (1 if steps > 0 else -1)), node)
+            span = self.int_op("//", span, step, node)
+        count = self.int_op("max", span, "0", node)
         if constant(count) is None:
             self.low[count] = 0
 
         def element(own: list[str]) -> str:
-            found = self.whole("+", low, self.whole("*", own[0], step, node), node)
-            return self._to(found, kind, node)
+            value = self.int_op("+", low, self.int_op("*", own[0], step, node), node)
+            return self._to(value, kind, node)
 
         return Value(grid=Lazy([count], element, [], kind or "int64"))
 
@@ -288,22 +290,22 @@ class Creation(Calls):
     # Elements put together.
 
     def _make_dot(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
-        return self.product(self._given(args[0]), self._given(args[1]), node)
+        return self.product(self._as_value(args[0]), self._as_value(args[1]), node)
 
     def _make_outer(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         one, other = (self._array(x, node) for x in args)
         one = self.part(self._flat(one, node), [ast.Slice(), ast.Constant(None)], node)
-        found = self.elementwise("*", [self.of(one), self.of(self._flat(other, node))], node)
-        assert isinstance(found, Value)
-        return found
+        product = self.elementwise("*", [self.of(one), self.of(self._flat(other, node))], node)
+        assert isinstance(product, Value)
+        return product
 
     def _flat(self, view: View, node: ast.Call) -> View:
-        return view if len(view.shape) == 1 else self.shaped(view, ["-1"], node)
+        return view if len(view.shape) == 1 else self.reshape(view, ["-1"], node)
 
     def _logical(self, op: str, node: ast.Call, args: list[Any]) -> str | Value:
         truths = []
         for x in args:
-            value = self._given(x)
+            value = self._as_value(x)
             truths.append(self.elementwise("truth", [value], node, dtype="bool"))
         values = [Value(x) if isinstance(x, str) else x for x in truths]
         return self.elementwise(op, values, node, dtype="bool")
@@ -318,32 +320,34 @@ class Creation(Calls):
         return self._logical("not", node, args)
 
     def _make_clip(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
-        x, low, high = map(self._given, args)
+        x, low, high = map(self._as_value, args)
         above = self.elementwise("maximum", [x, low], node)
         above = Value(above) if isinstance(above, str) else above
         return self.elementwise("minimum", [above, high], node)
 
     def _make_count_nonzero(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
-        found = self.elementwise("truth", [self._given(args[0])], node, dtype="bool")
-        return self._reduced("sum", found if isinstance(found, Value) else Value(found), node, [])
+        is_nonzero = self.elementwise("truth", [self._as_value(args[0])], node, dtype="bool")
+        return self._reduce(
+            "sum", is_nonzero if isinstance(is_nonzero, Value) else Value(is_nonzero), node, []
+        )
 
     def _make_flatnonzero(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         view = self._flat(self._array(args[0], node), node)
-        found = self.elementwise("truth", [self.of(view)], node, dtype="bool")
-        assert isinstance(found, Value) and found.grid is not None
-        return self.of(self.where(found.grid, node))
+        is_nonzero = self.elementwise("truth", [self.of(view)], node, dtype="bool")
+        assert isinstance(is_nonzero, Value) and is_nonzero.grid is not None
+        return self.of(self.where(is_nonzero.grid, node))
 
     def _make_take(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
-        view, index = self._flat(self._array(args[0], node), node), self._given(args[1])
+        view, index = self._flat(self._array(args[0], node), node), self._as_value(args[1])
         if index.grid is not None:
-            return self.gathered(self.places(view, [index.grid], node), node)
+            return self.gather(self.places(view, [index.grid], node), node)
         return self.load(view, [self.position(index.name, view.shape[0], node)], node)
 
     def _make_norm(self, node: ast.Call, args: list[Any], kind: str) -> str:
         view = self._array(args[0], node)
         squares = self.elementwise("square", [self.of(view)], node)
         assert isinstance(squares, Value) and squares.grid is not None
-        total = self.reduced("sum", squares.grid, None, node)
+        total = self.reduce("sum", squares.grid, None, node)
         assert isinstance(total, str)
         return self.put("", "sqrt", [total], node)
 
@@ -351,9 +355,9 @@ class Creation(Calls):
         view = self._array(args[0], node)
         if len(view.shape) != 2:
             self.refuse(f"`{ast.unparse(node)}` of other than a matrix", node, "Write a loop.")
-        count = self.whole("min", view.shape[0], view.shape[1], node)
+        count = self.int_op("min", view.shape[0], view.shape[1], node)
         diagonal = Lazy([count], lambda own: self.load(view, own * 2, node), [view], "", True)
-        return self.reduced("sum", diagonal, None, node)
+        return self.reduce("sum", diagonal, None, node)
 
     def _make_cumsum(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         view = self._array(args[0], node)
@@ -365,7 +369,7 @@ class Creation(Calls):
         def element(own: list[str]) -> str:
             return self.put(total, "+", [total, self.item(view, own, node)], node)
 
-        return self.of(self.made(Lazy(view.shape, element, [view]), node))
+        return self.of(self.materialize(Lazy(view.shape, element, [view]), node))
 
     def _make_diff(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
         view = self._array(args[0], node)

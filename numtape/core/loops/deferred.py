@@ -21,14 +21,14 @@ from .call import raise_status
 from .layout import INDEX, LINES, NO_ROOM
 from .outs import Out, words_of
 from .program import Program
-from .units import compiled
+from .units import compile_sweeps
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 MOST_WAITING = 1024  # stacks that nobody refers to but a row
 FEW = 64  # stacks among which it does not matter how many are of use
 
 
-class Left:
+class RemainingStack:
     """What a forward sweep left.
 
     Attributes:
@@ -39,11 +39,13 @@ class Left:
       addresses: Of arguments, where it matters.
     """
 
-    __slots__ = ("__weakref__", "addresses", "done", "held", "number", "pile", "top")
+    __slots__ = ("__weakref__", "addresses", "arrays", "done", "number", "pile", "top")
 
-    def __init__(self, pile: Pile, top: int, held: dict[int, Array], addresses: list[int]) -> None:
+    def __init__(
+        self, pile: Pile, top: int, arrays: dict[int, Array], addresses: list[int]
+    ) -> None:
         self.number, self.done = next(_numbers), False
-        self.pile, self.top, self.held, self.addresses = pile, top, held, addresses
+        self.pile, self.top, self.arrays, self.addresses = pile, top, arrays, addresses
 
     def wait(self) -> None:
         """Wait for the reverse sweep, though nobody refers to it."""
@@ -60,7 +62,7 @@ class Pile:
 
     def __init__(self) -> None:
         self.arena = stack.Arena(stack.SIZE)
-        self.lefts: list[tuple[int, ref[Left]]] = []
+        self.lefts: list[tuple[int, ref[RemainingStack]]] = []
 
     def top(self) -> int:
         """Where the next one begins."""
@@ -87,22 +89,22 @@ class Pile:
             arena.trim()
 
 
-def _spent(left: ref[Left]) -> bool:
-    found = left()
-    return found is None or found.done
+def _spent(left: ref[RemainingStack]) -> bool:
+    stack_left = left()
+    return stack_left is None or stack_left.done
 
 
 _numbers = itertools.count(1)
-_found: dict[int, ref[Left]] = {}
-_waiting: deque[Left] = deque(maxlen=MOST_WAITING)
-_piles: deque[Pile] = deque(maxlen=stack.MOST_WAITING)
+_stacks_left: dict[int, ref[RemainingStack]] = {}
+_waiting: deque[RemainingStack] = deque(maxlen=MOST_WAITING)
+_free_arenas: deque[Pile] = deque(maxlen=stack.MOST_WAITING)
 
 
 def _pile() -> Pile:
     """A pile that nobody else adds to. A full one lives as long as what is in it."""
     while True:
         try:
-            pile = _piles.pop()
+            pile = _free_arenas.pop()
         except IndexError:
             return Pile()
         if not pile.full():
@@ -123,16 +125,16 @@ class Deferred:
     """
 
     def __init__(
-        self, program: Program, wanted: tuple[int, ...], fastmath: bool, limit: int | None
+        self, program: Program, argnums: tuple[int, ...], fastmath: bool, limit: int | None
     ) -> None:
-        self.program, self.wanted, self._limit = program, wanted, limit
-        self.addresses = compiled(program, fastmath)
+        self.program, self.argnums, self._limit = program, argnums, limit
+        self.addresses = compile_sweeps(program, fastmath)
         self._forward = _FUNCTION(self.addresses.forward)
         self._reverse = _FUNCTION(self.addresses.reverse)
         self._written = frozenset(program.written)
         self._several = not program.result
 
-    def forward(self, xs: list[Array]) -> tuple[list[Array], Left | None]:
+    def forward(self, xs: list[Array]) -> tuple[list[Array], RemainingStack | None]:
         """The results and what is left; None if the sweep did not come to its end.
 
         Args:
@@ -147,13 +149,15 @@ class Deferred:
         """
         pile = _pile()
         try:
-            return self._swept(pile, xs)
+            return self._sweep_forward(pile, xs)
         finally:
-            _piles.append(pile)
+            _free_arenas.append(pile)
 
-    def _swept(self, pile: Pile, xs: list[Array]) -> tuple[list[Array], Left | None]:
+    def _sweep_forward(
+        self, pile: Pile, xs: list[Array]
+    ) -> tuple[list[Array], RemainingStack | None]:
         """The forward sweep, on a pile."""
-        held, addresses = self._arrays(xs)
+        arrays, addresses = self._arrays(xs)
         result = np.zeros(2)
         top = start = pile.top()
         try:
@@ -161,7 +165,7 @@ class Deferred:
             if self._limit is not None:
                 end = min(end, start + self._limit)
             at = address_of(result)
-            block = np.array([*self._words(xs, held), start, end, at, at + 8], np.int64)
+            block = np.array([*self._words(xs, arrays), start, end, at, at + 8], np.int64)
             status = self._forward(address_of(block))
             if status & ((1 << LINES) - 1) == NO_ROOM:
                 top = end
@@ -171,11 +175,11 @@ class Deferred:
             if status:
                 return [], None
             top = int(result[1:].view(np.int64)[0])
-            left = Left(pile, top, held, addresses)
+            left = RemainingStack(pile, top, arrays, addresses)
             pile.lefts.append((top, ref(left)))
-            _found[left.number] = ref(left, partial(_found.pop, left.number))
+            _stacks_left[left.number] = ref(left, partial(_stacks_left.pop, left.number))
             if self._several:
-                return [self._result(out, left, xs) for out in self.program.outs], left
+                return [self._result(out, left, xs) for out in self.program.outputs], left
             return [np.array(result[0], self.program.result)], left
         finally:
             pile.used(top)
@@ -187,12 +191,12 @@ class Deferred:
         """
         pile = _pile()
         try:
-            _, left = self._swept(pile, xs)
+            _, left = self._sweep_forward(pile, xs)
             assert left is not None  # it came to its end before
-            del _found[left.number]
+            del _stacks_left[left.number]
             return self._back(left, xs, seeds)
         finally:
-            _piles.append(pile)
+            _free_arenas.append(pile)
 
     def reverse(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array] | None:
         """The adjoints of the arguments that are wanted; None if nothing is left for them.
@@ -202,63 +206,65 @@ class Deferred:
           number: What it left.
           seeds: The adjoint of each result.
         """
-        found = _found.pop(number, None)  # taken in one step: adjoints of local arrays lie there
-        left = found() if found is not None else None
+        reference = _stacks_left.pop(
+            number, None
+        )  # taken in one step: adjoints of local arrays lie there
+        left = reference() if reference is not None else None
         if left is None or left.addresses != self._addresses(xs):
             return None
         with suppress(ValueError):
             _waiting.remove(left)
         return self._back(left, xs, seeds)
 
-    def _back(self, left: Left, xs: list[Array], seeds: list[Array]) -> list[Array]:
+    def _back(self, left: RemainingStack, xs: list[Array], seeds: list[Array]) -> list[Array]:
         """The reverse sweep."""
-        given = np.array([seed if not seed.ndim else 0.0 for seed in seeds] or [0.0])
+        seed_values = np.array([seed if not seed.ndim else 0.0 for seed in seeds] or [0.0])
         if self._several:
-            for out, seed in zip(self.program.outs, seeds, strict=True):
+            for out, seed in zip(self.program.outputs, seeds, strict=True):
                 if out.active and out.ndim >= 0:
                     self._adjoint(out, left)[...] += seed
-        words = [*self._words(xs, left.held), left.top, address_of(given)]
+        words = [*self._words(xs, left.arrays), left.top, address_of(seed_values)]
         block = np.array(words, np.int64)
         status = self._reverse(address_of(block))
         left.done = True
         if status:
             raise_status(self.program, status, left.pile.arena.end - left.pile.arena.start)
-        return [left.held[slot] for slot in self._slots]
+        return [left.arrays[slot] for slot in self._slots]
 
     def _arrays(self, xs: list[Array]) -> tuple[dict[int, Array], list[int]]:
         """Adjoints, and copies of what is written to, by slot."""
-        held: dict[int, Array] = {}
+        arrays: dict[int, Array] = {}
         for slot, (kind, j, dtype, _) in enumerate(self.program.parameters):
             if kind == "adjoint":
                 shape = xs[j].shape  # what is written to has an element at least
-                held[slot] = np.zeros(max(xs[j].size, 1), dtype)[: xs[j].size].reshape(shape)
+                arrays[slot] = np.zeros(max(xs[j].size, 1), dtype)[: xs[j].size].reshape(shape)
             elif kind == "array" and j in self._written:
-                held[slot] = xs[j].copy()
-        return held, self._addresses(xs)
+                arrays[slot] = xs[j].copy()
+        return arrays, self._addresses(xs)
 
-    def _result(self, out: Out, left: Left, xs: list[Array]) -> Array:
+    def _result(self, out: Out, left: RemainingStack, xs: list[Array]) -> Array:
         """One of several results, copied."""
         if out.argument >= 0:
             slot = self.place("array", out.argument)
-            return left.held.get(slot, xs[out.argument]).copy()
+            return left.arrays.get(slot, xs[out.argument]).copy()
         if out.ndim < 0:
             return array_at(self._words_of(out, left), (), out.dtype).copy()
         return self._local(out, left, 0).copy()
 
-    def _adjoint(self, out: Out, left: Left) -> Array:
+    def _adjoint(self, out: Out, left: RemainingStack) -> Array:
         """The adjoints of an array that is a result."""
         if out.argument >= 0:
-            return left.held[self.place("adjoint", out.argument)]
+            return left.arrays[self.place("adjoint", out.argument)]
         return self._local(out, left, 1)
 
-    def _local(self, out: Out, left: Left, word: int) -> Array:
+    def _local(self, out: Out, left: RemainingStack, word: int) -> Array:
         """A local array, or its adjoints."""
         words = array_at(self._words_of(out, left), (2 + out.ndim,), np.int64)
         return array_at(int(words[word]), tuple(words[2:].tolist()), out.dtype)
 
-    def _words_of(self, out: Out, left: Left) -> int:
+    def _words_of(self, out: Out, left: RemainingStack) -> int:
         """Where it stands on the stack what a result is."""
-        return left.top - 8 * (words_of(self.program.outs) - out.word)
+        return left.top - 8 * (words_of(self.program.outputs) - out.word)
 
     def place(self, kind: str, j: int) -> int:
         """The slot of an argument."""
@@ -277,16 +283,16 @@ class Deferred:
 
     @cached_property
     def _slots(self) -> list[int]:
-        found = {
+        slots = {
             j: slot
             for slot, (kind, j, _, _) in enumerate(self.program.parameters)
             if kind == "adjoint"
         }
-        return [found[j] for j in self.wanted]
+        return [slots[j] for j in self.argnums]
 
-    def _words(self, xs: list[Array], held: dict[int, Array]) -> list[int]:
+    def _words(self, xs: list[Array], arrays: dict[int, Array]) -> list[int]:
         """What both sweeps take."""
         return [
-            xs[j].shape[k] if kind == "axis" else address_of(held.get(slot, xs[j]))
+            xs[j].shape[k] if kind == "axis" else address_of(arrays.get(slot, xs[j]))
             for slot, (kind, j, _, k) in enumerate(self.program.parameters)
         ]

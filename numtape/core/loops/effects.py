@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import KernelError
 from ..compile.kernel_sources import tree
-from .activity import written
+from .activity import written_arrays
 from .call import kinds_of
 from .normal import normal
 from .types import infer
@@ -38,7 +38,7 @@ def written_arguments(function: FunctionType, arguments: tuple[Any, ...]) -> lis
         infer(body)
     except KernelError:
         return [] if _only_reads(function) else None
-    names = written(body)
+    names = written_arrays(body)
     return [j for j, name in enumerate(body.parameters) if name in names]
 
 
@@ -46,13 +46,13 @@ def _only_reads(function: FunctionType) -> bool:
     """Whether a function has no statement that could write to the memory of an argument."""
     try:
         lines, _ = inspect.findsource(function)
-        whole = tree("".join(lines))
+        module = tree("".join(lines))
     except (OSError, TypeError, SyntaxError):
         return False
     line = function.__code__.co_firstlineno
     definitions = [
         node
-        for node in ast.walk(whole)
+        for node in ast.walk(module)
         if isinstance(node, ast.FunctionDef)
         and min([node.lineno, *(d.lineno for d in node.decorator_list)]) == line
     ]

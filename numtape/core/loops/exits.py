@@ -21,7 +21,7 @@ Jump = (ast.Break, ast.Continue)
 DEEPEST = 20  # what follows a way that leaves is put into the other way so often, one in the other
 
 
-class Exits:
+class JumpElimination:
     """The statements of one function, without jumps.
 
     Attributes:
@@ -31,7 +31,7 @@ class Exits:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.made = {DONE, RESULT}
+        self.flag_names = {DONE, RESULT}
         self._count = 0
         body = source.body
         self.early = any(_has(node, ast.Return, True) for node in body[:-1]) or (
@@ -44,9 +44,9 @@ class Exits:
                 "a way through it that returns nothing", None, "Return a number on each way."
             )
         several = self.early and isinstance(values[0], ast.Tuple)
-        self._form = self._named(values[0]) if several else RESULT
+        self._form = self._result_names(values[0]) if several else RESULT
         self.body = self._block(body, None)
-        taken = sorted(self.made & source.locals)
+        taken = sorted(self.flag_names & source.locals)
         if taken:
             source.refuse(f"the name `{taken[0]}`", None, "Take another name.")
         if self.early:
@@ -61,13 +61,13 @@ class Exits:
     def _new(self, kind: str) -> str:
         self._count += 1
         name = f"{kind}_{self._count}_"
-        self.made.add(name)
+        self.flag_names.add(name)
         return name
 
-    def _named(self, value: Any) -> Any:
+    def _result_names(self, value: Any) -> Any:
         """Names for the parts of a result: a name, or a tuple of them."""
         if isinstance(value, ast.Tuple):
-            return tuple([self._named(x) for x in value.elts])
+            return tuple([self._result_names(x) for x in value.elts])
         return self._new("result")
 
     def _results(self, value: ast.expr, form: Any, node: ast.stmt) -> list[ast.stmt]:
@@ -90,20 +90,20 @@ class Exits:
 
     def _block(self, nodes: list[ast.stmt], loop: tuple[str, str] | None) -> list[ast.stmt]:
         """Statements; ``loop`` names the flags of the loop around: go on at all, skip the rest."""
-        found: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         for k, node in enumerate(nodes):
             if isinstance(node, ast.Break | ast.Continue):
                 assert loop is not None
                 if isinstance(node, ast.Break):
-                    found.append(_set(loop[0], False, node))
-                return [*found, _set(loop[1], True, node)]
+                    statements.append(_set(loop[0], False, node))
+                return [*statements, _set(loop[1], True, node)]
             if isinstance(node, ast.Raise):
-                return [*found, node]
+                return [*statements, node]
             if isinstance(node, ast.Return) and self.early:
                 if node.value is not None:
-                    found += self._results(node.value, self._form, node)
+                    statements += self._results(node.value, self._form, node)
                 self._needs_done = True
-                return [*found, _set(DONE, True, node)]
+                return [*statements, _set(DONE, True, node)]
             if isinstance(node, ast.If):
                 new = copy.copy(node)
                 body, other, rest = node.body, node.orelse, nodes[k + 1 :]
@@ -118,13 +118,13 @@ class Exits:
                 self._deep += moved
                 new.body, new.orelse = self._block(body, loop), self._block(other, loop)
                 self._deep -= moved
-                found.append(new)
+                statements.append(new)
                 if moved:
-                    return found
+                    return statements
             elif isinstance(node, ast.For | ast.While):
-                found += self._loop(node)
+                statements += self._loop(node)
             else:
-                found.append(node)
+                statements.append(node)
             flags = [loop[1]] if loop and _has(node, Jump, False) else []
             flags += [DONE] if self.early and _has(node, ast.Return, True) else []
             if flags and nodes[k + 1 :]:
@@ -132,8 +132,8 @@ class Exits:
                 for flag in flags:
                     test = ast.UnaryOp(ast.Not(), _name(flag))
                     rest = [ast.If(test, rest, [], lineno=node.lineno)]
-                return found + rest
-        return found
+                return statements + rest
+        return statements
 
     def _counts(self, node: ast.For) -> bool:
         called = self.source.value(node.iter.func) if isinstance(node.iter, ast.Call) else None
@@ -143,8 +143,8 @@ class Exits:
         if node.orelse:
             self.source.refuse("`else` of a loop", node, "Set a flag in the loop and look at it.")
         if isinstance(node, ast.For) and not self._counts(node):
-            found = Iterables(self.source, node, self._new)
-            return [*found.before, *self._loop(found.loop)]
+            iterables = Iterables(self.source, node, self._new)
+            return [*iterables.before, *self._loop(iterables.loop)]
         breaks = any(_has(inner, ast.Break, False) for inner in node.body)
         returns = any(_has(inner, ast.Return, True) for inner in node.body)
         skips = any(_has(inner, Jump, False) for inner in node.body)
@@ -206,13 +206,13 @@ def _has(node: ast.AST, kinds: Any, into: bool) -> bool:
 
 
 def _returns(nodes: list[ast.stmt]) -> list[ast.Return]:
-    found: list[ast.Return] = []
+    returns: list[ast.Return] = []
     for node in nodes:
         if isinstance(node, ast.Return):
-            found.append(node)
+            returns.append(node)
         elif isinstance(node, ast.If | ast.For | ast.While):
-            found += _returns([*node.body, *node.orelse])
-    return found
+            returns += _returns([*node.body, *node.orelse])
+    return returns
 
 
 def _ends(nodes: list[ast.stmt]) -> bool:

@@ -11,10 +11,10 @@ import numpy as np
 from .arrays import SMALL
 from .frame import Value
 from .nodes import Branch, Node, Step
-from .picks import Picks
+from .picks import Subscripts
 from .source import MISSING
 from .types import INTS
-from .writer import constant, folded
+from .writer import constant, fold_constants
 
 OPERATORS = {
     ast.Add: "+",
@@ -41,7 +41,7 @@ COMPARED = {
 MOST_CONSTANTS = 100  # elements of an array that is a constant
 
 
-class Expressions(Picks):
+class Expressions(Subscripts):
     """Writes expressions."""
 
     # Names and what they mean.
@@ -64,8 +64,10 @@ class Expressions(Picks):
         frame = self.frames[-1]
         if id(node) in frame.unsure:
             with self.inside() as failed:
-                said = f"cannot access local variable '{node.id}' where it is not associated with "
-                self.fail(UnboundLocalError, [f"{said}a value"], node)
+                message = (
+                    f"cannot access local variable '{node.id}' where it is not associated with "
+                )
+                self.fail(UnboundLocalError, [f"{message}a value"], node)
             flag = self.put("", "copy", [frame.rename(frame.flags[node.id])], node)
             self.write(Branch(flag, [], failed, self.line(node)))
 
@@ -82,30 +84,30 @@ class Expressions(Picks):
         write = getattr(self, f"_of_{type(node).__name__}", None)
         if write is None:
             self.refuse(f"`{ast.unparse(node)}`", node, "Write it with numbers and elements.")
-        found: str | Value = write(node, to)
-        if isinstance(found, str):
-            found = Value(found)
-        if to and found.name not in ("", to):
-            return Value(self.put(to, "copy", [found.name], node))
-        return found
+        result: str | Value = write(node, to)
+        if isinstance(result, str):
+            result = Value(result)
+        if to and result.name not in ("", to):
+            return Value(self.put(to, "copy", [result.name], node))
+        return result
 
     def number(self, node: Any, to: str = "") -> str:
         """Write an expression that is a number. Returns its name or its text."""
-        found = self.value(node, to)
-        if not found.name:
-            what = "the whole array" if found.grid is not None else "the tuple"
+        value = self.value(node, to)
+        if not value.name:
+            what = "the whole array" if value.grid is not None else "the tuple"
             self.refuse(
                 f"{what} `{ast.unparse(node)}` where a number is needed",
                 node,
                 "Take one of its elements.",
             )
-        return found.name
+        return value.name
 
     def _local(self, node: ast.Name) -> Value | None:
         frame = self.frames[-1]
         if node.id in frame.bound:
             return frame.bound[node.id]
-        if node.id in frame.source.locals or node.id in frame.exits.made:
+        if node.id in frame.source.locals or node.id in frame.exits.flag_names:
             return Value(frame.rename(node.id))
         return None
 
@@ -152,7 +154,7 @@ class Expressions(Picks):
                 node,
                 "Take it as an argument.",
             )
-        found = self.new(list(map(str, value.shape)), value.dtype.name, node)
+        array = self.new(list(map(str, value.shape)), value.dtype.name, node)
         for k, element in enumerate(value.ravel().tolist()):
             self.write(
                 Step(
@@ -161,11 +163,11 @@ class Expressions(Picks):
                     [str(k), self.literal(element, node)],
                     "",
                     self.line(node),
-                    found.array,
+                    array.array,
                     first=True,
                 )
             )
-        return self.of(found)
+        return self.of(array)
 
     def _of_Attribute(self, node: ast.Attribute, to: str) -> str | Value:
         value = self.object(node)
@@ -181,7 +183,7 @@ class Expressions(Picks):
         if node.attr == "size":
             return self.size(grid.shape, node)
         if node.attr == "T":
-            view = self.turned(self.view(Value(grid=grid), node), node)
+            view = self.reverse_axes(self.view(Value(grid=grid), node), node)
             return self.of(view)
         self.refuse(f"`{ast.unparse(node)}`", node, "Use its elements and shape.")
 
@@ -194,18 +196,18 @@ class Expressions(Picks):
             place = self.number(node.slice)
             index, count = constant(place), len(base.items)
             if index is None and place not in ("True", "False"):
-                return self.chosen(base.items, place, node, to)
+                return self.choose_item(base.items, place, node, to)
             if not isinstance(index, int) or not -count <= index < count:
                 self.refuse(f"`{ast.unparse(node)}`", node, "Write one of its places.")
             return base.items[index]
         if base.grid is None:
             self.refuse(f"`{ast.unparse(node)}`", node, "Only arrays and shapes have elements.")
-        return self.picked(base.grid, node, to)
+        return self.subscript(base.grid, node, to)
 
-    def chosen(self, items: list[str], place: str, node: Any, to: str) -> str:
+    def choose_item(self, items: list[str], place: str, node: Any, to: str) -> str:
         """An item of a tuple whose place is known when it runs."""
         count = str(len(items))
-        found = to or self.fresh()
+        name = to or self.fresh()
         if not getattr(node, "inside", False):
             at = self.put("", "wrap", [place, count], node)
             place = at
@@ -214,13 +216,13 @@ class Expressions(Picks):
                     self.fail(IndexError, ["tuple index out of range"], node)
                 out = self.put("", test[0], [at, test[1]], node)
                 self.write(Branch(out, failed, [], self.line(node)))
-        self.put(found, "copy", items[-1:], node)
+        self.put(name, "copy", items[-1:], node)
         for k, item in enumerate(items[:-1]):
             with self.inside() as body:
-                self.put(found, "copy", [item], node)
+                self.put(name, "copy", [item], node)
             test_ = self.put("", "compare ==", [place, str(k)], node)
             self.write(Branch(test_, body, [], self.line(node)))
-        return found
+        return name
 
     # Operators.
 
@@ -260,9 +262,9 @@ class Expressions(Picks):
         ):
             dtype = "int64"
         # Beside elements of float32, ints are float32 as well.
-        given = [None if x.grid is None else self.dtype_of(x.grid) for x in operands]
-        narrow = [k for k, kind in enumerate(given) if kind in ("float32", "")]
-        ints = [k for k, kind in enumerate(given) if kind is None or kind in INTS]
+        dtypes = [None if x.grid is None else self.dtype_of(x.grid) for x in operands]
+        narrow = [k for k, kind in enumerate(dtypes) if kind in ("float32", "")]
+        ints = [k for k, kind in enumerate(dtypes) if kind is None or kind in INTS]
         weak = [] if dtype or op == "where" or not narrow else ints
 
         def write(items: list[str]) -> str:
@@ -271,10 +273,10 @@ class Expressions(Picks):
                     items[k] = self.put("", "weak", [items[k], items[narrow[0]]], node)
             return self.put("", op, items, node, "ufunc")
 
-        return self.combined(operands, node, write, dtype)
+        return self.combine(operands, node, write, dtype)
 
     def _of_BinOp(self, node: ast.BinOp, to: str) -> str | Value:
-        number = folded(node)
+        number = fold_constants(node)
         if number is not None:
             return self.literal(number, node)
         left = self.value(node.left)
@@ -300,16 +302,16 @@ class Expressions(Picks):
     def _of_UnaryOp(self, node: ast.UnaryOp, to: str) -> str | Value:
         if isinstance(node.op, ast.Not):
             return self.put(to, "not", [self.number(node.operand)], node)
-        given = self.value(node.operand)
+        operand_value = self.value(node.operand)
         if isinstance(node.op, ast.Invert):
-            if given.grid is None or self.dtype_of(given.grid) != "bool":
+            if operand_value.grid is None or self.dtype_of(operand_value.grid) != "bool":
                 self.refuse("`~`", node, "Write -1 - x for it.")
-            return self.elementwise("not", [given], node, dtype="bool")
+            return self.elementwise("not", [operand_value], node, dtype="bool")
         if isinstance(node.op, ast.UAdd):
-            return given
-        if not given.name:
-            return self.elementwise("negative", [given], node)
-        operand = given.name
+            return operand_value
+        if not operand_value.name:
+            return self.elementwise("negative", [operand_value], node)
+        operand = operand_value.name
         value = constant(operand)
         if value is not None:
             return self.literal(-value, node)
@@ -317,11 +319,11 @@ class Expressions(Picks):
 
     def truth(self, node: ast.expr) -> str:
         """A condition, under a name that is assigned once."""
-        found = self.number(node)
-        if found in ("True", "False") or found in self.once:
-            return found
-        value = constant(found)
-        return str(bool(value)) if value is not None else self.put("", "truth", [found], node)
+        number = self.number(node)
+        if number in ("True", "False") or number in self.once:
+            return number
+        value = constant(number)
+        return str(bool(value)) if value is not None else self.put("", "truth", [number], node)
 
     def _of_Compare(self, node: ast.Compare, to: str) -> str | Value:
         first = self.value(node.left)
@@ -329,26 +331,28 @@ class Expressions(Picks):
             symbol = COMPARED.get(type(node.ops[0]))
             if symbol is None:
                 self.refuse(f"`{ast.unparse(node)}`", node, "Compare numbers.")
-            given = [first, self.value(node.comparators[0])]
-            return self.elementwise(f"compare {symbol}", given, node, to, "bool")
+            sides = [first, self.value(node.comparators[0])]
+            return self.elementwise(f"compare {symbol}", sides, node, to, "bool")
         left = first.name or self.number(node.left)
-        return self._compared(left, list(zip(node.ops, node.comparators, strict=True)), node, to)
+        return self._compare_chain(
+            left, list(zip(node.ops, node.comparators, strict=True)), node, to
+        )
 
-    def _compared(self, left: str, rest: list[Any], node: Any, to: str) -> str:
+    def _compare_chain(self, left: str, rest: list[Any], node: Any, to: str) -> str:
         (operator, comparator), *others = rest
         symbol = COMPARED.get(type(operator))
         if symbol is None:
             self.refuse(f"`{ast.unparse(node)}`", node, "Compare numbers.")
         right = self.number(comparator)
-        found = self.put(to if not others else "", f"compare {symbol}", [left, right], node)
+        condition = self.put(to if not others else "", f"compare {symbol}", [left, right], node)
         if not others:
-            return found
+            return condition
         to = to or self.fresh()
-        self.put(to, "copy", [found], node)
+        self.put(to, "copy", [condition], node)
         outer, self.out = self.out, []
-        self._compared(right, others, node, to)
+        self._compare_chain(right, others, node, to)
         body, self.out = self.out, outer
-        self.write(Branch(found, body, [], self.line(node)))
+        self.write(Branch(condition, body, [], self.line(node)))
         return to
 
     def _of_BoolOp(self, node: ast.BoolOp, to: str) -> str:
@@ -372,12 +376,12 @@ class Expressions(Picks):
         arrays = 0
         for value in (node.body, node.orelse):
             with self.inside() as body:
-                found = self.value(value)
-                if found.grid is not None:
-                    self.move(out, self.view(found, value), value)
+                branch_value = self.value(value)
+                if branch_value.grid is not None:
+                    self.move(out, self.view(branch_value, value), value)
                     arrays += 1
                 else:
-                    self.put(out, "copy", [found.name or self.number(value)], node)
+                    self.put(out, "copy", [branch_value.name or self.number(value)], node)
             bodies.append(body)
         if arrays == 1:
             self.refuse(f"`{ast.unparse(node)}`, an array or a number", node, "Write it with `if`.")

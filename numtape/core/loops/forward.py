@@ -12,19 +12,19 @@ from typing import Any
 
 from . import ruled
 from .activity import Activity
-from .again import Again, reads
+from .again import Recompute, reads
 from .callees import Frame, Variant
 from .layout import (
     NEGATIVE,
     NO_ROOM,
     Slot,
     Slots,
-    failed,
+    failure_status,
     number,
     once,
     room,
     rounds,
-    taken,
+    take_text,
 )
 from .nodes import (
     Body,
@@ -35,7 +35,7 @@ from .nodes import (
     Node,
     Repeat,
     address,
-    assigned,
+    assigned_in,
     is_constant,
     shadow,
     straight,
@@ -43,7 +43,7 @@ from .nodes import (
 )
 from .plans import Plan, Way, groups, pieces, something
 from .steps import Steps
-from .store import Reverse, element, outside, shown
+from .store import StraightReverse, element, operand_text, outside
 
 
 class Forward(Steps):
@@ -65,16 +65,16 @@ class Forward(Steps):
         self.ways: dict[int, str] = {}
         self.starts: dict[int, list[str]] = {}
         self.used: set[str] = set()
-        self.again = Again(body, activity)
-        self._read = outside(body.nodes, body.left())
+        self.again = Recompute(body, activity)
+        self._read = outside(body.nodes, body.result_operands())
         self._varying = {n.name for n in walk(body.nodes) if isinstance(n, Count)}
-        with self._begun(body.nodes, activity.fixed & body.given()) as known:
+        with self._begin_block(body.nodes, activity.fixed & body.argument_names()) as known:
             self.nodes(body.nodes, known | activity.fixed)
-        self.last = sorted((self.used & activity.fixed) - body.given())
+        self.last = sorted((self.used & activity.fixed) - body.argument_names())
         self._push(self.last, body.begin)
 
     def _room(self, line: int) -> str:
-        return f"if SP{{}} > END: return {failed(NO_ROOM, line)}"
+        return f"if SP{{}} > END: return {failure_status(NO_ROOM, line)}"
 
     def _push(self, names: list[str], line: int) -> None:
         """Store names."""
@@ -83,30 +83,32 @@ class Forward(Steps):
         self.put(self._room(line).format(f" + {8 * len(names)}"))
         for j, name in enumerate(names):
             self.put(once(j, self.body.names[name]).write(name))
-        self.put(taken(str(8 * len(names)), [line]))
+        self.put(take_text(str(8 * len(names)), [line]))
 
     # What is computed again.
 
     @contextmanager
-    def _begun(self, nodes: list[Node], known: set[str]) -> Iterator[set[str]]:
+    def _begin_block(self, nodes: list[Node], known: set[str]) -> Iterator[set[str]]:
         """A block, whose reverse computes names again before all else. Gives all that it knows."""
-        found = self.again.block(nodes, known)
+        recomputed = self.again.block(nodes, known)
         before, self.used = self.used, set()
-        yield known | set(found)
+        yield known | set(recomputed)
         lines = []
-        for name, step in reversed(found.items()):
+        for name, step in reversed(recomputed.items()):
             if name in self.used:
                 self.used.remove(name)
                 self.used.update(self.again.needs(step))
-                text = step.text.format(*map(shown, step.args))
+                text = step.text.format(*map(operand_text, step.args))
                 if step.op == "load":
-                    text = element(self.body, step.array, shown(step.args[0]), address(step.array))
+                    text = element(
+                        self.body, step.array, operand_text(step.args[0]), address(step.array)
+                    )
                 lines.append(f"{name} = {text}  # again {step.line}")
         self.starts[id(nodes)] = lines[::-1]
         self.used |= before
 
     def _block(self, nodes: list[Node], known: set[str]) -> None:
-        with self._begun(nodes, known) as inner:
+        with self._begin_block(nodes, known) as inner:
             self.nodes(nodes, inner)
 
     def _have(self, operand: str, known: set[str]) -> bool:
@@ -124,8 +126,8 @@ class Forward(Steps):
         """Which way a branch goes, as a bool: its test may be any number."""
         return node.test if self.body.names[node.test] == "bool" else f"bool({node.test})"
 
-    def stretch(
-        self, nodes: list[Node], slots: Slots, known: set[str], held: dict[str, Slot]
+    def straight_piece(
+        self, nodes: list[Node], slots: Slots, known: set[str], stored_slots: dict[str, Slot]
     ) -> list[Any]:
         """A stretch; ``held`` is what it has stored. Returns what its reverse is made of."""
         parts: list[Any] = []
@@ -142,13 +144,13 @@ class Forward(Steps):
                     self.put(head)
                     self.depth += 1
                     self.put("pass")
-                    with self._begun(body, known) as inside:
-                        way = self.stretch(body, slots, inside, dict(held))
+                    with self._begin_block(body, known) as inside:
+                        way = self.straight_piece(body, slots, inside, dict(stored_slots))
                     start = self.starts.pop(id(body))
                     ways.append([*way, start] if start else way)
                     self.depth -= 1
-                for name in assigned([piece]):
-                    held.pop(name, None)
+                for name in assigned_in([piece]):
+                    stored_slots.pop(name, None)
                 if something(ways[0]) or something(ways[1]) or len(slots) > count + (not there):
                     test = piece.test if slot is None else slot.read()
                     self.used |= {piece.test} if there else set()
@@ -157,7 +159,7 @@ class Forward(Steps):
                     slots.drop()
                     del self.lines[mark]
                 continue
-            made = Reverse(
+            reverse = StraightReverse(
                 self.body,
                 self.activity,
                 piece,
@@ -171,17 +173,17 @@ class Forward(Steps):
             stores: dict[int, list[str]] = {}
             last = {step.out: k for k, step in enumerate(piece)}
             new = {}
-            for (value, dtype, k), inner in zip(made.stored, made.names, strict=True):
-                found = held.get(value) if k < 0 else None
-                slot = found or slots.new(dtype, piece[max(k, 0)].line)
-                if found is None:
+            for (value, dtype, k), inner in zip(reverse.stored, reverse.names, strict=True):
+                held_slot = stored_slots.get(value) if k < 0 else None
+                slot = held_slot or slots.new(dtype, piece[max(k, 0)].line)
+                if held_slot is None:
                     stores.setdefault(k, []).append(slot.write(value))
                 reads.append(f"{inner} = {slot.read()}")
                 if value.isidentifier() and last.get(value, -1) == k:
                     new[value] = slot
             for name in last:
-                held.pop(name, None)
-            held |= new
+                stored_slots.pop(name, None)
+            stored_slots |= new
             for text in stores.get(-1, []):
                 self.put(text)
             for k, step in enumerate(piece):
@@ -191,7 +193,7 @@ class Forward(Steps):
                 self.step(step)
                 for text in stores.get(k, []):
                     self.put(text)
-            parts.append([*reads, *made.back])
+            parts.append([*reads, *reverse.back])
         return parts
 
     def nodes(self, nodes: list[Node], known: set[str]) -> None:
@@ -200,11 +202,11 @@ class Forward(Steps):
             first = group[0]
             if straight(first):
                 mark, slots = len(self.lines), Slots()
-                parts = self.stretch(group, slots, known, {})
+                parts = self.straight_piece(group, slots, known, {})
                 if len(slots):
                     size = 8 * slots.words
                     self.insert(mark, [self._room(first.line).format(f" + {size}")])
-                    self.put(taken(str(size), slots.lines))
+                    self.put(take_text(str(size), slots.lines))
                 self.plans[id(first)] = Plan(slots=slots, parts=parts)
             elif isinstance(first, Count):
                 self._count(first, known)
@@ -227,12 +229,12 @@ class Forward(Steps):
                     continue
                 self.put(self._room(first.line).format(" + 8"))
                 self.put(once(0, "bool").write(self._way(first)))
-                self.put(taken("8", [first.line]))
+                self.put(take_text("8", [first.line]))
 
     def _count(self, loop: Count, known: set[str]) -> None:
         self._loops += 1
         k = self._loops
-        own = assigned(loop.body) | {loop.name}
+        own = assigned_in(loop.body) | {loop.name}
         bounds = [x for x in (loop.low, loop.high) if not is_constant(x)]
         candidates = reads(loop.body, self.body) - known - own
         candidates |= {x for x in bounds if x not in known}
@@ -247,10 +249,10 @@ class Forward(Steps):
         self.put(f"for K{k} in range(N{k}):")
         self.depth += 1
         self.put(number(loop, k))
-        with self._begun(loop.body, inner) as inner:
+        with self._begin_block(loop.body, inner) as inner:
             if all(map(straight, loop.body)):
                 slots = Slots(k)
-                parts = self.stretch(loop.body, slots, inner, {})
+                parts = self.straight_piece(loop.body, slots, inner, {})
             else:
                 self.nodes(loop.body, inner)
         self.depth -= 1
@@ -263,20 +265,20 @@ class Forward(Steps):
 
     def _vectors(self, slots: Slots, k: int, line: int) -> list[str]:
         """What makes room for the values of an innermost loop."""
-        found = [self._much(f"{8.0 * len(slots)} * N{k}", line)]
+        lines = [self._much(f"{8.0 * len(slots)} * N{k}", line)]
         for j, dtype in enumerate(slots.dtypes):
-            found.append(f"S{k}_{j} = {dtype}_at(SP)")
-            found.append(taken(room(f"N{k}", dtype), slots.lines[j : j + 1]))
-        return found
+            lines.append(f"S{k}_{j} = {dtype}_at(SP)")
+            lines.append(take_text(room(f"N{k}", dtype), slots.lines[j : j + 1]))
+        return lines
 
     def _much(self, size: str, line: int) -> str:
         """What makes sure of room for so many bytes, which may be more than an int64 holds."""
-        return f"if {size} + 64.0 > END - SP: return {failed(NO_ROOM, line)}"
+        return f"if {size} + 64.0 > END - SP: return {failure_status(NO_ROOM, line)}"
 
     def _repeat(self, loop: Repeat, known: set[str]) -> None:
         self._loops += 1
         k = self._loops
-        candidates = reads(loop.body, self.body) - known - assigned([loop])
+        candidates = reads(loop.body, self.body) - known - assigned_in([loop])
         before, self.used = self.used, set()
         self.put(f"# line {loop.line}")
         self.put(f"C{k} = 0")
@@ -294,7 +296,7 @@ class Forward(Steps):
         self._push(keep, loop.line)
         self.put(self._room(loop.line).format(" + 8"))
         self.put(once(0, "int64").write(f"C{k}"))
-        self.put(taken("8", [loop.line]))
+        self.put(take_text("8", [loop.line]))
         self.plans[id(loop)] = Plan(k, keep)
 
     def _make(self, node: Make) -> None:
@@ -305,16 +307,16 @@ class Forward(Steps):
         active = name in self.activity.active
         self.put(f"# line {node.line}")
         axes = [f"{name}_n{j} < 0" for j in range(known.ndim)]
-        self.put(f"if {' or '.join(axes)}: return {failed(NEGATIVE, node.line)}")
+        self.put(f"if {' or '.join(axes)}: return {failure_status(NEGATIVE, node.line)}")
         lengths = " * ".join(f"{name}_n{j}" for j in range(known.ndim))
         self.put(self._much(f"16.0 * {lengths}", node.line))
         size = room(node.size, known.dtype)
         self.put(f"B{k} = SP")
         self.put(f"{address(name)} = SP")
-        self.put(taken(size, [node.line]))
+        self.put(take_text(size, [node.line]))
         self.put(f"{shadow(name)} = SP")
         if active:
-            self.put(taken(size, [node.line]))
+            self.put(take_text(size, [node.line]))
         fills = []
         if node.copied:
             source = element(self.body, node.copied, f"K{k}", address(node.copied))
@@ -326,12 +328,12 @@ class Forward(Steps):
         for fill in fills:
             self.put(f"for K{k} in range({node.size}):")
             self.put(f"    {fill}")
-        kept = [f"B{k}", shadow(name), node.size, "0"]
+        words = [f"B{k}", shadow(name), node.size, "0"]
         if node.copied and not self.body.arrays[node.copied].argument:
-            kept[3] = shadow(node.copied)
-        for j, value in enumerate(kept):
+            words[3] = shadow(node.copied)
+        for j, value in enumerate(words):
             self.put(once(j, "int64").write(value))
-        self.put(taken("32", [node.line]))
+        self.put(take_text("32", [node.line]))
         self.plans[id(node)] = Plan(k)
 
     def _call(self, node: Call, known: set[str]) -> None:
@@ -351,7 +353,7 @@ class Forward(Steps):
             self.put(f"{name} = SP")
             self.put(f"for K{k} in range({count}):")
             self.put(f"    {dtype}_at(SP)[K{k}] = {source}[K{k}]")
-            self.put(taken(room(f"({count})", dtype), [node.line]))
+            self.put(take_text(room(f"({count})", dtype), [node.line]))
         self.put("MARK[0] = DEPTH + 1")
         end = f"END - {size}" if node.recompute else "END"  # the frame is below it the next time
         self.put(variant.call(frame.ahead, f"SP, {end}, OUT, MARK"))
@@ -363,12 +365,12 @@ class Forward(Steps):
             how = {"float64": "{}", "float32": "np.float32({})", "bool": "({} != 0)"}
             self.put(f"{node.out} = {how.get(dtype, 'int({})').format(value)}")
         if node.array:
-            for line in ruled.kept(node, self.body, k, active, written):
+            for line in ruled.keep_lines(node, self.body, k, active, written):
                 self.put(line)
         if size:
             self.put(self._room(node.line).format(f" + {size}"))
             self.put(f"F{k} = SP")
             for line in frame.fill:
                 self.put(line)
-            self.put(taken(str(size), [node.line]))
+            self.put(take_text(str(size), [node.line]))
         self.plans[id(node)] = Plan(k)

@@ -7,10 +7,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from .exits import Exits
+from .exits import JumpElimination
 from .grids import Grid
 from .source import Source
-from .unassigned import Unassigned
+from .unassigned import DefiniteAssignment
 
 # Names that the text of the sweeps has for itself.
 _TAKEN = re.compile(
@@ -45,7 +45,7 @@ class Frame:
     bound: dict[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.exits = Exits(self.source)
+        self.exits = JumpElimination(self.source)
         nodes = [node for statement in self.exits.body for node in ast.walk(statement)]
         names = [node for node in nodes if isinstance(node, ast.Name)]
         self.stores = Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
@@ -60,7 +60,7 @@ class Frame:
             for n in nodes
             if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
         )
-        read = Unassigned(self.source.locals)
+        read = DefiniteAssignment(self.source.locals)
         read.block(self.source.body, set(self.source.parameters))
         self.unsure = read.reads
         self.flags = {name: f"set_{k}_" for k, name in enumerate(sorted(read.names))}

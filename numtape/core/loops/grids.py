@@ -42,7 +42,7 @@ class Lazy:
     element: Callable[[list[str]], str]
     sources: list[View] = field(default_factory=list)
     dtype: str = ""
-    apart: bool = False
+    needs_copy: bool = False
 
 
 Grid = View | Lazy

@@ -27,7 +27,7 @@ class Interface:
         self,
         body: Body,
         kinds: Kinds,
-        wanted: tuple[int, ...],
+        argnums: tuple[int, ...],
         activity: Activity,
         by_value: bool = False,
     ) -> None:
@@ -35,8 +35,8 @@ class Interface:
         self.parameters: list[tuple[str, int, str, int]] = []
         self.loads: list[str] = []
         self.stores: list[str] = []
-        given = list(zip(body.parameters, kinds, strict=True))
-        for j, (name, (dtype, ndim)) in enumerate(given):
+        parameters = list(zip(body.parameters, kinds, strict=True))
+        for j, (name, (dtype, ndim)) in enumerate(parameters):
             if ndim < 0 and by_value:
                 self._take(name, "number", j, dtype)
                 continue
@@ -53,10 +53,10 @@ class Interface:
                 over = f"address_of(d_{name})" if name in activity.active else "0"
                 self.loads.append(f"{address(name)} = address_of({name})")
                 self.loads.append(f"{shadow(name)} = {over}")
-        for j, (name, (dtype, ndim)) in enumerate(given):
+        for j, (name, (dtype, ndim)) in enumerate(parameters):
             if ndim >= 0 and name in activity.active:
                 self._take(f"d_{name}", "adjoint", j, dtype)
-            elif j in wanted:
+            elif j in argnums:
                 self._take(f"d_{name}_at", "adjoint", j, "float64")
                 self.stores.append(f"d_{name}_at[0] = d_{name}")
 

@@ -37,10 +37,10 @@ class Iterables:
         self.loop.body = [*self.inside, *loop.body]
 
     def _put(self, target: Any, value: ast.expr) -> ast.stmt:
-        found = ast.Assign([target], value, lineno=self._loop.lineno)
-        return ast.fix_missing_locations(ast.copy_location(found, self._loop))
+        assignment = ast.Assign([target], value, lineno=self._loop.lineno)
+        return ast.fix_missing_locations(ast.copy_location(assignment, self._loop))
 
-    def _kept(self, value: ast.expr, kind: str) -> ast.expr:
+    def _keep_value(self, value: ast.expr, kind: str) -> ast.expr:
         """An expression's value under a name that nothing else assigns, before the loop."""
         if isinstance(value, ast.Constant):
             return value
@@ -74,7 +74,7 @@ class Iterables:
                     "Take another name in the loop.",
                 )
         else:
-            array = self._kept(iterable, "of")
+            array = self._keep_value(iterable, "of")
         element: Any = ast.Subscript(array, _name(self._at), ast.Load())
         element.inside = True  # of a tuple: there is such an element
         self.inside.append(self._put(target, element))
@@ -88,15 +88,17 @@ class Iterables:
             self._source.refuse(
                 f"a loop over `{ast.unparse(display)}`", display, "Write its elements out."
             )
-        self._chosen(target, [self._elements(x) for x in display.elts], display)
+        self._assign_element(target, [self._elements(x) for x in display.elts], display)
         return ast.Constant(len(display.elts))
 
     def _elements(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Tuple):
             return ast.Tuple([self._elements(x) for x in node.elts], ast.Load())
-        return self._kept(node, "of")
+        return self._keep_value(node, "of")
 
-    def _chosen(self, target: ast.expr, elements: list[ast.expr], display: ast.expr) -> None:
+    def _assign_element(
+        self, target: ast.expr, elements: list[ast.expr], display: ast.expr
+    ) -> None:
         """Assign that one of some elements whose round it is."""
         if isinstance(target, ast.Tuple):
             parts = [x.elts if isinstance(x, ast.Tuple) else [] for x in elements]
@@ -105,7 +107,7 @@ class Iterables:
                     f"a loop over `{ast.unparse(display)}`", display, "Give each name one value."
                 )
             for k, one in enumerate(target.elts):
-                self._chosen(one, [x[k] for x in parts], display)
+                self._assign_element(one, [x[k] for x in parts], display)
             return
         value = elements[-1]
         for k in reversed(range(len(elements) - 1)):
@@ -116,12 +118,12 @@ class Iterables:
     def _enumerate(self, target: ast.expr, call: ast.Call) -> ast.expr:
         pair = target.elts if isinstance(target, ast.Tuple) else []
         starts = [*call.args[1:], *(word.value for word in call.keywords if word.arg == "start")]
-        given = len(call.args) + len(call.keywords)
-        if len(pair) != 2 or not call.args or len(starts) != given - 1:
+        argument_count = len(call.args) + len(call.keywords)
+        if len(pair) != 2 or not call.args or len(starts) != argument_count - 1:
             self._source.refuse(
                 f"a loop over `{ast.unparse(call)}`", call, "Write `for i, v in enumerate(x)`."
             )
-        start = [self._kept(x, "from") for x in starts]
+        start = [self._keep_value(x, "from") for x in starts]
         count = self._walk(pair[1], call.args[0])
         number: ast.expr = _name(self._at)
         if start:
@@ -138,12 +140,13 @@ class Iterables:
                 "Write `for a, b in zip(x, y)`, a name for each.",
             )
         counts = [
-            self._kept(self._walk(one, x), "n") for one, x in zip(several, call.args, strict=True)
+            self._keep_value(self._walk(one, x), "n")
+            for one, x in zip(several, call.args, strict=True)
         ]
         least = counts[0]
         for other in counts[1:]:
             shorter = ast.Compare(other, [ast.Lt()], [least])
-            least = self._kept(ast.IfExp(shorter, other, least), "n")
+            least = self._keep_value(ast.IfExp(shorter, other, least), "n")
         return least
 
     def _range(self, target: ast.expr, call: ast.Call) -> ast.expr:
@@ -154,7 +157,7 @@ class Iterables:
                 "Count from a number by ones there.",
             )
         value: ast.expr = _name(self._at)
-        *low, high = [self._kept(x, "to") for x in call.args]
+        *low, high = [self._keep_value(x, "to") for x in call.args]
         if low:
             value = ast.BinOp(low[0], ast.Add(), value)
             high = ast.BinOp(high, ast.Sub(), low[0])

@@ -14,7 +14,7 @@ from . import stack
 from .call import Sweeping
 from .outs import Out
 from .program import Program
-from .units import compiled
+from .units import compile_sweeps
 
 Array = np.ndarray[Any, Any]
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
@@ -35,27 +35,27 @@ class Jacobian(Sweeping):
     def __init__(
         self,
         program: Program,
-        wanted: tuple[int, ...],
+        argnums: tuple[int, ...],
         single: bool,
         fastmath: bool,
         limit: int | None,
         plain: Callable[..., Any],
     ) -> None:
         super().__init__(program, limit, plain)
-        self._wanted, self._single, self._listening = wanted, single, Listening()
-        code = compiled(program, fastmath)
+        self._argnums, self._single, self._listening = argnums, single, Listening()
+        code = compile_sweeps(program, fastmath)
         self._forward, self._reverse = _FUNCTION(code.forward), _FUNCTION(code.reverse)
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """The Jacobians, in the form of the result: of one argument, or a tuple of them each."""
         self.refuse_writes(arguments)
-        return self._listening(largest(arguments), self._computed, arguments)
+        return self._listening(largest(arguments), self._compute, arguments)
 
-    def _computed(self, arguments: tuple[Any, ...]) -> Any:
-        held = [self._own(j, x) for j, x in enumerate(arguments)]
+    def _compute(self, arguments: tuple[Any, ...]) -> Any:
+        arrays = [self._own(j, x) for j, x in enumerate(arguments)]
         parameters = self.program.parameters
         count = len(parameters)
-        block, seeds = np.zeros(count + 4, np.int64), np.zeros(len(self.program.outs) + 1)
+        block, seeds = np.zeros(count + 4, np.int64), np.zeros(len(self.program.outputs) + 1)
         mark = np.zeros(1, np.int64)
         scratch: dict[int, Array] = {}  # adjoints that nobody asks for, and of numbers
         for slot, (kind, j, dtype, k) in enumerate(parameters):
@@ -66,14 +66,14 @@ class Jacobian(Sweeping):
                 scratch[slot] = np.zeros(shape or 1, dtype)
                 block[slot] = address_of(scratch[slot])
             else:
-                block[slot] = address_of(held[j])
+                block[slot] = address_of(arrays[j])
         arena = stack.take()
         end = arena.end if self.limit is None else min(arena.end, arena.start + self.limit)
         unused = np.zeros(1)
 
         def forward() -> None:
             for j in self.program.written:
-                held[j][...] = arguments[j]
+                arrays[j][...] = arguments[j]
             block[count:] = arena.start, end, address_of(unused), address_of(mark)
             status = self._forward(address_of(block))
             if status:
@@ -87,10 +87,10 @@ class Jacobian(Sweeping):
 
         forward()
         top = int(mark[0])
-        found = []
+        results = []
         # All of them now: a reverse sweep may write over where results are told to lie.
-        places = [self._seeds(out, top, scratch, arguments) for out in self.program.outs]
-        for k, (out, (shape, seed)) in enumerate(zip(self.program.outs, places, strict=True)):
+        places = [self._seeds(out, top, scratch, arguments) for out in self.program.outputs]
+        for k, (out, (shape, seed)) in enumerate(zip(self.program.outputs, places, strict=True)):
             cell = seeds[k : k + 1] if seed is None else seed.reshape(-1)
             rows = self._empty(shape, arguments)
             for i in range(cell.size if out.active else 0):
@@ -102,10 +102,10 @@ class Jacobian(Sweeping):
                 reverse()
                 self._read(rows, (*np.unravel_index(i, shape),), scratch)
                 cell[i] = 0.0
-            jacobians = [self._plain(rows[j], arguments[j]) for j in self._wanted]
-            found.append(jacobians[0] if self._single else tuple(jacobians))
+            jacobians = [self._plain(rows[j], arguments[j]) for j in self._argnums]
+            results.append(jacobians[0] if self._single else tuple(jacobians))
         stack.give_back(arena, top - arena.start)
-        return self._formed(self.program.form, found)
+        return self._arrange(self.program.form, results)
 
     def _slots(self) -> dict[int, int]:
         """Where the adjoints of arguments are among the parameters."""
@@ -116,13 +116,13 @@ class Jacobian(Sweeping):
         """The derivatives of one result, by the numbers of the arguments: zeros."""
         return {
             j: np.zeros((*shape, *np.shape(arguments[j])), np.asarray(arguments[j]).dtype)
-            for j in self._wanted
+            for j in self._argnums
         }
 
     def _read(self, rows: dict[int, Array], at: tuple[Any, ...], scratch: dict[int, Array]) -> None:
         """Take the adjoints of one element of a result."""
         slots = self._slots()
-        for j in self._wanted:
+        for j in self._argnums:
             if j in slots:
                 rows[j][at] = scratch[slots[j]].reshape(rows[j][at].shape)
 
@@ -146,7 +146,7 @@ class Jacobian(Sweeping):
             shape = arguments[out.argument].shape
             slot = self._slots().get(out.argument)
             return shape, np.zeros(shape) if slot is None else scratch[slot]
-        size = sum(1 if o.ndim < 0 else 2 + o.ndim for o in self.program.outs if o.argument < 0)
+        size = sum(1 if o.ndim < 0 else 2 + o.ndim for o in self.program.outputs if o.argument < 0)
         words = array_at(top - 8 * (size - out.word), (2 + out.ndim,), np.int64)
         shape = tuple(words[2:].tolist())
         return shape, array_at(int(words[1]), shape, out.dtype) if out.active else np.zeros(shape)
@@ -157,7 +157,7 @@ class Jacobian(Sweeping):
             return jacobian
         return float(jacobian) if type(argument) is float else jacobian[()]
 
-    def _formed(self, form: Any, found: list[Any]) -> Any:
+    def _arrange(self, form: Any, parts: list[Any]) -> Any:
         if isinstance(form, tuple):
-            return tuple(self._formed(x, found) for x in form)
-        return found[form]
+            return tuple(self._arrange(x, parts) for x in form)
+        return parts[form]

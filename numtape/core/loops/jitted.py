@@ -19,7 +19,7 @@ from ..compile.cache import in_this_thread
 from ..ops.elementwise import stop_gradient
 from ..values.memory import address_of
 from . import stack
-from .call import read_only, said
+from .call import error_of_status, read_only
 from .calls import DTYPES
 from .layout import LINES, RAISED
 from .program import Program
@@ -52,7 +52,7 @@ _new, _drop = _FUNCTION(_new_stack), _FUNCTION(_drop_stack)
 
 
 @cache
-def known() -> Any:
+def runtime_functions() -> Any:
     """Tell Numba what kernels may call, once. Returns functions that take and give back stacks."""
     from numba import njit
     from numba.extending import overload
@@ -69,9 +69,9 @@ def known() -> Any:
 
     def take() -> Any:
         for k in range(count):
-            found = exchange(slots + 8 * k, 0)
-            if found != 0:
-                return found
+            stack = exchange(slots + 8 * k, 0)
+            if stack != 0:
+                return stack
         return _new(0)
 
     def give(start: Any) -> None:
@@ -89,7 +89,7 @@ def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
     from numba import njit
     from numba.extending import overload
 
-    take, give = known()
+    take, give = runtime_functions()
 
     def stub(*args: Any) -> Any:
         raise NotImplementedError
@@ -100,17 +100,31 @@ def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
         try:
             kinds = tuple(map(_kind, args))
             with in_this_thread():
-                made = kernel._gradient_of(kinds, argnums)
-            for j in made.program.written:
+                gradient_ = kernel._gradient_of(kinds, argnums)
+            for j in gradient_.program.written:
                 if not args[j].mutable:
                     raise KernelError(
-                        read_only(j), made.program.file, made.program.line, "Pass a copy."
+                        read_only(j), gradient_.program.file, gradient_.program.line, "Pass a copy."
                     )
         except (KernelError, ValueError) as error:
             raise TypingError(str(error)) from error
-        scope = {"np": np, "sweeps": made.sweeps, "take": take, "give": give, "plain": kernel.njit}
-        text = _text(made.program, made.wanted, made.single, made.limit, with_value, args, scope)
-        exec(compile(text, f"<call of {made.program.name}>", "exec"), scope)
+        scope = {
+            "np": np,
+            "sweeps": gradient_.sweeps,
+            "take": take,
+            "give": give,
+            "plain": kernel.njit,
+        }
+        text = _text(
+            gradient_.program,
+            gradient_.argnums,
+            gradient_.single,
+            gradient_.limit,
+            with_value,
+            args,
+            scope,
+        )
+        exec(compile(text, f"<call of {gradient_.program.name}>", "exec"), scope)
         return scope["call"]
 
     typed.__annotations__.clear()
@@ -137,7 +151,7 @@ def _kind(kind: Any) -> tuple[str, int]:
 
 def _text(
     program: Program,
-    wanted: tuple[int, ...],
+    argnums: tuple[int, ...],
     single: bool,
     limit: int | None,
     with_value: bool,
@@ -180,8 +194,8 @@ def _text(
                 name = "bool_" if dtype == "bool" else dtype
                 fill.append(f"block[{cells}:{cells + 1}].view(np.{name})[0] = x{j}")
             else:
-                kept = next(d for a, i, d, _ in parameters if i == j and a == "number")
-                slopes[j] = f"np.{kept}(floats[{cells}])"
+                result_dtype = next(d for a, i, d, _ in parameters if i == j and a == "number")
+                slopes[j] = f"np.{result_dtype}(floats[{cells}])"
             cells += 1
     top = words - 5
     lines += [
@@ -204,8 +218,8 @@ def _text(
     lines += _raises(program, own, scope)
     value = f"floats[{cells}]"
     value = f"np.float32({value})" if program.result == "float32" else value
-    found = [slopes[j] for j in wanted]
-    gradient = found[0] if single else f"({', '.join(found)},)"
+    results = [slopes[j] for j in argnums]
+    gradient = results[0] if single else f"({', '.join(results)},)"
     lines.append(f"return {value}, {gradient}" if with_value else f"return {gradient}")
     names = ", ".join(f"x{j}" for j in range(count))
     from ...kernels.jit import word
@@ -214,28 +228,31 @@ def _text(
     return "\n".join([f"def call({names}):", *(f"    {line}" for line in lines)])
 
 
-def _raises(program: Program, given: str, scope: dict[str, Any]) -> list[str]:
+def _raises(program: Program, argument_text: str, scope: dict[str, Any]) -> list[str]:
     """The text that raises what a status says of a call with some arguments."""
     lines = ["if status:", f"    kind, which = status & {(1 << LINES) - 1}, status >> {LINES}"]
-    for status in sorted({int(found) for found in _FAILS.findall(program.source)}):
+    for status in sorted({int(code) for code in _FAILS.findall(program.source)}):
         if status and status & ((1 << LINES) - 1) != RAISED:
-            error, message = said(program, status)
+            error, message = error_of_status(program, status)
             scope[error.__name__] = error
             lines.append(f"    if status == {status}: raise {error.__name__}({message!r})")
     for k, raised in enumerate(program.raised):
         scope[f"Raised{k}"] = raised.kind
-        told = raised.arguments
-        if told is None:  # what it is told has to be computed: so the function runs
-            lines.append(f"    if kind == {RAISED} and which == {k}: plain({given})")
-            told = ()
-        plain = all(isinstance(x, str | int | float) for x in told)
-        text = ", ".join(map(repr, told)) if plain else ""
+        values = raised.arguments
+        if values is None:  # what it is told has to be computed: so the function runs
+            lines.append(f"    if kind == {RAISED} and which == {k}: plain({argument_text})")
+            values = ()
+        plain = all(isinstance(x, str | int | float) for x in values)
+        text = ", ".join(map(repr, values)) if plain else ""
         lines.append(f"    if kind == {RAISED} and which == {k}: raise Raised{k}({text})")
     return lines
 
 
 def plain(
-    function: FunctionType, options: dict[str, Any], made: dict[Any, Any], kernels: dict[Any, Any]
+    function: FunctionType,
+    options: dict[str, Any],
+    compiled: dict[Any, Any],
+    kernels: dict[Any, Any],
 ) -> Any:
     """A function as Numba compiles it; kernels and plain functions that it calls as well.
 
@@ -247,17 +264,17 @@ def plain(
     """
     from numba import njit
 
-    known()
-    if function in made:
-        return made[function]
+    runtime_functions()
+    if function in compiled:
+        return compiled[function]
     code = function.__code__
 
-    def replaced(value: Any) -> Any:
+    def replace(value: Any) -> Any:
         if hasattr(type(value), "_jitted"):
             return kernels.get(value.python_function) or value._jitted(kernels)
         if value is stop_gradient or not isinstance(value, FunctionType):
             return value
-        return plain(value, options, made, kernels)
+        return plain(value, options, compiled, kernels)
 
     scope = {**function.__globals__}
     copied = FunctionType(
@@ -265,18 +282,18 @@ def plain(
         scope,
         function.__name__,
         function.__defaults__,
-        _cells(function.__closure__, replaced),
+        _cells(function.__closure__, replace),
     )
     copied.__kwdefaults__, copied.__module__ = function.__kwdefaults__, function.__module__
     copied.__qualname__ = function.__qualname__
-    found = njit(copied, **options)
-    if not made:  # the kernel's own
-        kernels[function] = found
-    made[function] = found
+    dispatcher = njit(copied, **options)
+    if not compiled:  # the kernel's own
+        kernels[function] = dispatcher
+    compiled[function] = dispatcher
     for name in code.co_names:
         if name in scope:
-            scope[name] = replaced(scope[name])
-    return found
+            scope[name] = replace(scope[name])
+    return dispatcher
 
 
 def _cells(cells: Any, replaced: Callable[[Any], Any]) -> Any:

@@ -17,7 +17,7 @@ NO_ROOM, INDEX, DIVISION, NEGATIVE, SHAPES, EMPTY, DEEP, RULE, RAISED = 1, 2, 3,
 LINES = 8  # bits below the place in a status, or below the number of an exception
 
 
-def failed(kind: int, line: int) -> int:
+def failure_status(kind: int, line: int) -> int:
     """The status of what fails at a node's line."""
     return kind + ((line.number if isinstance(line, Line) else line) << LINES)
 
@@ -43,7 +43,7 @@ def once(j: int, dtype: str) -> Slot:
     return Slot(f"{dtype}_at(SP + {8 * j})[0]" if j else f"{dtype}_at(SP)[0]", dtype)
 
 
-def taken(size: str, lines: list[int]) -> str:
+def take_text(size: str, lines: list[int]) -> str:
     """The text that takes room, and for which of the user's lines: a share for each."""
     return f"SP += {size}  # for {' '.join(map(str, lines))}"
 
@@ -69,7 +69,7 @@ class Slots:
     dtypes: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     words: int = 0
-    _spare: list[int] = field(default_factory=list)  # bytes of the last word with bools
+    _free_bytes: list[int] = field(default_factory=list)  # bytes of the last word with bools
     _before: list[tuple[int, list[int]]] = field(default_factory=list)
 
     def new(self, dtype: str, line: int) -> Slot:
@@ -77,21 +77,21 @@ class Slots:
         j = len(self.dtypes)
         self.dtypes.append(dtype)
         self.lines.append(line)
-        self._before.append((self.words, self._spare[:]))
+        self._before.append((self.words, self._free_bytes[:]))
         if self.loop:
             return Slot(f"S{self.loop}_{j}[K{self.loop}]", dtype)
-        if dtype == "bool" and self._spare:
-            return Slot(f"bool_at(SP + {self._spare.pop(0)})[0]", dtype)
+        if dtype == "bool" and self._free_bytes:
+            return Slot(f"bool_at(SP + {self._free_bytes.pop(0)})[0]", dtype)
         self.words += 1
         if dtype == "bool":
-            self._spare = [8 * (self.words - 1) + k for k in range(1, 8)]
+            self._free_bytes = [8 * (self.words - 1) + k for k in range(1, 8)]
         return once(self.words - 1, dtype)
 
     def drop(self) -> None:
         """One less: the last."""
         self.dtypes.pop()
         self.lines.pop()
-        self.words, self._spare = self._before.pop()
+        self.words, self._free_bytes = self._before.pop()
 
     def __len__(self) -> int:
         return len(self.dtypes)

@@ -42,9 +42,9 @@ class Lines:
         """The line of a call, for what is done at another place."""
         if (file, own) not in self._found:
             self._found.append((file, own))
-        found = Line(line)
-        found.number = ELSEWHERE + self._found.index((file, own))
-        return found
+        call_line = Line(line)
+        call_line.number = ELSEWHERE + self._found.index((file, own))
+        return call_line
 
     def of(self, number: int) -> tuple[str, int]:
         """The file and the line of a node's ``line``, or of a status' number."""
@@ -158,7 +158,7 @@ class Call:
     rule: Any = None
     array: str = ""
 
-    def made(self, ndim: int) -> set[str]:
+    def assigned_names(self, ndim: int) -> set[str]:
         """The names that it assigns, if it makes an array of so many axes."""
         if not self.array:
             return {self.out} - {""}
@@ -167,13 +167,13 @@ class Call:
 
     def kinds(self, body: Body) -> Kinds:
         """The dtypes of its arguments in a function, as far as they are known."""
-        found: list[tuple[str, int]] = []
+        kinds: list[tuple[str, int]] = []
         for name, axes in zip(self.names, self.axes, strict=True):
             if name in body.arrays:
-                found.append((body.arrays[name].dtype, len(axes)))
+                kinds.append((body.arrays[name].dtype, len(axes)))
             else:
-                found.append((dtype_of(name, body.names), -1))
-        return tuple(found)
+                kinds.append((dtype_of(name, body.names), -1))
+        return tuple(kinds)
 
     def operands(self) -> list[str]:
         """The names that it reads."""
@@ -247,7 +247,7 @@ class Body:
       same: Pairs of arrays that may share their memory.
       outs: What it returns: names of numbers and arrays, and constants.
       axes: For each of them the lengths of its axes.
-      form: How they stand in its result: a number of ``outs``, or a tuple; None for nothing.
+      form: How they stand in its result: a number of ``outputs``, or a tuple; None for nothing.
       functions: Those that are called apart, and not written in place.
     """
 
@@ -263,7 +263,7 @@ class Body:
     begin: int
     names: dict[str, str] = field(default_factory=dict)
     raised: list[Raised] = field(default_factory=list)
-    outs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
     axes: list[list[str]] = field(default_factory=list)
     form: Any = None
     functions: Any = None
@@ -274,19 +274,19 @@ class Body:
         """Whether it returns one number."""
         return self.form == 0 and not self.axes[0]
 
-    def left(self) -> list[str]:
+    def result_operands(self) -> list[str]:
         """The operands that are read when all is done: those of the results."""
-        return [*self.outs, *(x for axes in self.axes for x in axes)]
+        return [*self.outputs, *(x for axes in self.axes for x in axes)]
 
-    def given(self) -> set[str]:
+    def argument_names(self) -> set[str]:
         """The names of numbers that are there from the beginning."""
-        found = set(self.scalars)
+        names = set(self.scalars)
         for name, array in self.arrays.items():
             if array.argument:
-                found |= {f"{name}_n{k}" for k in range(array.ndim)}
+                names |= {f"{name}_n{k}" for k in range(array.ndim)}
             if array.addressed:
-                found |= {address(name), shadow(name)}
-        return found
+                names |= {address(name), shadow(name)}
+        return names
 
 
 def dtype_of(operand: str, names: dict[str, str]) -> str:
@@ -324,21 +324,21 @@ def walk(nodes: list[Node]) -> Iterator[Node]:
             yield from walk(node.body)
 
 
-def assigned(nodes: list[Node]) -> set[str]:
+def assigned_in(nodes: list[Node]) -> set[str]:
     """The names that are assigned in nodes."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in walk(nodes):
         if isinstance(node, Step):
-            found.add(node.out)
+            names.add(node.out)
         elif isinstance(node, Call):
-            found |= node.made(3)
+            names |= node.assigned_names(3)
         elif isinstance(node, Count):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, Repeat):
-            found.add(node.count)
+            names.add(node.count)
         elif isinstance(node, Make):
-            found |= {address(node.array), shadow(node.array)}
-    return found - {""}
+            names |= {address(node.array), shadow(node.array)}
+    return names - {""}
 
 
 def address(array: str) -> str:

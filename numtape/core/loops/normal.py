@@ -37,7 +37,7 @@ def normal(
       rule: A kernel's own rule for its derivative: then all that is written is a call of it.
     """
     source = Source(function)
-    writer = Normal()
+    writer = Lowering()
     writer.functions = functions or Functions(source.file, source.line, normal)
     writer.raised, writer.standing = writer.functions.raised, writer.functions.standing
     writer.kernel = functions is None
@@ -56,8 +56,8 @@ def normal(
     result = writer.function(frame) if rule is None else writer.call_of(frame, rule)
     writer.frames.append(frame)
     begin = writer.line(source.tree)
-    found = function.__name__
-    name = found if found.isidentifier() else "function"
+    function_name = function.__name__
+    name = function_name if function_name.isidentifier() else "function"
     return Body(
         name,
         scalars,
@@ -71,14 +71,14 @@ def normal(
         begin,
         same=writer.same,
         raised=writer.raised,
-        outs=writer.outs,
+        outputs=writer.outputs,
         axes=writer.axes,
         form=writer.form,
         functions=writer.functions,
     )
 
 
-class Normal(Creation):
+class Lowering(Creation):
     """Writes statements of one operation each into ``out``."""
 
     def function(self, frame: Frame) -> Value:
@@ -97,9 +97,9 @@ class Normal(Creation):
                 if statement.value is None:
                     continue
                 if len(self.frames) == 1:
-                    self.form = self.returned(statement.value)
-                    single = self.form == 0 and self.outs[0] not in self.arrays
-                    result = Value(self.outs[0] if single else "")
+                    self.form = self.write_results(statement.value)
+                    single = self.form == 0 and self.outputs[0] not in self.arrays
+                    result = Value(self.outputs[0] if single else "")
                     continue
                 result = self.value(statement.value)
                 if result.grid is not None:
@@ -113,19 +113,19 @@ class Normal(Creation):
         """Write a call of a function that has a rule, with its parameters, and return it."""
         self.frames.append(frame)
         source = frame.source
-        given = [frame.bound.get(x) or Value(frame.rename(x)) for x in source.parameters]
-        found = self.ruled(source, given, source.tree, rule)
-        self.outs, self.form = [found.name or found.array], 0
-        self.axes = [found.grid.shape if found.grid is not None else []]
+        arguments = [frame.bound.get(x) or Value(frame.rename(x)) for x in source.parameters]
+        result = self.call_with_rule(source, arguments, source.tree, rule)
+        self.outputs, self.form = [result.name or result.array], 0
+        self.axes = [result.grid.shape if result.grid is not None else []]
         self.frames.pop()
-        return Value(found.name)
+        return Value(result.name)
 
     def block(self, statements: list[ast.stmt]) -> list[Node]:
         """The nodes of statements."""
-        with self.inside() as found:
+        with self.inside() as nodes:
             for statement in statements:
                 self.statement(statement)
-        return found
+        return nodes
 
     def statement(self, node: Any) -> None:
         """Write a statement."""
@@ -159,7 +159,7 @@ class Normal(Creation):
             return self.assign_name(first, node.value)
         value = self.value(node.value)
         if isinstance(value.grid, Lazy) and len(node.targets) > 1:
-            value = self.of(self.made(value.grid, node))
+            value = self.of(self.materialize(value.grid, node))
         for target in node.targets:
             self.give(target, value)
         return None
@@ -172,24 +172,24 @@ class Normal(Creation):
         """Write ``name = value``."""
         if self.make(target.id, value):
             return
-        found = self.value(value, self.frames[-1].rename(target.id))
-        if found.grid is not None:
-            self.bind(target.id, self.view(found, value), value)
-        elif found.items is not None and not self.frames[-1].rebound(target.id):
-            items = [self._still(x, value) for x in found.items]
+        result = self.value(value, self.frames[-1].rename(target.id))
+        if result.grid is not None:
+            self.bind(target.id, self.view(result, value), value)
+        elif result.items is not None and not self.frames[-1].rebound(target.id):
+            items = [self._still(x, value) for x in result.items]
             self.frames[-1].bound[target.id] = Value(items=items)
             self.has(target.id, value)
         else:
-            self.give(target, found)
+            self.give(target, result)
 
     def unpack(self, target: ast.Tuple, value: ast.expr) -> None:
         """``a, b = c, d``: all values come before the first is assigned."""
         if isinstance(value, ast.Tuple):
-            items = [self.held(self.value(x), x) for x in value.elts]
+            items = [self.snapshot(self.value(x), x) for x in value.elts]
         else:
-            found = self.value(value)
-            if found.items is not None:
-                items = [Value(x) for x in found.items]
+            value_ = self.value(value)
+            if value_.items is not None:
+                items = [Value(x) for x in value_.items]
             else:
                 self.refuse("a tuple that is not written out", value, "Assign its parts by name.")
         if len(items) != len(target.elts):
@@ -197,10 +197,10 @@ class Normal(Creation):
         for one, item in zip(target.elts, items, strict=True):
             self.give(one, item)
 
-    def held(self, value: Value, node: Any) -> Value:
+    def snapshot(self, value: Value, node: Any) -> Value:
         """A value that stays what it is whatever is assigned."""
         if value.grid is not None:
-            return self.of(self.kept(self.view(value, node), node))
+            return self.of(self.freeze(self.view(value, node), node))
         if not value.name:
             self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Assign its parts by name.")
         return Value(self.put("", "copy", [value.name], node))
@@ -254,7 +254,7 @@ class Normal(Creation):
         if isinstance(place, View):
             return self.change(place, operator, self.value(node.value), node)
         if isinstance(place, Places):  # all is read before: of equal places the last stays
-            before = self.gathered(place, node)
+            before = self.gather(place, node)
             if any(self.helper(x) for x in ast.walk(node.value)):
                 before = self.of(self.view(before, node))
             after = self.elementwise(operator, [before, self.value(node.value)], node)
@@ -274,10 +274,10 @@ class Normal(Creation):
     def make(self, local: str, value: ast.expr) -> bool:
         """Write ``name = np.zeros(...)`` and the like; False if it is none."""
         frame = self.frames[-1]
-        made = self.new_array(value)
-        if made is None:
+        creation = self.new_array(value)
+        if creation is None:
             return False
-        dtype, shape, fill, copied = made
+        dtype, shape, fill, copied = creation
         known = frame.bound.get(local)
         name = "" if frame.rebound(local) or known is not None else frame.rename(local)
         view = self.new(shape, dtype, value, fill, copied, name)
@@ -371,17 +371,17 @@ class Normal(Creation):
                 node,
                 "Loop over range(...) and read elements by their index.",
             )
-        given = [self.number(x) for x in node.args]
-        if not 1 <= len(given) <= 3:
+        bounds = [self.number(x) for x in node.args]
+        if not 1 <= len(bounds) <= 3:
             self.refuse("a range of other than one to three numbers", node, "Write range(n).")
-        step = constant(given[2]) if len(given) == 3 else 1
+        step = constant(bounds[2]) if len(bounds) == 3 else 1
         if not isinstance(step, int) or not step:
             self.refuse(
                 "a range whose step is not a constant, or is 0",
                 node,
                 "Count by ones and multiply, or write the step as a number.",
             )
-        low, high = given[:2] if len(given) > 1 else ("0", given[0])
+        low, high = bounds[:2] if len(bounds) > 1 else ("0", bounds[0])
         low, high = (
             x if constant(x) is not None or self.single(x) else self.put("", "copy", [x], node)
             for x in (low, high)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .activity import Activity
-from .layout import NO_ROOM, failed, once
+from .layout import NO_ROOM, failure_status, once
 from .nodes import Body, address, shadow
 from .types import of
 
@@ -34,22 +34,22 @@ class Out:
     active: bool
 
 
-def outs(body: Body, activity: Activity) -> list[Out]:
+def outputs_of(body: Body, activity: Activity) -> list[Out]:
     """All results."""
-    found: list[Out] = []
+    outputs: list[Out] = []
     word = 0
-    for name, axes in zip(body.outs, body.axes, strict=True):
+    for name, axes in zip(body.outputs, body.axes, strict=True):
         active, known = name in activity.active, body.arrays.get(name)
         if known is None:
-            found.append(Out(of(name, body.names), -1, -1, word, active))
+            outputs.append(Out(of(name, body.names), -1, -1, word, active))
             word += 1
         elif known.argument:
             j = body.parameters.index(name)
-            found.append(Out(known.dtype, known.ndim, j, word, active))
+            outputs.append(Out(known.dtype, known.ndim, j, word, active))
         else:
-            found.append(Out(known.dtype, len(axes), -1, word, active))
+            outputs.append(Out(known.dtype, len(axes), -1, word, active))
             word += 2 + len(axes)
-    return found
+    return outputs
 
 
 def words_of(results: list[Out]) -> int:
@@ -65,16 +65,16 @@ def places(form: Any) -> list[int]:
 def words(body: Body) -> int:
     """How many words all results take."""
     count = 0
-    for name, axes in zip(body.outs, body.axes, strict=True):
+    for name, axes in zip(body.outputs, body.axes, strict=True):
         known = body.arrays.get(name)
         count += 1 if known is None else 0 if known.argument else 2 + len(axes)
     return count
 
 
-def left(body: Body) -> list[str]:
+def leave_text(body: Body) -> list[str]:
     """The text that leaves results on the stack."""
     lines: list[str] = []
-    for name, axes in zip(body.outs, body.axes, strict=True):
+    for name, axes in zip(body.outputs, body.axes, strict=True):
         known = body.arrays.get(name)
         if known is None:
             lines.append(once(len(lines), of(name, body.names)).write(name))
@@ -84,4 +84,8 @@ def left(body: Body) -> list[str]:
     if not lines:
         return []
     size = 8 * len(lines)
-    return [f"if SP + {size} > END: return {failed(NO_ROOM, body.begin)}", *lines, f"SP += {size}"]
+    return [
+        f"if SP + {size} > END: return {failure_status(NO_ROOM, body.begin)}",
+        *lines,
+        f"SP += {size}",
+    ]

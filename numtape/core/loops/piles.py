@@ -84,10 +84,10 @@ def _header(arena: stack.Arena) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def _trim(arena: stack.Arena) -> None:
     header = _header(arena)
-    kept, high = int(header[P_RECENT]), int(header[P_HIGH])
-    arena.release(kept, high)
+    recent, high = int(header[P_RECENT]), int(header[P_HIGH])
+    arena.release(recent, high)
     header[P_CALLS] = header[P_RECENT] = 0
-    header[P_HIGH] = kept
+    header[P_HIGH] = recent
 
 
 Results = tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape of each
@@ -95,7 +95,7 @@ Results = tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape of each
 
 def native(
     sweeps: Deferred,
-    kept: bool,
+    keeps_stack: bool,
     limit: int | None,
     out: Spec,
     first: int,
@@ -114,14 +114,14 @@ def native(
       results: What the function returned when the row was recorded.
     """
     program, arguments = sweeps.program, specs[first:]
-    left: list[Out] = [] if program.result else program.outs  # on the stack, and in arguments
+    left: list[Out] = [] if program.result else program.outputs  # on the stack, and in arguments
     many = len(program.parameters) + len(left) > MOST_WORDS
-    if many or any(not spec.size for spec in (out, *specs)) or not _alike(program, results):
+    if many or any(not spec.size for spec in (out, *specs)) or not _has_results(program, results):
         return None
-    dtypes = {arguments[j].dtype for j in sweeps.wanted}
+    dtypes = {arguments[j].dtype for j in sweeps.argnums}
     own = dtypes.pop() if len(dtypes) == 1 else float64  # of the row of adjoints
     starts, at = {}, 0
-    for j in sweeps.wanted:
+    for j in sweeps.argnums:
         starts[j] = at
         at += arguments[j].size * own.size
     region = 0  # what both sweeps have in front of a stack is in the same places
@@ -142,9 +142,9 @@ def native(
             words.append((ARGUMENT, j, 0, 0, 0))
         if words[-1][0] in (COPIED, CONVERTED):
             region += (spec.size * size + 7) & -8
-    packed = _described(sweeps, results) if left else []
+    packed = _result_rows(sweeps, results) if left else []
     # A reverse sweep that needs room may not have others' stacks above it.
-    waits = kept and not program.grows
+    waits = keeps_stack and not program.grows
     tend()
     parameters = (
         address_of(TABLE),
@@ -167,21 +167,21 @@ def native(
     return Native(name, (), parameters, 1, sum(spec.size for spec in (out, *specs)), True)
 
 
-def _alike(program: Program, results: Results) -> bool:
+def _has_results(program: Program, results: Results) -> bool:
     """Whether sweeps give results of the dtypes and axes that the function returned."""
     if program.result:
         return results == ((program.result, ()),)
-    found = [program.outs[place] for place in places(program.form)]
-    return [(out.dtype, max(out.ndim, 0)) for out in found] == [
+    outputs = [program.outputs[place] for place in places(program.form)]
+    return [(out.dtype, max(out.ndim, 0)) for out in outputs] == [
         (dtype, len(shape)) for dtype, shape in results
     ]
 
 
-def _described(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
+def _result_rows(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
     """What `calls` has to know of each result."""
-    found: list[tuple[int, ...]] = []
+    rows: list[tuple[int, ...]] = []
     for place, (dtype, shape) in zip(places(sweeps.program.form), results, strict=True):
-        out = sweeps.program.outs[place]
+        out = sweeps.program.outputs[place]
         kind, where, adjoint = LOCAL, out.word, 0
         if out.argument >= 0:
             kind, where = GIVEN, sweeps.place("array", out.argument)
@@ -189,7 +189,7 @@ def _described(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
         elif out.ndim < 0:
             kind, adjoint = NUMBER, place
         axes = (*shape, 0, 0, 0)[:3]
-        found.append(
+        rows.append(
             (
                 kind,
                 where,
@@ -200,4 +200,4 @@ def _described(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
                 *axes,
             )
         )
-    return found
+    return rows

@@ -43,9 +43,9 @@ def run(
         others.append(array)
         return len(others) * FAR
 
-    def at(place: int, whole: Array, size: int) -> Array:
+    def at(place: int, memory: Array, size: int) -> Array:
         place = int(place)  # what comes off the stack may be an int32
-        return (others[place // FAR - 1] if place >= FAR else whole)[place % FAR // size :]
+        return (others[place // FAR - 1] if place >= FAR else memory)[place % FAR // size :]
 
     scope["address_of"] = address_of
     for name, size in SIZES.items():
@@ -54,25 +54,25 @@ def run(
     scope["COUNT"] = count
     source = program.source if count is None else _counting(program.source)
     exec(compile(source, f"<{program.name}>", "exec"), scope)
-    given: list[Any] = []
+    argument_values: list[Any] = []
     adjoints: dict[int, Array] = {}
     for kind, j, dtype, k in program.parameters:
         argument = arguments[j]
         if kind == "array":
-            given.append(argument.reshape(-1))
+            argument_values.append(argument.reshape(-1))
         elif kind == "axis":
-            given.append(argument.shape[k])
+            argument_values.append(argument.shape[k])
         elif kind == "number":
-            given.append([argument])
+            argument_values.append([argument])
         else:
             shape = argument.shape if isinstance(argument, np.ndarray) else (1,)
             adjoints[j] = np.zeros(shape, dtype)
-            given.append(adjoints[j].reshape(-1))
+            argument_values.append(adjoints[j].reshape(-1))
     out, mark = [0.0], [0]
     with np.errstate(over="ignore"):  # ints without a sign wrap around, as they are to
-        status = scope[f"{program.name}_forward"](*given, 0, stack, out, mark)
+        status = scope[f"{program.name}_forward"](*argument_values, 0, stack, out, mark)
         if not status and count is None:
-            status = scope[f"{program.name}_reverse"](*given, mark[0], [1.0])
+            status = scope[f"{program.name}_reverse"](*argument_values, mark[0], [1.0])
     return status, out[0], [adjoints.get(j) for j in range(len(arguments))]
 
 

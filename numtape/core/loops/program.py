@@ -12,10 +12,10 @@ from .activity import Activity, analyse
 from .callees import DEEPEST
 from .forward import Forward
 from .interface import Interface
-from .layout import DEEP, Text, failed
+from .layout import DEEP, Text, failure_status
 from .nodes import Body, Lines, Raised, calls, is_constant
 from .normal import normal
-from .outs import Out, left, outs
+from .outs import Out, leave_text, outputs_of
 from .reverse import Reverse
 from .store import outside
 from .types import INTS, UNSIGNED, infer, of
@@ -38,7 +38,7 @@ class Program:
       standing: Where what fails stands, by the numbers in statuses.
       raised: The exceptions that it raises.
       outs: The results, if there may be several.
-      form: How they stand in what the function returns: a place in ``outs``, or a tuple.
+      form: How they stand in what the function returns: a place in ``outputs``, or a tuple.
       functions: How many functions it calls that are not written in place: their sweeps are
         ``F_1``, ``R_1`` and so on.
       grows: Whether the reverse sweep needs room on the stack: calls run again in it.
@@ -53,7 +53,7 @@ class Program:
     line: int
     standing: Lines
     raised: list[Raised] = field(default_factory=list)
-    outs: list[Out] = field(default_factory=list)
+    outputs: list[Out] = field(default_factory=list)
     form: Any = None
     functions: int = 0
     grows: bool = False
@@ -67,7 +67,7 @@ class Program:
 def program(
     function: FunctionType,
     kinds: list[tuple[str, int]],
-    wanted: list[int],
+    argnums: list[int],
     *,
     boundscheck: bool = False,
     divisions: bool = False,
@@ -92,17 +92,17 @@ def program(
     result = of(body.result, body.names) if body.result else ""
     if body.form is None or (not several and result in ("", *INTS)):
         raise KernelError(
-            f"a derivative: it returns {_returned(body)}",
+            f"a derivative: it returns {_describe_results(body)}",
             body.file,
             body.line,
             "Return a float; nt.jacobian takes several results and arrays."
-            if body.outs
+            if body.outputs
             else "Return a float.",
         )
     if several:
         body.result = ""
-    activity = analyse(body, [body.parameters[k] for k in wanted])
-    face = Interface(body, tuple(kinds), tuple(wanted), activity)
+    activity = analyse(body, [body.parameters[k] for k in argnums])
+    face = Interface(body, tuple(kinds), tuple(argnums), activity)
     options = boundscheck, divisions, several
     forward, reverse = f"{body.name}_forward", f"{body.name}_reverse"
     begin = ["DEPTH = 0"] if calls(body) else []
@@ -122,7 +122,7 @@ def program(
         count += 1
         begin = [
             "DEPTH = MARK[0]",
-            f"if DEPTH > {DEEPEST}: return {failed(DEEP, variant.body.begin)}",
+            f"if DEPTH > {DEEPEST}: return {failure_status(DEEP, variant.body.begin)}",
         ]
         lines += ["", f"# {variant.name}"]
         lines += _sweeps(
@@ -145,7 +145,7 @@ def program(
         body.line,
         body.standing,
         body.raised,
-        outs(body, activity),
+        outputs_of(body, activity),
         body.form,
         count,
         any(call.recompute for one in (body, *body.functions.bodies) for call in calls(one)),
@@ -168,7 +168,7 @@ def _sweeps(
     boundscheck, divisions, several = options
     forward = Forward(body, activity, boundscheck, divisions)
     reverse = Reverse(forward, several, called)
-    read = outside(body.nodes, body.left())
+    read = outside(body.nodes, body.result_operands())
     zeros = sorted(
         x
         for x in activity.active
@@ -178,7 +178,7 @@ def _sweeps(
     for line in (*begin, *face.loads, *_initial(body)):
         ahead.put(line)
     ahead.lines += forward.lines
-    results = [f"OUT[0] = {body.result}"] if body.result else left(body)
+    results = [f"OUT[0] = {body.result}"] if body.result else leave_text(body)
     for line in (*results, "MARK[0] = SP", "return 0"):
         ahead.put(line)
     if called:  # never so, but Numba has to know what a function gives that calls itself
@@ -201,13 +201,13 @@ def _sweeps(
     ]
 
 
-def _returned(body: Body) -> str:
+def _describe_results(body: Body) -> str:
     """What a function returns, in words."""
     if body.form is None:
         return "nothing"
     if isinstance(body.form, tuple):
         return "a tuple"
-    name = body.outs[0]
+    name = body.outputs[0]
     return "an array" if name in body.arrays else f"a number of dtype {of(name, body.names)}"
 
 
@@ -215,8 +215,8 @@ def _initial(body: Body) -> list[str]:
     """What gives names a value that a program may leave without one."""
     zeros = {"bool": "False", "float32": "np.float32(0)", "float64": "0.0"}
     zeros |= {name: f"np.{name}(0)" for name in UNSIGNED}
-    given = body.given()
-    names = sorted(name for name in body.names if name not in given)
+    arguments = body.argument_names()
+    names = sorted(name for name in body.names if name not in arguments)
     return [
         f"{name} = {zeros.get(body.names[name], '0')}"
         for name in names

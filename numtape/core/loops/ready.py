@@ -53,13 +53,13 @@ class Layout:
     def __init__(
         self,
         program: Program,
-        wanted: tuple[int, ...],
+        argnums: tuple[int, ...],
         single: bool,
         limit: int | None,
         listening: Listening,
     ) -> None:
         self._listening = listening
-        self.program, self.wanted, self.single, self.limit = program, wanted, single, limit
+        self.program, self.argnums, self.single, self.limit = program, argnums, single, limit
         parameters = program.parameters
         self.words = len(parameters) + 5
         numbers = [j for kind, j, _, _ in parameters if kind == "number"]
@@ -74,9 +74,9 @@ class Layout:
         cells = "".join(_FORMATS[dtypes[j]] for j in numbers)
         self.pack = struct.Struct(f"={self.words}q{cells}{len(slopes)}ddqd").pack_into
         self.unpack = struct.Struct(f"={len(slopes)}ddq").unpack_from
-        self._quick, self._any = self._compiled(True), self._compiled(False)
+        self._quick, self._any = self._compile(True), self._compile(False)
 
-    def _compiled(self, quick: bool) -> CodeType:
+    def _compile(self, quick: bool) -> CodeType:
         return compile(self._text(quick), f"<call of {self.program.name}>", "exec")
 
     def _text(self, quick: bool) -> str:
@@ -136,24 +136,24 @@ class Layout:
         out = self.first + len(self._slopes)
         words += ["start", ends, *(f"AT + {8 * (out + k)}" for k in range(3))]
         cells = [f"x{j}" for j in self._numbers] + ["0.0"] * len(self._slopes)
-        given = [f"g{j}" for j in self._slopes]
+        slope_names = [f"g{j}" for j in self._slopes]
         result = "float32(value)" if self.program.result == "float32" else "value"
-        adjoints = [self._adjoint(j, quick) for j in self.wanted]
-        found = adjoints[0] if self.single else f"({', '.join(adjoints)},)"
+        adjoints = [self._adjoint(j, quick) for j in self.argnums]
+        gradients = adjoints[0] if self.single else f"({', '.join(adjoints)},)"
         lines += [
             "arena = take()",
             "start, end = arena.start, arena.end",
             f"pack(BLOCK, 0, {', '.join([*words, *cells])}, 0.0, 0, 1.0)",
             "status = sweeps(AT)",
             "if status: fail(arena, status, arguments)",
-            f"{''.join(f'{name}, ' for name in given)}value, top = unpack(BLOCK, {8 * self.first})",
+            f"{''.join(f'{name}, ' for name in slope_names)}value, top = unpack(BLOCK, {8 * self.first})",
             "top -= start",
             "if top > arena.recent: arena.recent = top",
             "arena.calls += 1",
             "if arena.calls > PATIENCE: arena.trim()",
             "if top > LONG: long(arena, top)",
             "wait(arena)",
-            f"return {result}, {found}",
+            f"return {result}, {gradients}",
         ]
         return "\n".join(["def call(arguments):", *(f"    {line}" for line in lines)])
 

@@ -38,7 +38,7 @@ METHODS = frozenset(REDUCED.values())
 class Reductions(Expressions):
     """Writes what makes fewer elements of more."""
 
-    def reduced(self, name: str, grid: Grid, axis: int | None, node: Any) -> str | Value:
+    def reduce(self, name: str, grid: Grid, axis: int | None, node: Any) -> str | Value:
         """A reduction of all elements, or along an axis."""
         if axis is None:
             shape, ndim = grid.shape, len(grid.shape)
@@ -62,8 +62,8 @@ class Reductions(Expressions):
         if not rest:
             return element([])
         dtype = {"any": "bool", "all": "bool", "argmax": "int64", "argmin": "int64"}.get(name, "")
-        found = Lazy(rest, element, self.sources(grid), dtype, True)
-        return self.of(self.made(found, node))
+        lazy = Lazy(rest, element, self.sources(grid), dtype, True)
+        return self.of(self.materialize(lazy, node))
 
     def _one(
         self, name: str, shape: list[str], item: Callable[[list[str]], str], grid: Grid, node: Any
@@ -73,12 +73,12 @@ class Reductions(Expressions):
             at = self._extreme(name[-3:], shape, item, node)
             if name in ("max", "min"):
                 return item(at)
-            found = "0"
+            index_ = "0"
             for index, length in zip(at, shape, strict=True):
-                found = self.whole("+", self.whole("*", found, length, node), index, node)
-            return found
+                index_ = self.int_op("+", self.int_op("*", index_, length, node), index, node)
+            return index_
         if name in ("any", "all"):
-            return self._folded(
+            return self._fold_elements(
                 "|" if name == "any" else "&",
                 shape,
                 lambda own: self.put("", "truth", [item(own)], node),
@@ -86,15 +86,15 @@ class Reductions(Expressions):
                 "True" if name == "all" else "False",
             )
         if name == "prod":
-            return self._folded("*", shape, item, node, "1")
+            return self._fold_elements("*", shape, item, node, "1")
         if name == "sum":
-            return self._folded("+", shape, item, node, "0")
+            return self._fold_elements("+", shape, item, node, "0")
 
         def real(own: list[str]) -> str:  # as Numba adds ints for a mean
             return self.put("", "cast", [item(own)], node, "real")
 
         known = self.dtype_of(grid).startswith("float")
-        total = self._folded("+", shape, item if known else real, node, "0")
+        total = self._fold_elements("+", shape, item if known else real, node, "0")
         size = self.size(shape, node)
         weak = self.put("", "weak", [size, total], node)
         mean = self.put("", "/", [total, weak], node)
@@ -105,20 +105,22 @@ class Reductions(Expressions):
             away = self.put("", "-", [item(own), mean], node)
             return self.put("", "*", [away, away], node)
 
-        spread = self.put("", "/", [self._folded("+", shape, squared, node, "0.0"), size], node)
+        spread = self.put(
+            "", "/", [self._fold_elements("+", shape, squared, node, "0.0"), size], node
+        )
         return spread if name == "var" else self.put("", "sqrt", [spread], node)
 
-    def _folded(
+    def _fold_elements(
         self, op: str, shape: list[str], item: Callable[[list[str]], str], node: Any, start: str
     ) -> str:
         """Elements put together, one after the other."""
-        found = self.fresh()
-        self.put(found, "start" if start in ("0", "1") else "copy", [start], node)
-        self.rounds(shape, lambda own: self._fold(found, op, item(own), node), node)
-        return found
+        total = self.fresh()
+        self.put(total, "start" if start in ("0", "1") else "copy", [start], node)
+        self.rounds(shape, lambda own: self._fold(total, op, item(own), node), node)
+        return total
 
-    def _fold(self, found: str, op: str, item: str, node: Any) -> None:
-        self.put(found, op, [found, item], node)
+    def _fold(self, total: str, op: str, item: str, node: Any) -> None:
+        self.put(total, op, [total, item], node)
 
     def _extreme(
         self, which: str, shape: list[str], item: Callable[[list[str]], str], node: Any
@@ -172,39 +174,39 @@ class Reductions(Expressions):
             )
 
         def fold(first: list[str], second: list[str]) -> str:
-            return self._folded("+", [low], item(first, second), node, "0")
+            return self._fold_elements("+", [low], item(first, second), node, "0")
 
         if len(one.shape) == len(other.shape) == 1:
             return fold([], [])
         if len(one.shape) == 1:
             return self._columns(["1", *one.shape], one, other, node)
         if len(other.shape) == 1:
-            found = Lazy([one.shape[0]], lambda i: fold(i, []), [one, other], "", True)
-            return self.of(self.made(found, node))
+            lazy = Lazy([one.shape[0]], lambda i: fold(i, []), [one, other], "", True)
+            return self.of(self.materialize(lazy, node))
         return self._columns(one.shape, one, other, node)
 
     def _columns(self, shape: list[str], one: View, other: View, node: Any) -> Value:
         """A product whose innermost loop runs along the rows of the second matrix."""
         rows, low = shape
         vector = len(one.shape) == 1
-        found = self.new([other.shape[1]] if vector else [rows, other.shape[1]], "", node, "0")
+        array = self.new([other.shape[1]] if vector else [rows, other.shape[1]], "", node, "0")
 
         def write(own: list[str]) -> None:
             i, k, j = own
             first = self.item(one, [k] if vector else [i, k], node)
             value = self.put("", "*", [first, self.item(other, [k, j], node)], node)
-            place = self.place(found, [j] if vector else [i, j], node)
+            place = self.place(array, [j] if vector else [i, j], node)
             self.write(
-                Step("", "acc", [place, value], "", self.line(node), found.array, first=True)
+                Step("", "acc", [place, value], "", self.line(node), array.array, first=True)
             )
 
         self.rounds([rows, low, other.shape[1]], write, node)
-        return self.of(found)
+        return self.of(array)
 
-    def axis_of(self, node: ast.Call, given: list[ast.expr]) -> int | None:
+    def axis_of(self, node: ast.Call, arguments: list[ast.expr]) -> int | None:
         """The axis of a reduction, if there is one."""
         words = {word.arg: word.value for word in node.keywords}
-        every = [*given, *([words.pop("axis")] if "axis" in words else [])]
+        every = [*arguments, *([words.pop("axis")] if "axis" in words else [])]
         if words or len(every) > 1:
             self.refuse(f"`{ast.unparse(node)}`", node, "Give it an array and an axis only.")
         if not every or (isinstance(every[0], ast.Constant) and every[0].value is None):

@@ -40,20 +40,20 @@ class Adjoint:
         To count them, the forward sweep runs as Python once.
         """
         if self._stored is None:
-            self._stored = self._counted()
+            self._stored = self._count_stored()
         return dict(self._stored)
 
     @property
     def recomputed(self) -> dict[int, list[str]]:
         """What the reverse sweep computes again, by line of the file."""
-        found: dict[int, list[str]] = {}
+        by_line: dict[int, list[str]] = {}
         for line in self.source.splitlines():
             match = _AGAIN.fullmatch(line)
             if match:
-                found.setdefault(self._program.line + int(match[2]), []).append(match[1])
-        return dict(sorted(found.items()))
+                by_line.setdefault(self._program.line + int(match[2]), []).append(match[1])
+        return dict(sorted(by_line.items()))
 
-    def _counted(self) -> dict[int, int]:
+    def _count_stored(self) -> dict[int, int]:
         counts: Counter[int] = Counter()
 
         def count(size: int, own: tuple[int, ...]) -> None:
@@ -71,13 +71,13 @@ class Adjoint:
                 raise ResourceExhaustedError("The stack is too large to be counted.")
 
     def __repr__(self) -> str:
-        stored, again = self.stored, self.recomputed
+        stored, recomputed = self.stored, self.recomputed
         first = self._program.line
-        last = max([first, *stored, *again])
+        last = max([first, *stored, *recomputed])
         rows = [("line", "bytes stored", "computed again", "")]
         for line in range(first, last + 1):
             text = linecache.getline(self._program.file, line).rstrip()
-            names = dict.fromkeys(x.partition(" = ")[2] for x in again.get(line, []))
+            names = dict.fromkeys(x.partition(" = ")[2] for x in recomputed.get(line, []))
             rows.append((str(line), str(stored.get(line, "")), "; ".join(names), text))
         widths = [max(len(row[k]) for row in rows) for k in range(3)]
         return "\n".join(

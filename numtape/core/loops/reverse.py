@@ -13,9 +13,9 @@ from .plans import Plan, Way, groups, something
 class Reverse(Text):
     """Writes the reverse sweep."""
 
-    def __init__(self, forward: Forward, again: bool, called: bool) -> None:
+    def __init__(self, forward: Forward, recomputes: bool, called: bool) -> None:
         super().__init__()
-        self._again, self._called = again, called
+        self._recomputes, self._called = recomputes, called
         self.forward, self.body, self.activity = forward, forward.body, forward.activity
         if self.body.result:
             if self.body.result in self.activity.active:
@@ -30,7 +30,7 @@ class Reverse(Text):
         size = words(self.body)
         if size:
             self.put(f"SP -= {8 * size}")
-        for k, name in enumerate(self.body.outs):
+        for k, name in enumerate(self.body.outputs):
             if name in self.activity.active and name not in self.body.arrays:
                 self.put(f"d_{name} += SEED[{k}]")
 
@@ -143,7 +143,7 @@ class Reverse(Text):
             self.depth += 1
             self.put(f"{to}[K{k}] += {own}[K{k}]")
             self.depth -= 1
-        if self._again and node.array in active:
+        if self._recomputes and node.array in active:
             own = f"{self.body.arrays[node.array].dtype}_at({once(1, 'int64').read()})"
             self.put(f"for K{plan.k} in range({once(2, 'int64').read()}):")
             self.put(f"    {own}[K{plan.k}] = 0")
@@ -159,14 +159,14 @@ class Reverse(Text):
             if (node.out or node.array) in active and not active.isdisjoint(node.names):
                 rule = node.functions.rule(node, self.body)
                 for line in ruled.back(
-                    node, frame, rule, self.body, k, active, self._again, self._called
+                    node, frame, rule, self.body, k, active, self._recomputes, self._called
                 ):
                     self.put(line)
             self.put(f"SP = {frame.read('int64', frame.begin)}")
             return
         inputs, top = frame.inputs, "SP"
         if node.recompute:
-            inputs, top = frame.again, frame.read("int64", frame.mark)
+            inputs, top = frame.reloads, frame.read("int64", frame.mark)
             self.put(f"{top} = 0")
             ends = f"F{k} + {8 * frame.words}, {frame.read('int64', frame.end)}"
             cells = f"{frame.at('float64', frame.out)}, {frame.at('int64', frame.mark)}"
@@ -177,7 +177,7 @@ class Reverse(Text):
             self.put(f"{seed} = float64_of(d_{node.out})")
             self.put(f"d_{node.out} = 0.0")
         self.put(variant.back(inputs, top, seed))
-        if node.functions.ruled:
+        if node.functions.has_rules:
             self.put(f"if SP < 0: return {'SP' if self._called else '-SP'}")
         if node.recompute:
             self.put(f"SP = {frame.read('int64', frame.begin)}")

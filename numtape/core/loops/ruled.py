@@ -12,13 +12,13 @@ from typing import NoReturn
 
 from ...errors import KernelError
 from .callees import Frame, Variant
-from .layout import NO_ROOM, RULE, failed, room, taken
+from .layout import NO_ROOM, RULE, failure_status, room, take_text
 from .nodes import Body, Call, address, shadow
-from .outs import Out, outs, words
+from .outs import Out, outputs_of, words
 from .types import INTS
 
 
-def kept(call: Call, body: Body, k: int, active: Set[str], written: Set[str]) -> list[str]:
+def keep_lines(call: Call, body: Body, k: int, active: Set[str], written: Set[str]) -> list[str]:
     """What the forward sweep does behind a call that makes an array.
 
     The array stays, with room for its adjoint, and with a copy if it is written to later.
@@ -31,22 +31,22 @@ def kept(call: Call, body: Body, k: int, active: Set[str], written: Set[str]) ->
         lines.append(f"{axis} = int64_at(SP - {8 * (known.ndim - i)})[0]")
     size = f"({' * '.join(axes)})"
     lines += [
-        f"if 16.0 * {size} + 64.0 > END - SP: return {failed(NO_ROOM, call.line)}",
+        f"if 16.0 * {size} + 64.0 > END - SP: return {failure_status(NO_ROOM, call.line)}",
         f"{shadow(name)} = SP",
     ]
     if name in active:
-        lines += _filled(known.dtype, shadow(name), size, "0", k, call.line)
+        lines += _fill_lines(known.dtype, shadow(name), size, "0", k, call.line)
     if name in written:
         own = f"{known.dtype}_at({address(name)})[K{k}]"
-        lines += [f"Y{k} = SP", *_filled(known.dtype, f"Y{k}", size, own, k, call.line)]
+        lines += [f"Y{k} = SP", *_fill_lines(known.dtype, f"Y{k}", size, own, k, call.line)]
     return lines
 
 
-def _filled(dtype: str, at: str, size: str, value: str, k: int, line: int) -> list[str]:
+def _fill_lines(dtype: str, at: str, size: str, value: str, k: int, line: int) -> list[str]:
     return [
         f"for K{k} in range({size}):",
         f"    {dtype}_at({at})[K{k}] = {value}",
-        taken(room(size, dtype), [line]),
+        take_text(room(size, dtype), [line]),
     ]
 
 
@@ -57,7 +57,7 @@ def back(
     body: Body,
     k: int,
     active: Set[str],
-    again: bool,
+    recomputes: bool,
     called: bool,
 ) -> list[str]:
     """What the reverse sweep does: the rule, and sums.
@@ -89,22 +89,22 @@ def back(
         f"if STATUS: return {'-STATUS' if called else 'STATUS'}",
         f"T{k} = {mark} - {8 * words(rule.body)}",
     ]
-    found = outs(rule.body, rule.activity)
+    results = outputs_of(rule.body, rule.activity)
     for j, place in enumerate(_places(call, rule.body)):
         name = call.names[j]
         array = body.arrays.get(name)
         if place is None or (array.dtype if array else body.names.get(name, "bool")) in INTS:
             continue
-        _check(call, j, found[place], body, rule.body)
+        _check(call, j, results[place], body, rule.body)
         if name not in active:
             continue
         if name in body.arrays:
-            lines += _added(call, j, found[place], frame, body, k)
+            lines += _add_lines(call, j, results[place], frame, body, k)
         elif rule.body.result:
             lines.append(f"d_{name} += {frame.read('float64', frame.out)}")
         else:
-            lines.append(f"d_{name} += {_read(found[place], k)}[0]")
-    if known is not None and again:
+            lines.append(f"d_{name} += {_read(results[place], k)}[0]")
+    if known is not None and recomputes:
         size = " * ".join(frame.read("int64", cell) for cell in frame.axes)
         lines += [
             f"for K{k} in range({size}):",
@@ -118,7 +118,7 @@ def _read(out: Out, k: int) -> str:
     return f"{out.dtype}_at(T{k} + {8 * out.word})"
 
 
-def _added(call: Call, j: int, out: Out, frame: Frame, body: Body, k: int) -> list[str]:
+def _add_lines(call: Call, j: int, out: Out, frame: Frame, body: Body, k: int) -> list[str]:
     """Add an array to the adjoint of an argument, if it has its shape."""
     name = call.names[j]
     if out.argument >= 0:  # what the rule was given
@@ -139,7 +139,7 @@ def _added(call: Call, j: int, out: Out, frame: Frame, body: Body, k: int) -> li
         lengths = [f"int64_at(T{k} + {8 * (out.word + 2 + i)})[0]" for i in range(out.ndim)]
     own = [frame.held["axis", j, i] for i in range(out.ndim)]
     lines = [
-        f"if {one} != {other}: return {failed(RULE, call.line)}"
+        f"if {one} != {other}: return {failure_status(RULE, call.line)}"
         for one, other in zip(own, lengths, strict=True)
         if one != other
     ]

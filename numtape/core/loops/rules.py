@@ -229,12 +229,12 @@ def derivative(name: str) -> tuple[str, ...]:
     ruled = None
     while ruled is None:
         ruled = run_rule(op, {}, spec, specs, [True] * count)
-    scratch, found = ruled
+    scratch, gradients = ruled
     places = ("g", "z", *operands(name))
     known: dict[int, ast.expr] = {}
     return tuple(
         "" if tensor is None else ast.unparse(_text(scratch, tensor._row, places, known))
-        for tensor in found
+        for tensor in gradients
     )
 
 
@@ -259,17 +259,17 @@ def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.
     op, _ = CODES.entries[scratch.code[row]]
     if scratch.code[row] == LEAF_CODE:
         (value,) = struct.unpack("d", struct.pack("q", int(scratch.columns.cell[row])))
-        found: ast.expr = ast.Constant(value)
+        expression: ast.expr = ast.Constant(value)
     else:
         columns = (scratch.a, scratch.b, scratch.c)[:arity]
         operands = [_text(scratch, column[row], places, known) for column in columns]
         if op.name in _WRITTEN:
-            found = ast.Call(tree(_WRITTEN[op.name], "eval").body, operands, [])
+            expression = ast.Call(tree(_WRITTEN[op.name], "eval").body, operands, [])
         else:
-            parsed = importlib.import_module("numtape.kernels.body").parsed
-            found = _Filled(operands).visit(copy.deepcopy(parsed(op.body))).body
-    known[row] = found
-    return found
+            parsed = importlib.import_module("numtape.kernels.body").parse_expression
+            expression = _Filled(operands).visit(copy.deepcopy(parsed(op.body))).body
+    known[row] = expression
+    return expression
 
 
 class _Filled(ast.NodeTransformer):

@@ -17,8 +17,8 @@ MISSING = object()
 
 @lru_cache(64)
 def _tree(text: str) -> ast.Module:
-    found: ast.Module = tree(text)
-    return found
+    module: ast.Module = tree(text)
+    return module
 
 
 class Source:
@@ -46,21 +46,21 @@ class Source:
                 self.line,
                 "Define it in a file or in a notebook's cell, not with exec.",
             ) from None
-        found: list[Any] = [node for node in ast.walk(tree) if self._is(node)]
-        if not found:
+        functions: list[Any] = [node for node in ast.walk(tree) if self._is(node)]
+        if not functions:
             self.refuse(
                 f"the function {function.__qualname__}, which is not found in its source",
                 None,
                 "If its file was changed after the import, import it again.",
             )
-        if len(found) > 1 and not self._places():
+        if len(functions) > 1 and not self._places():
             self.refuse(
                 "a lambda beside others in its line, as code has no columns here",
                 None,
                 "Put it in a line of its own.",
             )
         # A lambda's instructions are in the lambdas around it as well, which come before it.
-        self.tree: Any = found[-1]
+        self.tree: Any = functions[-1]
         kinds = self.tree.args
         if kinds.vararg or kinds.kwarg:
             self.refuse("a parameter *args or **kwargs", None, "Name each parameter.")

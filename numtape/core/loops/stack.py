@@ -68,17 +68,17 @@ class Arena:
         self._high = self.release(min(self.recent, LIMIT), self._high)
         self.recent = self.calls = 0
 
-    def release(self, kept: int, high: int) -> int:
+    def release(self, used_size: int, high: int) -> int:
         """Let go of pages between bytes ``kept`` and ``high``. Returns where what is left ends."""
         page = mmap.PAGESIZE
-        kept = -(-kept // page) * page
-        if high <= kept or not hasattr(mmap, "MADV_DONTNEED"):
+        used_size = -(-used_size // page) * page
+        if high <= used_size or not hasattr(mmap, "MADV_DONTNEED"):
             return high
         with suppress(OSError):
-            length = min(-(-high // page) * page, self.end - self.start) - kept
+            length = min(-(-high // page) * page, self.end - self.start) - used_size
             if length > 0:
-                self._memory.madvise(mmap.MADV_DONTNEED, kept, length)
-        return kept
+                self._memory.madvise(mmap.MADV_DONTNEED, used_size, length)
+        return used_size
 
     def words(self, count: int) -> Array:
         """The int64s that it begins with."""

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from .bounds import Bounds
-from .layout import DIVISION, EMPTY, INDEX, LINES, RAISED, SHAPES, Text, failed, number, rounds
+from .layout import (
+    DIVISION,
+    EMPTY,
+    INDEX,
+    LINES,
+    RAISED,
+    SHAPES,
+    Text,
+    failure_status,
+    number,
+    rounds,
+)
 from .nodes import Body, Branch, Count, Node, Repeat, Step, address
-from .store import element, shown
+from .store import element, operand_text
 
 
 class Steps(Text):
@@ -20,29 +31,29 @@ class Steps(Text):
     def step(self, step: Step) -> None:
         """One step."""
         line, arrays = step.line, self.body.arrays
-        names = [shown(a) for a in step.args]
+        names = [operand_text(a) for a in step.args]
         if step.op == "check":
             if self.bounds is not None and id(step) not in self.bounds.left_out:
                 index = self.bounds.highest.get(id(step), names[0])
-                self.put(f"if not 0 <= {index} < {names[1]}: return {failed(INDEX, line)}")
+                self.put(f"if not 0 <= {index} < {names[1]}: return {failure_status(INDEX, line)}")
             return
         if step.op == "raise":
             self.put(f"return {RAISED + (int(step.dtype) << LINES)}")
             return
         if step.op == "same":
-            self.put(f"if {names[0]} != {names[1]}: return {failed(SHAPES, line)}")
+            self.put(f"if {names[0]} != {names[1]}: return {failure_status(SHAPES, line)}")
             return
         if step.op == "some":
-            self.put(f"if {names[0]} < 1: return {failed(EMPTY, line)}")
+            self.put(f"if {names[0]} < 1: return {failure_status(EMPTY, line)}")
             return
         if self.divisions and step.op in ("/", "//", "%"):
-            self.put(f"if {names[1]} == 0: return {failed(DIVISION, line)}")
+            self.put(f"if {names[1]} == 0: return {failure_status(DIVISION, line)}")
         if not step.array:
             self.put(f"{step.out} = {step.text.format(*names)}")
             return
         if step.op == "load":
-            found = element(self.body, step.array, names[0], address(step.array))
-            self.put(f"{step.out} = {found}")
+            text = element(self.body, step.array, names[0], address(step.array))
+            self.put(f"{step.out} = {text}")
             return
         base = (
             step.array
@@ -66,7 +77,7 @@ class Steps(Text):
             test = " and ".join(f"{check.low} <= {x} < {check.length}" for x in indices)
             if test not in written:
                 written.add(test)
-                status = failed(INDEX, check.step.line)
+                status = failure_status(INDEX, check.step.line)
                 self.put(f"if N{k} > 0 and not ({test}): return {status}")
 
     def plain(self, nodes: list[Node]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from .activity import Activity
-from .again import Again, cheap, moves
+from .again import Recompute, cheap, moves
 from .nodes import (
     WRITES,
     Body,
@@ -53,7 +53,7 @@ class Piece:
     names: list[str]
 
 
-def shown(operand: str) -> str:
+def operand_text(operand: str) -> str:
     """An operand as it stands in an expression."""
     return f"({operand})" if operand.startswith("-") else operand
 
@@ -62,44 +62,44 @@ def element(body: Body, array: str, place: str, base: str, adjoint: bool = False
     """The text of an element, or of its adjoint; ``base`` holds where a local array lies."""
     known = body.arrays[array]
     name = f"d_{array}" if adjoint else array
-    found = name if known.argument else f"{known.dtype}_at({base})"
-    text = f"{found}[{place}]"
+    array_text = name if known.argument else f"{known.dtype}_at({base})"
+    text = f"{array_text}[{place}]"
     return f"({text} != 0)" if known.dtype == "bool" else text
 
 
-def outside(nodes: list[Node], outs: list[str]) -> set[str]:
+def outside(nodes: list[Node], outputs: list[str]) -> set[str]:
     """The names that are read outside of the piece that assigns them, or before it does."""
-    found = set(outs)
+    names = set(outputs)
 
     def survey(nodes: list[Node]) -> None:
         own: set[str] = set()
         for node in nodes:
             if isinstance(node, Step):
-                found.update(set(node.args) - own)
+                names.update(set(node.args) - own)
                 own.add(node.out)
                 continue
             own = set()
             if isinstance(node, Branch):
-                found.add(node.test)
+                names.add(node.test)
                 survey(node.body)
                 survey(node.other)
             elif isinstance(node, Count):
-                found.update((node.low, node.high))
+                names.update((node.low, node.high))
                 survey(node.body)
             elif isinstance(node, Repeat):
-                found.add(node.test)
+                names.add(node.test)
                 survey(node.head)
                 survey(node.body)
             elif isinstance(node, Make):
-                found.add(node.size)
+                names.add(node.size)
             elif isinstance(node, Call):
-                found.update(node.operands())
+                names.update(node.operands())
 
     survey(nodes)
-    return found
+    return names
 
 
-class Reverse:
+class StraightReverse:
     """Works out one piece."""
 
     def __init__(
@@ -111,10 +111,10 @@ class Reverse:
         varying: Set[str],
         read: Set[str],
         used: set[str],
-        again: Again,
+        recompute: Recompute,
     ) -> None:
         self.body, self.activity, self.varying, self.known = body, activity, varying, known
-        self.used, self._computed = used, again
+        self.used, self._computed = used, recompute
         self.defs: dict[Version, tuple[int, Step, list[Operand]]] = {}
         self.stored: dict[Version, None] = {}
         self.order: list[Version] = []
@@ -150,7 +150,7 @@ class Reverse:
             self._step(step, out, args)
         self.lines += [f"{self._adjoint(v)} = 0.0" for v in sorted(self.fresh)]
         restored = [
-            f"{self._name(v)} = {self._again(v)}  # again {self.defs[v][1].line}"
+            f"{self._name(v)} = {self._recompute_version(v)}  # again {self.defs[v][1].line}"
             for v in self.order
         ]
         self.piece = Piece(
@@ -164,18 +164,18 @@ class Reverse:
         k, step, _ = self.defs.get(v, (-1, None, []))
         if step is None or step.out:
             return v[0], self.body.names[v[0]], k
-        return step.text.format(*map(shown, step.args)), "bool", k
+        return step.text.format(*map(operand_text, step.args)), "bool", k
 
-    def _taken(self, v: Version, rule: str) -> str:
+    def _extreme_rule(self, v: Version, rule: str) -> str:
         """The derivative of a maximum or minimum: which operand it took is a value of its own."""
-        found = re.search(r"x [<>]= y", rule)
-        if not found:
+        comparison = re.search(r"x [<>]= y", rule)
+        if not comparison:
             return rule
         k, step, args = self.defs[v]
         test = f"_took_{v[0]}", v[1]
-        text = f"{{0}}{found[0][1:-1]}{{1}}"
+        text = f"{{0}}{comparison[0][1:-1]}{{1}}"
         self.defs[test] = k - 1, Step("", "compare", step.args, text, step.line), args
-        return rule.replace(found[0], self._need(test))
+        return rule.replace(comparison[0], self._need(test))
 
     def _size(self, v: Version) -> int:
         return SIZES[self.body.names.get(v[0], "bool")]
@@ -189,7 +189,7 @@ class Reverse:
 
     def _name(self, v: Operand) -> str:
         if isinstance(v, str):
-            return shown(v)
+            return operand_text(v)
         return v[0] if self._here(v) else f"{v[0]}__{v[1]}"
 
     def _steady(self, v: Operand) -> bool:
@@ -219,28 +219,30 @@ class Reverse:
             return set()
         if v not in self.defs:
             return {v}
-        found = self._pushes.get(v)
-        if found is not None:
-            return found
+        versions = self._pushes.get(v)
+        if versions is not None:
+            return versions
         _, step, args = self.defs[v]
         base = self._base(step, address) if step.op == "load" else None
         if deep > DEEPEST or (step.op == "load" and not self._cheap(step)):
             return {v}
-        found = set().union(*[self._needs(a, deep + 1) for a in [*args, *([base] if base else [])]])
+        versions = set().union(
+            *[self._needs(a, deep + 1) for a in [*args, *([base] if base else [])]]
+        )
         if not self._cheap(step) and (
-            found or not all(map(self._steady, args)) or step.op not in FUNCTIONS
+            versions or not all(map(self._steady, args)) or step.op not in FUNCTIONS
         ):
-            found = {v}
+            versions = {v}
         if (
-            len(found) > 1
-            or sum(map(self._size, found)) > self._size(v)
+            len(versions) > 1
+            or sum(map(self._size, versions)) > self._size(v)
             or (
                 self.body.names.get(v[0]) in INTS and max(map(self._roundings, args), default=0) > 1
             )
         ):
-            found = {v}
-        self._pushes[v] = found
-        return found
+            versions = {v}
+        self._pushes[v] = versions
+        return versions
 
     def _base(self, step: Step, which: object) -> Version | None:
         """What holds where a local array lies."""
@@ -251,7 +253,7 @@ class Reverse:
     def _need(self, v: Operand) -> str:
         """Have a value in the reverse; its name there."""
         if isinstance(v, str):
-            return shown(v)
+            return operand_text(v)
         if self._here(v):
             self.used.add(v[0])
         elif v not in self.order and v not in self.stored:
@@ -269,7 +271,7 @@ class Reverse:
                     self.order.append(v)
         return self._name(v)
 
-    def _again(self, v: Version) -> str:
+    def _recompute_version(self, v: Version) -> str:
         _, step, args = self.defs[v]
         names = [self._name(a) for a in args]
         if step.op == "load":
@@ -312,13 +314,13 @@ class Reverse:
         if step.op in ("copy", "cast", "weak"):
             self._add(args[0], self._adjoint(out))
         elif step.op in FUNCTIONS and self.body.names[step.out] not in INTS:
-            given = dict(zip(operands(step.op), args, strict=True)) | {"z": out}
+            values = dict(zip(operands(step.op), args, strict=True)) | {"z": out}
             for a, rule in zip(args, derivative(step.op), strict=True):
                 if rule and not isinstance(a, str) and a[0] in active:
                     # Before the adjoint of `a` is written, which may be that of the result.
                     text = re.sub(
                         r"\b[cgxyz]\b",
-                        lambda m: self._adjoint(out) if m[0] == "g" else self._need(given[m[0]]),
-                        self._taken(out, rule) if step.op in KINKED else rule,
+                        lambda m: self._adjoint(out) if m[0] == "g" else self._need(values[m[0]]),
+                        self._extreme_rule(out, rule) if step.op in KINKED else rule,
                     )
                     self._add(a, text)

@@ -65,7 +65,7 @@ _STARTS = {
 }
 
 
-def joined(x: str, y: str) -> str:
+def common_dtype(x: str, y: str) -> str:
     """The dtype that holds what two others hold; "" is none yet."""
     if x == y or not y:
         return x
@@ -104,28 +104,30 @@ def infer_names(body: Body) -> None:
         before = dict(names), [array.dtype for array in derived.values()]
         for node in walk(body.nodes):
             if isinstance(node, Count):
-                names[node.name] = joined(names.get(node.name, ""), "int64")
+                names[node.name] = common_dtype(names.get(node.name, ""), "int64")
             elif isinstance(node, Call):
                 result: str = node.functions.result(node, body)
                 if node.array:
                     body.arrays[node.array].dtype = result or body.arrays[node.array].dtype
                 elif node.out:
-                    names[node.out] = joined(names.get(node.out, ""), result)
+                    names[node.out] = common_dtype(names.get(node.out, ""), result)
             elif isinstance(node, Step) and node.out:
-                found = _result(node, names, body.arrays)
-                names[node.out] = joined(names.get(node.out, ""), found)
+                dtype = _result(node, names, body.arrays)
+                names[node.out] = common_dtype(names.get(node.out, ""), dtype)
             elif isinstance(node, Step) and node.first and node.array in derived:
                 array = derived[node.array]
                 if array.like:
                     continue
-                array.dtype = joined(array.dtype, of(node.args[1], names))
+                array.dtype = common_dtype(array.dtype, of(node.args[1], names))
         for array in derived.values():
             if array.like:
                 array.dtype = body.arrays[array.like].dtype
         for one, other in body.same:
             for name, partner in ((one, other), (other, one)):
                 if name in derived:
-                    derived[name].dtype = joined(derived[name].dtype, body.arrays[partner].dtype)
+                    derived[name].dtype = common_dtype(
+                        derived[name].dtype, body.arrays[partner].dtype
+                    )
         if (names, [array.dtype for array in derived.values()]) == before:
             break
 
@@ -194,16 +196,16 @@ def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
     if op in ("wrap", "whole"):
         return "int64"
     if op == "where":
-        return joined(kinds[1], kinds[2])
+        return common_dtype(kinds[1], kinds[2])
     if op in FUNCTIONS and FUNCTIONS[op].result == "same" and any(kinds):
         kinds = [kind for kind in kinds if kind]  # what is not known yet can only make it wider
     if "" in kinds:
         return ""
     if op in ("copy", "max", "min", "maximum", "minimum"):
-        found = kinds[0]
+        dtype = kinds[0]
         for kind in kinds[1:]:
-            found = joined(found, kind)
-        return found
+            dtype = common_dtype(dtype, kind)
+        return dtype
     if op not in FUNCTIONS:  # of bits
         return _result_of_ints(op, kinds)
     result = FUNCTIONS[op].result
@@ -236,7 +238,7 @@ def _check(body: Body) -> None:
     def refuse(construct: str, node: Node, way: str) -> NoReturn:
         raise KernelError(construct, *body.standing.of(node.line), way)
 
-    def whole(operand: str, what: str, node: Node) -> None:
+    def require_int(operand: str, what: str, node: Node) -> None:
         if of(operand, names) not in INTS:
             refuse(f"{what} that is a float", node, "Make it an int, by `//` or int(...).")
 
@@ -259,14 +261,14 @@ def _check(body: Body) -> None:
     for node in walk(body.nodes):
         if isinstance(node, Count):
             for bound in (node.low, node.high):
-                whole(bound, "a bound of a range", node)
+                require_int(bound, "a bound of a range", node)
                 if of(bound, names) in UNSIGNED:
                     refuse("a range of unsigned ints", node, "Take np.int64(...) of its bounds.")
             if names[node.name] not in INTS:
                 refuse("a loop over a name that holds a float elsewhere", node, "Rename it.")
         elif isinstance(node, Make):
             if node.size:
-                whole(node.size, "an array's axis", node)
+                require_int(node.size, "an array's axis", node)
         elif isinstance(node, Step):
             for operand in node.args:
                 if not of(operand, names):
@@ -292,12 +294,12 @@ def _check(body: Body) -> None:
                     "Use .astype(np.int64), or np.int64(...) of numbers.",
                 )
             if node.op in ("load", *WRITES, "wrap"):
-                whole(node.args[0], "an index", node)
+                require_int(node.args[0], "an index", node)
             if node.op in ("check", "wrap") and of(node.args[0], names) == "bool":
                 refuse("an index that is a bool", node, "Use np.where, or an int.")
             elif node.op in ("&", "|", "^", "<<", ">>"):
                 for operand in node.args:
-                    whole(operand, f"an operand of `{node.op}`", node)
+                    require_int(operand, f"an operand of `{node.op}`", node)
             if node.op in WRITES:
                 value, kind = of(node.args[1], names), body.arrays[node.array].dtype
                 if value not in INTS and kind in INTS:

@@ -13,7 +13,7 @@ Known = set[str] | None  # the names that have a value; None where the program d
 
 
 @dataclass
-class Unassigned:
+class DefiniteAssignment:
     """Goes through a function's statements.
 
     Attributes:
@@ -26,7 +26,7 @@ class Unassigned:
     reads: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     _leave: list[Known] = field(default_factory=list)  # at the `break`s of the loop around
-    _again: list[Known] = field(default_factory=list)  # at its `continue`s
+    _continue_states: list[Known] = field(default_factory=list)  # at its `continue`s
 
     def block(self, statements: list[ast.stmt], known: Known) -> Known:
         """What has a value behind statements, if some names had one before."""
@@ -54,7 +54,7 @@ class Unassigned:
         if isinstance(node, ast.For | ast.While):
             return self._loop(node, known)
         if isinstance(node, ast.Break | ast.Continue):
-            (self._leave if isinstance(node, ast.Break) else self._again).append(known)
+            (self._leave if isinstance(node, ast.Break) else self._continue_states).append(known)
             return None
         targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -64,19 +64,19 @@ class Unassigned:
             return None
         if isinstance(node, ast.AnnAssign) and node.value is None:
             return known
-        return known | _stored(targets)
+        return known | _stored_names(targets)
 
     def _loop(self, node: Any, known: set[str]) -> Known:
-        outer = self._leave, self._again
-        self._leave, self._again = [], []
+        outer = self._leave, self._continue_states
+        self._leave, self._continue_states = [], []
         if isinstance(node, ast.For):
             self._look(node.iter, known)
             self._look(node.target, known)
-            end = self.block(node.body, known | _stored([node.target]))
+            end = self.block(node.body, known | _stored_names([node.target]))
             after: Known = known
             if _rounds(node.iter):
                 after = end
-                for other in self._again:
+                for other in self._continue_states:
                     after = _both(after, other)
         else:
             self._look(node.test, known)
@@ -85,7 +85,7 @@ class Unassigned:
             after = None if forever else known
         for other in self._leave:
             after = _both(after, other)
-        self._leave, self._again = outer
+        self._leave, self._continue_states = outer
         return after
 
 
@@ -96,7 +96,7 @@ def _both(one: Known, other: Known) -> Known:
     return one & other
 
 
-def _stored(targets: list[Any]) -> set[str]:
+def _stored_names(targets: list[Any]) -> set[str]:
     return {
         node.id
         for target in targets
@@ -110,6 +110,6 @@ def _rounds(node: ast.expr) -> bool:
     """Whether a loop over this runs at least once, as far as the text says."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         return False
-    given = [x.value for x in node.args if isinstance(x, ast.Constant) and type(x.value) is int]
-    known = node.func.id == "range" and len(given) == len(node.args) and 0 < len(given) < 4
-    return known and 0 not in given[2:] and len(range(*given)) > 0
+    bounds = [x.value for x in node.args if isinstance(x, ast.Constant) and type(x.value) is int]
+    known = node.func.id == "range" and len(bounds) == len(node.args) and 0 < len(bounds) < 4
+    return known and 0 not in bounds[2:] and len(range(*bounds)) > 0

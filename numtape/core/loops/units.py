@@ -29,7 +29,7 @@ _known: dict[str, Sweeps] = {}  # code is never unloaded, so it is loaded once
 _SOURCES = ("compiler", "jit", "target", "loops.functions", "loops.stack")
 
 
-def compiled(program: Program, fastmath: bool) -> Sweeps:
+def compile_sweeps(program: Program, fastmath: bool) -> Sweeps:
     """The addresses of the sweeps.
 
     They take the address of a block of words: what ``program.parameters`` says, and what is behind.
@@ -42,8 +42,8 @@ def compiled(program: Program, fastmath: bool) -> Sweeps:
     symbol = f"{disk.EDITED}{program.name}_{digest}"
     if symbol not in _known:
         source = kernel_source(*_SOURCES) + text
-        found = disk.load(symbol, source, lambda: _compile(symbol, program, fastmath))
-        _known[symbol] = Sweeps(*(found[f"{symbol}_{part}"] for part in Sweeps._fields))
+        loaded = disk.load(symbol, source, lambda: _compile(symbol, program, fastmath))
+        _known[symbol] = Sweeps(*(loaded[f"{symbol}_{part}"] for part in Sweeps._fields))
     return _known[symbol]
 
 
@@ -56,7 +56,9 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
     # A module that there is: without one, Numba does not know a function that calls itself.
     scope: dict[str, Any] = {"__name__": stack.__name__, "math": math, "np": np, **stack.SCOPE}
     exec(compile(program.source, f"<{symbol}>", "exec"), scope)
-    shared = ["" if kind == "axis" else _pointed(dtype) for kind, _, dtype, _ in program.parameters]
+    shared = [
+        "" if kind == "axis" else _pointer_type(dtype) for kind, _, dtype, _ in program.parameters
+    ]
     behind = {
         "forward": ["", "", "float64", "int64"],
         "reverse": ["", "float64"],
@@ -82,9 +84,9 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
             above = program.source.splitlines()[:place]
             notes = [x.split()[-1] for x in above if x.strip().startswith("# line ")]
             line += int(notes[-1]) if notes else 0
-        said = [x.strip() for x in message if "was expected" in x] or message or [str(error)]
+        reasons = [x.strip() for x in message if "was expected" in x] or message or [str(error)]
         raise KernelError(
-            f"what Numba refuses: {said[0]}",
+            f"what Numba refuses: {reasons[0]}",
             program.file,
             line,
             "Write it with floats and ints of one dtype.",
@@ -92,5 +94,5 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
     return built
 
 
-def _pointed(dtype: str) -> str:
+def _pointer_type(dtype: str) -> str:
     return "uint8" if dtype == "bool" else dtype

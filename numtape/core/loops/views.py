@@ -34,14 +34,14 @@ class Views(Writer):
     def place(self, view: View, indices: list[str], node: Any) -> str:
         """The index in memory of an element, whose indices count from the front."""
         if view.strides is None:
-            found = "0"
+            offset = "0"
             for index, length in zip(indices, view.shape, strict=True):
-                found = self.whole("+", self.whole("*", found, length, node), index, node)
-            return self.whole("+", found, view.offset, node)
-        found = view.offset
+                offset = self.int_op("+", self.int_op("*", offset, length, node), index, node)
+            return self.int_op("+", offset, view.offset, node)
+        offset = view.offset
         for index, stride in zip(indices, view.strides, strict=True):
-            found = self.whole("+", found, self.whole("*", index, stride, node), node)
-        return found
+            offset = self.int_op("+", offset, self.int_op("*", index, stride, node), node)
+        return offset
 
     def load(self, view: View, indices: list[str], node: Any, to: str = "") -> str:
         """Read an element."""
@@ -54,36 +54,36 @@ class Views(Writer):
         """An index that is counted from the front."""
         value = constant(index)
         if isinstance(value, int):
-            found = index if value >= 0 else self.put("", "+", [length, index], node)
+            position = index if value >= 0 else self.put("", "+", [length, index], node)
         elif self.low.get(index, -1) >= 0:
-            found = index
+            position = index
         else:
-            found = self.put("", "wrap", [index, length], node)
-        self.write(Step("", "check", [found, length], "", self.line(node)))
-        return found
+            position = self.put("", "wrap", [index, length], node)
+        self.write(Step("", "check", [position, length], "", self.line(node)))
+        return position
 
     def size(self, shape: list[str], node: Any) -> str:
         """How many elements there are."""
-        found = "1"
+        size = "1"
         for length in shape:
-            found = self.whole("*", found, length, node)
-        return found
+            size = self.int_op("*", size, length, node)
+        return size
 
     def steps_of(self, view: View, node: Any) -> list[str]:
         """The strides of a view."""
         if view.strides is not None:
             return view.strides
-        found = ["1"]
+        steps = ["1"]
         for length in view.shape[:0:-1]:
-            found.insert(0, self.whole("*", found[0], length, node))
-        return found if view.shape else []
+            steps.insert(0, self.int_op("*", steps[0], length, node))
+        return steps if view.shape else []
 
     # Parts.
 
-    def spread(self, view: View, given: list[Any], node: Any) -> list[Any]:
+    def spread(self, view: View, indices: list[Any], node: Any) -> list[Any]:
         """What stands in brackets, with slices for the axes that are left out."""
-        taken = sum(not is_none(x) and not is_dots(x) for x in given)
-        dots = [k for k, x in enumerate(given) if is_dots(x)]
+        taken = sum(not is_none(x) and not is_dots(x) for x in indices)
+        dots = [k for k, x in enumerate(indices) if is_dots(x)]
         if taken > len(view.shape) or len(dots) > 1:
             self.refuse(
                 f"`{ast.unparse(node)}`, with {taken} of {len(view.shape)} indices",
@@ -91,18 +91,18 @@ class Views(Writer):
                 "Give at most one index for each axis.",
             )
         rest: list[Any] = [ast.Slice()] * (len(view.shape) - taken)
-        at = dots[0] if dots else len(given)
-        return [*given[:at], *rest, *given[at + len(dots) :]]
+        at = dots[0] if dots else len(indices)
+        return [*indices[:at], *rest, *indices[at + len(dots) :]]
 
-    def part(self, view: View, given: list[Any], node: Any) -> View:
+    def part(self, view: View, indices: list[Any], node: Any) -> View:
         """What numbers, slices, ``...`` and ``None`` pick of an array; numbers may have names."""
-        given = self.spread(view, given, node)
+        indices = self.spread(view, indices, node)
         strides = self.steps_of(view, node)
         offset = view.offset
         shape: list[str] = []
         steps: list[str] = []
         ordered, axis = view.strides is None, 0
-        for index in given:
+        for index in indices:
             if is_none(index):
                 shape.append("1")
                 steps.append("0")
@@ -112,27 +112,27 @@ class Views(Writer):
             if not isinstance(index, ast.Slice):
                 name = index if isinstance(index, str) else self.number(index)
                 one = self.position(name, length, node)
-                offset = self.whole("+", offset, self.whole("*", one, stride, node), node)
+                offset = self.int_op("+", offset, self.int_op("*", one, stride, node), node)
                 ordered = ordered and not shape
             elif index.lower is index.upper is index.step is None:
                 shape.append(length)
                 steps.append(stride)
             else:
                 start, count, step = self.slice(index, length)
-                offset = self.whole("+", offset, self.whole("*", start, stride, node), node)
+                offset = self.int_op("+", offset, self.int_op("*", start, stride, node), node)
                 ordered = ordered and not shape and step == "1"
                 shape.append(count)
-                steps.append(self.whole("*", stride, step, node))
-        return View(view.array, shape, offset, None if ordered else steps, self.rows(view, given))
+                steps.append(self.int_op("*", stride, step, node))
+        return View(view.array, shape, offset, None if ordered else steps, self.rows(view, indices))
 
-    def rows(self, view: View, given: list[Any]) -> tuple[object, ...] | None:
+    def rows(self, view: View, indices: list[Any]) -> tuple[object, ...] | None:
         """How a part is picked from an array, for `View.rows`."""
         before = view.rows
         if view.offset == "0" and view.strides is None and view.array not in self.moving:
             before = view.array, tuple(view.shape)
         bounds = [
             x
-            for index in given
+            for index in indices
             if isinstance(index, ast.Slice)
             for x in (index.lower, index.upper, index.step)
             if x is not None
@@ -143,7 +143,7 @@ class Views(Writer):
             *before,
             *(
                 "at" if not isinstance(x, ast.Slice) and not is_none(x) else ast.dump(x)
-                for x in given
+                for x in indices
             ),
         )
 
@@ -156,45 +156,45 @@ class Views(Writer):
                 node.step,
                 "Write the step as a number.",
             )
-        most = length if step > 0 else self.whole("-", length, "1", node)
+        most = length if step > 0 else self.int_op("-", length, "1", node)
         least = "0" if step > 0 else "-1"
 
-        def bound(given: Any, other: str) -> str:
-            if given is None:
+        def bound(limit: Any, other: str) -> str:
+            if limit is None:
                 return other
-            text = self.number(given)
+            text = self.number(limit)
             value = constant(text)
             if isinstance(value, int) and value < 0:
-                found = self.whole("+", length, text, node)
-                return self.whole("max", found, least, node)
+                shifted = self.int_op("+", length, text, node)
+                return self.int_op("max", shifted, least, node)
             if value is None and self.low.get(text, -1) < 0:
                 text = self.put("", "wrap", [text, length], node)
                 text = self.put("", "max", [text, least], node)
-            return text if text == "0" and step > 0 else self.whole("min", text, most, node)
+            return text if text == "0" and step > 0 else self.int_op("min", text, most, node)
 
         start = bound(node.lower, "0" if step > 0 else most)
         stop = bound(node.upper, length if step > 0 else "-1")
         count = (
-            self.whole("-", stop, start, node) if step > 0 else self.whole("-", start, stop, node)
+            self.int_op("-", stop, start, node) if step > 0 else self.int_op("-", start, stop, node)
         )
         if abs(step) > 1:
-            count = self.whole("+", count, str(abs(step) - 1), node)
-            count = self.whole("//", count, str(abs(step)), node)
+            count = self.int_op("+", count, str(abs(step) - 1), node)
+            count = self.int_op("//", count, str(abs(step)), node)
         if start != "0" or step < 0:
-            count = self.whole("max", count, "0", node)
+            count = self.int_op("max", count, "0", node)
         if constant(count) is None:
             self.low[count] = 0
         if constant(start) is None:
             self.low[start] = 0  # of an empty slice it is not read
         return start, count, str(step)
 
-    def turned(self, view: View, node: Any) -> View:
+    def reverse_axes(self, view: View, node: Any) -> View:
         """A view with its axes in reverse."""
         if len(view.shape) < 2:
             return view
         return View(view.array, view.shape[::-1], view.offset, self.steps_of(view, node)[::-1])
 
-    def shaped(self, view: View, shape: list[str], node: Any) -> View:
+    def reshape(self, view: View, shape: list[str], node: Any) -> View:
         """The same elements, in order, in other axes; -1 stands for what is left."""
         if view.strides is not None:
             self.refuse(
@@ -205,7 +205,7 @@ class Views(Writer):
         total = self.size(view.shape, node)
         if "-1" in shape:
             rest = self.size([x for x in shape if x != "-1"], node)
-            left = self.whole("//", total, rest, node)
+            left = self.int_op("//", total, rest, node)
             if constant(left) is None:
                 self.low[left] = 0
             shape = [left if x == "-1" else x for x in shape]
@@ -238,8 +238,8 @@ class Views(Writer):
         if frame.rebound(local):
             self.move(local, view, node)
         else:
-            kept = self.kept(view, node)
-            frame.bound[local] = Value(array=kept.array, grid=kept)
+            frozen = self.freeze(view, node)
+            frame.bound[local] = Value(array=frozen.array, grid=frozen)
 
     def has(self, local: str, node: Any) -> None:
         """Say that a name has a value now, if that is asked somewhere."""
@@ -247,7 +247,7 @@ class Views(Writer):
         if local in frame.flags:
             self.put(frame.rename(frame.flags[local]), "copy", ["True"], node)
 
-    def kept(self, view: View, node: Any) -> View:
+    def freeze(self, view: View, node: Any) -> View:
         """A view that stays what it is now."""
         array = view.array
         if array in self.moving:
@@ -262,10 +262,10 @@ class Views(Writer):
         """An operand that nothing assigns later."""
         if constant(operand) is not None or self.single(operand):
             return operand
-        found = self.put("", "copy", [operand], node)
+        name = self.put("", "copy", [operand], node)
         if self.low.get(operand, -1) >= 0:
-            self.low[found] = 0
-        return found
+            self.low[name] = 0
+        return name
 
     def _lies(self, array: str, other: str, offset: str, node: Any) -> None:
         """Have an array lie where another one lies, from an element on."""

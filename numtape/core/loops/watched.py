@@ -16,13 +16,13 @@ import numpy as np
 
 from ...errors import KernelError
 from ..cpu.interruptible import Listening, largest
-from .activity import written
+from .activity import written_arrays
 from .call import Kinds, kinds_of
 from .normal import normal
 from .types import infer
 
 
-class Watched:
+class InterruptibleCalls:
     """Such calls of one kernel.
 
     Args:
@@ -46,7 +46,7 @@ class Watched:
             return call(*args)
         listening = self._listening
         main = threading.current_thread() is threading.main_thread()
-        if not main or not _apart(args, places):
+        if not main or not _are_disjoint(args, places):
             if not listening.long:
                 self.most = max(self.most, largest(args))
             return call(*args)
@@ -54,14 +54,14 @@ class Watched:
         before = {j: args[j].copy(order="K") for j in places}
         own = [before[j].copy(order="K") if j in before else x for j, x in enumerate(args)]
         try:
-            found = listening(largest(args), call, *own)
+            result = listening(largest(args), call, *own)
         except Exception:
             _write(args, own, before)  # what it wrote before it raised, as without copies
             raise
         finally:
             self.most = -math.inf if listening.long else listening.most
         _write(args, own, before)
-        return found
+        return result
 
     def _places(self, args: tuple[Any, ...]) -> list[int] | None:
         """The arguments that it writes to; None if it does what cannot be told."""
@@ -72,17 +72,17 @@ class Watched:
         try:
             return self._written[kinds]
         except KeyError:
-            return self._written.setdefault(kinds, self._found(kinds))
+            return self._written.setdefault(kinds, self._array_places(kinds))
 
-    def _found(self, kinds: Kinds) -> list[int] | None:
+    def _array_places(self, kinds: Kinds) -> list[int] | None:
         try:
             body = normal(self._kernel.python_function, kinds)
             infer(body)
-            names = written(body)
+            names = written_arrays(body)
         except (KernelError, ValueError):  # something else, or other arguments than it takes
             return None
         places = [j for j, name in enumerate(body.parameters) if name in names]
-        if places and not body.arrays.keys().isdisjoint(body.outs):
+        if places and not body.arrays.keys().isdisjoint(body.outputs):
             return None  # an array that it returns may lie in one that it writes to
         return places
 
@@ -104,7 +104,7 @@ class Watched:
                 ) from error
 
 
-def _apart(args: tuple[Any, ...], places: Sequence[int]) -> bool:
+def _are_disjoint(args: tuple[Any, ...], places: Sequence[int]) -> bool:
     """Whether copies of the arguments at ``places`` are to Numba what these are."""
     for j in places:
         one = args[j]

@@ -51,16 +51,16 @@ _FOLDED: dict[type, Any] = {
 }
 
 
-def folded(node: ast.expr) -> int | float | None:
+def fold_constants(node: ast.expr) -> int | float | None:
     """The number that Python itself makes of numbers: ``2 ** -1`` is 0.5 before Numba sees it."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, int | float) else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        found = folded(node.operand)
-        return None if found is None else -found
+        number = fold_constants(node.operand)
+        return None if number is None else -number
     if not isinstance(node, ast.BinOp) or type(node.op) not in _FOLDED:
         return None
-    left, right = folded(node.left), folded(node.right)
+    left, right = fold_constants(node.left), fold_constants(node.right)
     if left is None or right is None:
         return None
     if (
@@ -73,10 +73,10 @@ def folded(node: ast.expr) -> int | float | None:
     ):
         return None
     try:
-        found = _FOLDED[type(node.op)](left, right)
+        number = _FOLDED[type(node.op)](left, right)
     except ArithmeticError:
         return None
-    return found if isinstance(found, int | float) else None
+    return number if isinstance(number, int | float) else None
 
 
 class Writer:
@@ -101,7 +101,7 @@ class Writer:
         self.frames: list[Frame] = []
         self.count = self._names = self._helpers = 0
         self.once: set[str] = set()
-        self.apart: dict[str, str] = {}
+        self.callee_names: dict[str, str] = {}
 
     def prefix(self, source: Source) -> str:
         """What a helper's local names begin with."""
@@ -131,7 +131,9 @@ class Writer:
         frame = self.frames[-1]
         for x in ast.walk(node) if isinstance(node, ast.AST) else ():
             name = frame.rename(x.id) if isinstance(x, ast.Name) else ""
-            called = self.apart.get(name or (ast.unparse(x) if isinstance(x, ast.Call) else ""))
+            called = self.callee_names.get(
+                name or (ast.unparse(x) if isinstance(x, ast.Call) else "")
+            )
             if called:
                 way += f" {ONE_NUMBER.format(called)}"
                 break
@@ -158,8 +160,8 @@ class Writer:
         else:
             text = _TEXTS.get(op + dtype) or _TEXTS.get(op) or FUNCTIONS[op].text
         self.out.append(Step(out, op, args, text, self.line(node), dtype=dtype))
-        if op == "copy" and args[0] in self.apart:
-            self.apart[out] = self.apart[args[0]]
+        if op == "copy" and args[0] in self.callee_names:
+            self.callee_names[out] = self.callee_names[args[0]]
         if out in self.once:
             low = self._lowest(op, args)
             if low is not None:
@@ -197,19 +199,19 @@ class Writer:
         finally:
             self.out = outer
 
-    def whole(self, op: str, x: str, y: str, node: Any) -> str:
+    def int_op(self, op: str, x: str, y: str, node: Any) -> str:
         """Write an operation of ints, unless its result is known."""
         one, other = constant(x), constant(y)
         if isinstance(one, int) and isinstance(other, int):
-            found = {
+            folded_forms = {
                 "+": one + other,
                 "-": one - other,
                 "*": one * other,
                 "max": max(one, other),
                 "min": min(one, other),
             }
-            if op in found:
-                return str(found[op])
+            if op in folded_forms:
+                return str(folded_forms[op])
         if (op in "+-" and other == 0) or (op in ("*", "//") and other == 1):
             return x
         if (op == "+" and one == 0) or (op == "*" and one == 1):

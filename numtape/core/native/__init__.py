@@ -1,11 +1,11 @@
-"""Recorders in machine code: what most ops do, without Python's instructions for it.
+"""Recorders in machine code, which record most ops without running Python bytecode.
 
-In come the recorders that `core.log.record` made, which say what recording is. Where the operands
-are the usual ones, machine code carries out the same steps; all else it hands on to them. `layout`
-finds out where Python keeps what the steps read, or why it is not as known; `steps` writes them for
-LLVM, and `entering` those that enter operands; `install` puts them behind the recorders, and takes
-them away again. `references` has what asks all tensors of a log who holds them, in one step.
-`first` makes what is asked before Python is, of a pass, with `before`, which asks it; `once` tries
-again what could not be made. `buffers` gives tensors' memory by Python's buffer protocol, and
-`kept` keeps what machine code refers to.
+The recorders that `core.log.record` made go in; they define what recording does. For the usual
+operands machine code runs the same steps, and it passes any other case on to the recorders.
+`layout` finds out where Python stores the data that the steps read, or why the layout is not
+supported. `steps` writes the steps for LLVM, and `entering` those that convert operands. `install`
+puts them behind the recorders and removes them. `references` counts references to all tensors of a
+log in one step. `first` makes fast paths: passes that are tried before a Python function, with the
+stubs of `before`; `once` retries what could not be built. `buffer_protocol` exports the memory of
+tensors, and `kept` keeps objects alive that machine code refers to. Start with `install`.
 """

@@ -1,4 +1,4 @@
-"""Machine code before a function of Python: what has calls carried out in another way first."""
+"""Stubs in machine code that try a fast path before a Python function."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from ..compile.llvm import compile_module
 WORD = ir.IntType(64)
 
 
-def before(symbol: str) -> Built:
-    """Object code with a function that Python calls, and that has another one try it first.
+def build_stub(symbol: str) -> Built:
+    """Build object code of a stub that Python calls, and that tries a pass first.
 
-    That one is called with a block of words in the place of the function itself. It gives a
-    result, 0 if it has done nothing, or 1 if an exception is there. A function with ``_setup``
-    behind its name takes the addresses of the block, of that one, and of what carries out
-    functions of Python.
+    The pass is called with a block of words in place of the function object. It returns a result,
+    0 if it has done nothing, or 1 if an exception is set. A function with the suffix ``_setup``
+    takes the addresses of the block, of the pass, and of the code that runs the Python function.
     """
     module = ir.Module(symbol)
     words = [ir.GlobalVariable(module, WORD, name) for name in ("block", "first", "carry_out")]
@@ -28,14 +27,14 @@ def before(symbol: str) -> Built:
         builder.store(value, word)
     builder.ret(WORD(0))
 
-    kind = ir.FunctionType(WORD, [WORD] * 4)
-    function = ir.Function(module, kind, symbol)
+    function_type = ir.FunctionType(WORD, [WORD] * 4)
+    function = ir.Function(module, function_type, symbol)
     builder = ir.IRBuilder(function.append_basic_block())
     block, first, carry_out = map(builder.load, words)
-    first, carry_out = (builder.inttoptr(x, kind.as_pointer()) for x in (first, carry_out))
-    found = builder.call(first, [block, *function.args[1:]])
-    with builder.if_then(builder.icmp_unsigned("==", found, WORD(0)), likely=False):
+    first, carry_out = (builder.inttoptr(x, function_type.as_pointer()) for x in (first, carry_out))
+    result = builder.call(first, [block, *function.args[1:]])
+    with builder.if_then(builder.icmp_unsigned("==", result, WORD(0)), likely=False):
         builder.ret(builder.call(carry_out, function.args))
-    failed = builder.icmp_unsigned("==", found, WORD(1))
-    builder.ret(builder.select(failed, WORD(0), found))
+    failed = builder.icmp_unsigned("==", result, WORD(1))
+    builder.ret(builder.select(failed, WORD(0), result))
     return compile_module(module, [setup.name, symbol])

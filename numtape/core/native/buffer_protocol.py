@@ -18,8 +18,8 @@ from .. import settings
 from ..compile import cache as disk
 from ..values.exported import FAILED_EXPORTS, array_of
 from ..values.tensor import Tensor
-from .layout import NotAsKnown, address_of_call, unsupported, word_at
-from .once import Once, keep
+from .layout import UnsupportedLayout, address_of_call, unsupported_reason, word_at
+from .once import LazyBuild, keep_forever
 
 AS_BUFFER = 160  # at which byte of a type the address of its slots for the protocol is
 GETBUFFER = 1  # the number under which Python's `PyType_GetSlot` knows the slot
@@ -85,7 +85,7 @@ def _code() -> int:
     setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(found[SYMBOLS[1]])
     setup(ctypes.addressof(words))
     for thing in objects.values():  # to the very end, when modules have nothing any more
-        keep(thing)
+        keep_forever(thing)
     return found[SYMBOLS[0]]
 
 
@@ -97,7 +97,7 @@ def _slot(kind: type) -> Any:
     """
     address, size = word_at(id(kind) + AS_BUFFER), cast(int, type.__basicsize__)
     if not id(kind) < address < id(kind) + size:
-        raise NotAsKnown("a type's slots for buffers are not where they are known to be")
+        raise UnsupportedLayout("a type's slots for buffers are not where they are known to be")
     return ctypes.c_size_t.from_address(address)
 
 
@@ -113,7 +113,7 @@ def _check() -> None:
     before, slot.value = get(Probe, GETBUFFER), 1
     after, slot.value = get(Probe, GETBUFFER), 0
     if (before, after) != (None, 1):
-        raise NotAsKnown("a type's slot for buffers is not where it is known to be")
+        raise UnsupportedLayout("a type's slot for buffers is not where it is known to be")
 
 
 def _exported(value: Any, flags: int, /) -> memoryview[Any]:
@@ -132,9 +132,9 @@ def _fill(kind: type, address: int) -> None:
 def _used() -> int:
     """Have tensors support the protocol. Returns the address of what does."""
     if not settings.native_recorders():
-        raise NotAsKnown("NUMTAPE_RECORD=python")
-    if reason := unsupported():
-        raise NotAsKnown(reason)
+        raise UnsupportedLayout("NUMTAPE_RECORD=python")
+    if reason := unsupported_reason():
+        raise UnsupportedLayout(reason)
     _check()
     with disk.in_this_thread():  # an import waits for no other thread
         address = _code()
@@ -144,7 +144,7 @@ def _used() -> int:
     return address
 
 
-_once = Once("memoryview(tensor) is a TypeError", _used)
+_once = LazyBuild("memoryview(tensor) is a TypeError", _used)
 
 
 def begin() -> None:

@@ -1,9 +1,10 @@
-"""Machine code that is asked first, and leaves to Python what is not as it knows it.
+"""Fast paths: machine code that runs before a Python function and leaves unusual cases to it.
 
-A pass of `kernels/passes` does what a function of Python defines, where all is as it was some times
-before. It takes four words: the address of a block of words that it is told of the process, and
-what Python gives to a function of C (`KEYWORDS`). The functions here have it translated, tell it of
-the process, and give it to Python, in this order; see `core.cpu.repeated_evaluation`.
+A pass of `kernels/passes` does the work of a Python function if everything is as it was several
+times before. It takes four words: the address of a block of words that describe the process, and
+the arguments that Python passes to a C function (`KEYWORDS`). The functions here have the pass
+translated, give it the words, and make it callable from Python, in this order; see
+`core.cpu.repeated_evaluation`.
 """
 
 from __future__ import annotations
@@ -16,17 +17,16 @@ from ..compile import cache as disk
 from ..compile.kernel_sources import kernel_source
 from ..compile.passes import compilers
 from ..values.memory import Array, address_of
-from .layout import NotAsKnown, address_of_call
-from .once import keep
+from .layout import UnsupportedLayout, address_of_call
+from .once import keep_forever
 
-# What a function of C is given besides what it is a method of: from CPython's
-# Include/methodobject.h.
-FAST = 0x80  # METH_FASTCALL: the address of its arguments, and how many there are
-KEYWORDS = 0x82  # METH_FASTCALL | METH_KEYWORDS: and the names of the last ones
+# The arguments of a C function besides its object: from CPython's Include/methodobject.h.
+FAST = 0x80  # METH_FASTCALL: the address of its arguments, and their number
+KEYWORDS = 0x82  # METH_FASTCALL | METH_KEYWORDS: also the names of the last arguments
 
 
-class Method(ctypes.Structure):
-    """Python's ``PyMethodDef``: what a function of C is. It must live as long as its functions."""
+class MethodDef(ctypes.Structure):
+    """CPython's ``PyMethodDef``, which defines a C function. It must outlive its functions."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -36,7 +36,7 @@ class Method(ctypes.Structure):
     )
 
     def function(self, of: Any = None) -> Any:
-        """A built-in function of Python's, or a method of an object."""
+        """Return a built-in function, or a method of an object."""
         return _NEW(address_of_call("PyCFunction_NewEx"))(ctypes.addressof(self), of, None)
 
 
@@ -44,28 +44,28 @@ _NEW = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ct
 
 
 def builtin(name: str, address: int, flags: int = KEYWORDS) -> Any:
-    """A built-in function of Python's that is machine code."""
-    method = Method(name.encode(), address, flags, None)
-    keep(method)
+    """Return a built-in function that runs machine code."""
+    method = MethodDef(name.encode(), address, flags, None)
+    keep_forever(method)
     return method.function()
 
 
 def pass_source(*names: str) -> str:
-    """What passes are translated from, and by: their key in the cache."""
+    """Return the sources of passes and of their compiler, as the key in the cache."""
     return kernel_source("jit", *(f"passes.{name}" for name in names)) + compilers()
 
 
-def translated_pass(name: str, *uses: str) -> int:
-    """The address of a pass, translated for LLVM; ``uses`` are others that it calls.
+def translated_pass(name: str, *dependencies: str) -> int:
+    """Return the address of a pass, translated for LLVM; ``dependencies`` are passes that it calls.
 
     Raises:
-      NotAsKnown: If that cannot be.
+      UnsupportedLayout: If it cannot be translated.
     """
     symbol = f"numtape_{name}"
 
     def build() -> disk.Built:
-        # Imported where it is compiled: where the cache has it, that would take longer than the
-        # rest.
+        # Imported only when compiling: if the pass is in the cache, the imports would take longer
+        # than the rest.
         from ..compile.expressions import INT, Unknown
         from ..compile.llvm import compile_text
         from ..compile.translate import Entry, translate
@@ -74,29 +74,31 @@ def translated_pass(name: str, *uses: str) -> int:
             entry = Entry(symbol, f"passes.{name}", name, (INT,) * 4, block=False)
             return compile_text(translate([entry]), [symbol])
         except Unknown as reason:
-            raise NotAsKnown(str(reason)) from None
+            raise UnsupportedLayout(str(reason)) from None
 
-    return disk.load(f"passes-{name.replace('_', '-')}", pass_source(*uses, name), build)[symbol]
+    return disk.load(f"passes-{name.replace('_', '-')}", pass_source(*dependencies, name), build)[
+        symbol
+    ]
 
 
-def told(name: str, address: int, words: Array, carry_out: int = 0) -> int:
-    """The address of what Python calls, and of what has a pass tried with these words.
+def install_fast_path(name: str, address: int, words: Array, carry_out: int = 0) -> int:
+    """Return the address of a stub that Python calls and that tries a pass with these words.
 
     Args:
-      name: Of the pass.
-      address: Of the pass.
-      words: What it is told of the process. They must stay where they are.
-      carry_out: The address of what is called where the pass has done nothing.
+      name: The name of the pass.
+      address: The address of the pass.
+      words: The words that describe the process. They must not move.
+      carry_out: The address of the code to call if the pass has done nothing.
     """
     symbol = f"before_{name}"
 
     def build() -> disk.Built:
-        from .before import before
+        from .before import build_stub
 
-        return before(symbol)
+        return build_stub(symbol)
 
-    text = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
-    found = disk.load(symbol.replace("_", "-"), text, build)
-    setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(found[f"{symbol}_setup"])
+    source = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
+    addresses = disk.load(symbol.replace("_", "-"), source, build)
+    setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(addresses[f"{symbol}_setup"])
     setup(address_of(words), address, carry_out)
-    return found[symbol]
+    return addresses[symbol]

@@ -1,13 +1,13 @@
-"""Machine code behind the recorders, and the recorders as they were.
+"""Installation of machine code behind the recorders, and its removal.
 
-A function of Python has, besides its code, the address of what carries it out when it is called,
-the same one for all functions. Another address there is all that changes. The function stays the
-same object, with its signature, name, text and closure, and its code is what is carried out
-wherever the steps of the machine code are not for the operands.
+A Python function object holds, besides its code, the address of the C function that runs it when it
+is called, the same one for all functions. Installation only changes this address. The function
+stays the same object, with its signature, name, source and closure, and its code still runs if the
+machine code does not support the operands.
 
-Up to Python 3.11 the interpreter does not look there for calls by functions of Python, but only
-for operators. So there a recorder has a function before it, which calls it; in its place comes a
-built-in method of the recorder, which cannot be told from it but by asking for its type.
+Up to Python 3.11 the interpreter ignores this address for calls by Python functions; it uses it only
+for operators. So there a stub function calls each recorder. Installation replaces the recorder in
+the stub by a built-in method of the recorder, which differs from it only in its type.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .. import settings
 from ..compile import cache as disk
 from ..log import record, references, ternary
 from ..log.outside import raised_by_signal_handler
-from .first import FAST, Method
-from .layout import Layout, address_of_call, layout
-from .once import Once, keep
+from .first import FAST, MethodDef
+from .layout import NativeLayout, address_of_call, find_layout
+from .once import LazyBuild, keep_forever
 
 if TYPE_CHECKING:
     from .steps import Entry
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 _turn: list[int] = [0]  # taken out by who is at it: others do not wait, and record as they can
 
 
-def _renew_turn() -> None:
+def _renew_turn_after_fork() -> None:
     _turn[:] = [0]
 
 
-settings.after_fork_in_child(_renew_turn)
+settings.after_fork_in_child(_renew_turn_after_fork)
 
 
-# Functions of `core.log.references`, which machine code has others for.
-_DEFINED = {"live_tensors": references.live_tensors, "release": references.release}
+# The functions of `core.log.references` that have versions in machine code.
+_PYTHON_VERSIONS = {"live_tensors": references.live_tensors, "release": references.release}
 
 _RECORDERS = record.unary, record.binary, ternary.ternary
 _OPERATORS = record.make_reflected, record.record_if_inexact, record.record_reflected_if_inexact
@@ -50,7 +50,7 @@ _STUB_MAKERS = {maker.__name__: f"_make_{maker.__name__}_stub" for maker in _REC
 _RECORDER_OF_STUB = {stub: recorder for recorder, stub in _STUB_MAKERS.items()}
 
 
-def _closure_of(maker: Any) -> dict[str, int]:
+def _closure_indices(maker: Any) -> dict[str, int]:
     """Where in the closures of the functions that a function makes there is what."""
     inner = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
     return {name: k for k, name in enumerate(inner.co_freevars)}
@@ -60,29 +60,29 @@ def entries() -> list[Entry]:
     """The functions of machine code, under the names of what makes those that they stand in."""
     from .steps import Entry
 
-    inside = {k: tuple(_closure_of(maker).items()) for k, maker in enumerate(_RECORDERS, 1)}
+    inside = {k: tuple(_closure_indices(maker).items()) for k, maker in enumerate(_RECORDERS, 1)}
     method = sys.version_info < (3, 12)
-    way = (0, -1) if method else ()  # from what others call to the recorder
+    path = (0, -1) if method else ()  # from what others call to the recorder
     names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
-    found = [Entry(name, k, (), inside[k], method=method) for k, name in names]
+    result = [Entry(name, k, (), inside[k], method=method) for k, name in names]
     if method:
-        found += [Entry(_STUB_MAKERS[name], k, way, inside[k]) for k, name in names]
+        result += [Entry(_STUB_MAKERS[name], k, path, inside[k]) for k, name in names]
     for maker in _OPERATORS:
         name = maker.__name__
-        found.append(
+        result.append(
             Entry(
                 name,
                 2,
-                (_closure_of(maker)["record"], *way),
+                (_closure_indices(maker)["record"], *path),
                 inside[2],
                 swapped="reflected" in name,
                 inexact=name.endswith("if_inexact"),
             )
         )
-    return found
+    return result
 
 
-def pointer(layout: Layout) -> Callable[[Any, int], None]:
+def make_vectorcall_setter(layout: NativeLayout) -> Callable[[Any, int], None]:
     """What sets the address of that which carries out a function."""
     if sys.version_info >= (3, 12):
         return ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(  # type: ignore[return-value]
@@ -96,7 +96,7 @@ def pointer(layout: Layout) -> Callable[[Any, int], None]:
     return point
 
 
-class Code:
+class RecorderCode:
     """The machine code of a process.
 
     Attributes:
@@ -105,31 +105,31 @@ class Code:
     """
 
     def __init__(self) -> None:
-        self.layout: Layout = layout()
+        self.layout: NativeLayout = find_layout()
         offsets, names = self.layout.offsets, sorted(self.layout.known)
 
         def build() -> disk.Built:
-            from .steps import build as built
+            from .steps import build as build_steps
 
-            return built(entries(), tuple(_DEFINED), offsets, names)
+            return build_steps(entries(), tuple(_PYTHON_VERSIONS), offsets, names)
 
         # What it is made from: this folder's text, and where things are.
         files = sorted(Path(__file__).parent.glob("*.py"))
-        closures = [_closure_of(maker) for maker in (*_RECORDERS, *_OPERATORS)]
+        closures = [_closure_indices(maker) for maker in (*_RECORDERS, *_OPERATORS)]
         places = repr((sorted(offsets.items()), names, closures, sys.version))
         source = "\n".join([*(path.read_text(encoding="utf-8") for path in files), places])
         self.addresses = disk.load("recorders", source, build)
         words = (ctypes.c_int64 * len(names))(*(self.layout.known[name] for name in names))
-        keep(self)  # before anything refers to it
+        keep_forever(self)  # before anything refers to it
         setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["setup"])
         setup(ctypes.addressof(words))
         self._methods = {
-            name: Method(b"record", self.addresses[name], FAST, None)
-            for name in (*(maker.__name__ for maker in _RECORDERS), *_DEFINED)
+            name: MethodDef(b"record", self.addresses[name], FAST, None)
+            for name in (*(maker.__name__ for maker in _RECORDERS), *_PYTHON_VERSIONS)
         }
         self._entry = self.layout.known["carry out"]
-        self.point = pointer(self.layout)
-        self.functions = {name: self._methods[name].function() for name in _DEFINED}
+        self.point = make_vectorcall_setter(self.layout)
+        self.functions = {name: self._methods[name].function() for name in _PYTHON_VERSIONS}
 
     def put(self, function: Any) -> None:
         """Put machine code behind a function that was offered."""
@@ -169,7 +169,7 @@ class _State:
     """What there is of it in this process."""
 
     def __init__(self) -> None:
-        self.once = Once("Ops are recorded by Python", Code)
+        self.once = LazyBuild("Ops are recorded by Python", RecorderCode)
         self.wanted = self.used = False
 
 
@@ -185,12 +185,12 @@ def use(wanted: bool = True) -> None:
         return
     try:
         code = _state.once.found() if wanted else _state.once.made
-        if isinstance(code, Code):
-            record.offer_to_native = _taken if wanted else record.PATCHABLE.add
+        if isinstance(code, RecorderCode):
+            record.offer_to_native = _offer if wanted else record.PATCHABLE.add
             change = code.put if wanted else code.take
             for function in record.PATCHABLE:
                 change(function)
-            for name, defined in _DEFINED.items():
+            for name, defined in _PYTHON_VERSIONS.items():
                 setattr(references, name, code.functions[name] if wanted else defined)
             _state.used = wanted
     except (MemoryError, RecursionError) as error:  # some are in use, others not
@@ -206,14 +206,14 @@ def retry() -> None:
         use()
 
 
-def _taken(function: Any) -> None:
+def _offer(function: Any) -> None:
     """What is offered when machine code is in use."""
     record.PATCHABLE.add(function)
     if _state.once.made is not None:
         _state.once.made.put(function)
 
 
-def begin() -> None:
+def enable_from_settings() -> None:
     """Use it if the environment asks for it: when values are computed for the first time."""
     if settings.native_recorders():
         use()

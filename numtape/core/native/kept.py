@@ -1,4 +1,4 @@
-"""Addresses for machine code, and what has to live as long as it uses them."""
+"""Addresses for machine code, and the objects that must live as long as it uses them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ..values.memory import address_of
 
 
 class KeepAlive:
-    """Gives the addresses of things, and keeps the things."""
+    """Returns addresses of objects and keeps the objects alive."""
 
     def __init__(self, *things: Any) -> None:
         self._owned: list[Any] = [*things]
 
     def _table(self, numbers: Sequence[int]) -> int:
-        """The address of numbers."""
+        """Return the address of an array of numbers."""
         table = np.array([*numbers, 0], np.int64)
         self._owned.append(table)
         return address_of(table)
 
     def _id(self, thing: Any) -> int:
-        """The address of a thing."""
+        """Return the address of an object."""
         self._owned.append(thing)
         return id(thing)
 
     def _ids(self, objects: Sequence[Any]) -> int:
-        """The address of objects' addresses."""
+        """Return the address of an array of the objects' addresses."""
         self._owned.append(objects)
         return self._table([*map(id, objects)])

@@ -89,11 +89,11 @@ SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
 }
 
 
-class NotAsKnown(Exception):
+class UnsupportedLayout(Exception):
     """Something is not where it is known to be."""
 
 
-class Layout(NamedTuple):
+class NativeLayout(NamedTuple):
     """What the steps are written with, and what they are given.
 
     Attributes:
@@ -107,7 +107,7 @@ class Layout(NamedTuple):
     held: tuple[Any, ...]
 
 
-def unsupported() -> str:
+def unsupported_reason() -> str:
     """Why this Python's recorders stay in Python; "" if nothing is known against it."""
     version = ".".join(map(str, sys.version_info[:2]))
     if sys.implementation.name != "cpython":
@@ -128,34 +128,36 @@ def word_at(address: int) -> int:
     return ctypes.c_size_t.from_address(address).value
 
 
-def place(holder: Any, size: int, word: int, name: str) -> int:
+def offset_of_word(holder: Any, size: int, word: int, name: str) -> int:
     """At which byte of an object a word is.
 
     Raises:
       NotAsKnown: If it is there not just once.
     """
-    at = [at for at in range(0, size, WORD) if word_at(id(holder) + at) == word]
-    if len(at) != 1:
-        raise NotAsKnown(f"{name} is not where it is known to be")
-    return at[0]
+    offsets = [offsets for offsets in range(0, size, WORD) if word_at(id(holder) + offsets) == word]
+    if len(offsets) != 1:
+        raise UnsupportedLayout(f"{name} is not where it is known to be")
+    return offsets[0]
 
 
-def slot(kind: type, name: str) -> int:
+def slot_offset(kind: type, name: str) -> int:
     """At which byte objects of a class of ours have a slot."""
     holder: Any = object.__new__(kind)
     marker = object()
     setattr(holder, name, marker)
-    return place(holder, kind.__basicsize__, id(marker), f"{kind.__name__}.{name}")
+    return offset_of_word(holder, kind.__basicsize__, id(marker), f"{kind.__name__}.{name}")
 
 
-def _slots() -> dict[str, int]:
+def _slot_offsets() -> dict[str, int]:
     """Where objects of ours have their slots."""
     return {
-        f"{of}.{name}": slot(kind, name) for of, (kind, names) in SLOTS.items() for name in names
+        f"{of}.{name}": slot_offset(kind, name)
+        for of, (kind, names) in SLOTS.items()
+        for name in names
     }
 
 
-def _functions() -> dict[str, int]:
+def _function_offsets() -> dict[str, int]:
     """Where functions, built-in ones and cells have what they refer to."""
     marker: Any = object()
 
@@ -167,10 +169,14 @@ def _functions() -> dict[str, int]:
     append: Any = [0].append
     size = types.BuiltinFunctionType.__basicsize__
     return {
-        "function.closure": place(function, kind.__basicsize__, id(closure), "a closure"),
-        "function.vectorcall": place(function, kind.__basicsize__, entry, "a function's entry"),
-        "cell": place(closure[0], types.CellType.__basicsize__, id(marker), "a cell's object"),
-        "builtin.self": place(append, size, id(append.__self__), "a method's object"),
+        "function.closure": offset_of_word(function, kind.__basicsize__, id(closure), "a closure"),
+        "function.vectorcall": offset_of_word(
+            function, kind.__basicsize__, entry, "a function's entry"
+        ),
+        "cell": offset_of_word(
+            closure[0], types.CellType.__basicsize__, id(marker), "a cell's object"
+        ),
+        "builtin.self": offset_of_word(append, size, id(append.__self__), "a method's object"),
     }
 
 
@@ -180,28 +186,32 @@ def entry_of(function: Any) -> int:
     return int(ask(address_of_call("PyVectorcall_Function"))(function))
 
 
-def _containers() -> dict[str, int]:
+def _container_offsets() -> dict[str, int]:
     """Where tuples and lists have items, memoryviews and arrays an address, and floats a value."""
     pair = (object(), object())
     size = tuple.__basicsize__ + 2 * tuple.__itemsize__
-    first, second = (place(pair, size, id(x), "a tuple's item") for x in pair)
+    first, second = (offset_of_word(pair, size, id(x), "a tuple's item") for x in pair)
     if second != first + WORD:
-        raise NotAsKnown("a tuple's items do not follow each other")
+        raise UnsupportedLayout("a tuple's items do not follow each other")
     array = np.zeros(4, np.int32)
-    shown = view(array)
-    buffer = place(shown, memoryview.__basicsize__, address_of(array), "a memoryview's address")
-    kind = place(array, object.__basicsize__, id(np.ndarray), "an object's type")
-    data = place(array, np.ndarray.__basicsize__, address_of(array), "an array's address")
-    number = place(math.pi, float.__basicsize__, int(np.float64(math.pi).view(np.int64)), "a float")
-    things: list[Any] = list(range(4099))
-    del things[-3:]  # there is room for more than there are
-    size = place(things, list.__basicsize__, len(things), "a list's size")
-    room = (things.__sizeof__() - list.__basicsize__) // WORD
-    known = {sys.getrefcount(things) - 1, id(list), len(things), room}
-    words = {at: word_at(id(things) + at) for at in range(0, list.__basicsize__, WORD)}
+    memory = view(array)
+    buffer = offset_of_word(
+        memory, memoryview.__basicsize__, address_of(array), "a memoryview's address"
+    )
+    kind = offset_of_word(array, object.__basicsize__, id(np.ndarray), "an object's type")
+    data = offset_of_word(array, np.ndarray.__basicsize__, address_of(array), "an array's address")
+    number = offset_of_word(
+        math.pi, float.__basicsize__, int(np.float64(math.pi).view(np.int64)), "a float"
+    )
+    items_list: list[Any] = list(range(4099))
+    del items_list[-3:]  # there is room for more than there are
+    size = offset_of_word(items_list, list.__basicsize__, len(items_list), "a list's size")
+    allocated = (items_list.__sizeof__() - list.__basicsize__) // WORD
+    known = {sys.getrefcount(items_list) - 1, id(list), len(items_list), allocated}
+    words = {at: word_at(id(items_list) + at) for at in range(0, list.__basicsize__, WORD)}
     items = [at for at, word in words.items() if word not in known]
-    if len(items) != 1 or word_at(word_at(id(things) + items[0]) + WORD) != id(things[1]):
-        raise NotAsKnown("a list's place of elements is not where it is known to be")
+    if len(items) != 1 or word_at(word_at(id(items_list) + items[0]) + WORD) != id(items_list[1]):
+        raise UnsupportedLayout("a list's place of elements is not where it is known to be")
     return {
         "tuple.items": first,
         "memoryview.buffer": buffer,
@@ -213,44 +223,46 @@ def _containers() -> dict[str, int]:
     }
 
 
-def _ints() -> tuple[dict[str, int], dict[str, int]]:
+def _int_layout() -> tuple[dict[str, int], dict[str, int]]:
     """Where ints have how many digits there are, and one; and what says that it is one, or none."""
-    few = [2**29 + 12345, 2**30 - 1, 300, 1]
+    samples = [2**29 + 12345, 2**30 - 1, 300, 1]
     at = int.__basicsize__
-    digits = word_at(id(few[0]) + at - WORD)
-    found = [(word_at(id(x) + at - WORD), word_at(id(x) + at) & 0xFFFFFFFF) for x in [*few, 0]]
-    known = [*((digits, x) for x in few), (found[-1][0], 0)]
-    if found != known or digits in (found[-1][0], word_at(id(2**30) + at - WORD)):
-        raise NotAsKnown("an int's digit is not where it is known to be")
-    said = {"one digit": digits, "no digit": found[-1][0]}
-    return {"int.digits": at - WORD, "int.digit": at}, said
+    digits = word_at(id(samples[0]) + at - WORD)
+    words = [(word_at(id(x) + at - WORD), word_at(id(x) + at) & 0xFFFFFFFF) for x in [*samples, 0]]
+    expected = [*((digits, x) for x in samples), (words[-1][0], 0)]
+    if words != expected or digits in (words[-1][0], word_at(id(2**30) + at - WORD)):
+        raise UnsupportedLayout("an int's digit is not where it is known to be")
+    tags = {"one digit": digits, "no digit": words[-1][0]}
+    return {"int.digits": at - WORD, "int.digit": at}, tags
 
 
-def _references() -> dict[str, int]:
+def _reference_offsets() -> dict[str, int]:
     """Where objects have the number of references to them, and tensors the weak ones."""
     thing, tensor, other = object(), Tensor(), Tensor()
-    held = [thing] * 1000
-    count = place(thing, object.__basicsize__, sys.getrefcount(thing) - 1, "a reference count")
-    del held
+    extra_references = [thing] * 1000
+    count = offset_of_word(
+        thing, object.__basicsize__, sys.getrefcount(thing) - 1, "a reference count"
+    )
+    del extra_references
     weak = weakref.ref(tensor)
     at = Tensor.__weakrefoffset__  # it may be before the object
     if word_at(id(tensor) + at) != id(weak) or word_at(id(other) + at):
-        raise NotAsKnown("weak references are not where they are known to be")
+        raise UnsupportedLayout("weak references are not where they are known to be")
     return {"references": count, "tensor.weak": at}
 
 
 def address_of_call(name: str) -> int:
     """The address of a function of Python's."""
     try:
-        found = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     except AttributeError:
-        found = None
-    if not found:
-        raise NotAsKnown(f"there is no {name}")
-    return found
+        address = None
+    if not address:
+        raise UnsupportedLayout(f"there is no {name}")
+    return address
 
 
-def _of_threads() -> tuple[Any, dict[str, int]]:
+def _thread_layout() -> tuple[Any, dict[str, int]]:
     """Under which key a thread has its `local`, and where there the dict of its names is.
 
     From Python 3.13 on threads keep it in another way. Then the steps ask for it as Python does.
@@ -262,21 +274,30 @@ def _of_threads() -> tuple[Any, dict[str, int]]:
         if type(dummy).__name__ == "_localdummy":
             size = type(dummy).__basicsize__
             if any(word_at(id(dummy) + at) == id(names) for at in range(0, size, WORD)):
-                return key, {"thread.names": place(dummy, size, id(names), "a thread's names")}
+                return key, {
+                    "thread.names": offset_of_word(dummy, size, id(names), "a thread's names")
+                }
     return None, {}
 
 
-def layout() -> Layout:
+def find_layout() -> NativeLayout:
     """Find everything.
 
     Raises:
       NotAsKnown: If something is not as known; says what.
     """
-    reason = unsupported()
+    reason = unsupported_reason()
     if reason:
-        raise NotAsKnown(reason)
-    (key, names_at), (ints, digits) = _of_threads(), _ints()
-    offsets = {**_slots(), **_functions(), **_containers(), **_references(), **ints, **names_at}
+        raise UnsupportedLayout(reason)
+    (key, names_at), (ints, digits) = _thread_layout(), _int_layout()
+    offsets = {
+        **_slot_offsets(),
+        **_function_offsets(),
+        **_container_offsets(),
+        **_reference_offsets(),
+        **ints,
+        **names_at,
+    }
     pair = tuple([None, None])  # one of its own, which no one else has
     triple = tuple([None, None, None])
     spare: list[Any] = []
@@ -306,8 +327,8 @@ def layout() -> Layout:
     }
     known = {name: id(thing) for name, thing in objects.items()}
     known |= {name: address_of_call(name) for name in CALLS}
-    known |= {"carry out": entry_of(layout), **digits}
+    known |= {"carry out": entry_of(find_layout), **digits}
     known |= {"LEAF_CODE": LEAF_CODE, "READ_CODE": READ_CODE, "READ_ROW_CODE": READ_ROW_CODE}
     for name in ("bytes", "item", "dtype"):  # these never move
         known[f"SPECS.{name}"] = address_of(getattr(SPECS, name))
-    return Layout(offsets, known, tuple(objects.values()))
+    return NativeLayout(offsets, known, tuple(objects.values()))

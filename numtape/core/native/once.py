@@ -1,9 +1,9 @@
-"""Machine code that a process makes once, when it is first asked for.
+"""Lazy construction of machine code, once in a process.
 
-Where something is not as machine code knows it, there is none, and Python does the work. Anything
-else that keeps it from being made may pass: there is no memory just now, a signal handler asks
-while its thread compiles something else. So it is tried again; each time after twice as many
-questions, as a try may take as long as compiling does.
+If the layout of objects is not supported, there is no machine code, and Python does the work. Other
+failures may be temporary: there is no memory at the moment, or a signal handler asks while its
+thread compiles something else. Then construction is retried with exponential back-off, because an
+attempt may take as long as compiling.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ..log.outside import raised_by_signal_handler
-from .layout import NotAsKnown, address_of_call
+from .layout import UnsupportedLayout, address_of_call
 
-ROOM = 200  # frames of Python that loading, importing and asking for places take at most
+STACK_RESERVE = 200  # Python frames that loading, importing and finding the layout take at most
 
 _messages = logging.getLogger("numtape")
 Made = TypeVar("Made")
 
 
-def deep() -> bool:
-    """Whether there is less of the stack left than it takes to make machine code."""
+def is_stack_low() -> bool:
+    """Return whether the remaining stack is too small to build machine code."""
     try:
-        sys._getframe(max(0, sys.getrecursionlimit() - ROOM))
-    except ValueError:  # there are not so many frames
+        sys._getframe(max(0, sys.getrecursionlimit() - STACK_RESERVE))
+    except ValueError:  # the stack has fewer frames
         return False
     return True
 
 
-def keep(thing: Any) -> None:
-    """Never free a thing: machine code refers to what it has, and finalizers run to the end."""
+def keep_forever(thing: Any) -> None:
+    """Never free an object, because machine code refers to it even while finalizers run at exit."""
     ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(thing)
 
 
-class Once(Generic[Made]):
-    """What is made once. Two threads that ask at the same time may make one each.
+class LazyBuild(Generic[Made]):
+    """An object that is built once. Two threads that ask at the same time may build one each.
 
     Args:
-      otherwise: What holds without it, to be told with the reason.
-      make: Makes it.
+      otherwise: The consequence of a failure, for a log message with the reason.
+      make: Builds the object.
 
     Attributes:
-      made: It, once it is made.
-      reason: Why it is not, or what came of the last try.
-      never: Whether that stays so.
+      made: The object, or None.
+      reason: Why it is missing, or the error of the last attempt.
+      never: Whether there will be no further attempts.
     """
 
     def __init__(self, otherwise: str, make: Callable[..., Made]) -> None:
@@ -57,14 +57,14 @@ class Once(Generic[Made]):
         self._failures = self._wait = 0
 
     def found(self, *given: Any, now: bool = False) -> Made | str:
-        """What is made, if need be by ``make(*given)``; or why there is none.
+        """Return the object, built by ``make(*given)`` if needed, or the reason why there is none.
 
-        With ``now`` it is tried even if the last try was not long ago.
+        With ``now`` an attempt is made even if the last one was recent.
         """
         if self.made is None and not self.never:
             if self._wait and not now:
                 self._wait -= 1
-            elif deep():
+            elif is_stack_low():
                 self.reason = "there is not enough of the stack left"
             else:
                 self._try(given)
@@ -73,7 +73,7 @@ class Once(Generic[Made]):
     def _try(self, given: tuple[Any, ...]) -> None:
         try:
             self.made = self._make(*given)
-        except NotAsKnown as error:
+        except UnsupportedLayout as error:
             self.reason, self.never = str(error), True
         except Exception as error:
             if raised_by_signal_handler(error):

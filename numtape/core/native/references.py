@@ -1,14 +1,15 @@
-"""Which tensors are still held, and tensors that nobody has any more, which become new ones.
+"""Liveness of tensors in machine code, and reuse of unreferenced tensors.
 
-Each row of a log has a tensor, and most are held by the log alone when its values are looked at.
-`live_tensors` counts references in one step, as its definition in `core.log.references` does. When the log
-starts again, `release` empties the list of its tensors. Those that only this list had let go of
-what they refer to and wait, unknown to everybody, to become the next new ones.
+Each row of a log has a tensor, and most are referenced only by the log when values are computed.
+`live_tensors` counts references in one step, as its definition in `core.log.references` does. When
+the log starts again, `release` empties the list of its tensors. Tensors that only this list
+referenced drop their fields and wait in a list of spare tensors, to be reused.
 
-Most become new ones before: a recorder takes a tensor of the list that nobody else has, where it
-is. It has then another row. So a program that lets go of what it computed has few tensors, however
-many rows it records, and Python's garbage collector, which counts objects that are made and visits
-those that there are, has nothing to do. Tensors that a look has considered stay where they are.
+Most tensors are reused earlier: a recorder takes an unreferenced tensor out of the log's list and
+gives it another row, in the same place of the list. So a program that drops its results has few
+tensors, however many rows it records, and Python's garbage collector, which counts allocated
+objects and visits existing ones, has nothing to do. Tensors that an evaluation has considered keep
+their places.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from llvmlite import ir
 
 from .writer import WORD, Writer
 
-MOST = 1024  # tensors that wait, of some hundred bytes each
-TRIES = 2  # tensors of the list that are asked before another one is made
+MAX_SPARE = 1024  # spare tensors, of some hundred bytes each
+TRIES = 2  # tensors of the list that are checked before a new one is allocated
 SLOTS = "_home", "_row", "_spec"
-OTHERS = "_cell", "_device_copy", "_keras_logits", "_keras_mask", "_sliced"
+OPTIONAL_SLOTS = "_cell", "_device_copy", "_keras_logits", "_keras_mask", "_sliced"
 
 
 class References(Writer):
-    """Writes these functions."""
+    """Writes the functions of this module."""
 
     @contextmanager
     def each(self, things: Any) -> Iterator[tuple[Any, Any]]:
-        """For each thing in a list: it, and where the next one's turn begins."""
+        """Loop over a list. Yield the element, and the block that begins the next iteration."""
         b = self.builder
         place = b.alloca(WORD)
         b.store(WORD(0), place)
@@ -48,7 +49,7 @@ class References(Writer):
         b.position_at_end(done)
 
     def live_tensors(self) -> None:
-        """``live_tensors(tensors, extra)``: those that others have than this list and so many more."""
+        """``live_tensors(tensors, extra)``: tensors with more references than list and extras."""
         function = self.function("live_tensors", 3)
         b, failed, lost = self.builder, self.block(), self.block()
         tensors, extra = (self.load(function.args[1], 8 * k) for k in range(2))
@@ -70,13 +71,13 @@ class References(Writer):
         b.ret(WORD(0))
 
     def release(self) -> None:
-        """``release(tensors)``: empty the list. Tensors that nobody else has wait to be new."""
+        """``release(tensors)``: empty the list. Unreferenced tensors become spare ones."""
         function = self.function("release", 3)
         b, full, failed = self.builder, self.block(), self.block()
         tensors, spare = self.load(function.args[1]), self.known("spare")
         with self.each(tensors) as (tensor, following):
-            things = self._of_unheld(tensor, following)
-            many = b.icmp_unsigned(">=", self.field(spare, "list.size"), WORD(MOST))
+            things = self._unreferenced_fields(tensor, following)
+            many = b.icmp_unsigned(">=", self.field(spare, "list.size"), WORD(MAX_SPARE))
             self.leave(many, following)
             self.leave(self.failed("PyList_Append", spare, tensor), full)
             self.call("PyObject_GC_UnTrack", tensor)
@@ -100,23 +101,23 @@ class References(Writer):
         b.position_at_end(failed)
         b.ret(WORD(0))
 
-    def _of_unheld(self, tensor: Any, other: Any) -> list[Any]:
-        """What a tensor has that nobody but a list of them can reach; go elsewhere if it is not."""
+    def _unreferenced_fields(self, tensor: Any, other: Any) -> list[Any]:
+        """Load the fields of a tensor that only the list references; branch to ``other`` if not."""
         self.leave(self.is_not(self.field(tensor, "references"), WORD(1)), other)
         self.need_type(tensor, "Tensor", other)
-        for name in ("weak", *OTHERS):
+        for name in ("weak", *OPTIONAL_SLOTS):
             self.leave(self.is_not(self.field(tensor, f"tensor.{name}"), WORD(0)), other)
         return [self.need(self.field(tensor, f"tensor.{name}"), other) for name in SLOTS]
 
-    def unheld(self) -> Any:
-        """``unheld(log)``: a tensor that only the log's list of them has, in its place; or 0.
+    def take_unreferenced(self) -> Any:
+        """``take_unreferenced(log)``: a tensor that only the log's list references, or 0.
 
-        One place after the other is asked, and again from the first that no look considered: which
-        one is next is known for all logs together, as it is right in any.
+        Positions are checked in turn, beginning again at the first one that no evaluation has
+        considered. The next position is shared by all logs, as any position is valid in any log.
         """
         place = ir.GlobalVariable(self.module, WORD, "place")
         place.linkage, place.initializer = "internal", WORD(0)
-        function = self.function("unheld", 1, internal=True)
+        function = self.function("take_unreferenced", 1, internal=True)
         b, log, none = self.builder, function.args[0], self.block()
         kept = self.field(log, "log.tensors")
         size, first = self.field(kept, "list.size"), self.to_int(self.field(log, "log.scanned"))
@@ -127,7 +128,7 @@ class References(Writer):
             k = b.select(outside, first, k)
             b.store(k, place)
             tensor = self.element(kept, k)
-            home, _, _ = self._of_unheld(tensor, other)
+            home, _, _ = self._unreferenced_fields(tensor, other)
             self.leave(self.is_not(home, log), other)
             b.ret(tensor)
             b.position_at_end(other)
@@ -137,13 +138,13 @@ class References(Writer):
         return function
 
     def tensor(self) -> Any:
-        """``tensor()``: a new tensor, of those that wait if there is one; 0 is a MemoryError."""
+        """``tensor()``: a spare tensor, or a new one if there is none; 0 is a MemoryError."""
         function = self.function("tensor", 0, internal=True)
         b, none, spare = self.builder, self.block(), self.known("spare")
         size = self.need(self.field(spare, "list.size"), none)
         last = b.sub(size, WORD(1))
         tensor = self.element(spare, last)
-        self.put(last, spare, "list.size")  # what the list had of it is the caller's now
+        self.put(last, spare, "list.size")  # the list's reference now belongs to the caller
         self.call("PyObject_GC_Track", tensor)
         b.ret(tensor)
         b.position_at_end(none)
@@ -151,5 +152,5 @@ class References(Writer):
         return function
 
     def element(self, things: Any, k: Any) -> Any:
-        """An element of a list."""
+        """Load an element of a list."""
         return self.load(self.field(things, "list.items"), self.builder.mul(k, WORD(8)))

@@ -66,7 +66,7 @@ def build(
     writer.setup(len(names))
     for name in functions:
         getattr(writer, name)()
-    parts = ("operand", "number", "result", "unheld", "tensor", "entered")
+    parts = ("operand", "number", "result", "take_unreferenced", "tensor", "entered")
     shared = {name: getattr(writer, name)() for name in parts}
     for entry in entries:
         writer.recorder(entry, shared)
@@ -189,7 +189,7 @@ class _Writer(Entering):
         b.cbranch(self.is_not(new, WORD(0)), ready, found)
         first = b.block
         b.position_at_end(found)
-        unheld = b.call(shared["unheld"], (log,))
+        unheld = b.call(shared["take_unreferenced"], (log,))
         b.cbranch(self.is_not(unheld, WORD(0)), ready, made)
         b.position_at_end(made)
         # Before anything is read: up to Python 3.11 this may run a collection.

@@ -61,8 +61,7 @@ def _eig_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
     if vectors:
         ge, gv = _parts(g, (n,), (n, n))
         projection = matmul(vh, gv)
-        # Eigenvectors are normalized to length 1: remove the part of the adjoint along each of
-        # them.
+        # Eigenvectors have length 1: remove the adjoint's component along each of them.
         length_part = diagonal_matrix(
             elementwise.cast(real(diagonal(projection)), projection.dtype)
         )

@@ -25,7 +25,8 @@ from .movement import store_plan
 from .slice_rows import SLICE, Cut, slice_into_zeros, slices
 from .slicing import Way, way_of
 
-_slice_cache: dict[Any, Way] = clearable_cache()  # how to record a slice, by spec and static key
+# How to record a slice, by spec and static key.
+_slice_cache: dict[Any, Way] = clearable_cache()
 
 
 def getitem(x: Any, key: Any) -> Tensor:
@@ -48,7 +49,7 @@ def getitem(x: Any, key: Any) -> Tensor:
         if plan is not None and static_key is not None:
             store_plan(_slice_cache, (spec, static_key), plan)
     if plan is not None:
-        code, row_spec, op, begin, reshape = plan  # as `taken` does, which would be a call more
+        code, row_spec, op, begin, reshape = plan  # inlined from `slicing.taken` to save a call
         result = append(code, row_spec, x, op, begin)
         if reshape is not None:
             result = append(*reshape, result, movement.RESHAPE)
@@ -82,7 +83,7 @@ def replace_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
     """Return the value of ``x`` with ``value`` in place of ``x[key]``."""
     ranges, shape = _parse_key(x.shape, key)
     slice_shape = tuple(len(range(*part)) for part in ranges)
-    if value.ndim > len(shape):  # leading axes of size 1 go
+    if value.ndim > len(shape):  # drop leading axes of size 1
         value = movement.reshape(value, value.shape[value.ndim - len(shape) :])
     value = movement.reshape_if_needed(movement.broadcast_to(value, shape), slice_shape)
     mask = np.zeros(x.shape, bool)
@@ -93,7 +94,9 @@ def replace_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
 def _parse_key(x_shape: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
     """Return the range of each axis that a key selects, as range() arguments, and the shape."""
     rank = len(x_shape)
-    keys = list(key) if isinstance(key, tuple | list) else [key]  # a list is a tuple here
+    keys = (
+        list(key) if isinstance(key, tuple | list) else [key]
+    )  # as in TensorFlow, a list counts as a tuple
     indexed_axes = sum(k is not None and k is not Ellipsis for k in keys)
     ellipses = sum(k is Ellipsis for k in keys)
     require(ellipses <= 1, SLICE, "Multiple ellipses in slice not allowed")

@@ -141,8 +141,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 def per_image_standardization(image: Any) -> Tensor:
     """Subtract each image's mean and divide by its standard deviation.
 
-    The standard deviation is taken as at least ``1 / sqrt(n)`` for n elements, to avoid division by
-    0.
+    The standard deviation counts as at least ``1 / sqrt(n)`` for n elements, so that it is not 0.
 
     Args:
       image: A tensor of floats, of shape (..., height, width, channels).

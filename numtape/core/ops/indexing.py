@@ -155,11 +155,8 @@ def gather(
     gather_axis = to_axis("GatherV2", batch_dims if axis is None else axis, x.ndim)
     index_tensor = check_indices(indices, x.shape[gather_axis], "GatherV2")
     if not batch_dims:
-        if not gather_axis and axis not in (
-            None,
-            0,
-        ):  # as in TensorFlow, slices then are made dense
-            x = movement.reshape(x, tuple(x.shape))
+        if not gather_axis and axis not in (None, 0):
+            x = movement.reshape(x, tuple(x.shape))  # makes the gradient dense, as in TensorFlow
         return record(GATHER, (x, index_tensor), axis=gather_axis)
     batch_shape = tuple(x.shape[:batch_dims])
     require(

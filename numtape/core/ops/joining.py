@@ -213,7 +213,7 @@ def _common_dtype(values: Sequence[Any]) -> DType | None:
     if any(dtype.kind == "f" for dtype in item_dtypes):
         return float32
     result_dtype = np.result_type(*item_dtypes)
-    if result_dtype.kind == "f":  # of uint64 and a signed one
+    if result_dtype.kind == "f":  # uint64 and a signed dtype have no common integer dtype
         mismatch_index = next(k for k, dtype in enumerate(item_dtypes) if dtype != item_dtypes[0])
         raise mismatch_error(
             "Pack", mismatch_index, as_dtype(item_dtypes[0]), as_dtype(item_dtypes[mismatch_index])

@@ -70,7 +70,7 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     outcome = run.results([log.untracked_value(x) for x in tensors])
     specs = [intern(x.shape, as_dtype(x.dtype.name)) for x in outcome.arrays]
     if not log.may_need_gradients():
-        return outcome.formed([of_array(x, s) for x, s in zip(outcome.arrays, specs, strict=True)])
+        return outcome.arrange([of_array(x, s) for x, s in zip(outcome.arrays, specs, strict=True)])
     result_types = _result_types(outcome.arrays)
     was_busy, log.busy = log.busy, True  # keep the row until it has its value
     try:
@@ -88,7 +88,7 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
             if outcome.left is not None:
                 log.pending_cleanup.append(outcome.left)
         log.guard_value(lambda: strided_slice(y, ((0, 1, 1),), ()))
-        return outcome.formed(_unpack(y, specs))
+        return outcome.arrange(_unpack(y, specs))
     finally:
         log.busy = was_busy
 
@@ -170,7 +170,7 @@ def _compute_packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -
     run.tend()
     try:
         outcome = run.results(list(xs))
-    except Exception:  # reported by the status: Python's caller raises when it reads that
+    except Exception:  # the status reports it, and the call runs again in Python
         out[...], out[0] = np.nan, FAILED
     else:
         _write_packed(out, outcome, result_types)

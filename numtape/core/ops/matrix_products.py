@@ -35,11 +35,9 @@ from .elementwise import cast
 Array = np.ndarray[Any, Any]
 
 _MAX_INT32 = 2**31 - 1  # BLAS takes sizes as int32
-# Approximate rows and columns of the tile that one BLAS call computes; whole rows if these are
-# short.
+# Approximate size of the tile that one BLAS call computes; tiles have whole rows if rows are short.
 TILE, NARROW, WIDE = 256, 128, 512
-# Matrices up to this size are too small for BLAS calls. Keep in sync with
-# kernels/cpu/small_matmul.py.
+# Up to this size a BLAS call does not pay off. Keep in sync with kernels/cpu/small_matmul.py.
 TINY = 8
 
 

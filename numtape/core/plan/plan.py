@@ -210,7 +210,7 @@ class Plan:
             operands=structure["operands"],
             operand_count=self.operand_count,
             order=self.arrays["order"],
-            plan=self.rows,
+            planned=self.rows,
         )
 
 

@@ -24,53 +24,55 @@ from ..values.spec import TensorShape
 from ..values.tensor import Tensor
 
 
-def _itself(x: Any) -> Any:
+def _identity(x: Any) -> Any:
     return x
 
 
-def _number(x: float) -> Any:
+def _number_key(x: float) -> Any:
     return repr(x) if x == x else struct.pack("d", x)  # NaN has a sign
 
 
 # Classes whose objects are compared by what they hold, and what tells two of one class apart.
-BY_VALUE: dict[type, Callable[[Any], Any]] = {
-    int: _itself,
-    bool: _itself,
-    str: _itself,
-    bytes: _itself,
-    type(None): _itself,
-    float: _number,
+VALUE_KEYS: dict[type, Callable[[Any], Any]] = {
+    int: _identity,
+    bool: _identity,
+    str: _identity,
+    bytes: _identity,
+    type(None): _identity,
+    float: _number_key,
     complex: lambda x: struct.pack("dd", x.real, x.imag),
     range: lambda x: (x.start, x.stop, x.step),
     types.MethodType: lambda x: (id(x.__self__), id(x.__func__)),
-    TensorShape: _itself,
-    DType: _itself,
-    frozenset: lambda x: tuple(map(told_apart, x)),  # in the order in which it is gone through
+    TensorShape: _identity,
+    DType: _identity,
+    frozenset: lambda x: tuple(map(comparison_key, x)),  # in the order in which it is gone through
 }
-_NESTS = (list, tuple, dict, set, OrderedDict, defaultdict)
-_LONGEST = 1 << 16  # parts of a tuple: longer ones are compared by identity
-_DEEPEST = 64  # containers in containers: those further in are compared by identity, as objects are
+_CONTAINER_TYPES = (list, tuple, dict, set, OrderedDict, defaultdict)
+_MAX_TUPLE_PARTS = 1 << 16  # parts of a tuple: longer ones are compared by identity
+_MAX_DEPTH = (
+    64  # containers in containers: those further in are compared by identity, as objects are
+)
 
 
-def told_apart(x: Any) -> Any:
+def comparison_key(x: Any) -> Any:
     """What tells apart values without tensors: plain ones by value, objects by identity."""
     kind = type(x)
-    by_value = BY_VALUE.get(kind)
+    by_value = VALUE_KEYS.get(kind)
     if by_value is not None:
         return kind, by_value(x)
     if kind is tuple:
-        found: list[Any] = []
-        left: list[Any] = [x]
-        while left:  # without recursion: they may be deep
-            y = left.pop()
+        parts: list[Any] = []
+        stack: list[Any] = [x]
+        while stack:  # without recursion: they may be deep
+            y = stack.pop()
             if type(y) is tuple:
-                found.append((tuple, len(y)))
-                left += y
+                parts.append((tuple, len(y)))
+                stack += y
             else:
-                found.append(told_apart(y))
-            if len(found) > _LONGEST:
+                parts.append(comparison_key(y))
+            if len(parts) > _MAX_TUPLE_PARTS:
                 return kind, id(x)
-        return kind, tuple(found)
+        return kind, tuple(parts)
     if isinstance(x, np.generic) and not x.dtype.hasobject and x.dtype.names is None:
         return kind, x.dtype.str, x.tobytes()
     if isinstance(x, np.dtype) and not (x.metadata or x.fields or x.subdtype):
@@ -78,39 +80,39 @@ def told_apart(x: Any) -> Any:
     return kind, id(x)
 
 
-def is_plain(x: Any) -> bool:
+def is_immutable(x: Any) -> bool:
     """Whether nothing in a value can change, and none of it is a tensor or an array."""
-    left, seen = [x], set()
-    while left:
-        y = left.pop()
-        if type(y) is tuple and id(y) not in seen:
-            seen.add(id(y))
-            left += y
-        elif type(y) is not tuple and type(y) not in BY_VALUE:
+    stack, visited = [x], set()
+    while stack:
+        y = stack.pop()
+        if type(y) is tuple and id(y) not in visited:
+            visited.add(id(y))
+            stack += y
+        elif type(y) is not tuple and type(y) not in VALUE_KEYS:
             return False
     return True
 
 
-class Place(NamedTuple):
+class TensorSlot(NamedTuple):
     """Where a tensor belongs."""
 
     number: int
 
 
-class Again(NamedTuple):
+class RepeatedContainer(NamedTuple):
     """Where a container belongs that was met before."""
 
     number: int
 
 
-class Kept(NamedTuple):
+class PassedObject(NamedTuple):
     """An object that is passed itself, whatever it is."""
 
     number: int
     value: Any
 
 
-class Nest(NamedTuple):
+class ContainerTemplate(NamedTuple):
     """A container.
 
     Attributes:
@@ -124,7 +126,7 @@ class Nest(NamedTuple):
 
     number: int
     kind: type
-    inside: list[Any]
+    contents: list[Any]
     keys: tuple[Any, ...]
     factory: Any
     attributes: Any
@@ -152,92 +154,92 @@ class Arguments(list[Tensor]):
 
     __slots__ = (
         "_depth",
-        "_met",
+        "_seen",
         "args",
-        "copied",
+        "containers",
+        "copies_containers",
         "key",
+        "keyword_values",
         "kwargs",
-        "named",
-        "nests",
         "objects",
         "values",
     )
 
     def __init__(
-        self, args: Sequence[Any], kwargs: dict[str, Any], kept: Mapping[int, Any]
+        self, args: Sequence[Any], kwargs: dict[str, Any], passed: Mapping[int, Any]
     ) -> None:
         self.args, self.kwargs = args, kwargs
         self.key: list[Any] = []
-        self.nests: list[Any] = []
+        self.containers: list[Any] = []
         self.objects: list[Any] = []
-        self.copied = False
+        self.copies_containers = False
         self._depth = 0
-        self._met: dict[int, Any] = dict(kept)
-        self.values = [self._take(x) for x in args]
-        self.named = {}
+        self._seen: dict[int, Any] = dict(passed)
+        self.values = [self._extract(x) for x in args]
+        self.keyword_values = {}
         for name in kwargs:  # their order can be seen
             self.key.append(name)
-            self.named[name] = self._take(kwargs[name])
+            self.keyword_values[name] = self._extract(kwargs[name])
 
-    def _take(self, x: Any) -> Any:
+    def _extract(self, x: Any) -> Any:
         """Take the tensors out of an argument, and describe the rest in the key."""
         kind = type(x)
-        by_value = BY_VALUE.get(kind)
+        by_value = VALUE_KEYS.get(kind)
         if by_value is not None:
             self.key.append((kind, by_value(x)))
             return x
-        met = self._met.get(id(x))
-        if met is not None:  # whether two are one object can be seen
-            self.key.append((type(met), met.number))
-            return met
+        previous = self._seen.get(id(x))
+        if previous is not None:  # whether two are one object can be seen
+            self.key.append((type(previous), previous.number))
+            return previous
         if kind is Tensor or isinstance(x, np.ndarray | np.generic):
-            place = self._met[id(x)] = Place(len(self))
+            slot = self._seen[id(x)] = TensorSlot(len(self))
             tensor = x if kind is Tensor else to_tensor(x, None)
             self.append(tensor)
             self.objects.append(x)
             self.key.append(tensor._spec)
-            return place
+            return slot
         if isinstance(x, Alias):
-            return self._take(original(x))
-        if self._depth < _DEEPEST and (kind in _NESTS or _is_named_tuple(kind)):
+            return self._extract(original(x))
+        if self._depth < _MAX_DEPTH and (kind in _CONTAINER_TYPES or _is_named_tuple(kind)):
             # A copy of a set may be in another order.
             if kind is not set or not any(map(operator.is_not, x, set(x))):
-                return self._nest(x, kind)
-        self.key.append(told_apart(x))  # it is kept alive with the calls
+                return self._extract_container(x, kind)
+        self.key.append(comparison_key(x))  # it is kept alive with the calls
         return x
 
-    def _nest(self, x: Any, kind: type) -> Nest:
-        number = len(self.nests)
-        self.nests.append(x)
+    def _extract_container(self, x: Any, kind: type) -> ContainerTemplate:
+        number = len(self.containers)
+        self.containers.append(x)
         if not issubclass(kind, tuple):  # it may hold itself
-            self._met[id(x)] = Again(number)
+            self._seen[id(x)] = RepeatedContainer(number)
         keys: tuple[Any, ...] = ()
         factory = attributes = None
         if kind is set:
-            self.key.append((kind, tuple(map(told_apart, x))))
-            return Nest(number, kind, list(x), keys, factory, attributes)
-        inside: Iterable[Any] = x
+            self.key.append((kind, tuple(map(comparison_key, x))))
+            return ContainerTemplate(number, kind, list(x), keys, factory, attributes)
+        items: Iterable[Any] = x
         if issubclass(kind, dict):
-            keys, inside = tuple(x), list(x.values())
+            keys, items = tuple(x), list(x.values())
             factory = x.default_factory if kind is defaultdict else None
-        self.key.append((kind, len(x), tuple(map(told_apart, keys)), id(factory)))
-        places = []
+        self.key.append((kind, len(x), tuple(map(comparison_key, keys)), id(factory)))
+        values = []
         self._depth += 1
-        for item in inside:
-            self.copied |= isinstance(item, np.ndarray | np.generic)
-            places.append(self._take(item))
+        for item in items:
+            self.copies_containers |= isinstance(item, np.ndarray | np.generic)
+            values.append(self._extract(item))
         self._depth -= 1
-        self._met[id(x)] = Again(number)
+        self._seen[id(x)] = RepeatedContainer(number)
         if issubclass(kind, tuple) and kind.__dictoffset__:
-            attributes = self._nest(vars(x), dict)
-        return Nest(number, kind, places, keys, factory, attributes)
+            attributes = self._extract_container(vars(x), dict)
+        return ContainerTemplate(number, kind, values, keys, factory, attributes)
 
 
 def _is_named_tuple(kind: type) -> bool:
     return issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
 
 
-class Copies:
+class ArgumentCopies:
     """The arguments of one call again, with other tensors in their places.
 
     Args:
@@ -249,23 +251,23 @@ class Copies:
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.tensors = tensors
-        self.made: dict[int, Any] = {}
-        self._before: dict[int, list[Any]] = {}
+        self.containers: dict[int, Any] = {}
+        self._original_contents: dict[int, list[Any]] = {}
 
-    def put(self, x: Any) -> Any:
+    def rebuild(self, x: Any) -> Any:
         """What was taken apart, put together."""
         kind = type(x)
-        if kind is Place:
+        if kind is TensorSlot:
             return self.tensors[x.number]
-        if kind is Kept:
+        if kind is PassedObject:
             return x.value
-        if kind is Again:
-            return self.made[x.number]
-        if kind is not Nest:
+        if kind is RepeatedContainer:
+            return self.containers[x.number]
+        if kind is not ContainerTemplate:
             return x
         if issubclass(x.kind, tuple):
-            copy = tuple.__new__(x.kind, map(self.put, x.inside))
-            self.made[x.number] = copy
+            copy = tuple.__new__(x.kind, map(self.rebuild, x.contents))
+            self.containers[x.number] = copy
             if x.attributes is not None:
                 self._fill(x.attributes, vars(copy))
             return copy
@@ -273,31 +275,42 @@ class Copies:
         self._fill(x, copy)
         return copy
 
-    def _fill(self, nest: Nest, copy: Any) -> None:
-        self.made[nest.number] = copy
+    def _fill(self, template: ContainerTemplate, copy: Any) -> None:
+        self.containers[template.number] = copy
         if type(copy) is set:
-            copy.update(nest.inside)
+            copy.update(template.contents)
         elif type(copy) is list:
-            copy.extend(map(self.put, nest.inside))
+            copy.extend(map(self.rebuild, template.contents))
         else:
-            copy.update(zip(nest.keys, map(self.put, nest.inside), strict=True))
-        self._before[nest.number] = _held(copy)
+            copy.update(zip(template.keys, map(self.rebuild, template.contents), strict=True))
+        self._original_contents[template.number] = _contents(copy)
 
-    def own(self) -> list[Any]:
+    def created_objects(self) -> list[Any]:
         """What was made for the call alone; not tuples: where `is` sees them nothing is kept."""
-        return [x for x in self.made.values() if not isinstance(x, tuple) or hasattr(x, "__dict__")]
+        return [
+            x
+            for x in self.containers.values()
+            if not isinstance(x, tuple) or hasattr(x, "__dict__")
+        ]
 
-    def give_back(self, to: Arguments) -> bool:
+    def write_back(self, arguments: Arguments) -> bool:
         """Do to the caller's own objects what was done to the copies; False if that is nothing."""
-        own = {id(x): owned for x, owned in zip(self.tensors, to.objects, strict=True)}
-        own |= {id(copy): to.nests[number] for number, copy in self.made.items()}
+        originals = {
+            id(x): original for x, original in zip(self.tensors, arguments.objects, strict=True)
+        }
+        originals |= {
+            id(copy): arguments.containers[number] for number, copy in self.containers.items()
+        }
         changed = False
-        for number, before in self._before.items():
-            found = _held(self.made[number])
-            if len(found) == len(before) and all(map(operator.is_, found, before)):
+        for number, original in self._original_contents.items():
+            contents = _contents(self.containers[number])
+            if len(contents) == len(original) and all(map(operator.is_, contents, original)):
                 continue
             changed = True
-            items, target = [own.get(id(x), x) for x in found], to.nests[number]
+            items, target = (
+                [originals.get(id(x), x) for x in contents],
+                arguments.containers[number],
+            )
             target.clear()
             if isinstance(target, dict):
                 target.update(zip(items[::2], items[1::2], strict=True))
@@ -306,7 +319,7 @@ class Copies:
         return changed
 
 
-def _held(container: Any) -> list[Any]:
+def _contents(container: Any) -> list[Any]:
     """What a container holds; of a dict, keys and values by turns."""
     if isinstance(container, dict):
         return [part for entry in container.items() for part in entry]

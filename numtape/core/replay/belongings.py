@@ -30,10 +30,10 @@ from ..values.tensor import Tensor
 
 T = TypeVar("T")
 
-MOST = 64  # objects that are kept alive because they do not say when they go
-FAR = 20_000  # objects that a search visits before it gives up
+MAX_STRONG = 64  # objects that are kept alive because they do not say when they go
+MAX_VISITS = 20_000  # objects that a search visits before it gives up
 # What leads to nobody's attributes, or is alive anyway.
-_ENDS = (
+_NOT_FOLLOWED = (
     type,
     types.ModuleType,
     types.FrameType,
@@ -47,7 +47,7 @@ _ENDS = (
 )
 
 
-class Belongings(Generic[T]):
+class OwnerMap(Generic[T]):
     """One thing for each object.
 
     Attributes:
@@ -57,15 +57,15 @@ class Belongings(Generic[T]):
 
     def __init__(self) -> None:
         self.table: dict[int, tuple[Callable[[], Any], T]] = {}
-        self._enough = 1
+        self._next_scan_size = 1
 
     def get(self, owner: Any, make: Callable[[Callable[[], Any]], T]) -> T:
         """What is kept for an object; ``make`` gets a reference to it that does not keep it."""
         key = id(owner)
-        found = self.table.get(key)
-        if found is not None and found[0]() is owner:
-            return found[1]
-        self._make_room()
+        entry = self.table.get(key)
+        if entry is not None and entry[0]() is owner:
+            return entry[1]
+        self._evict()
         try:
             # `pop` gets the reference as what to return if there is no entry any more.
             reference: Callable[[], Any] = weakref.ref(
@@ -76,33 +76,33 @@ class Belongings(Generic[T]):
             def reference() -> Any:
                 return owner
 
-        made = reference, make(reference)
+        new_entry = reference, make(reference)
         # Another thread may have been here meanwhile, or a finalizer.
-        found = self.table.setdefault(key, made)
-        if found[0]() is not owner:
-            found = self.table[key] = made
-        return found[1]
+        entry = self.table.setdefault(key, new_entry)
+        if entry[0]() is not owner:
+            entry = self.table[key] = new_entry
+        return entry[1]
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         entries = list(self.table.items())
-        held = [key for key, entry in entries if not isinstance(entry[0], weakref.ref)]
-        if len(held) >= MOST:
-            for key in held:
+        strong = [key for key, entry in entries if not isinstance(entry[0], weakref.ref)]
+        if len(strong) >= MAX_STRONG:
+            for key in strong:
                 self.table.pop(key, None)
-        if len(entries) >= self._enough:
-            self._drop([key for key, entry in entries if key not in held])
-            self._enough = 2 * len(self.table) + 1
+        if len(entries) >= self._next_scan_size:
+            self._drop_unreachable([key for key, entry in entries if key not in strong])
+            self._next_scan_size = 2 * len(self.table) + 1
 
-    def _drop(self, keys: list[int]) -> None:
+    def _drop_unreachable(self, keys: list[int]) -> None:
         """Forget those objects that nobody else can reach any more."""
         for key in keys:
             entry = self.table.get(key)
-            if entry is not None and _kept_by_it_alone(key, entry):
+            if entry is not None and _is_held_only_by_entry(key, entry):
                 del entry
                 self.table.pop(key, None)
 
 
-def _kept_by_it_alone(key: int, entry: tuple[Any, Any]) -> bool:
+def _is_held_only_by_entry(key: int, entry: tuple[Any, Any]) -> bool:
     """Whether the object of this id is reached from its entry, and from nowhere else.
 
     As the garbage collector finds out: what has more references than those from what was visited
@@ -112,32 +112,32 @@ def _kept_by_it_alone(key: int, entry: tuple[Any, Any]) -> bool:
     edges: dict[int, list[int]] = {}
     counts = Counter([id(entry[1])])  # of references from the entry, and from what was visited
     for node in nodes:
-        found = _referents(node)
-        edges[id(node)] = list(map(id, found))
-        nodes += [x for x in {id(x): x for x in found}.values() if id(x) not in counts]
+        referents = _referents(node)
+        edges[id(node)] = list(map(id, referents))
+        nodes += [x for x in {id(x): x for x in referents}.values() if id(x) not in counts]
         counts.update(edges[id(node)])
-        if len(nodes) > FAR:
+        if len(nodes) > MAX_VISITS:
             return False
     if key not in edges:
         return False
-    del node, found
+    del node, referents
     # Two references more are the list's, and the argument.
-    outside = map(operator.gt, map(sys.getrefcount, nodes), [counts[at] + 2 for at in edges])
-    held = list(itertools.compress(edges, outside))
-    seen = set(held)
-    while held:
-        new = set(edges[held.pop()]) - seen
-        seen |= new
-        held += new
-    return key not in seen
+    is_external = map(operator.gt, map(sys.getrefcount, nodes), [counts[at] + 2 for at in edges])
+    externally_held = list(itertools.compress(edges, is_external))
+    reachable = set(externally_held)
+    while externally_held:
+        new = set(edges[externally_held.pop()]) - reachable
+        reachable |= new
+        externally_held += new
+    return key not in reachable
 
 
 def _referents(node: Any) -> list[Any]:
     """What an object refers to, as far as it may lead back to attributes."""
-    if isinstance(node, _ENDS):
+    if isinstance(node, _NOT_FOLLOWED):
         return []
-    found = [x for x in gc.get_referents(node) if gc.is_tracked(x)]
+    referents = [x for x in gc.get_referents(node) if gc.is_tracked(x)]
     if isinstance(node, types.FunctionType):
-        everybodys = node.__globals__, getattr(node, "__builtins__", None)
-        return [x for x in found if not any(x is y for y in everybodys)]
-    return found
+        shared_dicts = node.__globals__, getattr(node, "__builtins__", None)
+        return [x for x in referents if not any(x is y for y in shared_dicts)]
+    return referents

@@ -31,52 +31,56 @@ from ..values import dtypes
 from ..values.nests import flatten_with
 from ..values.spec import SPECS, TensorShape
 from ..values.tensor import Tensor, of_array
-from .graft import graft
+from .graft import splice
 from .observe.instructions import INSTRUCTIONS
 from .observe.observer import Observer
 from .observe.reads import Read
 from .observe.touched import Write
-from .observe.whose import signal_handlers, is_in_handler
-from .paths import first
-from .ready import Failed
+from .observe.whose import is_in_handler, signal_handlers
+from .paths import only_value
+from .ready import FailedGuard
 from .recording import Output, Recording
-from .trace import Draws, NotReplayable, Trace
+from .trace import CallDraws, NotReplayable, Trace
 
 Journal = dict[int, tuple[Variable, Tensor]]
 # Runs a function with some tensors in the places of the tensors among its arguments, its leaves.
-Run = Callable[[Sequence[Tensor], Sequence[Tensor]], Any]
+RunFunction = Callable[[Sequence[Tensor], Sequence[Tensor]], Any]
 RETRIES = 100  # of an assign where a signal handler assigns the same
 
 
-class Traced:
+class TracedCall:
     """A call that was traced. Variables and random numbers are as before it."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.reads: list[Read] = []
-        self.of_temporary: list[tuple[int, list[Read]]] = []  # as in `Notes`, for `lasting`
+        self.temporary_reads: list[tuple[int, list[Read]]] = []  # as in `Notes`, for `lasting`
         self.effects: list[str] = []
-        self.sets: list[Write] = []
-        self.changed = ""
+        self.writes: list[Write] = []
+        self.discard_reason = ""
         self.outputs: list[Output] = []
         self.rebuild: Callable[[list[Any]], Any] = list
         self.assigned: list[tuple[Variable, int]] = []
-        self.handled: list[tuple[Variable, int]] = []
+        self.handler_assigned: list[tuple[Variable, int]] = []
         self.recording: Recording | None = None  # once it is made
 
     @property
     def rows(self) -> list[int]:
         """What leaves the call."""
-        found = [out.row for out in self.outputs if out.row >= 0]
-        return found + [row for _, row in self.assigned]
+        output_rows = [out.row for out in self.outputs if out.row >= 0]
+        return output_rows + [row for _, row in self.assigned]
 
 
-def traced(
-    function: Any, run: Run, leaves: Sequence[Tensor], draws: Draws, frozen: bool = False
-) -> Traced:
+def trace_call(
+    function: Any,
+    run: RunFunction,
+    leaves: Sequence[Tensor],
+    draws: CallDraws,
+    frozen: bool = False,
+) -> TracedCall:
     """Call ``run`` with tensors that stand for ``leaves``, in a log of its own."""
     trace, observer = Trace(draws), Observer(INSTRUCTIONS, frozen)
-    found = Traced(trace)
+    call = TracedCall(trace)
     caller = local.log
     try:
         stand_ins = [trace.argument(leaf._stored_value(), leaf._spec) for leaf in leaves]
@@ -84,71 +88,76 @@ def traced(
         trace.observer, observer.inputs = observer, trace.inputs
         if not frozen:
             observer.restart, observer.retry = trace.refuse, trace.retry
-        observer.starts(function)
-        for one, other in zip(stand_ins, getattr(leaves, "objects", leaves), strict=True):
-            if type(other) is Tensor:  # of what is none, Python gets a tensor as well
-                observer.replaced[id(one)] = other
+        observer.note_start(function)
+        for stand_in, original in zip(stand_ins, getattr(leaves, "objects", leaves), strict=True):
+            if type(original) is Tensor:  # of what is none, Python gets a tensor as well
+                observer.originals[id(stand_in)] = original
         with observer:
             try:
                 result = run(stand_ins, leaves)
             except Exception:
-                if not observer.repeated and not trace.refused:
+                if not observer.rerun_reason and not trace.refusal:
                     raise
-        if trace.refused or observer.repeated:
-            raise NotReplayable(trace.refused or observer.repeated)
+        if trace.refusal or observer.rerun_reason:
+            raise NotReplayable(trace.refusal or observer.rerun_reason)
         if not frozen:
             observer.retry = None  # the call has ended, and all of it was observed
-            observer.returns(result, sys._getframe())
+            observer.note_returned(result, sys._getframe())
             observer.conclude()
         trace.reason = trace.reason or observer.reason
-        found.effects = observer.effects
+        call.effects = observer.effects
         if not trace.reason:
-            found.reads, found.sets = list(observer.found.values()), observer.sets
-            found.of_temporary = [
-                (key, list(part.values())) for key, part in observer.of_temporary.items()
+            call.reads, call.writes = list(observer.reads.values()), observer.writes
+            call.temporary_reads = [
+                (key, list(part.values())) for key, part in observer.temporary_reads.items()
             ]
-        observer.sets = []
-        observer.forget()
+        observer.writes = []
+        observer.clear()
         if not frozen:
-            parts = (found.reads, *(part for _, part in found.of_temporary))
-            changed = (read.name for part in parts for read in part if not read.holds())
-            found.changed = observer.changes or next((f"changes {name}" for name in changed), "")
-        if observer.lost:
-            found.changed = "changes Python's trace function"
-        found.outputs, found.rebuild = _outputs(trace, result)
+            read_lists = (call.reads, *(part for _, part in call.temporary_reads))
+            changed_names = (read.name for part in read_lists for read in part if not read.holds())
+            call.discard_reason = observer.discard_reason or next(
+                (f"changes {name}" for name in changed_names), ""
+            )
+        if observer.lost_tracer:
+            call.discard_reason = "changes Python's trace function"
+        call.outputs, call.rebuild = _outputs(trace, result)
         local.log = caller  # before it is asked what is assigned: a signal handler may assign
-        new = {
+        created = {
             key: (variable, variable._value)
             for key, variable in trace.created.items()
             if variable._value._home is trace
         }
-        found.assigned = [
-            (variable, trace.own(value)._row) for variable, value in (new | trace.assigned).values()
+        call.assigned = [
+            (variable, trace.adopt(value)._row)
+            for variable, value in (created | trace.assigned).values()
         ]
-        found.handled = [pair for pair in found.assigned if id(pair[0]) in trace.handled]
+        call.handler_assigned = [
+            pair for pair in call.assigned if id(pair[0]) in trace.handler_assigned
+        ]
         trace.assigned = {}  # what it held is not kept by the program
         if trace.opaque and caller.tapes and caller.is_recorded():
             trace.refuse("a gradient function of it looks at values, assigns or draws")
-        trace.forget_ties()
+        trace.clear_tensor_links()
         drop_ended_losses(trace, is_kept=True)
-        trace.calls = {link: made.without_function() for link, made in trace.calls.items()}
-        del result, stand_ins, new
+        trace.calls = {link: recorded.without_function() for link, recorded in trace.calls.items()}
+        del result, stand_ins, created
     except BaseException as error:
-        STATE.seed, STATE.draws = trace.state
+        STATE.seed, STATE.draws = trace.random_state
         if type(error) is not NotReplayable:
-            trace.consume()
+            trace.consume_elements()
         observer.stop()
-        observer.forget()
+        observer.clear()
         local.log = caller
         drop_ended_losses(trace)
-        if trace.handled:
+        if trace.handler_assigned:
             with contextlib.suppress(Exception):  # what goes on is raised
-                assign_handled(
+                assign_from_handlers(
                     trace,
                     [
-                        (variable, trace.own(value)._row)
+                        (variable, trace.adopt(value)._row)
                         for key, (variable, value) in trace.assigned.items()
-                        if key in trace.handled
+                        if key in trace.handler_assigned
                     ],
                     leaves,
                 )
@@ -159,40 +168,40 @@ def traced(
         trace.closed = True
         observer.stop()  # an interrupt may have come before the block had ended
         trace.invalidate_reads()
-    tapes = _found_again(lambda: _tapes(trace))
+    tapes = _find_after_collection(lambda: _live_tapes(trace))
     if tapes:
         for tape in tapes:  # as before the call
             tape.clear()
-        STATE.seed, STATE.draws = trace.state
-        if found.handled:
-            assign_handled(trace, found.handled, leaves)
+        STATE.seed, STATE.draws = trace.random_state
+        if call.handler_assigned:
+            assign_from_handlers(trace, call.handler_assigned, leaves)
         trace.refuse("it keeps a GradientTape")
-    return found
+    return call
 
 
-def assign_handled(
-    trace: Trace, handled: list[tuple[Variable, int]], leaves: Sequence[Tensor]
+def assign_from_handlers(
+    trace: Trace, assignments: list[tuple[Variable, int]], leaves: Sequence[Tensor]
 ) -> None:
     """Assign what signal handlers assigned during a call that comes to nothing."""
-    changed, rows = [variable for variable, _ in handled], [row for _, row in handled]
+    changed, rows = [variable for variable, _ in assignments], [row for _, row in assignments]
     executor().compute(trace, rows, [], True)
-    values = [of_array(trace.stored_value(row, v._spec), v._spec) for v, row in handled]
-    had = [trace.values[id(v)] for v in changed if id(v) in trace.values]
+    values = [of_array(trace.stored_value(row, v._spec), v._spec) for v, row in assignments]
+    expected = [trace.values[id(v)] for v in changed if id(v) in trace.values]
     recording = None
     for _ in range(RETRIES):
         with variables._update_lock:
-            if set_values(changed, values, expected=had):
+            if set_values(changed, values, expected=expected):
                 return
         # Handlers go on, and others assign: from what there is now.
-        recording = recording or Recording(trace, [], handled, False)
-        had = [(variable, variable._value) for variable in changed]
-        found = recording.run(leaves, Draws())
-        if isinstance(found, Failed):
+        recording = recording or Recording(trace, [], assignments, False)
+        expected = [(variable, variable._value) for variable in changed]
+        result = recording.run(leaves, CallDraws())
+        if isinstance(result, FailedGuard):
             return
-        values = found
+        values = result
 
 
-def _found_again(find: Callable[[], list[Any]]) -> list[Any]:
+def _find_after_collection(find: Callable[[], list[Any]]) -> list[Any]:
     """What is still there when an exception that held it in a cycle has gone.
 
     The youngest objects are collected first: all of them, where there are many, takes long.
@@ -204,12 +213,12 @@ def _found_again(find: Callable[[], list[Any]]) -> list[Any]:
     return find()
 
 
-def _tapes(trace: Trace) -> list[Tape]:
+def _live_tapes(trace: Trace) -> list[Tape]:
     """Tapes of a call that can still be reached."""
     return [tape for ref in trace.tapes if (tape := ref()) is not None]
 
 
-class _Journal(Journal):
+class _CallJournal(Journal):
     """What a call assigns, without what signal handlers do meanwhile, which lasts."""
 
     def __init__(self, codes: set[types.CodeType]) -> None:
@@ -222,13 +231,13 @@ class _Journal(Journal):
 
 
 @contextmanager
-def undone_if_raised() -> Iterator[Journal]:
+def undo_on_error() -> Iterator[Journal]:
     """If the block raises, give variables and random numbers their old state."""
     log: Any = local.log
     trace = log if isinstance(log, Trace) else None
-    before, state = local.journal, (STATE.draws, STATE.seed)
-    mark = None if trace is None else trace.mark()
-    journal: Journal = _Journal(signal_handlers() if trace is None else trace.handlers)
+    outer, state = local.journal, (STATE.draws, STATE.seed)
+    mark = None if trace is None else trace.checkpoint()
+    journal: Journal = _CallJournal(signal_handlers() if trace is None else trace.handlers)
     try:
         local.journal = journal
         yield journal
@@ -236,42 +245,42 @@ def undone_if_raised() -> Iterator[Journal]:
         undo(journal)
         STATE.draws, STATE.seed = state
         if trace is not None and mark is not None:
-            trace.back_to(mark)
+            trace.restore(mark)
         raise
     else:
         for key, change in journal.items():
-            if before is not None:
-                before.setdefault(key, change)
+            if outer is not None:
+                outer.setdefault(key, change)
     finally:
-        local.journal = before
+        local.journal = outer
 
 
 def undo(journal: Journal) -> None:
     """Give variables their old values."""
-    changed = list(journal.values())
-    set_values([variable for variable, _ in changed], [value for _, value in changed])
+    changes = list(journal.values())
+    set_values([variable for variable, _ in changes], [value for _, value in changes])
 
 
 def _outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[Any]], Any]]:
     """The leaves of what a call returns."""
     if type(result) is Tensor:
-        return [_output(trace, result)], first
+        return [_output(trace, result)], only_value
     leaves, rebuild = flatten_with(result, True)
     if len(leaves) == 1 and leaves[0] is result:
-        rebuild = first
+        rebuild = only_value
     elif type(result) in (list, tuple) and all(map(operator.is_, leaves, result)):
         rebuild = type(result)
     return [_output(trace, leaf) for leaf in leaves], rebuild
 
 
 def _output(trace: Trace, leaf: Any) -> Output:
-    found = returned(leaf)
-    if type(found) is Tensor and found._home is trace:
-        return Output(found._row, found._spec, None)
-    return Output(-1, None, found)
+    value = as_output(leaf)
+    if type(value) is Tensor and value._home is trace:
+        return Output(value._row, value._spec, None)
+    return Output(-1, None, value)
 
 
-def returned(leaf: Any) -> Any:
+def as_output(leaf: Any) -> Any:
     """What a function returns for a leaf: variables, numbers and arrays become tensors.
 
     Raises:
@@ -293,7 +302,7 @@ def returned(leaf: Any) -> Any:
     )
 
 
-def grafted(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any, Any]:
+def splice_trace(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any, Any]:
     """Append a trace to the caller's log, connected with its tensors. Returns the rows' numbers."""
     to = np.full(trace.n, -1, np.int32)
     log.reserve(trace.n)
@@ -305,37 +314,37 @@ def grafted(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any,
         to[row] = log.row_of(leaf, None, "function")[0]
     for row, tensor in trace._leaf_rows.values():
         to[row] = log.row_of(tensor, None, "function")[0]
-    graft(trace, log, to)
+    splice(trace, log, to)
     return to
 
 
-def values_of(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[Tensor]:
+def output_values(call: TracedCall, log: Log, to: np.ndarray[Any, Any] | None) -> list[Tensor]:
     """What leaves a call, as tensors: computed, or, where a tape follows, rows."""
     trace, specs = call.trace, SPECS.specs
     if to is not None:
         return [log.tensor(int(to[row]), specs[trace.spec[row]]) for row in call.rows]
     if call.rows:
         executor().compute(trace, call.rows, [], True)
-    found = []
+    values = []
     for row in call.rows:
         spec = specs[trace.spec[row]]
-        found.append(of_array(trace.stored_value(row, spec), spec))
-    return found
+        values.append(of_array(trace.stored_value(row, spec), spec))
+    return values
 
 
-def leaked(trace: Trace) -> list[Tensor]:
+def find_leaked(trace: Trace) -> list[Tensor]:
     """Tensors of a call that can still be reached."""
-    state = [variable._value for variable in trace.created.values()]
+    variable_values = [variable._value for variable in trace.created.values()]
 
-    def reached() -> list[Tensor]:
+    def find_reachable() -> list[Tensor]:
         alive = references.live_tensors(trace.tensors, 0)
-        return [x for x in alive if not any(x is value for value in state)]
+        return [x for x in alive if not any(x is value for value in variable_values)]
 
-    found = reached()
-    if len(found) == len(trace.tensors) and found:  # no reference counts here
+    leaked = find_reachable()
+    if len(leaked) == len(trace.tensors) and leaked:  # no reference counts here
         return []
-    del found
-    return _found_again(reached)
+    del leaked
+    return _find_after_collection(find_reachable)
 
 
 def rehome(tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, Any] | None) -> None:
@@ -351,15 +360,15 @@ def rehome(tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, An
             log.tensors.append(tensor)
 
 
-def plainly(run: Run, leaves: Sequence[Tensor]) -> Any:
+def run_as_python(run: RunFunction, leaves: Sequence[Tensor]) -> Any:
     """Call a function as Python: if it raises, variables and random state are as before."""
-    with undone_if_raised():
-        return as_returned(run(leaves, leaves))
+    with undo_on_error():
+        return convert_result(run(leaves, leaves))
 
 
-def as_returned(result: Any) -> Any:
+def convert_result(result: Any) -> Any:
     """What a function returns, with tensors in the places of variables, numbers and arrays."""
     if type(result) is Tensor:
         return without_logits(result)
-    found, rebuild = flatten_with(result, True)
-    return rebuild([returned(leaf) for leaf in found])
+    leaves, rebuild = flatten_with(result, True)
+    return rebuild([as_output(leaf) for leaf in leaves])

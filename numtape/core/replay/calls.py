@@ -28,32 +28,32 @@ from ..values.tensor import Tensor
 from .call import (
     RETRIES,
     Journal,
-    Run,
-    Traced,
-    assign_handled,
-    grafted,
-    leaked,
-    plainly,
+    RunFunction,
+    TracedCall,
+    assign_from_handlers,
+    find_leaked,
+    output_values,
     rehome,
-    traced,
-    undone_if_raised,
-    values_of,
+    run_as_python,
+    splice_trace,
+    trace_call,
+    undo_on_error,
 )
 from .observe.reads import Read, select_lasting
-from .paths import LIMIT_IN_ALL, Path, Tree
-from .paths import Budget as Budget
-from .ready import Failed, cell_of
+from .paths import MAX_RECORDINGS, GuardTree, TracedPath
+from .paths import RecordingLimit as Budget
+from .ready import FailedGuard, cell_of
 from .recording import Recording, commit
-from .trace import Draws, NotReplayable, bits_at
+from .trace import CallDraws, NotReplayable, bits_at
 
-MAKING = 3  # calls in a row that may make variables, or change what names mean
+MAX_UNSTABLE_CALLS = 3  # calls in a row that may make variables, or change what names mean
 
-_NO_DRAWS = Draws()  # nothing is taken from it
-_NONE = object()  # what a call returns that has not come about
-LIMIT = 64  # recordings of one signature
+_NO_DRAWS = CallDraws()  # nothing is taken from it
+_NO_RESULT = object()  # what a call returns that has not come about
+MAX_RECORDINGS_PER_SIGNATURE = 64  # recordings of one signature
 
 
-class Calls:
+class Dispatcher:
     """The calls of a function with one signature.
 
     Args:
@@ -65,217 +65,219 @@ class Calls:
     """
 
     __slots__ = (
-        "budget",
+        "call_count",
         "compiled",
-        "count",
-        "dropped",
+        "dropped_recordings",
         "frozen",
         "function",
-        "making",
+        "limit",
+        "python_calls",
         "reason",
         "run",
         "slow",
         "tree",
         "trees",
-        "turn",
+        "unstable_calls",
     )
 
     def __init__(
-        self, function: Any, run: Run, budget: Budget, compiled: bool, frozen: bool
+        self, function: Any, run_function: RunFunction, limit: Budget, compiled: bool, frozen: bool
     ) -> None:
-        self.function, self.run, self.budget, self.compiled = function, run, budget, compiled
+        self.function, self.run, self.limit, self.compiled = function, run_function, limit, compiled
         self.frozen = frozen
-        self.trees: list[Tree] = []
-        self.tree: Tree | None = None
+        self.trees: list[GuardTree] = []
+        self.tree: GuardTree | None = None
         self.reason = ""  # why there are no recordings any more
-        self.making = 0
-        self.dropped = 0  # recordings that could never be replayed any more
-        self.count = 0
-        self.turn = 0  # how often Python carried out a call that machine code might
+        self.unstable_calls = 0
+        self.dropped_recordings = 0  # recordings that could never be replayed any more
+        self.call_count = 0
+        self.python_calls = 0  # how often Python carried out a call that machine code might
         self.slow = bool(settings.check_replay())
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
         """Call the function with these tensors."""
         start = perf_counter_ns()
         tree = self.tree
-        if tree is None or self.slow or self.budget.reason or local.log.tapes or not tree.holds():
-            return self._slowly(leaves, start)
-        # What `_call` does where the recording that was right the last time is right again.
+        if tree is None or self.slow or self.limit.reason or local.log.tapes or not tree.holds():
+            return self._call_slow(leaves, start)
+        # What `_replay_or_record` does where the recording that was right the last time is right again.
         path = tree.root.latest
         assert path is not None
         recording = path.recording
-        if recording.drawing:
-            return self._call(tree, path, leaves, start)
+        if recording.has_draws:
+            return self._replay_or_record(tree, path, leaves, start)
         try:
             if recording.assigned:
                 with variables._update_lock:
-                    found = recording.run(leaves, _NO_DRAWS)
-                    if not isinstance(found, Failed):
+                    values = recording.run(leaves, _NO_DRAWS)
+                    if not isinstance(values, FailedGuard):
                         path.hits += 1
                         path.nanoseconds += perf_counter_ns() - start
-                        result = path.result(found)
-                        recording.commit(found, _NO_DRAWS)  # last: nothing can fail behind it
+                        result = path.result(values)
+                        recording.commit(values, _NO_DRAWS)  # last: nothing can fail behind it
                         return result
             else:
-                found = recording.run(leaves, _NO_DRAWS)
+                values = recording.run(leaves, _NO_DRAWS)
         except Exception:
             if recording.guards:
-                return self._call(tree, None, leaves, start)
+                return self._replay_or_record(tree, None, leaves, start)
             raise
-        if isinstance(found, Failed):
-            return self._call(tree, tree.other(path, found), leaves, start)
+        if isinstance(values, FailedGuard):
+            return self._replay_or_record(tree, tree.next_path(path, values), leaves, start)
         path.hits += 1
         path.nanoseconds += perf_counter_ns() - start
-        return path.rebuild(found) if path.as_it_is else path.result(found)
+        return path.rebuild(values) if path.is_direct else path.result(values)
 
-    def _slowly(self, leaves: Sequence[Tensor], start: int) -> Any:
-        if self.budget.reason and not self.reason:
-            self._stop(self.budget.reason)
+    def _call_slow(self, leaves: Sequence[Tensor], start: int) -> Any:
+        if self.limit.reason and not self.reason:
+            self._stop_recording(self.limit.reason)
         if self.reason:
-            return plainly(self.run, leaves)
+            return run_as_python(self.run, leaves)
         check = settings.check_replay()
         if check and self.trees:
-            self.count += 1
-            if self.count % check == 0:
-                return self._checked(leaves)
-        tree = self._holding()
-        return self._call(tree, None if tree is None else tree.root.latest, leaves, start)
+            self.call_count += 1
+            if self.call_count % check == 0:
+                return self._call_checked(leaves)
+        tree = self._find_tree()
+        return self._replay_or_record(
+            tree, None if tree is None else tree.root.latest, leaves, start
+        )
 
-    def _holding(self) -> Tree | None:
+    def _find_tree(self) -> GuardTree | None:
         """The recordings for what the names mean now."""
         tree = self.tree
         if tree is None or not tree.holds():
-            for other in [t for t in self.trees if t.guards.gone]:  # it never holds again
-                self.trees.remove(other)
-                self.dropped += len(other.paths)
+            for dead in [t for t in self.trees if t.guards.dead_references]:  # it never holds again
+                self.trees.remove(dead)
+                self.dropped_recordings += len(dead.paths)
             tree = self.tree = next((t for t in self.trees if t.holds()), None)
         return tree
 
-    def _call(
+    def _replay_or_record(
         self,
-        tree: Tree | None,
-        path: Path | None,
+        tree: GuardTree | None,
+        path: TracedPath | None,
         leaves: Sequence[Tensor],
         start: int,
-        draws: Draws | None = None,
+        draws: CallDraws | None = None,
     ) -> Any:
         """Replay the recording that holds, from ``path`` on; if there is none, record."""
-        draws = draws or Draws()
+        draws = draws or CallDraws()
         if tree is not None and len(tree.heads) > 1 and path is None:
             path = tree.root.latest
-        if tree is not None and path is not None and path.recording.feeds:
+        if tree is not None and path is not None and path.recording.element_reads:
             path.recording.elements(draws)  # functions of the program may run: no lock is held
-            tree = self._holding()  # which may have changed what is compared
+            tree = self._find_tree()  # which may have changed what is compared
             path = None if tree is None else tree.root.latest
         if tree is not None and path is not None:
             # While a call draws or assigns, no other one does; always in this order.
-            if tree.effects:
+            if tree.has_effects:
                 with variables._update_lock, STATE.lock:
-                    result = self._replayed(tree, path, leaves, draws, start, True)
+                    result = self._replay(tree, path, leaves, draws, start, True)
             else:
-                result = self._replayed(tree, path, leaves, draws, start, False)
-            if result is not _NONE:
+                result = self._replay(tree, path, leaves, draws, start, False)
+            if result is not _NO_RESULT:
                 return result
-        made = self.dropped + sum(len(tree.paths) for tree in self.trees)
-        if made < LIMIT and self.budget.left:
-            return self._recorded(leaves, draws)
-        many = made >= LIMIT
-        where = "at a guard, or a name" if many else "in the arguments"
-        self._stop(
-            f"{LIMIT if many else LIMIT_IN_ALL} recordings did not suffice for its calls (see "
+        count = self.dropped_recordings + sum(len(tree.paths) for tree in self.trees)
+        if count < MAX_RECORDINGS_PER_SIGNATURE and self.limit.has_capacity:
+            return self._record(leaves, draws)
+        at_signature_limit = count >= MAX_RECORDINGS_PER_SIGNATURE
+        where = "at a guard, or a name" if at_signature_limit else "in the arguments"
+        self._stop_recording(
+            f"{MAX_RECORDINGS_PER_SIGNATURE if at_signature_limit else MAX_RECORDINGS} recordings did not suffice for its calls (see "
             f"`paths()`: what changes {where}?)"
         )
-        draws.give_back()
-        return plainly(self.run, leaves)
+        draws.release_readers()
+        return run_as_python(self.run, leaves)
 
-    def _replayed(
+    def _replay(
         self,
-        tree: Tree,
-        path: Path | None,
+        tree: GuardTree,
+        path: TracedPath | None,
         leaves: Sequence[Tensor],
-        draws: Draws,
+        draws: CallDraws,
         start: int,
         locked: bool,
     ) -> Any:
-        """What the recording that holds gives, committed; or `_NONE`."""
+        """What the recording that holds gives, committed; or `_NO_RESULT`."""
         log = local.log
         tried: set[int] = set()
         while path is not None:
             tried.add(id(path.nodes[0]))
             recording = path.recording
-            if recording.effects and not locked:
-                return _NONE  # another thread has just found out that there are some
+            if recording.has_effects and not locked:
+                return _NO_RESULT  # another thread has just found out that there are some
             taped = bool(log.tapes) and log.is_recorded()
             if taped and recording.opaque:
-                draws.give_back()
-                return plainly(self.run, leaves)
+                draws.release_readers()
+                return run_as_python(self.run, leaves)
             try:
                 if taped:
-                    found = recording.appended(log, leaves, draws)
+                    values = recording.append_to(log, leaves, draws)
                 else:
-                    found = recording.run(leaves, draws)
+                    values = recording.run(leaves, draws)
             except Exception:
                 # Guards before what failed do not hold, or Python will say.
-                if recording.guards or recording.feeds:
-                    return _NONE
+                if recording.guards or recording.element_reads:
+                    return _NO_RESULT
                 raise
-            if isinstance(found, Failed):
-                path = tree.other(path, found) or tree.elsewhere(tried)
+            if isinstance(values, FailedGuard):
+                path = tree.next_path(path, values) or tree.path_for_other_elements(tried)
                 continue
             tree.prefer(path)
             path.hits += 1
             path.nanoseconds += perf_counter_ns() - start
-            result = path.result(found)
-            recording.commit(found, draws, log if taped else None)
+            result = path.result(values)
+            recording.commit(values, draws, log if taped else None)
             return result
-        return _NONE
+        return _NO_RESULT
 
     # Recording.
 
-    def _recorded(self, leaves: Sequence[Tensor], draws: Draws) -> Any:
+    def _record(self, leaves: Sequence[Tensor], draws: CallDraws) -> Any:
         """Run the function, and keep what it records."""
         try:
-            call = traced(self.function, self.run, leaves, draws, self.frozen)
+            call = trace_call(self.function, self.run, leaves, draws, self.frozen)
         except NotReplayable as refusal:
-            self._stop(str(refusal))
+            self._stop_recording(str(refusal))
         else:
             try:
-                result = self._finished(call, leaves, draws)
+                result = self._finish(call, leaves, draws)
             finally:
                 call.trace.end()
-            if result is not _NONE:
+            if result is not _NO_RESULT:
                 return result
-        draws.give_back()
-        return plainly(self.run, leaves)
+        draws.release_readers()
+        return run_as_python(self.run, leaves)
 
-    def _finished(self, call: Traced, leaves: Sequence[Tensor], draws: Draws) -> Any:
-        """Commit a call that was traced, and keep its recording; `_NONE` if Python runs again.
+    def _finish(self, call: TracedCall, leaves: Sequence[Tensor], draws: CallDraws) -> Any:
+        """Commit a call that was traced, and keep its recording; `_NO_RESULT` if Python runs again.
 
         While a call was traced no lock was held, for it ran the program's own code. What others,
         threads or signal handlers, assigned meanwhile stays: what the call read of it is read
         again, and its assigns are made on top.
         """
         trace, log, path = call.trace, local.log, None
-        if not (trace.created or trace.reason or call.changed):
+        if not (trace.created or trace.reason or call.discard_reason):
             call.recording = Recording(trace, call.outputs, call.assigned, self.compiled)
-            path = Path(call.recording, call.rebuild, call.effects)
+            path = TracedPath(call.recording, call.rebuild, call.effects)
         taped = bool(log.tapes) and log.is_recorded()
-        to = grafted(trace, log, leaves) if taped else None
-        values: list[Tensor] | None = values_of(call, log, to)
-        found, call.reads = select_lasting(call.reads, call.of_temporary), []
-        sets, call.sets = call.sets, []
+        to = splice_trace(trace, log, leaves) if taped else None
+        values: list[Tensor] | None = output_values(call, log, to)
+        reads, call.reads = select_lasting(call.reads, call.temporary_reads), []
+        writes, call.writes = call.writes, []
         assigned = [variable for variable, _ in call.assigned]
         with variables._update_lock, STATE.lock:
-            mine = set(map(id, assigned)) - trace.created.keys()
-            had = [pair for key, pair in trace.values.items() if key in mine]
-            if trace.stale():
-                values, draws, had = self._anew(call, leaves, taped, draws)
+            assigned_ids = set(map(id, assigned)) - trace.created.keys()
+            expected = [pair for key, pair in trace.values.items() if key in assigned_ids]
+            if trace.is_stale():
+                values, draws, expected = self._recompute(call, leaves, taped, draws)
             if path is not None and not self.frozen:
-                self.budget.touched.add(found, sets, [array for _, array in trace.inputs])
-            kept = leaked(trace)
-            if kept:
-                rehome(kept, trace, log, to)
-            self._note(call, path, found, kept)
+                self.limit.accesses.add(reads, writes, [array for _, array in trace.inputs])
+            leaked = find_leaked(trace)
+            if leaked:
+                rehome(leaked, trace, log, to)
+            self._store_or_stop(call, path, reads, leaked)
             for _ in range(RETRIES):
                 if values is None:
                     break
@@ -286,138 +288,155 @@ class Calls:
                 )
                 to_log = log if taped else None
                 if commit(
-                    assigned, values[count:], draws, trace.position, to_log, had, trace.feeds
+                    assigned,
+                    values[count:],
+                    draws,
+                    trace.position,
+                    to_log,
+                    expected,
+                    trace.element_reads,
                 ):
                     return result
-                values, draws, had = self._anew(call, leaves, taped, draws)
-        if call.handled:
-            assign_handled(trace, call.handled, leaves)
-        return _NONE
+                values, draws, expected = self._recompute(call, leaves, taped, draws)
+        if call.handler_assigned:
+            assign_from_handlers(trace, call.handler_assigned, leaves)
+        return _NO_RESULT
 
-    def _anew(
-        self, call: Traced, leaves: Sequence[Tensor], taped: bool, old: Draws
-    ) -> tuple[list[Tensor] | None, Draws, list[tuple[Variable, Tensor]]]:
+    def _recompute(
+        self, call: TracedCall, leaves: Sequence[Tensor], taped: bool, old_draws: CallDraws
+    ) -> tuple[list[Tensor] | None, CallDraws, list[tuple[Variable, Tensor]]]:
         """What leaves a call that was traced, computed from what variables have now.
 
         Also its draws, and what the variables that it assigns had. No values if Python might do
         something else now, or rows do not say all that it does.
         """
         trace, recording = call.trace, call.recording
-        draws = Draws(old.readers)  # others may have drawn the numbers of the old one meanwhile
+        draws = CallDraws(
+            old_draws.readers
+        )  # others may have drawn the numbers of the old one meanwhile
         if trace.created or (trace.reason and trace.draws.base >= 0):  # it may have set the seed
             return None, draws, []
         if recording is None:
             recording = Recording(trace, call.outputs, call.assigned, False)
             call.recording = recording
-        had = [(variable, variable._value) for variable, _ in recording.assigned]
+        expected = [(variable, variable._value) for variable, _ in recording.assigned]
         try:
             if taped:
-                found = recording.appended(local.log, leaves, draws)
+                values = recording.append_to(local.log, leaves, draws)
             else:
-                found = recording.run(leaves, draws)
+                values = recording.run(leaves, draws)
         except Exception:  # Python will say
-            return None, draws, had
-        return (None if isinstance(found, Failed) else found), draws, had
+            return None, draws, expected
+        return (None if isinstance(values, FailedGuard) else values), draws, expected
 
-    def _note(self, call: Traced, path: Path | None, found: list[Read], kept: list[Tensor]) -> None:
+    def _store_or_stop(
+        self, call: TracedCall, path: TracedPath | None, reads: list[Read], leaked: list[Tensor]
+    ) -> None:
         """Keep a recording, or note why it is not kept."""
-        if kept:
-            self._stop(
-                f"it keeps {kept[0]._describe()}, which it computed, somewhere besides in what "
+        if leaked:
+            self._stop_recording(
+                f"it keeps {leaked[0]._describe()}, which it computed, somewhere besides in what "
                 f"it returns"
             )
-        elif call.trace.reason or self.budget.reason:
-            self._stop(call.trace.reason or self.budget.reason)
+        elif call.trace.reason or self.limit.reason:
+            self._stop_recording(call.trace.reason or self.limit.reason)
         elif path is not None:
-            self.making = 0
-            self._keep(path, found)
+            self.unstable_calls = 0
+            self._store(path, reads)
         else:
-            self.making += 1
-            if self.making >= MAKING:
-                what = call.changed or "makes variables"
-                self._stop(f"it {what} in every call")
+            self.unstable_calls += 1
+            if self.unstable_calls >= MAX_UNSTABLE_CALLS:
+                behavior = call.discard_reason or "makes variables"
+                self._stop_recording(f"it {behavior} in every call")
 
-    def _keep(self, path: Path, found: list[Read]) -> None:
+    def _store(self, path: TracedPath, reads: list[Read]) -> None:
         tree = self.tree
         if tree is None or not tree.holds():
-            tree = Tree()
+            tree = GuardTree()
         if self.frozen:
-            self.budget.froze(self.function, found, path.effects)
-            found = []
-        tree.add(path, found)
-        self.budget.made += 1
+            self.limit.log_frozen_reads(self.function, reads, path.effects)
+            reads = []
+        tree.add(path, reads)
+        self.limit.recording_count += 1
         if tree not in self.trees:
             self.trees.append(tree)
         self.tree = tree  # last: other threads take what they find here
 
-    def _stop(self, reason: str) -> None:
+    def _stop_recording(self, reason: str) -> None:
         if not self.reason:
             self.reason, self.slow = reason, True
             for tree in self.trees:
                 for path in tree.paths:  # they are shown, but not replayed any more
                     path.recording.release()
-            self.budget.warn(self.function, reason)
+            self.limit.warn(self.function, reason)
 
     # Checking.
 
-    def _checked(self, leaves: Sequence[Tensor]) -> Any:
+    def _call_checked(self, leaves: Sequence[Tensor]) -> Any:
         """Replay, and compare with what Python does."""
-        draws = Draws()
+        draws = CallDraws()
         try:
-            call = traced(self.function, self.run, leaves, draws, self.frozen)
+            call = trace_call(self.function, self.run, leaves, draws, self.frozen)
         except NotReplayable as refusal:
-            raise self._difference(str(refusal)) from None
+            raise self._replay_error(str(refusal)) from None
         call.trace.end()
         if call.trace.reason:
-            raise self._difference(call.trace.reason)
+            raise self._replay_error(call.trace.reason)
         with variables._update_lock, STATE.lock:
-            if not call.trace.stale():
-                result = self._compared(call, leaves, draws)
-                if result is not _NONE:
+            if not call.trace.is_stale():
+                result = self._compare_with_python(call, leaves, draws)
+                if result is not _NO_RESULT:
                     return result
         # No recording holds, or others have assigned what it reads.
-        tree = self._holding()
+        tree = self._find_tree()
         latest = None if tree is None else tree.root.latest
-        return self._call(tree, latest, leaves, perf_counter_ns())
+        return self._replay_or_record(tree, latest, leaves, perf_counter_ns())
 
-    def _compared(self, call: Traced, leaves: Sequence[Tensor], draws: Draws) -> Any:
+    def _compare_with_python(
+        self, call: TracedCall, leaves: Sequence[Tensor], draws: CallDraws
+    ) -> Any:
         """What a replay returns, if there is one: what a call that was traced does."""
         if call.rows:
             executor().compute(call.trace, call.rows, [], True)
         bits = {
-            row: _plain(bits_at(call.trace, row), SPECS.specs[call.trace.spec[row]])
+            row: _canonical_bits(bits_at(call.trace, row), SPECS.specs[call.trace.spec[row]])
             for row in call.rows
         }
         expected = [bits.get(out.row, out.constant) for out in call.outputs]
-        tree = self._holding()
+        tree = self._find_tree()
         if tree is None:
-            return _NONE
-        with undone_if_raised() as journal:
-            result = self._replayed(tree, tree.root.latest, leaves, draws, perf_counter_ns(), True)
-            if result is _NONE:
-                return _NONE
-            found, _ = flatten_with(result, True)
-            what = self._different(call, expected, found, bits, journal)
-            if what:
-                raise self._difference(what)
+            return _NO_RESULT
+        with undo_on_error() as journal:
+            result = self._replay(tree, tree.root.latest, leaves, draws, perf_counter_ns(), True)
+            if result is _NO_RESULT:
+                return _NO_RESULT
+            actual, _ = flatten_with(result, True)
+            difference = self._describe_difference(call, expected, actual, bits, journal)
+            if difference:
+                raise self._replay_error(difference)
         return result
 
-    def _different(
+    def _describe_difference(
         self,
-        call: Traced,
+        call: TracedCall,
         expected: list[Any],
-        found: list[Any],
+        actual: list[Any],
         bits: dict[int, Any],
         journal: Journal,
     ) -> str:
         """In what a replay differs from a call that was traced; "" if in nothing."""
-        if len(found) != len(expected):
-            return f"it returned {len(found)} values instead of {len(expected)}"
-        for k, (value, wanted, out) in enumerate(zip(found, expected, call.outputs, strict=True)):
-            same_kind = isinstance(value, Tensor) == (out.row >= 0 or isinstance(wanted, Tensor))
-            if isinstance(wanted, Tensor):
-                wanted = _bits(wanted)
-            if not same_kind or (_bits(value) if isinstance(value, Tensor) else value) != wanted:
+        if len(actual) != len(expected):
+            return f"it returned {len(actual)} values instead of {len(expected)}"
+        for k, (value, reference, out) in enumerate(
+            zip(actual, expected, call.outputs, strict=True)
+        ):
+            same_kind = isinstance(value, Tensor) == (out.row >= 0 or isinstance(reference, Tensor))
+            if isinstance(reference, Tensor):
+                reference = _tensor_bits(reference)
+            if (
+                not same_kind
+                or (_tensor_bits(value) if isinstance(value, Tensor) else value) != reference
+            ):
                 return f"output {k} was {value!r}"
         assigned = {id(variable): row for variable, row in call.assigned}
         for key, (variable, _) in {
@@ -426,23 +445,23 @@ class Calls:
         }.items():
             if key not in assigned or key not in journal:
                 return f"it did not assign the same variables: {variable.name}"
-            if _bits(variable._value) != bits[assigned[key]]:
+            if _tensor_bits(variable._value) != bits[assigned[key]]:
                 return f"variable {variable.name} became {variable.numpy()!r}"
         return ""
 
-    def _difference(self, what: str) -> ReplayError:
+    def _replay_error(self, difference: str) -> ReplayError:
         return ReplayError(
-            f"A replay of {self.function!r} differs from Python: {what}. Something that it "
+            f"A replay of {self.function!r} differs from Python: {difference}. Something that it "
             f"depends on was not observed (see the docstring of `function`)."
         )
 
 
-def _bits(tensor: Tensor) -> int | bytes:
-    found = cell_of(tensor, []) if tensor._spec.single else tensor._array().tobytes()
-    return _plain(found, tensor._spec)
+def _tensor_bits(tensor: Tensor) -> int | bytes:
+    bits = cell_of(tensor, []) if tensor._spec.single else tensor._array().tobytes()
+    return _canonical_bits(bits, tensor._spec)
 
 
-def _plain(bits: int | bytes, spec: Spec) -> int | bytes:
+def _canonical_bits(bits: int | bytes, spec: Spec) -> int | bytes:
     """The bits of a value, all NaNs alike: which of two a sum passes on is not promised."""
     if not spec.inexact:
         return bits

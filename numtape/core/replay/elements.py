@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from ..values.tensor import Tensor
 
 
-class Entry(Protocol):
+class PrefetchedElement(Protocol):
     """What was read ahead.
 
     Attributes:
@@ -35,24 +35,24 @@ class Reader(Protocol):
 
     taken: int
 
-    def ahead(self, number: int) -> Entry:
+    def read_ahead(self, number: int) -> PrefetchedElement:
         """Element number ``number`` of those that are not taken yet."""
 
-    def after(self, number: int) -> dict[str, Any]:
+    def state_after(self, number: int) -> dict[str, Any]:
         """The attributes that it has when so many are taken."""
 
-    def move(self, number: int) -> None:
+    def advance(self, number: int) -> None:
         """Take so many."""
 
 
-class Begun(NamedTuple):
+class StartedReader(NamedTuple):
     """The reader that a call begins: of which dataset, and which of those that it begins."""
 
     dataset: Any
     number: int
 
 
-class Feed(NamedTuple):
+class ElementRead(NamedTuple):
     """An element that a call read, or a reader that it began.
 
     Attributes:

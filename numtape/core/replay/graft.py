@@ -17,7 +17,7 @@ from ..values.tensor import Tensor
 _local = threading.local()
 
 
-class Again:
+class SplicedCall:
     """A function that gives derivatives, as it was recorded: its rows, to be appended again.
 
     Attributes:
@@ -45,11 +45,11 @@ class Again:
         to[segment.dependents(self.source)] = -1
         for row, seed in zip(segment.upstream, seeds, strict=True):
             to[row] = log.row_of(seed, None, "gradient")[0]
-        graft(self.source, log, to)
+        splice(self.source, log, to)
         return [int(to[row]) if row >= 0 else -1 for row in segment.adjoint_rows]
 
 
-def graft(source: Log, target: Log, to: Array) -> None:
+def splice(source: Log, target: Log, to: Array) -> None:
     """Append the rows of ``source`` to ``target``; what has a value there has it here.
 
     Args:
@@ -61,41 +61,41 @@ def graft(source: Log, target: Log, to: Array) -> None:
     outer, block = local.log, _local.__dict__.pop("block", None)
     try:
         local.log = target.reentrant_log()  # there will be rows behind the log's
-        block = block or _made()
-        _graft(source, target, to, block)
+        block = block or _make_block()
+        _splice(source, target, to, block)
     finally:
         local.log = outer
         if block is not None:
             _local.block = block
 
 
-def _made() -> Block:
+def _make_block() -> Block:
     block = Block("graft")
     block.take("codes", CODES)
     return block
 
 
-def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
+def _splice(source: Log, target: Log, to: Array, block: Block) -> None:
     target.reserve(source.n)
     target.reserve_operands(source.extra_n)
-    fixed = {row for row in source.buffers if to[row] >= 0}
+    given_rows = {row for row in source.buffers if to[row] >= 0}
     numbers = np.array([target.number(v) for v in source.variables] or [0], np.int32)
     block.take("source", source.columns, extra=source.extra)
     block.take("log", target.columns, extra=target.extra)
     block.bind(numbers=numbers, to=to)
-    put, slots = block.set, block.slots
-    put[slots["count"]] = source.n
-    put[slots["n"]], put[slots["extra_n"]] = target.n, target.extra_n
+    words, slots = block.set, block.slots
+    words[slots["count"]] = source.n
+    words[slots["n"]], words[slots["extra_n"]] = target.n, target.extra_n
     specs = SPECS.specs
     calls = [(link, call) for link, call in source.calls.items() if to[link] < 0]
     n, extra_n = target.n, target.extra_n
     try:
         end = block.call()
         for row, buffer in source.buffers.items():
-            if row not in fixed:
+            if row not in given_rows:
                 target.put(int(to[row]), buffer, specs[source.spec[row]])
         for link, call in calls:
-            target.calls[int(to[link])] = Again(source, to, call)
+            target.calls[int(to[link])] = SplicedCall(source, to, call)
         target.copy_lines(source, to)
         target.extra_n = extra_n + source.extra_n
         target.n = end  # last: the rows exist from here on
@@ -108,7 +108,7 @@ def retract(log: Log, n: int, extra_n: int) -> None:
     """Take rows back: the log has ``n`` again.
 
     Nothing may refer to the rows that go: no tensor, and none of the log's tables, such as those of
-    constants, of leaves and of what variables were read as. So only rows that `graft` appended can
+    constants, of leaves and of what variables were read as. So only rows that `splice` appended can
     be taken back.
     """
     log.columns.state[n:] = 0  # rows that were written and not published are among them

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """A line of a program."""
 
     file: str
@@ -25,12 +25,12 @@ class Check(NamedTuple):
 
     row: int
     holds: Callable[[Any], Any]
-    said: str
+    message: str
 
 
-def caller() -> Place:
+def caller_location() -> SourceLocation:
     """The line of the program that called numtape."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
         frame = frame.f_back
-    return Place(frame.f_code.co_filename, frame.f_lineno)
+    return SourceLocation(frame.f_code.co_filename, frame.f_lineno)

@@ -22,19 +22,19 @@ from .trace import Trace
 if TYPE_CHECKING:
     from .recording import Recording
 
-_ZEROS = [bytes(8 - k) for k in range(9)]
+_ZERO_PADDING = [bytes(8 - k) for k in range(9)]
 
 
-def cell_of(tensor: Tensor, used: list[Array]) -> int:
+def cell_of(tensor: Tensor, keep_alive: list[Array]) -> int:
     """What a cell on the host holds of a tensor: the bits of one element, or an address.
 
     What is at the address is appended to ``used``: the tensor may get another home meanwhile.
     """
     array = tensor._array()
-    used.append(array)
+    keep_alive.append(array)
     if tensor._spec.single:
         raw = array.tobytes()
-        cell = int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
+        cell = int.from_bytes(raw + _ZERO_PADDING[len(raw)], sys.byteorder, signed=True)
     else:
         cell = address_of(array)
     if tensor._home is array:  # a log may put a value elsewhere
@@ -42,14 +42,14 @@ def cell_of(tensor: Tensor, used: list[Array]) -> int:
     return cell
 
 
-class Failed(NamedTuple):
+class FailedGuard(NamedTuple):
     """A guard that does not hold: its number, and what was seen instead."""
 
     guard: int
     bits: int | bytes
 
 
-class Ready:
+class PreparedRecording:
     """What it takes to run a recording on one device: a program for each thread that does.
 
     Attributes:
@@ -66,26 +66,26 @@ class Ready:
         self._recording = recording
         self.device = ""
         self.programs: list[Program] = []
-        self._first = program = self._planned()
-        self._leaves = dict(program.log.buffers)  # constants, where the device finds them
-        place = program.place
-        places = [place[row] for row in recording.leaving]
-        self._specs = recording._specs
-        fed = {row: k for k, row in enumerate(recording._fed)}
-        elsewhere = set() if program.feed is None else set(fed)  # a fed cell may be unknown here
-        self.places = [
-            -1 if spec.single and at not in elsewhere and not program.late(at) else at
-            for at, spec in zip(places, self._specs, strict=True)
+        self._template = program = self._plan_program()
+        self._constants = dict(program.log.buffers)  # constants, where the device finds them
+        buffer_row = program.place
+        rows = [buffer_row[row] for row in recording.output_rows]
+        self._output_specs = recording._output_specs
+        fed = {row: k for k, row in enumerate(recording._fed_rows)}
+        device_rows = set() if program.feed is None else set(fed)  # a fed cell may be unknown here
+        self.buffer_rows = [
+            -1 if spec.single and at not in device_rows and not program.late(at) else at
+            for at, spec in zip(rows, self._output_specs, strict=True)
         ]
-        self._passed = [(fed[at], at) for at in self.places if at in fed]
-        self._holding = any(at >= 0 for at in self.places) or bool(recording.draws)
-        self._cells = getter(places)
+        self._passed_through = [(fed[at], at) for at in self.buffer_rows if at in fed]
+        self._resets_buffers = any(at >= 0 for at in self.buffer_rows) or bool(recording.draws)
+        self._get_cells = make_getter(rows)
         guards = [] if program.deferred else recording.guards
-        small = [guard for guard in guards if type(guard.bits) is int]
-        self.guard_places = [place[guard.row] for guard in small]
-        self.guard_cells = getter(self.guard_places)
-        self.expected: tuple[Any, ...] = tuple(guard.bits for guard in small)
-        self.arrays = len(small) < len(guards)
+        scalar_guards = [guard for guard in guards if type(guard.bits) is int]
+        self.guard_rows = [buffer_row[guard.row] for guard in scalar_guards]
+        self.get_guard_cells = make_getter(self.guard_rows)
+        self.expected_bits: tuple[Any, ...] = tuple(guard.bits for guard in scalar_guards)
+        self.has_array_guards = len(scalar_guards) < len(guards)
         # Guards that are checks: their numbers, and which of what is fed they are on; -1 for
         # what is computed. Constants were checked when they were recorded.
         self._checks = [
@@ -95,76 +95,81 @@ class Ready:
             and guard.check is not None
             and (guard.check.row in fed or not recording.is_leaf(guard.check.row))
         ]
-        self._right: dict[int, Array] = {}  # the arrays that were right the last time
-        self.plain = not (self.arrays or self._passed or self._checks)
+        self._checked_arrays: dict[int, Array] = {}  # the arrays that were right the last time
+        self.is_simple = not (self.has_array_guards or self._passed_through or self._checks)
         self.programs.append(program)
 
-    def _planned(self) -> Program:
+    def _plan_program(self) -> Program:
         recording = self._recording
-        wanted = dict.fromkeys([*(guard.row for guard in recording.guards), *recording.leaving])
+        rows = dict.fromkeys([*(guard.row for guard in recording.guards), *recording.output_rows])
         guards = recording.guards
-        checks = [(guard.row, guard.check.said) for guard in guards if guard.check is not None]
-        looked = len(checks) < len(guards)
-        log = _copy(recording.log)
-        return executor().program(log, list(wanted), recording.compiled, looked, checks)
+        checks = [(guard.row, guard.check.message) for guard in guards if guard.check is not None]
+        reads_values = len(checks) < len(guards)
+        log = _copy_log(recording.log)
+        return executor().program(log, list(rows), recording.compiled, reads_values, checks)
 
-    def refused(self, program: Program, fed: Sequence[Tensor]) -> Failed | None:
+    def check_inputs(self, program: Program, fed: Sequence[Tensor]) -> FailedGuard | None:
         """The first check that fails of those on values that the host knows.
 
         If there are others, the program is unsure.
         """
         program.unsure = False
         for number, k, holds in self._checks:
-            home: Any = fed[k]._home if k >= 0 else None
-            array = home if type(home) is np.ndarray else getattr(home, "_host", None)
+            storage: Any = fed[k]._home if k >= 0 else None
+            array = storage if type(storage) is np.ndarray else getattr(storage, "_host", None)
             if array is None:
                 program.unsure = True
-            elif self._right.get(number) is not array:
+            elif self._checked_arrays.get(number) is not array:
                 if not holds(array).all():
-                    return Failed(number, 0)
-                self._right[number] = array
+                    return FailedGuard(number, 0)
+                self._checked_arrays[number] = array
         return None
 
-    def program(self) -> Program:
+    def new_program(self) -> Program:
         """A program for one more thread."""
-        return self._first.another(_copy(self._recording.log))
+        return self._template.another(_copy_log(self._recording.log))
 
     def plan(self) -> Any:
         """What is swept, if there is something to sweep."""
-        return getattr(self._first, "plan", None)
+        return getattr(self._template, "plan", None)
 
-    def taken(
+    def take_outputs(
         self, program: Program, leaves: Sequence[Tensor], values: Sequence[Tensor]
     ) -> list[Tensor]:
         """Tensors of what a program has computed. ``values`` are what variables had."""
         log = program.log
-        for k, row in self._passed:  # arguments, then variables, that are returned as they are
+        for (
+            k,
+            passed_row,
+        ) in self._passed_through:  # arguments, then variables, that are returned as they are
             source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
-            log.buffers[row] = source._stored_value()
-        found = []
-        for at, spec, bits in zip(self.places, self._specs, self._cells(program.cell), strict=True):
+            log.buffers[passed_row] = source._stored_value()
+        outputs = []
+        for row, spec, bits in zip(
+            self.buffer_rows, self._output_specs, self._get_cells(program.cell), strict=True
+        ):
             tensor = Tensor()
             tensor._spec = spec
-            if at < 0:
+            if row < 0:
                 tensor._cell = bits
                 tensor._home = SCALAR_STORAGE
             else:
-                tensor._home = home = shaped(log.buffers[at], spec)
+                tensor._home = home = with_shape(log.buffers[row], spec)
                 if type(home) is np.ndarray:
                     tensor._cell = bits
-            found.append(tensor)
-        if self._holding:
-            log.buffers = dict(self._leaves)
-        return found
+            outputs.append(tensor)
+        if self._resets_buffers:
+            log.buffers = dict(self._constants)
+        return outputs
 
 
-def shaped(array: Array, spec: Spec) -> Array:
+def with_shape(array: Array, spec: Spec) -> Array:
     """An array in a spec's shape."""
-    same = array.shape is spec.shape or array.shape == spec.shape
-    return array if same else array.reshape(spec.shape)
+    has_shape = array.shape is spec.shape or array.shape == spec.shape
+    return array if has_shape else array.reshape(spec.shape)
 
 
-def getter(rows: list[int]) -> Callable[[Any], tuple[int, ...]]:
+def make_getter(rows: list[int]) -> Callable[[Any], tuple[int, ...]]:
     """What takes some cells, as a tuple."""
     if not rows:
         return lambda cells: ()
@@ -174,7 +179,7 @@ def getter(rows: list[int]) -> Callable[[Any], tuple[int, ...]]:
     return operator.itemgetter(*rows)
 
 
-def leaves_of(trace: Trace, fed: set[int]) -> Log:
+def copy_rows(trace: Trace, fed: set[int]) -> Log:
     """A log with the rows of a trace. Leaves have values, but for those that are fed."""
     n = trace.n
     log = Log(max(n, 1))
@@ -196,13 +201,13 @@ def leaves_of(trace: Trace, fed: set[int]) -> Log:
     return log
 
 
-def _copy(log: Log) -> Log:
+def _copy_log(log: Log) -> Log:
     """A log with the same rows and leaves."""
     n = log.n
-    found = Log(max(n, 1))
+    copy = Log(max(n, 1))
     for name in log.columns.NAMES:
-        getattr(found.columns, name)[:n] = getattr(log.columns, name)[:n]
-    found.n, found.extra, found.extra_n = n, log.extra, log.extra_n
-    found.buffers = dict(log.buffers)
-    found.copy_lines(log)
-    return found
+        getattr(copy.columns, name)[:n] = getattr(log.columns, name)[:n]
+    copy.n, copy.extra, copy.extra_n = n, log.extra, log.extra_n
+    copy.buffers = dict(log.buffers)
+    copy.copy_lines(log)
+    return copy

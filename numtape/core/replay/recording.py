@@ -17,13 +17,13 @@ from ..ops.random import STATE
 from ..values.memory import Array, convert_array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor, of_array
-from .elements import Begun, Feed
-from .graft import graft, retract
-from .ready import Failed, Ready, cell_of, leaves_of
-from .trace import Draws, Guard, Trace, bits_at
+from .elements import ElementRead, StartedReader
+from .graft import retract, splice
+from .ready import FailedGuard, PreparedRecording, cell_of, copy_rows
+from .trace import CallDraws, Trace, ValueGuard, bits_at
 
-OTHER = Failed(-1, 0)  # the elements of a dataset are of another kind
-LARGE = 1000  # elements from which it matters who computes an op
+OTHER_ELEMENTS = FailedGuard(-1, 0)  # the elements of a dataset are of another kind
+LARGE_SIZE = 1000  # elements from which it matters who computes an op
 
 
 class Output(NamedTuple):
@@ -72,33 +72,37 @@ class Recording:
         reads = np.flatnonzero(code == READ_CODE).tolist()
         self.variables = [(row, trace.variables[b[row]]) for row in reads]
         self.inputs = [(row, array) for row, array in trace.inputs if row < trace.n]
-        self.draws, self.drawn, self.feeds = trace.drawn, trace.position, list(trace.feeds)
-        self.guards: list[Guard] = list(trace.guards.values())
+        self.draws, self.draw_count, self.element_reads = (
+            trace.draw_rows,
+            trace.position,
+            list(trace.element_reads),
+        )
+        self.guards: list[ValueGuard] = list(trace.guards.values())
         self.outputs, self.assigned, self.compiled = outputs, assigned, compiled
-        fed = {*trace.arguments, *reads, *(row for row, *_ in trace.drawn)}
+        fed = {*trace.arguments, *reads, *(row for row, *_ in trace.draw_rows)}
         fed.update(row for row, _ in self.inputs)
-        fed.update(row for feed in self.feeds for row in feed.rows)
-        self.log = leaves_of(trace, fed)
+        fed.update(row for feed in self.element_reads for row in feed.rows)
+        self.log = copy_rows(trace, fed)
         self.log.calls = {link: call.without_function() for link, call in trace.calls.items()}
         self.opaque = trace.opaque
-        self._ready: Ready | None = None
-        self._on: dict[str, Ready] = {}  # by device
+        self._prepared: PreparedRecording | None = None
+        self._prepared_by_device: dict[str, PreparedRecording] = {}  # by device
         self._prepare()
 
     def _prepare(self) -> None:
         """Sort what is done at each call by what is to be done with it."""
         spec = self.log.spec
-        self._read = [variable for _, variable in self.variables]
+        self._variables_read = [variable for _, variable in self.variables]
         self._read_rows = [row for row, _ in (*self.variables, *self.inputs)]
-        self._read_rows += [row for feed in self.feeds for row in feed.rows]
-        self._fed = [row for _, row in self.arguments] + self._read_rows
-        self._arrays = [(array, SPECS.specs[spec[row]]) for row, array in self.inputs]
-        self._assigned = [variable for variable, _ in self.assigned]
-        self.leaving = [out.row for out in self.outputs if out.row >= 0]
-        self.leaving += [row for _, row in self.assigned]
-        self._specs = [SPECS.specs[spec[row]] for row in self.leaving]
-        self.drawing = bool(self.draws or self.feeds)
-        self.effects = bool(self.assigned or self.drawing)
+        self._read_rows += [row for feed in self.element_reads for row in feed.rows]
+        self._fed_rows = [row for _, row in self.arguments] + self._read_rows
+        self._input_arrays = [(array, SPECS.specs[spec[row]]) for row, array in self.inputs]
+        self._assigned_variables = [variable for variable, _ in self.assigned]
+        self.output_rows = [out.row for out in self.outputs if out.row >= 0]
+        self.output_rows += [row for _, row in self.assigned]
+        self._output_specs = [SPECS.specs[spec[row]] for row in self.output_rows]
+        self.has_draws = bool(self.draws or self.element_reads)
+        self.has_effects = bool(self.assigned or self.has_draws)
 
     def is_leaf(self, row: int) -> bool:
         """Whether a row is not computed."""
@@ -109,169 +113,188 @@ class Recording:
         """The number of rows."""
         return self.log.n
 
-    def host(self) -> tuple[str, ...]:
+    def host_ops(self) -> tuple[str, ...]:
         """Ops that NumPy or SciPy computes and that may take long, where that is known."""
-        plan = None if self._ready is None else self._ready.plan()
-        found = []
+        plan = None if self._prepared is None else self._prepared.plan()
+        names = []
         tried = getattr(plan, "tried", ())
         for g, (row, inputs) in getattr(plan, "by_hand", {}).items():
             if g in tried:
                 continue
             op = CODES.entries[self.log.code[row]][0]
-            if op.on_host or max(SPECS.size[self.log.spec[x]] for x in (row, *inputs)) >= LARGE:
-                found.append(op.name)
-        return tuple(found)
+            if (
+                op.on_host
+                or max(SPECS.size[self.log.spec[x]] for x in (row, *inputs)) >= LARGE_SIZE
+            ):
+                names.append(op.name)
+        return tuple(names)
 
     # Replaying where no tape follows.
 
-    def run(self, leaves: Sequence[Tensor], draws: Draws) -> list[Tensor] | Failed:
+    def run(self, leaves: Sequence[Tensor], draws: CallDraws) -> list[Tensor] | FailedGuard:
         """Compute what leaves the call; nothing is assigned yet.
 
         Returns:
           The outputs that are rows, then the values of assigned variables; or which guard failed.
         """
-        ready = self._ready
-        if ready is None or ready.device is not settings.chosen or settings.moved:
-            ready = self.ready()
+        prepared = self._prepared
+        if prepared is None or prepared.device is not settings.chosen or settings.moved:
+            prepared = self.prepare()
         try:
-            program = ready.programs.pop()
+            program = prepared.programs.pop()
         except IndexError:
-            program = ready.program()
+            program = prepared.new_program()
         cell, values = program.cell, None
-        used: list[Array] = []  # until all is computed
-        if self._read:
-            values = [variable._value for variable in self._read]  # kept until all is computed
-        if self._arrays:
-            values = [*(values or ()), *(_input(array, of) for array, of in self._arrays)]
-        if self.feeds:
+        keep_alive: list[Array] = []  # until all is computed
+        if self._variables_read:
+            values = [
+                variable._value for variable in self._variables_read
+            ]  # kept until all is computed
+        if self._input_arrays:
+            values = [
+                *(values or ()),
+                *(_read_input(array, of) for array, of in self._input_arrays),
+            ]
+        if self.element_reads:
             elements = self.elements(draws)
             if elements is None:
-                ready.programs.append(program)
-                return OTHER
+                prepared.programs.append(program)
+                return OTHER_ELEMENTS
             values = [*(values or ()), *elements]
         if program.deferred:
-            refused = ready.refused(program, (*leaves, *(values or ())))
-            if refused is not None:
-                ready.programs.append(program)
-                return refused
+            failed_check = prepared.check_inputs(program, (*leaves, *(values or ())))
+            if failed_check is not None:
+                prepared.programs.append(program)
+                return failed_check
         if program.feed is not None:
-            for row, tensor in zip(self._fed, (*leaves, *(values or ())), strict=True):
+            for row, tensor in zip(self._fed_rows, (*leaves, *(values or ())), strict=True):
                 program.feed(row, tensor)
         else:
             for k, row in self.arguments:
                 try:
                     cell[row] = leaves[k]._cell
                 except AttributeError:
-                    cell[row] = cell_of(leaves[k], used)
+                    cell[row] = cell_of(leaves[k], keep_alive)
             for row, value in zip(self._read_rows, values or (), strict=True):
                 try:
                     cell[row] = value._cell
                 except AttributeError:
-                    cell[row] = cell_of(value, used)
+                    cell[row] = cell_of(value, keep_alive)
         if self.draws:
             self._draw(program.log, draws)
         program.run()
-        if (ready.expected and ready.guard_cells(cell) != ready.expected) or ready.arrays:
-            failed = self._failed(program)
+        if (
+            prepared.expected_bits and prepared.get_guard_cells(cell) != prepared.expected_bits
+        ) or prepared.has_array_guards:
+            failed = self._first_failed_guard(program)
             if failed is not None:
-                ready.programs.append(program)
+                prepared.programs.append(program)
                 return failed
-        found = ready.taken(program, leaves, values or []) if self.leaving else []
+        outputs = prepared.take_outputs(program, leaves, values or []) if self.output_rows else []
         # Not if anything went wrong: then its memory may still be in use.
-        ready.programs.append(program)
-        return found
+        prepared.programs.append(program)
+        return outputs
 
-    def elements(self, draws: Draws) -> list[Tensor] | None:
+    def elements(self, draws: CallDraws) -> list[Tensor] | None:
         """The tensors of the elements that are read; None if they are of another kind."""
-        found: list[Tensor] = []
-        for source, number, kind, _ in self.feeds:
-            reader = draws.reader(*source) if type(source) is Begun else source
+        tensors: list[Tensor] = []
+        for source, number, kind, _ in self.element_reads:
+            reader = draws.reader(*source) if type(source) is StartedReader else source
             if number < 0:
                 continue
-            entry = reader.ahead(number)
+            entry = reader.read_ahead(number)
             if entry.refused or entry.kind != kind:
                 return None
-            found += entry.leaves
-        return found
+            tensors += entry.leaves
+        return tensors
 
-    def ready(self) -> Ready:
+    def prepare(self) -> PreparedRecording:
         """What it takes to run it on this thread's device."""
         device = settings.device()
-        found = self._on.get(device)
-        if found is None:
-            found = self._on.setdefault(device, Ready(self))
-        found.device = device
-        self._ready = found
-        return found
+        prepared = self._prepared_by_device.get(device)
+        if prepared is None:
+            prepared = self._prepared_by_device.setdefault(device, PreparedRecording(self))
+        prepared.device = device
+        self._prepared = prepared
+        return prepared
 
     def release(self) -> None:
         """Drop what it takes to run it."""
-        self._ready, self._on = None, {}
+        self._prepared, self._prepared_by_device = None, {}
 
-    def _draw(self, log: Log, draws: Draws) -> None:
+    def _draw(self, log: Log, draws: CallDraws) -> None:
         for row, k, draw in self.draws:
             log.put(row, draws.take(k, draw), SPECS.specs[log.spec[row]])
 
-    def _failed(self, program: Program) -> Failed | None:
+    def _first_failed_guard(self, program: Program) -> FailedGuard | None:
         """The first guard that does not hold."""
         for k, guard in enumerate(self.guards):
-            at = program.place[guard.row]
+            row = program.place[guard.row]
             if type(guard.bits) is int:
-                seen: int | bytes = program.cell[at]
+                bits: int | bytes = program.cell[row]
             else:
-                seen = program.array(at).tobytes()
-            if seen != guard.bits:
-                return Failed(k, seen)
+                bits = program.array(row).tobytes()
+            if bits != guard.bits:
+                return FailedGuard(k, bits)
         return None
 
-    def commit(self, values: list[Tensor], draws: Draws, log: Log | None = None) -> None:
+    def commit(self, values: list[Tensor], draws: CallDraws, log: Log | None = None) -> None:
         """Assign what the call assigns, and count its draws: all of it, or nothing.
 
-        ``values`` are those of `run`, or, if they are rows of ``log``, of `appended`.
+        ``values`` are those of `run`, or, if they are rows of ``log``, of `append_to`.
         """
-        if self.effects:
-            values = values[len(values) - len(self._assigned) :]
-            commit(self._assigned, values, draws, self.drawn, log, feeds=self.feeds)
+        if self.has_effects:
+            values = values[len(values) - len(self._assigned_variables) :]
+            commit(
+                self._assigned_variables,
+                values,
+                draws,
+                self.draw_count,
+                log,
+                element_reads=self.element_reads,
+            )
 
     # Replaying on a log that a tape follows.
 
-    def appended(self, log: Log, leaves: Sequence[Tensor], draws: Draws) -> list[Tensor] | Failed:
+    def append_to(
+        self, log: Log, leaves: Sequence[Tensor], draws: CallDraws
+    ) -> list[Tensor] | FailedGuard:
         """Append the rows to this thread's log; look at what guards look at.
 
         Returns:
           As `run`: tensors of the log, to be computed when they are looked at.
         """
         log.reserve(len(self.arguments) + len(self._read_rows) + len(self.draws))
-        elements = self.elements(draws) if self.feeds else []
+        elements = self.elements(draws) if self.element_reads else []
         if elements is None:
-            return OTHER
+            return OTHER_ELEMENTS
         busy, log.busy = log.busy, True
         appended_at: tuple[int, int] | None = None
         try:
-            to = np.full(self.log.n, -1, np.int32)
+            rows = np.full(self.log.n, -1, np.int32)
             for k, row in self.arguments:
-                to[row] = log.row_of(leaves[k], None, "function")[0]
+                rows[row] = log.row_of(leaves[k], None, "function")[0]
             for row, variable in self.variables:
-                to[row] = variable._read_in(log)
+                rows[row] = variable._read_in(log)
             for row, tensor in self.captures:
-                known = log._leaf_rows.get(id(tensor))
+                leaf = log._leaf_rows.get(id(tensor))
                 if tensor._home is log:
-                    to[row] = tensor._row
-                elif known is not None:
-                    to[row] = known[0]
+                    rows[row] = tensor._row
+                elif leaf is not None:
+                    rows[row] = leaf[0]
             for row, array in self.inputs:
                 spec = SPECS.specs[self.log.spec[row]]
-                to[row] = log.leaf(_input(array, spec)._stored_value(), spec)
+                rows[row] = log.leaf(_read_input(array, spec)._stored_value(), spec)
             for row, tensor in zip(
-                (row for feed in self.feeds for row in feed.rows), elements, strict=True
+                (row for feed in self.element_reads for row in feed.rows), elements, strict=True
             ):
-                to[row] = log.row_of(tensor, None, "function")[0]
+                rows[row] = log.row_of(tensor, None, "function")[0]
             for row, k, draw in self.draws:
-                to[row] = log.leaf(draws.take(k, draw), SPECS.specs[self.log.spec[row]])
+                rows[row] = log.leaf(draws.take(k, draw), SPECS.specs[self.log.spec[row]])
             # Leaves stay, whatever happens: the log's tables refer to them.
             appended_at = log.n, log.extra_n
-            graft(self.log, log, to)
-            failed = self._failed_on(log, to)
+            splice(self.log, log, rows)
+            failed = self._first_failed_row(log, rows)
             if failed is not None:
                 retract(log, *appended_at)
                 return failed
@@ -282,34 +305,34 @@ class Recording:
         finally:
             log.busy = busy
         return [
-            log.tensor(int(to[row]), spec)
-            for row, spec in zip(self.leaving, self._specs, strict=True)
+            log.tensor(int(rows[row]), spec)
+            for row, spec in zip(self.output_rows, self._output_specs, strict=True)
         ]
 
-    def _failed_on(self, log: Log, to: Array) -> Failed | None:
+    def _first_failed_row(self, log: Log, new_rows: Array) -> FailedGuard | None:
         if not self.guards:
             return None
-        rows = [int(to[guard.row]) for guard in self.guards]
+        rows = [int(new_rows[guard.row]) for guard in self.guards]
         state = log.columns.state_view
-        wanted = [row for row in rows if state[row] != VALUE]
-        if wanted:
+        uncomputed = [row for row in rows if state[row] != VALUE]
+        if uncomputed:
             with log.lock:
-                executor().compute(log, wanted, [], True)
+                executor().compute(log, uncomputed, [], True)
         for k, (row, guard) in enumerate(zip(rows, self.guards, strict=True)):
-            seen = bits_at(log, row)
-            if seen != guard.bits:
-                return Failed(k, seen)
+            bits = bits_at(log, row)
+            if bits != guard.bits:
+                return FailedGuard(k, bits)
         return None
 
 
 def commit(
     variables: list[Variable],
     values: list[Tensor],
-    draws: Draws,
+    draws: CallDraws,
     count: int,
     log: Log | None,
-    had: Sequence[tuple[Variable, Tensor]] = (),
-    feeds: Sequence[Feed] = (),
+    expected: Sequence[tuple[Variable, Tensor]] = (),
+    element_reads: Sequence[ElementRead] = (),
 ) -> bool:
     """Give variables their values, count ``count`` draws and take elements, in one step.
 
@@ -326,17 +349,17 @@ def commit(
         log.pending.update((id(variable), variable) for variable in variables)
     changes: list[tuple[Any, str, Any]] = []
     if draws.base >= 0:
-        changes.append((STATE, "draws", draws.after(count)))
-    if feeds or draws.readers:
-        for reader, number in draws.of(feeds):
-            changes += [(reader, *change) for change in reader.after(number).items()]
-    counted = map(setattr, *zip(*changes, strict=True)) if changes else ()
-    done = set_values(variables, values, counted, expected=had)
-    if done and draws.readers:
-        draws.give_back(feeds)
-    return done
+        changes.append((STATE, "draws", draws.number_after(count)))
+    if element_reads or draws.readers:
+        for reader, number in draws.elements_read(element_reads):
+            changes += [(reader, *change) for change in reader.state_after(number).items()]
+    updates = map(setattr, *zip(*changes, strict=True)) if changes else ()
+    is_committed = set_values(variables, values, updates, expected=expected)
+    if is_committed and draws.readers:
+        draws.release_readers(element_reads)
+    return is_committed
 
 
-def _input(array: Array, spec: Spec) -> Tensor:
+def _read_input(array: Array, spec: Spec) -> Tensor:
     """What an array from outside holds now."""
     return of_array(convert_array(array, spec.dtype.numpy_dtype), spec)

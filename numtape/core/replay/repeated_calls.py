@@ -1,7 +1,7 @@
 """Replayed calls in machine code, where nothing has to be asked of Python.
 
 What a call does is said by `Function.__call__`, `Calls.__call__` and `Recording.run`. A path that
-was right some times gets an `entry` in its function: all that machine code needs to do the same,
+was right some times gets an `make_entry` in its function: all that machine code needs to do the same,
 where no row is large or NumPy's, nothing is drawn, and results have arrays of their own. Machine
 code stands before `Function.__call__` (see
 `core.native`), and hands on to it whatever is not as the entry says.
@@ -25,22 +25,28 @@ from ..cpu.buffers import POOL
 from ..log import variable as variables
 from ..log.log import Log, local
 from ..log.variable import Variable
-from ..native.first import told
-from ..native.install import pointer
+from ..native.first import install_fast_path
+from ..native.install import make_vectorcall_setter
 from ..native.kept import KeepAlive
-from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
-from ..native.once import Once, keep
+from ..native.layout import (
+    UnsupportedLayout,
+    address_of_call,
+    find_layout,
+    offset_of_word,
+    slot_offset,
+)
+from ..native.once import LazyBuild, keep_forever
 from ..plan.plan import Plan
 from ..values.cells import SCALAR_STORAGE
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
-from .observe.guards import code_fields, compared, table_of
-from .paths import first
+from .observe.guards import code_field_offsets, is_unchanged, make_table
+from .paths import only_value
 
 if TYPE_CHECKING:
-    from .calls import Calls
-    from .paths import Path
+    from .calls import Dispatcher
+    from .paths import TracedPath
 
 # What there is once in a process, and of each call; as in kernels/passes/repeated_call.py (a test
 # compares).
@@ -152,25 +158,27 @@ _API = {
     "TAKE_ERROR": "PyErr_Fetch",
     "SET_ERROR": "PyErr_Restore",
 }
-FOREVER = 1 << 62
+NO_LIMIT = 1 << 62
 # Arguments, variables and results: more of them are left to Python. They take some 0.3 µs each, in
 # which no signal is heard.
-MOST = 1024
+MAX_VALUES = 1024
 
 
-class _Code:
+class _CallStub:
     """The machine code before `Function.__call__`, which is put there when this is made."""
 
     def __init__(self, function: type) -> None:
-        known = layout()
+        known = find_layout()
         if sys.byteorder != "little":
-            raise NotAsKnown("this processor has the bytes of numbers in another order")
+            raise UnsupportedLayout("this processor has the bytes of numbers in another order")
         array = np.zeros(3)
-        data = place(array, np.ndarray.__basicsize__, address_of(array), "an array's address")
-        of = known.offsets
+        data_offset = offset_of_word(
+            array, np.ndarray.__basicsize__, address_of(array), "an array's address"
+        )
+        offsets = known.offsets
         self._error = np.zeros(3, np.int64)
         # What it refers to stays: finalizers call functions to the very end.
-        self._held = (
+        self._referents = (
             known,
             {
                 "FUNCTION": function,
@@ -192,31 +200,35 @@ class _Code:
         )
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
-            **{name: id(thing) for name, thing in self._held[1].items()},
+            **{name: id(value) for name, value in self._referents[1].items()},
             "LOCAL_KEY": known.known["key"],
             "ERROR": address_of(self._error),
-            "AT_CALL": slot(function, "_repeated_call"),
-            "AT_CELL": slot(Tensor, "_cell"),
-            "AT_HOME": of["tensor._home"],
-            "AT_SPEC": of["tensor._spec"],
-            "AT_VALUE": slot(Variable, "_value"),
-            "AT_READ": of["variable._read"],
-            "AT_TAPES": slot(Log, "tapes"),
-            "AT_ITEM": of["tuple.items"],
-            "AT_BUFFER": of["memoryview.buffer"],
-            "AT_DATA": data,
-            "AT_NAMES": of.get("thread.names", -1),
+            "AT_CALL": slot_offset(function, "_repeated_call"),
+            "AT_CELL": slot_offset(Tensor, "_cell"),
+            "AT_HOME": offsets["tensor._home"],
+            "AT_SPEC": offsets["tensor._spec"],
+            "AT_VALUE": slot_offset(Variable, "_value"),
+            "AT_READ": offsets["variable._read"],
+            "AT_TAPES": slot_offset(Log, "tapes"),
+            "AT_ITEM": offsets["tuple.items"],
+            "AT_BUFFER": offsets["memoryview.buffer"],
+            "AT_DATA": data_offset,
+            "AT_NAMES": offsets.get("thread.names", -1),
         }
         self._words = np.array([words[name] for name in _PROCESS], np.int64)
-        keep(self)  # before anything refers to it
+        keep_forever(self)  # before anything refers to it
         source = kernel_source("compiler", "jit", "passes.guards", "passes.repeated_call")
-        first = disk.load("passes-repeated-call", source, _built)["numtape_repeated_call"]
-        address = told("repeated_call", first, self._words, known.known["carry out"])
+        entry_point = disk.load("passes-repeated-call", source, _compile_stub)[
+            "numtape_repeated_call"
+        ]
+        address = install_fast_path(
+            "repeated_call", entry_point, self._words, known.known["carry out"]
+        )
         call: Any = function.__call__
-        pointer(known)(call, address)
+        make_vectorcall_setter(known)(call, address)
 
 
-def _built() -> disk.Built:
+def _compile_stub() -> disk.Built:
     from ..compile.numba_compiler import Function, compile_unit
 
     kernel = importlib.import_module("numtape.kernels.passes.repeated_call").repeated_call
@@ -225,32 +237,36 @@ def _built() -> disk.Built:
     return built
 
 
-_once = Once("Replayed calls are carried out by Python", _Code)
+_stub_build = LazyBuild("Replayed calls are carried out by Python", _CallStub)
 
 
-def _code_or_reason(kind: type, now: bool = False) -> _Code | str:
+def _stub_or_reason(kind: type, now: bool = False) -> _CallStub | str:
     """The machine code; or why Python carries out all calls of functions of this class."""
-    return _once.found(kind, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
+    return (
+        _stub_build.found(kind, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
+    )
 
 
-def said(kind: type) -> str:
+def describe_executor(kind: type) -> str:
     """What carries out replayed calls of functions of this class, and why not machine code."""
-    found = _code_or_reason(kind, now=True)
-    return f"Python: {found}" if isinstance(found, str) else "machine code"
+    executor = _stub_or_reason(kind, now=True)
+    return f"Python: {executor}" if isinstance(executor, str) else "machine code"
 
 
-_places: dict[tuple[type, str], int] = {}
+_slot_offsets: dict[tuple[type, str], int] = {}
 
 
-def _at(holder: Any, name: str) -> int:
+def _slot_offset(holder: Any, name: str) -> int:
     """Where an object has a slot."""
-    mark = type(holder), name
-    if mark not in _places:
-        _places[mark] = slot(*mark)
-    return _places[mark]
+    key = type(holder), name
+    if key not in _slot_offsets:
+        _slot_offsets[key] = slot_offset(*key)
+    return _slot_offsets[key]
 
 
-def entry(function: Any, calls: Calls, apart: bool, defaults: Any) -> tuple[Any, ...] | None:
+def make_entry(
+    function: Any, calls: Dispatcher, distinct: bool, defaults: Any
+) -> tuple[Any, ...] | None:
     """What machine code needs to call a function as it was called the last time.
 
     Args:
@@ -269,41 +285,50 @@ def entry(function: Any, calls: Calls, apart: bool, defaults: Any) -> tuple[Any,
     known = path.repeated_call
     if known is not None and known.holds():
         return known.entry
-    if calls.turn & (calls.turn - 1) or isinstance(_code_or_reason(type(function)), str):
+    if calls.python_calls & (calls.python_calls - 1) or isinstance(
+        _stub_or_reason(type(function)), str
+    ):
         return None  # it was tried before: the next time after twice as many calls
     if known is not None:
         known.settle()
     inner = function._parameters._inner
     if defaults is not None and type(inner) is not types.FunctionType:
         return None
-    completed = [] if defaults is None else [(inner, code_fields()[1], defaults)]
-    path.repeated_call = made = _made(function, calls, path, apart, completed)
-    return None if made is None else made.entry
+    completed = [] if defaults is None else [(inner, code_field_offsets()[1], defaults)]
+    path.repeated_call = repeated_call = _make_repeated_call(
+        function, calls, path, distinct, completed
+    )
+    return None if repeated_call is None else repeated_call.entry
 
 
-def _made(
-    function: Any, calls: Calls, path: Path, apart: bool, completed: list[Any]
+def _make_repeated_call(
+    function: Any, calls: Dispatcher, path: TracedPath, distinct: bool, completed: list[Any]
 ) -> RepeatedCall | None:
     recording = path.recording
-    if recording.drawing or recording._arrays:
+    if recording.has_draws or recording._input_arrays:
         return None
-    ready = recording.ready()
-    if settings.moved or ready.device != "cpu" or not ready.plain:
+    ready = recording.prepare()
+    if settings.moved or ready.device != "cpu" or not ready.is_simple:
         return None
-    many: list[list[Any]] = [recording._fed, recording.outputs, recording.guards, ready.places]
-    if max(map(len, many)) > MOST:
+    value_lists: list[list[Any]] = [
+        recording._fed_rows,
+        recording.outputs,
+        recording.guards,
+        ready.buffer_rows,
+    ]
+    if max(map(len, value_lists)) > MAX_VALUES:
         return None
-    program = ready.program()
+    program = ready.new_program()
     if program.deferred or program.feed is not None:
         return None
     sweep = program.direct()
-    if sweep is None or len(sweep.buffers) > MOST:
+    if sweep is None or len(sweep.buffers) > MAX_VALUES:
         return None
     specs = dict(sweep.buffers)
-    for at, spec in zip(ready.places, recording._specs, strict=True):
-        if at >= 0 and (at not in specs or specs[at].shape != spec.shape):
+    for row, spec in zip(ready.buffer_rows, recording._output_specs, strict=True):
+        if row >= 0 and (row not in specs or specs[row].shape != spec.shape):
             return None  # a constant, say, or an array in another shape
-    return RepeatedCall(function, calls, path, apart, completed, program, sweep)
+    return RepeatedCall(function, calls, path, distinct, completed, program, sweep)
 
 
 class RepeatedCall(KeepAlive):
@@ -316,49 +341,51 @@ class RepeatedCall(KeepAlive):
     def __init__(
         self,
         function: Any,
-        calls: Calls,
-        path: Path,
-        apart: bool,
+        calls: Dispatcher,
+        path: TracedPath,
+        distinct: bool,
         completed: list[Any],
         program: Any,
         sweep: Any,
     ) -> None:
-        recording, ready, tree = path.recording, path.recording.ready(), calls.tree
+        recording, ready, tree = path.recording, path.recording.prepare(), calls.tree
         assert tree is not None
         super().__init__(path, calls, program, sweep, ready)
         specs = recording.log.spec
         arguments = [SPECS.specs[specs[row]] for _, row in recording.arguments]
         read = [SPECS.specs[specs[row]] for row in recording._read_rows]
         plan: Plan | None = sweep.plan
-        self._plan, self._limit = plan, FOREVER
+        self._plan, self._limit = plan, NO_LIMIT
         if plan is not None and plan.done >= 0:
             self._limit = (sweeper.HOT - plan.done) // max(plan.work, 1) + 1
-        self._own = self._compared(calls, path, plan, completed)
+        self._comparison_table = self._make_comparison_table(calls, path, plan, completed)
         names = tree.guards.table()
         outputs = recording.outputs
         numbers = {row: k for k, (row, _) in enumerate(sweep.buffers)}
-        left = [
-            (program.place[row], numbers.get(at, -1), spec)
-            for row, at, spec in zip(recording.leaving, ready.places, recording._specs, strict=True)
+        results = [
+            (program.place[row], numbers.get(place, -1), spec)
+            for row, place, spec in zip(
+                recording.output_rows, ready.buffer_rows, recording._output_specs, strict=True
+            )
         ]
-        new, rest = left[len(left) - len(recording.assigned) :], iter(left)
-        found = [next(rest) if out.row >= 0 else (0, -1, None) for out in outputs]
+        assigned, remaining = results[len(results) - len(recording.assigned) :], iter(results)
+        returned = [next(remaining) if out.row >= 0 else (0, -1, None) for out in outputs]
         constants = [0 if out.row >= 0 else id(out.constant) for out in outputs]
         kinds = [(tuple(spec.shape), spec.dtype.numpy_dtype) for _, spec in sweep.buffers]
         lock = variables._update_lock
         words = {
             "ARGUMENTS": len(arguments),
-            "APART": apart,
+            "APART": distinct,
             "SPECS": self._ids(arguments),
             "ROWS": self._table([row for _, row in recording.arguments]),
             "SIZES": self._table([x.dtype.size if x.single else 0 for x in arguments]),
-            "VARIABLES": self._ids(recording._read),
+            "VARIABLES": self._ids(recording._variables_read),
             "VARIABLE_ROWS": self._table(recording._read_rows),
             "VARIABLE_SIZES": self._table([x.dtype.size if x.single else 0 for x in read]),
             "NAMES": names[0],
             "NAME_COUNT": names[1],
-            "OWN": address_of(self._own),
-            "OWN_COUNT": int(self._own[0]),
+            "OWN": address_of(self._comparison_table),
+            "OWN_COUNT": int(self._comparison_table[0]),
             "TRAINING": id(function._training),
             "CELL": program.log.columns.address,
             "SWEEP": sweep.function,
@@ -367,57 +394,64 @@ class RepeatedCall(KeepAlive):
             "COMPUTED": sweep.computed,
             "END": sweep.end,
             "LEFT": self._limit,
-            "GUARDS": len(ready.expected),
-            "PLACES": self._table(ready.guard_places),
-            "EXPECTED": self._table(ready.expected),
+            "GUARDS": len(ready.expected_bits),
+            "PLACES": self._table(ready.guard_rows),
+            "EXPECTED": self._table(ready.expected_bits),
             "KIND": _kind(path, constants),
             "BUFFERS": len(numbers),
             "BUFFER_ROWS": self._table([*numbers]),
             "BUFFER_KINDS": self._ids([x for pair in kinds for x in pair]),
             "OUTPUTS": len(outputs),
-            "OUT_PLACES": self._table([at for at, _, _ in found]),
-            "OUT_BUFFERS": self._table([k for _, k, _ in found]),
-            "OUT_SPECS": self._ids([spec for _, _, spec in found]),
-            "ASSIGNED": len(new),
-            "ASSIGNED_VARIABLES": self._ids(recording._assigned),
-            "NEW_PLACES": self._table([at for at, _, _ in new]),
-            "NEW_BUFFERS": self._table([k for _, k, _ in new]),
-            "NEW_SPECS": self._ids([spec for _, _, spec in new]),
+            "OUT_PLACES": self._table([place for place, _, _ in returned]),
+            "OUT_BUFFERS": self._table([k for _, k, _ in returned]),
+            "OUT_SPECS": self._ids([spec for _, _, spec in returned]),
+            "ASSIGNED": len(assigned),
+            "ASSIGNED_VARIABLES": self._ids(recording._assigned_variables),
+            "NEW_PLACES": self._table([place for place, _, _ in assigned]),
+            "NEW_BUFFERS": self._table([k for _, k, _ in assigned]),
+            "NEW_SPECS": self._ids([spec for _, _, spec in assigned]),
             "ACQUIRE": self._id(lock.acquire),
             "RELEASE": self._id(lock.release),
             "CONSTANTS": self._table(constants),
             "REBUILD": id(path.rebuild),
             "COUNTS": address_of(path.counts),
         }
-        self._owned += [self._own, names, path.rebuild, [out.constant for out in outputs]]
+        self._owned += [
+            self._comparison_table,
+            names,
+            path.rebuild,
+            [out.constant for out in outputs],
+        ]
         self._words = view(np.array([words[name] for name in _CALL], np.int64))
         self.entry: tuple[Any, ...] = self._words, self._owned
 
-    def _compared(self, calls: Calls, path: Path, plan: Plan | None, completed: list[Any]) -> Array:
+    def _make_comparison_table(
+        self, calls: Dispatcher, path: TracedPath, plan: Plan | None, completed: list[Any]
+    ) -> Array:
         """A table of what must be as it is now, besides what the program reads."""
         tree = calls.tree
         assert tree is not None
         slots = [
             (calls, "tree", tree),
             (calls, "slow", False),
-            (calls.budget, "reason", ""),
+            (calls.limit, "reason", ""),
             (tree.root, "latest", path),
-            (tree.guards, "_pass", tree.guards._pass),
+            (tree.guards, "_comparison", tree.guards._comparison),
         ]
         if plan is not None:
             slots.append((plan, "better", None))
-        words = [(holder, _at(holder, name), value) for holder, name, value in slots]
+        words = [(holder, _slot_offset(holder, name), value) for holder, name, value in slots]
         words += completed
         known = vars(settings)
         entries = [(known, x, known[x]) for x in ("eager", "moved", "chosen", "traceback")]
         entries.append((vars(variables), "_updating", variables._update_lock))
-        table = table_of(words, entries, tree.guards.gone)
+        table = make_table(words, entries, tree.guards.dead_references)
         self._owned += [words, entries]
         return table
 
     def holds(self) -> bool:
         """Whether all is as it must be, but for what the program reads."""
-        return self._words[_CALL.index("LEFT")] > 0 and compared(self._own)
+        return self._words[_CALL.index("LEFT")] > 0 and is_unchanged(self._comparison_table)
 
     def settle(self) -> None:
         """Count what was swept."""
@@ -426,9 +460,9 @@ class RepeatedCall(KeepAlive):
             self._plan.done += (self._limit - left) * self._plan.work
 
 
-def _kind(path: Path, constants: list[int]) -> int:
+def _kind(path: TracedPath, constants: list[int]) -> int:
     """How the result is made of the outputs."""
-    if path.rebuild is first:
+    if path.rebuild is only_value:
         return _CONSTANT if constants[0] else _ONE
     kinds: dict[Any, int] = {list: _LIST, tuple: _TUPLE}
     return kinds.get(path.rebuild, _OTHER)

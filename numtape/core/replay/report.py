@@ -17,13 +17,13 @@ from ..values.spec import SPECS
 from ..values.tensor import Tensor
 from .observe.reads import ATTRIBUTE, CELL, CODE, ENTRY, ITEM, METHOD
 from .recording import Recording
-from .trace import Guard
+from .trace import ValueGuard
 
-SHOWN = 12  # paths in the table
-MANY = 4  # values from which it looks as if each call had its own
+MAX_SHOWN = 12  # paths in the table
+MANY_VALUES = 4  # values from which it looks as if each call had its own
 
 
-class Seen(NamedTuple):
+class ObservedValue(NamedTuple):
     """A guard: where the function looked at a value, and what it saw.
 
     Attributes:
@@ -54,7 +54,7 @@ class RecordedPath(NamedTuple):
     """
 
     arguments: tuple[Any, ...]
-    guards: tuple[Seen, ...]
+    guards: tuple[ObservedValue, ...]
     names: tuple[tuple[str, Any], ...]
     effects: tuple[str, ...]
     hits: int
@@ -75,20 +75,22 @@ class Paths(list[RecordedPath]):
     def __init__(self, calls: Iterable[Any], unobserved: str = "") -> None:
         super().__init__()
         calls = list(calls)
-        self.reasons = [one.reason for one in calls if one.reason]
+        self.reasons = [
+            calls_of_signature.reason for calls_of_signature in calls if calls_of_signature.reason
+        ]
         self.unobserved = unobserved
         self.advice: list[str] = []
-        for one in calls:
+        for calls_of_signature in calls:
             read = []
-            for tree in one.trees:
-                names = _names(tree.guards.guards)
+            for tree in calls_of_signature.trees:
+                names = _describe_reads(tree.guards.guards)
                 read.append(dict(names))
-                paths = [_path(path, names) for path in tree.paths]
-                self.advice += _guards_that_change(paths)
+                paths = [_describe_path(path, names) for path in tree.paths]
+                self.advice += _find_changing_guards(paths)
                 self += paths
-            self.advice += _names_that_change(read)
-        signatures = sum(bool(one.trees) for one in calls)
-        if signatures >= MANY and sum(path.hits for path in self) < signatures:
+            self.advice += _find_changing_names(read)
+        signatures = sum(bool(calls_of_signature.trees) for calls_of_signature in calls)
+        if signatures >= MANY_VALUES and sum(path.hits for path in self) < signatures:
             self.advice.append(
                 f"{signatures} kinds of arguments, hardly one of which came again: give numbers "
                 f"that change as tensors, and pad arrays to a few shapes"
@@ -97,9 +99,9 @@ class Paths(list[RecordedPath]):
     def __repr__(self) -> str:
         lines = [f"{len(self)} recorded path{'s' * (len(self) != 1)}"]
         table = []
-        for k, path in enumerate(self[:SHOWN]):
+        for k, path in enumerate(self[:MAX_SHOWN]):
             time = f"{path.seconds * 1e6:.1f} µs each" if path.hits else "not replayed yet"
-            arguments = ", ".join(map(_spec, path.arguments)) or "no tensors"
+            arguments = ", ".join(map(_format_spec, path.arguments)) or "no tensors"
             table.append(
                 (f"{k}:", f"{arguments};", f"{path.rows} rows,", f"{path.hits} hits,", time)
             )
@@ -110,9 +112,9 @@ class Paths(list[RecordedPath]):
                 for at, (text, width) in enumerate(zip(row, widths, strict=True))
             )
             lines.append(" ".join((number, arguments, *counts, time)).rstrip())
-            lines += _details(path)
-        if len(self) > SHOWN:
-            lines.append(f"... and {len(self) - SHOWN} more")
+            lines += _format_details(path)
+        if len(self) > MAX_SHOWN:
+            lines.append(f"... and {len(self) - MAX_SHOWN} more")
         for reason, times in Counter(self.reasons).items():
             several = f", for {times} kinds of arguments" if times > 1 else ""
             lines.append(f"runs as Python: {reason}{several}")
@@ -124,14 +126,14 @@ class Paths(list[RecordedPath]):
         return "\n".join(lines)
 
 
-def _details(path: RecordedPath) -> list[str]:
+def _format_details(path: RecordedPath) -> list[str]:
     """What a path looked at and read, a line each."""
-    seen = [
-        f"   {os.path.basename(guard.file)}:{guard.line}: {guard.source}  saw {_short(guard.value)}"
+    guard_lines = [
+        f"   {os.path.basename(guard.file)}:{guard.line}: {guard.source}  saw {_format_value(guard.value)}"
         for guard in path.guards
     ]
     lines = []
-    for line, group in itertools.groupby(seen):
+    for line, group in itertools.groupby(guard_lines):
         times = len(list(group))
         lines.append(line if times == 1 else f"{line}, {times} times")
     numbers = [(n, v) for n, v in path.names if issubclass(type(v), int | float | str)]
@@ -143,51 +145,51 @@ def _details(path: RecordedPath) -> list[str]:
     return lines + [f"   only when recorded: {effect}" for effect in path.effects]
 
 
-def _guards_that_change(paths: list[RecordedPath]) -> list[str]:
+def _find_changing_guards(paths: list[RecordedPath]) -> list[str]:
     """Where the program looks at a value that is another one in nearly every call."""
-    if len(paths) < MANY or sum(path.hits for path in paths) >= len(paths):
+    if len(paths) < MANY_VALUES or sum(path.hits for path in paths) >= len(paths):
         return []
-    found = []
-    places = {(g.file, g.line): g.source for path in paths for g in path.guards}
-    for (file, line), source in places.items():
-        first = (
+    advice = []
+    sources = {(g.file, g.line): g.source for path in paths for g in path.guards}
+    for (file, line), source in sources.items():
+        first_values = (
             next((g.value for g in path.guards if (g.file, g.line) == (file, line)), None)
             for path in paths
         )
-        values = {_short(value) for value in first if value is not None}
-        if len(values) >= MANY:
-            found.append(
+        values = {_format_value(value) for value in first_values if value is not None}
+        if len(values) >= MANY_VALUES:
+            advice.append(
                 f"{os.path.basename(file)}:{line}: {source}  saw {len(values)} values, each of "
                 f"which was recorded: compute with the tensor (tf.where, a mask), or give the "
                 f"function the number that Python needs"
             )
-    return found
+    return advice
 
 
-def _names_that_change(read: list[dict[str, Any]]) -> list[str]:
+def _find_changing_names(read: list[dict[str, Any]]) -> list[str]:
     """Numbers of the program that are others in nearly every recording."""
-    found = []
+    advice = []
     for name in dict.fromkeys(name for names in read for name in names):
         values = [names[name] for names in read if issubclass(type(names.get(name)), int | float)]
-        if len(set(values)) >= MANY:
-            found.append(
+        if len(set(values)) >= MANY_VALUES:
+            advice.append(
                 f"{name} had {len(set(values))} values, each of which was recorded: make it a "
                 f"tf.Variable and assign to it, or an argument that is a tensor"
             )
-    return found
+    return advice
 
 
-def _spec(spec: Any) -> str:
+def _format_spec(spec: Any) -> str:
     return f"{spec.dtype.name}{list(spec.shape)}"
 
 
-def _names(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
+def _describe_reads(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
     """What was read of the program's state; what numtape's objects have of their own is not."""
     guards = list(guards)
     inner = tuple(
         f"{guard.name.rpartition('.')[0]}."
         for guard in guards
-        if guard.kind in (ATTRIBUTE, METHOD, CODE) and _is_ours(guard.holder())
+        if guard.kind in (ATTRIBUTE, METHOD, CODE) and _is_of_numtape(guard.holder())
     )
     return tuple(
         (guard.name, guard.value())
@@ -196,29 +198,29 @@ def _names(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def _is_ours(holder: Any) -> bool:
+def _is_of_numtape(holder: Any) -> bool:
     """Whether an object, a class or a function is numtape's; not one of a class made of ours."""
     named = holder if issubclass(type(holder), type | FunctionType) else type(holder)
     return str(named.__module__).partition(".")[0] == "numtape"
 
 
-def _path(path: Any, names: tuple[tuple[str, Any], ...]) -> RecordedPath:
+def _describe_path(path: Any, names: tuple[tuple[str, Any], ...]) -> RecordedPath:
     recording: Recording = path.recording
     spec = recording.log.spec
     hits, nanoseconds = path.hits + int(path.counts[0]), path.nanoseconds + int(path.counts[1])
     return RecordedPath(
         tuple(SPECS.specs[spec[row]] for _, row in recording.arguments),
-        tuple(_seen(recording, guard) for guard in recording.guards),
+        tuple(_describe_guard(recording, guard) for guard in recording.guards),
         names,
         tuple(path.effects),
         hits,
         recording.rows,
         nanoseconds * 1e-9 / max(hits, 1),
-        recording.host(),
+        recording.host_ops(),
     )
 
 
-def _seen(recording: Recording, guard: Guard) -> Seen:
+def _describe_guard(recording: Recording, guard: ValueGuard) -> ObservedValue:
     spec = SPECS.specs[recording.log.spec[guard.row]]
     if isinstance(guard.bits, int):
         tensor = Tensor()
@@ -226,9 +228,9 @@ def _seen(recording: Recording, guard: Guard) -> Seen:
         value: Any = SCALAR_STORAGE.evaluate(tensor)
     else:
         value = np.frombuffer(guard.bits, spec.dtype.numpy_dtype).reshape(spec.shape)
-    file, line = guard.place
-    return Seen(file, line, linecache.getline(file, line).strip(), value[()])
+    file, line = guard.location
+    return ObservedValue(file, line, linecache.getline(file, line).strip(), value[()])
 
 
-def _short(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return repr(value.item()) if not np.ndim(value) else f"an array of shape {value.shape}"

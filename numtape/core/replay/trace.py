@@ -3,7 +3,7 @@
 A trace computes on the real inputs. Whatever Python learns of a value on the way it learns by a
 look, and every look leaves a *guard*: the row, and the bits that were seen. While all guards hold,
 the same Python would record the same rows. Nothing outside is changed before the call has ended:
-what it assigns is noted in the trace, and random numbers are counted in `Draws`.
+what it assigns is noted in the trace, and random numbers are counted in `CallDraws`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..derive.custom import Segment, depends_on, stop_recording, append_upstream
+from ..derive.custom import Segment, append_upstream, depends_on, stop_recording
 from ..log.log import VALUE, Log, local
 from ..log.look import executor
 from ..log.threads import run_in_thread
@@ -24,10 +24,10 @@ from ..values import tensor as tensors
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
-from .elements import Begun, Feed, Reader
+from .elements import ElementRead, Reader, StartedReader
 from .observe.reads import print_options
-from .observe.whose import signal_handlers, is_in_handler
-from .places import Check, Place, caller
+from .observe.whose import is_in_handler, signal_handlers
+from .places import Check, SourceLocation, caller_location
 
 if TYPE_CHECKING:
     from ..log.variable import Variable
@@ -37,11 +37,11 @@ class NotReplayable(BaseException):
     """A function does what its replay could not do. Not for programs to catch."""
 
 
-class Looked(BaseException):
+class ValueRead(BaseException):
     """A function that gives derivatives looks at an adjoint. Not for programs to catch."""
 
 
-class Guard(NamedTuple):
+class ValueGuard(NamedTuple):
     """What a look saw.
 
     Attributes:
@@ -53,11 +53,11 @@ class Guard(NamedTuple):
 
     row: int
     bits: int | bytes
-    place: Place
+    location: SourceLocation
     check: Check | None = None
 
 
-class Draws:
+class CallDraws:
     """The random numbers of one call: the same ones for every path that is tried.
 
     Else a guard that depends on them would choose among them. So it is with elements of datasets.
@@ -67,54 +67,58 @@ class Draws:
       readers: The readers of datasets that the call began, by the id of the dataset.
     """
 
-    __slots__ = ("base", "found", "readers")
+    __slots__ = ("base", "drawn_arrays", "readers")
 
     def __init__(self, readers: dict[int, tuple[Any, list[Reader]]] | None = None) -> None:
-        self.found: list[tuple[Draw, bool, Any]] = []
+        self.drawn_arrays: list[tuple[Draw, bool, Any]] = []
         self.base = -1
         self.readers = {} if readers is None else readers
 
     def reader(self, dataset: Any, number: int) -> Reader:
         """The reader that the call began as number ``number`` of those of a dataset."""
-        made = self.readers.setdefault(id(dataset), (dataset, []))[1]
-        while len(made) <= number:
-            made.append(dataset._reader())
-        return made[number]
+        readers = self.readers.setdefault(id(dataset), (dataset, []))[1]
+        while len(readers) <= number:
+            readers.append(dataset._reader())
+        return readers[number]
 
-    def give_back(self, feeds: Sequence[Feed] = ()) -> None:
+    def release_readers(self, element_reads: Sequence[ElementRead] = ()) -> None:
         """Leave readers that these do not use to whoever reads the dataset next."""
-        used = {(id(x.source.dataset), x.source.number) for x in feeds if type(x.source) is Begun}
-        for key, (dataset, made) in self.readers.items():
-            dataset._left_over([x for k, x in enumerate(made) if (key, k) not in used])
+        used = {
+            (id(x.source.dataset), x.source.number)
+            for x in element_reads
+            if type(x.source) is StartedReader
+        }
+        for key, (dataset, readers) in self.readers.items():
+            dataset._left_over([x for k, x in enumerate(readers) if (key, k) not in used])
         self.readers = {}
 
-    def of(self, feeds: Sequence[Feed]) -> list[tuple[Reader, int]]:
+    def elements_read(self, element_reads: Sequence[ElementRead]) -> list[tuple[Reader, int]]:
         """How many elements of which readers were read."""
-        found: dict[int, tuple[Reader, int]] = {}
-        for source, number, kind, _ in feeds:
-            reader = self.reader(*source) if type(source) is Begun else source
-            found[id(reader)] = reader, number + (kind is not None)
-        return list(found.values())
+        counts: dict[int, tuple[Reader, int]] = {}
+        for source, number, kind, _ in element_reads:
+            reader = self.reader(*source) if type(source) is StartedReader else source
+            counts[id(reader)] = reader, number + (kind is not None)
+        return list(counts.values())
 
     def take(self, k: int, draw: Draw) -> Any:
         """The numbers of draw ``k`` of this call."""
         if self.base < 0:
             self.base = STATE.draws
-        if k < len(self.found) and self.found[k][0] == draw:
-            return self.found[k][2]
-        del self.found[k:]
-        array = draw.array(self.after(k))
-        self.found.append((draw, draw.counted, array))
+        if k < len(self.drawn_arrays) and self.drawn_arrays[k][0] == draw:
+            return self.drawn_arrays[k][2]
+        del self.drawn_arrays[k:]
+        array = draw.array(self.number_after(k))
+        self.drawn_arrays.append((draw, draw.counted, array))
         return array
 
-    def after(self, k: int) -> int:
+    def number_after(self, k: int) -> int:
         """The number of the draw that follows the first ``k`` of this call."""
-        return self.base + sum(counted for _, counted, _ in self.found[:k])
+        return self.base + sum(counted for _, counted, _ in self.drawn_arrays[:k])
 
     def restart(self) -> None:
         """The call has set the seed."""
         self.base = 0
-        self.found.clear()
+        self.drawn_arrays.clear()
 
 
 class Trace(Log):
@@ -139,7 +143,7 @@ class Trace(Log):
         call.
       state: The seed and the number of draws, as they are if the call comes to nothing.
       feeds: The elements of datasets that it read.
-      taken: Readers of datasets by id: how many elements the call read, and how many were read
+      elements_taken: Readers of datasets by id: how many elements the call read, and how many were read
         before.
       begun: How often it began to read a dataset, by id.
       begins: Which of these a reader is, by id.
@@ -148,24 +152,24 @@ class Trace(Log):
     __slots__ = (
         "arguments",
         "assigned",
-        "begins",
-        "begun",
         "closed",
         "created",
-        "drawn",
+        "draw_rows",
         "draws",
-        "feeds",
+        "element_reads",
+        "elements_taken",
         "guards",
-        "handled",
+        "handler_assigned",
         "handlers",
         "inputs",
         "observer",
         "opaque",
         "position",
+        "random_state",
+        "reader_counts",
         "reason",
-        "refused",
-        "state",
-        "taken",
+        "refusal",
+        "started_readers",
         "token",
         "upstream",
         "values",
@@ -173,12 +177,12 @@ class Trace(Log):
 
     tracing = nested = True
 
-    def __init__(self, draws: Draws) -> None:
+    def __init__(self, draws: CallDraws) -> None:
         super().__init__(1024)
         self.arguments: list[int] = []
-        self.guards: dict[int, Guard] = {}
+        self.guards: dict[int, ValueGuard] = {}
         self.draws = draws
-        self.drawn: list[tuple[int, int, Draw]] = []
+        self.draw_rows: list[tuple[int, int, Draw]] = []
         self.position = 0
         self.reason = ""
         self.created: dict[int, Variable] = {}
@@ -188,16 +192,16 @@ class Trace(Log):
         self.opaque = False
         self.upstream: set[int] = set()
         self.handlers = signal_handlers()
-        self.handled: set[int] = set()
-        self.refused = ""
+        self.handler_assigned: set[int] = set()
+        self.refusal = ""
         self.inputs: list[tuple[int, Any]] = []
         self.observer: Any = None  # `Observer` of the call
         self.token = object()
-        self.state = STATE.seed, STATE.draws
-        self.feeds: list[Feed] = []
-        self.taken: dict[int, tuple[Reader, int, int]] = {}
-        self.begun: dict[int, tuple[Any, int]] = {}
-        self.begins: dict[int, Begun] = {}
+        self.random_state = STATE.seed, STATE.draws
+        self.element_reads: list[ElementRead] = []
+        self.elements_taken: dict[int, tuple[Reader, int, int]] = {}
+        self.reader_counts: dict[int, tuple[Any, int]] = {}
+        self.started_readers: dict[int, StartedReader] = {}
 
     def argument(self, array: Array, spec: Spec) -> Tensor:
         """A tensor that stands for an argument."""
@@ -211,12 +215,12 @@ class Trace(Log):
         row, spec = super().row_of(value, like, op)
         if isinstance(value, np.ndarray) and self._is_input(value):
             self.inputs.append((row, value))
-            self.observer.form(value, None)
+            self.observer.note_layout(value, None)
         return row, spec
 
     def _is_input(self, array: Any) -> bool:
         observer = self.observer
-        return not (self.closed or observer.frozen) and bool(observer.outside(array))
+        return not (self.closed or observer.frozen) and bool(observer.is_outside(array))
 
     def convert_input(self, value: Any, array: Array) -> Any:
         """A tensor that has the value of an array, if it is from outside."""
@@ -226,7 +230,7 @@ class Trace(Log):
         self.reserve(1)
         row = self.leaf(array, spec)
         self.inputs.append((row, value))
-        self.observer.form(value, None)
+        self.observer.note_layout(value, None)
         return self.tensor(row, spec)
 
     def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
@@ -238,11 +242,11 @@ class Trace(Log):
             self.values.setdefault(id(variable), (variable, value))
         return super().read(variable, value, codes)
 
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether others have assigned what the call read, or drawn what it drew."""
         if self.draws.base >= 0 and not self.reason and STATE.draws != self.draws.base:
             return True
-        if any(reader.taken != before for reader, _, before in self.taken.values()):
+        if any(reader.taken != before for reader, _, before in self.elements_taken.values()):
             return True
         return any(
             variable._value is not value
@@ -262,115 +266,115 @@ class Trace(Log):
         """The value of a row, computed if need be; the look leaves a guard."""
         row, spec = tensor._row, tensor._spec
         if self.upstream and depends_on(self, row, self.upstream):
-            raise Looked
+            raise ValueRead
         if self.columns.state_view[row] != VALUE:
             executor().compute(self, [row], [], True)
         if not self.closed and row not in self.guards:
-            self.guards[row] = Guard(row, bits_at(self, row), caller())
+            self.guards[row] = ValueGuard(row, bits_at(self, row), caller_location())
         return self.value(row, spec)
 
     def untracked_value(self, tensor: Tensor) -> Array:
         """The value of a tensor, for what is computed at once: no guard is left."""
-        before, self.closed = self.closed, True
+        was_closed, self.closed = self.closed, True
         try:
             return tensor._array()
         finally:
-            self.closed = before
+            self.closed = was_closed
 
     def call_untracked(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function returns, called in a thread of its own: only this one is observed."""
         return run_in_thread(function, *arguments)
 
-    def guard_value(self, found: Callable[[], Tensor]) -> None:
+    def guard_value(self, make_tensor: Callable[[], Tensor]) -> None:
         """Leave a guard."""
-        found()._array()
+        make_tensor()._array()
 
     def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Leave a guard."""
         observer = self.observer
         if not (self.closed or observer.frozen):
             name = getattr(function, "__qualname__", repr(function))
-            observer.asks(function, arguments, f"{name}()", None, None)
+            observer.note_call(function, arguments, f"{name}()", None, None)
         return function(*arguments)
 
-    def reader(self, dataset: Any) -> Reader:
+    def start_reader(self, dataset: Any) -> Reader:
         """What reads a dataset from outside, from its beginning; others are made in replays."""
-        number = self.begun.get(id(dataset), (dataset, 0))[1]
-        self.begun[id(dataset)] = dataset, number + 1
-        made = self.draws.reader(dataset, number)
-        self.begins[id(made)] = begun = Begun(dataset, number)
-        self.feeds.append(Feed(begun, -1, (), ()))
-        return made
+        number = self.reader_counts.get(id(dataset), (dataset, 0))[1]
+        self.reader_counts[id(dataset)] = dataset, number + 1
+        reader = self.draws.reader(dataset, number)
+        self.started_readers[id(reader)] = start = StartedReader(dataset, number)
+        self.element_reads.append(ElementRead(start, -1, (), ()))
+        return reader
 
-    def element(self, reader: Reader) -> list[Tensor] | None:
+    def read_element(self, reader: Reader) -> list[Tensor] | None:
         """The leaves of a reader's next element; None if it has ended. Each replay has its own."""
         self._not_in_effects()
-        _, number, _ = self.taken.setdefault(id(reader), (reader, 0, reader.taken))
+        _, number, _ = self.elements_taken.setdefault(id(reader), (reader, 0, reader.taken))
         observer, state = self.observer, (STATE.seed, STATE.draws)
         active, observer._active = observer._active, False
         try:
-            entry = reader.ahead(number)
+            entry = reader.read_ahead(number)
         finally:
             observer._active = active
             if (STATE.seed, STATE.draws) != state and not self.reason:
-                self.state = STATE.seed, STATE.draws
+                self.random_state = STATE.seed, STATE.draws
         if entry.refused:
             self.refuse(entry.refused)
         rows: list[int] = []
-        found: list[Tensor] = []
+        tensors: list[Tensor] = []
         for leaf in entry.leaves:
             self.reserve(1)
             rows.append(self.leaf(leaf._stored_value(), leaf._spec))
-            found.append(self.tensor(rows[-1], leaf._spec))
-        source = self.begins.get(id(reader), reader)
-        self.feeds.append(Feed(source, number, entry.kind, tuple(rows)))
+            tensors.append(self.tensor(rows[-1], leaf._spec))
+        source = self.started_readers.get(id(reader), reader)
+        self.element_reads.append(ElementRead(source, number, entry.kind, tuple(rows)))
         if entry.kind is None:
             return None
-        self.taken[id(reader)] = reader, number + 1, self.taken[id(reader)][2]
-        return found
+        self.elements_taken[id(reader)] = reader, number + 1, self.elements_taken[id(reader)][2]
+        return tensors
 
-    def consume(self) -> None:
+    def consume_elements(self) -> None:
         """What was read is read, as Python reads it: the call raises."""
-        for reader, number, _ in self.taken.values():
-            reader.move(number)
-        self.draws.give_back(self.feeds)
+        for reader, number, _ in self.elements_taken.values():
+            reader.advance(number)
+        self.draws.release_readers(self.element_reads)
 
     def holds_for_all(
         self,
         x: Tensor,
         on_array: Callable[[Any], Any],
         on_tensor: Callable[[Any], Tensor],
-        said: str,
+        message: str,
     ) -> bool:
         """Whether a condition holds for all elements. The guard says what the look was for."""
-        found = reduce_all(on_tensor(x))
-        holds = bool(found)
-        guard = self.guards.get(found._row)
+        truth = reduce_all(on_tensor(x))
+        holds = bool(truth)
+        guard = self.guards.get(truth._row)
         if holds and guard is not None:
-            check = Check(self.row_of(x, None, "Check")[0], on_array, said)
-            self.guards[found._row] = guard._replace(check=check)
+            check = Check(self.row_of(x, None, "Check")[0], on_array, message)
+            self.guards[truth._row] = guard._replace(check=check)
         return holds
 
     def segment(
         self, adjoints: Callable[[Log, list[Tensor]], list[int]], specs: Sequence[Spec]
     ) -> Segment | None:
         """What a function that gives derivatives records; None if it does more than that."""
-        assigned, position, drawn = self.assigned, self.position, len(self.drawn)
-        before, start = self.upstream, self.n
-        places = append_upstream(self, specs)
-        rows = [place._row for place in places]
+        assigned, position, draw_count = self.assigned, self.position, len(self.draw_rows)
+        outer_upstream, start = self.upstream, self.n
+        seeds = append_upstream(self, specs)
+        rows = [seed._row for seed in seeds]
         try:
-            self.upstream = before | set(rows)
+            self.upstream = outer_upstream | set(rows)
             with stop_recording():
-                found = adjoints(self, places)
+                adjoint_rows = adjoints(self, seeds)
             if self.assigned is assigned and self.position == position:
-                return Segment(rows, start, self.n, found)
-        except (Looked, Exception):
+                return Segment(rows, start, self.n, adjoint_rows)
+        except (ValueRead, Exception):
             pass  # if it is asked for, and the function raises, Python will say
         finally:
-            self.upstream = before
-        self.back_to((assigned, position))
-        del self.drawn[drawn:]
+            self.upstream = outer_upstream
+        self.restore((assigned, position))
+        del self.draw_rows[draw_count:]
         self.opaque = True
         return None
 
@@ -383,7 +387,7 @@ class Trace(Log):
 
     def _not_in_effects(self) -> None:
         """What is printed or logged is not observed, and not done by replays."""
-        if self.observer is not None and self.observer.printing is not None:
+        if self.observer is not None and self.observer.printing_follower is not None:
             self.refuse("it assigns or draws while it prints or logs")
 
     def draw(self, draw: Draw) -> Tensor:
@@ -393,7 +397,7 @@ class Trace(Log):
         spec = intern(array.shape, dtypes.of_array(array))
         self.reserve(1)
         row = self.leaf(array, spec)
-        self.drawn.append((row, self.position, draw))
+        self.draw_rows.append((row, self.position, draw))
         self.position += 1
         return self.tensor(row, spec)
 
@@ -402,24 +406,24 @@ class Trace(Log):
         self._not_in_effects()
         # Rows: what is read after this is not what the variable was before the call.
         changes = {
-            id(variable): (variable, self.own(value))
+            id(variable): (variable, self.adopt(value))
             for variable, value in zip(variables, values, strict=True)
         }
         if is_in_handler(self.handlers):
-            self.handled |= changes.keys() - self.assigned.keys()
+            self.handler_assigned |= changes.keys() - self.assigned.keys()
         else:
-            self.handled -= changes.keys()
+            self.handler_assigned -= changes.keys()
         self.assigned = self.assigned | changes
-        self.forget(variables)
+        self.forget_reads(variables)
 
-    def forget(self, variables: Iterable[Variable]) -> None:
+    def forget_reads(self, variables: Iterable[Variable]) -> None:
         """Read variables anew."""
         for variable in variables:
             read = variable._read
             if read is not None and read[0] is self:
                 variable._read = None
 
-    def forget_ties(self) -> None:
+    def clear_tensor_links(self) -> None:
         """Forget slices, masks and logits: no tensor refers to another one."""
         for tensor in self.tensors:
             for tie in ("_sliced", "_keras_mask", "_keras_logits"):
@@ -433,7 +437,7 @@ class Trace(Log):
         """
         self.tensors = []
 
-    def own(self, value: Tensor) -> Tensor:
+    def adopt(self, value: Tensor) -> Tensor:
         """The tensor as a row of this log."""
         if value._home is self:
             return value
@@ -452,7 +456,7 @@ class Trace(Log):
 
     def refuse(self, reason: str) -> NoReturn:
         """Give up: the function runs without a recording, whoever catches this."""
-        self.refused = reason
+        self.refusal = reason
         raise NotReplayable(reason)
 
     def retry(self, reason: str) -> None:
@@ -462,25 +466,25 @@ class Trace(Log):
 
     def on_default_copied(self, array: Array) -> None:
         """Arrays of defaults are observed."""
-        self.observer.inherits(array)
+        self.observer.note_default(array)
 
     def on_container_created(self, container: Any) -> None:
         """The call's own containers are not from outside."""
-        self.observer.make(container)
+        self.observer.note_created(container)
 
-    def on_container_copied(self, container: Any, given: Any) -> None:
+    def on_container_copied(self, container: Any, original: Any) -> None:
         """The call has a container in the place of one that it was given."""
-        self.observer.replaced[id(container)] = given
+        self.observer.originals[id(container)] = original
 
-    def mark(self) -> tuple[dict[int, tuple[Variable, Tensor]], int]:
+    def checkpoint(self) -> tuple[dict[int, tuple[Variable, Tensor]], int]:
         """What the call has assigned and drawn so far."""
         return self.assigned, self.position
 
-    def back_to(self, mark: tuple[dict[int, tuple[Variable, Tensor]], int]) -> None:
+    def restore(self, mark: tuple[dict[int, tuple[Variable, Tensor]], int]) -> None:
         """Assign and draw again from a mark on; what signal handlers did since then lasts."""
-        self.forget(variable for variable, _ in self.assigned.values())
-        handled = {key: self.assigned[key] for key in self.handled & self.assigned.keys()}
-        self.assigned, self.position = mark[0] | handled, mark[1]
+        self.forget_reads(variable for variable, _ in self.assigned.values())
+        lasting = {key: self.assigned[key] for key in self.handler_assigned & self.assigned.keys()}
+        self.assigned, self.position = mark[0] | lasting, mark[1]
 
     def collect(self) -> bool:
         """Rows stay where they are."""
@@ -490,18 +494,18 @@ class Trace(Log):
         """What a call computes belongs to where it is replayed."""
 
 
-def _input(value: Any, array: Array) -> Any:
+def _convert_input(value: Any, array: Array) -> Any:
     return local.log.convert_input(value, array)
 
 
-convert.register_input = _input
+convert.register_input = _convert_input
 
 
-def _printing() -> None:
+def _guard_print_options() -> None:
     local.log.call_guarded(print_options)
 
 
-tensors.before_printing = _printing
+tensors.before_printing = _guard_print_options
 
 
 def bits_at(log: Log, row: int) -> int | bytes:
@@ -510,5 +514,5 @@ def bits_at(log: Log, row: int) -> int | bytes:
     if spec.single:
         bits = log.columns.cell_view[row]
         return bits if spec.dtype.size == 8 else bits & ((1 << 8 * spec.dtype.size) - 1)
-    found: bytes = log.buffers[row].tobytes()
-    return found
+    data: bytes = log.buffers[row].tobytes()
+    return data

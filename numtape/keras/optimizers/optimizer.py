@@ -8,7 +8,7 @@ from typing import Any
 from ...compat.missing_methods import tell
 from ...compat.traceback_filter import warn
 from ...core.log.variable import Variable, assign_all
-from ...core.replay.call import undone_if_raised
+from ...core.replay.call import undo_on_error
 from ...core.values.dtypes import repr_of
 from ...core.values.habits import MissingAttribute, hint_missing_attributes
 from ...core.values.indexed_slices import IndexedSlices
@@ -220,7 +220,7 @@ class Optimizer(Stepping):
         if self._nt_steps_by_itself():
             self._nt_apply(pairs)
         else:
-            with undone_if_raised():
+            with undo_on_error():
                 self._nt_apply(pairs)
 
     def scale_loss(self, loss: Any) -> Any:

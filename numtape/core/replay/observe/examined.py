@@ -21,10 +21,30 @@ from .frames import Follower
 from .known import PURE, PURE_NUMPY, VALUE_TYPES, c_base_of, is_python_class
 from .reads import MISSING, is_a
 from .steps import Instruction
-from .whose import ITERATORS, VIEWS, instance_dict, class_attribute, is_constant, memory_owner, is_library_file, is_numtape_class
+from .whose import (
+    ITERATORS,
+    VIEWS,
+    class_attribute,
+    instance_dict,
+    is_constant,
+    is_library_file,
+    is_numtape_class,
+    memory_owner,
+)
 
 CONTAINER_TYPES = (list, tuple, dict, set, frozenset, deque, OrderedDict, *VIEWS)
-INDEXED_TYPES = (list, tuple, dict, deque, str, bytes, bytearray, range, types.MappingProxyType, Array)
+INDEXED_TYPES = (
+    list,
+    tuple,
+    dict,
+    deque,
+    str,
+    bytes,
+    bytearray,
+    range,
+    types.MappingProxyType,
+    Array,
+)
 FUNCTION_TYPES = (
     types.FunctionType,
     types.MethodType,
@@ -66,64 +86,73 @@ def parts_of(value: Any) -> Iterable[Any]:
     return list(value)
 
 
-def examine_elements(follower: Follower, frame: Any, value: Any, what: str) -> None:
+def examine_elements(follower: Follower, frame: Any, value: Any, user: str) -> None:
     """Something written in C looks into an object, and into arrays in it."""
-    for x in examine(follower, frame, value, what).values():
-        follower.observer.array(x, frame)
+    for x in examine(follower, frame, value, user).values():
+        follower.observer.note_elements(x, frame)
 
 
 def examine(
-    follower: Follower, frame: Any, value: Any, what: str, deep: bool = True
+    follower: Follower, frame: Any, value: Any, user: str, deep: bool = True
 ) -> dict[int, Any]:
     """Something written in C looks into an object. Returns the arrays from outside in it."""
     observer = follower.observer
     arrays: dict[int, Any] = {}
-    seen: set[int] = set()
-    left = [(value, True)]
-    while left and not observer.reason:
-        x, open_ = left.pop()
-        if (is_constant(x) and type(x) is not slice) or id(x) in seen:
+    visited: set[int] = set()
+    stack = [(value, True)]
+    while stack and not observer.reason:
+        x, is_open = stack.pop()
+        if (is_constant(x) and type(x) is not slice) or id(x) in visited:
             continue
-        seen.add(id(x))
+        visited.add(id(x))
         kind = type(x)
         if is_a(x, np.ndarray):
             if is_python_class(kind):
-                observer.class_of(x, frame)
-            if observer.outside(x):
+                observer.note_class(x, frame)
+            if observer.is_outside(x):
                 arrays[id(x)] = x
         elif is_a(x, CONTAINER_TYPES):
             if is_python_class(kind):
-                observer.class_of(x, frame)
-            if open_ and (observer.items(x, what, frame) or not is_python_class(kind)):
-                left += [(part, deep) for part in parts_of(x)]
+                observer.note_class(x, frame)
+            if is_open and (observer.note_items(x, user, frame) or not is_python_class(kind)):
+                stack += [(part, deep) for part in parts_of(x)]
         elif kind is slice or kind is functools.partial:
             if kind is functools.partial:
-                observer.entries(x.keywords, False, frame)
-            left += [(part, deep) for part in parts_of(x)]
+                observer.note_entries(x.keywords, False, frame)
+            stack += [(part, deep) for part in parts_of(x)]
         elif is_a(x, (*ITERATORS, types.GeneratorType)):
-            left += [(part, deep) for part in observer.sources.get(id(x), (None, ()))[1]]
+            stack += [(part, deep) for part in observer.sources.get(id(x), (None, ()))[1]]
             if not observer.is_own(x):
-                observer.refuse(f"{what} goes on with a {kind.__name__} from outside", frame)
+                observer.refuse(f"{user} goes on with a {kind.__name__} from outside", frame)
         elif is_a(x, C_FUNCTION_TYPES):
             if not _is_pure(x):
-                observer.refuse(f"{what} calls {qualified_name(x)}", frame)
+                observer.refuse(f"{user} calls {qualified_name(x)}", frame)
         elif is_a(x, FUNCTION_TYPES) or is_a(x, VALUE_TYPES) or kind is DISPATCHER_TYPE:
             if is_python_class(kind) or is_a(x, type):  # a class may be called
-                observer.class_of(x, frame)
-        elif is_a(x, np.ufunc) and x.__class__ is np.ufunc and x.signature is None and _is_numpy_ufunc(x):
+                observer.note_class(x, frame)
+        elif (
+            is_a(x, np.ufunc)
+            and x.__class__ is np.ufunc
+            and x.signature is None
+            and _is_numpy_ufunc(x)
+        ):
             pass
         elif is_python_class(kind) and _exposes_memory(x):
-            observer.refuse(f"{what} reads the memory of a {kind.__name__}", frame)
+            observer.refuse(f"{user} reads the memory of a {kind.__name__}", frame)
         elif is_a(x, BaseException):
             if not observer.is_own(x):
-                observer.refuse(f"{what} looks into a {kind.__name__}", frame)
-            left += [(part, deep) for part in x.args]
+                observer.refuse(f"{user} looks into a {kind.__name__}", frame)
+            stack += [(part, deep) for part in x.args]
             if is_python_class(kind):
-                observer.class_of(x, frame)
-        elif is_python_class(kind) and holds_only_attributes(c_base_of(kind)) and _has_observable_methods(kind):
-            observer.class_of(x, frame)
+                observer.note_class(x, frame)
+        elif (
+            is_python_class(kind)
+            and holds_only_attributes(c_base_of(kind))
+            and _has_observable_methods(kind)
+        ):
+            observer.note_class(x, frame)
         else:
-            observer.refuse(f"{what} looks into a {kind.__name__}", frame)
+            observer.refuse(f"{user} looks into a {kind.__name__}", frame)
     return arrays
 
 
@@ -133,17 +162,17 @@ def note_class_name(follower: Follower, frame: Any, value: Any) -> None:
     for kind in (type(value), value):
         if is_a(kind, type) and is_python_class(kind):
             for name in ("__name__", "__qualname__", "__module__"):
-                observer.attribute(kind, name, getattr(kind, name, MISSING), False, frame)
+                observer.note_attribute(kind, name, getattr(kind, name, MISSING), False, frame)
 
 
 def has_python_lookup(key: Any) -> bool:
     """Whether functions of Python say which item a key stands for."""
-    left = [key]
-    while left:
-        x = left.pop()
+    stack = [key]
+    while stack:
+        x = stack.pop()
         kind = type(x)
         if is_a(x, tuple | frozenset):
-            left += x
+            stack += x
         methods = [class_attribute(kind, name) for name in ("__index__", "__hash__", "__eq__")]
         if is_python_class(kind) and not all(is_a(x, _NON_PYTHON_TYPES) for x in methods):
             return True
@@ -152,13 +181,13 @@ def has_python_lookup(key: Any) -> bool:
 
 def note_hashing(follower: Follower, frame: Any, keys: Iterable[Any]) -> None:
     """Objects become keys, or are ordered: their classes say how they are compared."""
-    left = list(keys)
-    while left:
-        x = left.pop()
+    stack = list(keys)
+    while stack:
+        x = stack.pop()
         if is_a(x, tuple | frozenset):
-            left += x
+            stack += x
         if is_python_class(type(x)) or is_a(x, type):
-            follower.observer.class_of(x, frame)
+            follower.observer.note_class(x, frame)
 
 
 def note_mapping(follower: Follower, frame: Any, value: Any) -> None:
@@ -167,12 +196,12 @@ def note_mapping(follower: Follower, frame: Any, value: Any) -> None:
     if not is_python_class(kind):
         return
     if is_a(class_attribute(kind, "keys"), types.FunctionType):
-        observer.attribute(value, "keys", MISSING, True, frame)
+        observer.note_attribute(value, "keys", MISSING, True, frame)
     elif not is_a(value, dict):
         observer.refuse(f"it goes through a {kind.__name__} by its keys", frame)
     if is_a(value, dict):
-        observer.entries(value, False, frame)
-        observer.of_class(kind, "keys", "keys", frame)
+        observer.note_entries(value, False, frame)
+        observer.note_class_attribute(kind, "keys", "keys", frame)
         note_hashing(follower, frame, dict.keys(value))
 
 
@@ -180,7 +209,7 @@ def note_class_body(observer: Any, kind: type, frame: Any) -> None:
     """A class was made: what it has was told its name, by ``__set_name__``."""
     for value in list(vars(kind).values()):
         if is_python_class(type(value)):
-            observer.class_of(value, frame)
+            observer.note_class(value, frame)
 
 
 def _exposes_memory(x: Any) -> bool:
@@ -229,34 +258,38 @@ def _is_numpy_ufunc(function: np.ufunc) -> bool:
     return getattr(np, function.__name__, None) is function
 
 
-def holds_only_attributes(base: type) -> bool:
+def holds_only_attributes(cls: type) -> bool:
     """Whether objects of a class of C hold nothing but their attributes."""
-    return base is object or issubclass(base, BaseException) or base in (types.SimpleNamespace,)
+    return cls is object or issubclass(cls, BaseException) or cls in (types.SimpleNamespace,)
 
 
 def _is_pure(function: Any) -> bool:
     """Whether a function of C may be called by another one."""
     if id(function) in PURE or id(function) in PURE_NUMPY:
         return True
-    owner = getattr(function, "__objclass__", None) or type(getattr(function, "__self__", None))
-    return owner in (str, bytes, int, float, complex, tuple, bool, frozenset, range)
+    receiver_type = getattr(function, "__objclass__", None) or type(
+        getattr(function, "__self__", None)
+    )
+    return receiver_type in (str, bytes, int, float, complex, tuple, bool, frozenset, range)
 
 
 def examine_all(
-    follower: Follower, frame: Any, args: Iterable[Any], what: str, deep: bool = True
+    follower: Follower, frame: Any, args: Iterable[Any], user: str, deep: bool = True
 ) -> dict[int, Any]:
     """`examine` at several objects.
 
     An array that is given twice is there twice: it may be looked at in one of two roles.
     """
-    found: dict[int, Any] = {}
+    arrays: dict[int, Any] = {}
     for x in args:
-        for key, array in examine(follower, frame, x, what, deep).items():
-            found[-key if key in found else key] = array
-    return found
+        for key, array in examine(follower, frame, x, user, deep).items():
+            arrays[-key if key in arrays else key] = array
+    return arrays
 
 
-def await_result(follower: Follower, arrays: dict[int, Any], new: bool = True, parts: bool = True) -> None:
+def await_result(
+    follower: Follower, arrays: dict[int, Any], is_new: bool = True, may_be_view: bool = True
+) -> None:
     """Wait for the result of a function that was given arrays from outside.
 
     Args:
@@ -267,187 +300,199 @@ def await_result(follower: Follower, arrays: dict[int, Any], new: bool = True, p
         exactly one, that one's elements were not looked at.
     """
 
-    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
-        observer, looked = follower.observer, arrays
-        if after is not None:
-            fresh, value = follower.fresh(after), follower.peek(after, 0)
-            if parts and is_a(value, np.ndarray) and arrays:
+    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        observer, examined = follower.observer, arrays
+        if next_instruction is not None:
+            is_unshared, value = (
+                follower.is_unshared(next_instruction),
+                follower.peek(next_instruction, 0),
+            )
+            if may_be_view and is_a(value, np.ndarray) and arrays:
                 memory = memory_owner(value)
-                showing = [key for key, x in arrays.items() if memory_owner(x) is memory]
-                if len(showing) == 1:
-                    looked = {key: x for key, x in arrays.items() if key != showing[0]}
-            if new and fresh and not is_python_class(type(value)):
-                observer.made_result(value, frame)
-        for x in looked.values():
-            observer.array(x, frame)
+                viewed = [key for key, x in arrays.items() if memory_owner(x) is memory]
+                if len(viewed) == 1:
+                    examined = {key: x for key, x in arrays.items() if key != viewed[0]}
+            if is_new and is_unshared and not is_python_class(type(value)):
+                observer.note_result(value, frame)
+        for x in examined.values():
+            observer.note_elements(x, frame)
 
-    follower.pending = done
+    follower.on_result = finish
 
 
-def made(follower: Follower) -> None:
+def await_object(follower: Follower) -> None:
     """Wait for an object that is made."""
 
-    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
-        if after is not None and follower.fresh(after):
-            follower.observer.made_result(follower.peek(after, 0), frame)
+    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        if next_instruction is not None and follower.is_unshared(next_instruction):
+            follower.observer.note_result(follower.peek(next_instruction, 0), frame)
 
-    follower.pending = done
+    follower.on_result = finish
 
 
-def give(
-    follower: Follower, frame: Any, what: str, args: tuple[Any, ...], named: dict[str, Any]
+def pass_to_numtape(
+    follower: Follower, frame: Any, user: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """Numtape is given objects: containers are looked into, arrays become inputs."""
     observer = follower.observer
-    arrays = examine_all(follower, frame, (*args, *named.values()), what)
-    taken = observer.inputs
-    before = len(taken)
-    containers = {id(x) for x in (*args, *named.values())}
+    arrays = examine_all(follower, frame, (*args, *kwargs.values()), user)
+    inputs = observer.inputs
+    start = len(inputs)
+    containers = {id(x) for x in (*args, *kwargs.values())}
 
-    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
-        used = {id(array) for _, array in taken[before:]}
+    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        input_ids = {id(array) for _, array in inputs[start:]}
         for key, x in arrays.items():
-            if key not in used:
-                observer.array(x, frame)
-        if after is not None:
-            fresh, left = follower.fresh(after), [follower.peek(after, 0)]
-            result = left[0]
+            if key not in input_ids:
+                observer.note_elements(x, frame)
+        if next_instruction is not None:
+            is_unshared, stack = (
+                follower.is_unshared(next_instruction),
+                [follower.peek(next_instruction, 0)],
+            )
+            result = stack[0]
             if type(result) is types.GeneratorType:
-                observer.made_result(result, frame)
-            while left:
-                x = left.pop()
+                observer.note_result(result, frame)
+            while stack:
+                x = stack.pop()
                 if id(x) in containers or observer.is_own(x):
                     continue
-                if follower.entered:  # functions of the program's may have given what they found
+                if follower.ran_python:  # functions of the program's may have given what they found
                     break
-                if x is result and not fresh:
+                if x is result and not is_unshared:
                     break
                 if type(x) in (list, tuple, dict):
-                    observer.make(x)
-                    left += parts_of(x)
+                    observer.note_created(x)
+                    stack += parts_of(x)
                 elif is_a(x, np.ndarray) and (whose.owns_memory(x) or not x.flags.writeable):
-                    observer.make(x)
+                    observer.note_created(x)
                 elif type(x) is types.FunctionType or type(x) is set:
-                    observer.make(x)
+                    observer.note_created(x)
 
-    follower.pending = done
+    follower.on_result = finish
 
 
-def weak_to_own(follower: Follower, frame: Any, args: tuple[Any, ...]) -> bool:
+def refuse_weak_to_own(follower: Follower, frame: Any, args: tuple[Any, ...]) -> bool:
     """Whether what the call has made itself gets a weak reference, so that it is seen to go."""
     for x in args[:1]:
-        new = is_a(class_attribute(type(x), "__new__"), staticmethod)  # whose objects nobody notes
-        if follower.observer.is_own(x) or (new and is_python_class(type(x))):
+        is_custom = is_a(
+            class_attribute(type(x), "__new__"), staticmethod
+        )  # whose objects nobody notes
+        if follower.observer.is_own(x) or (is_custom and is_python_class(type(x))):
             reason = f"it makes a weak reference to a {type(x).__name__} of its own"
-            follower.observer.releases(reason, frame)
+            follower.observer.refuse_and_release(reason, frame)
             return True
     return False
 
 
-def iterate(follower: Follower, frame: Any, value: Any) -> None:
+def note_iteration(follower: Follower, frame: Any, value: Any) -> None:
     """Somebody goes through the items of an object."""
     observer = follower.observer
     kind = type(value)
-    if observer.items(value, "a loop", frame):
+    if observer.note_items(value, "a loop", frame):
         return
-    observer.class_of(value, frame)
+    observer.note_class(value, frame)
     if is_a(value, (*ITERATORS, types.GeneratorType)):
         observer.refuse(f"it goes on with a {kind.__name__} from outside", frame)
     elif is_a(value, type):
         return
     elif is_python_class(kind):  # what finds the items is followed, if it is Python's
         for name in ("__iter__", "__next__", "__getitem__", "__len__"):
-            if not is_a(class_attribute(kind, name), types.FunctionType | type(MISSING) | type(None)):
+            if not is_a(
+                class_attribute(kind, name), types.FunctionType | type(MISSING) | type(None)
+            ):
                 observer.refuse(f"it goes through a {kind.__name__} by a {name} of C", frame)
     elif not is_a(value, types.GenericAlias):
         observer.refuse(f"it goes through a {kind.__name__}", frame)
 
 
-def identity(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def note_id(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     """``id(value)``, and the like."""
-    if args and id(args[0]) in follower.observer.replaced:
-        follower.observer.repeats("it asks for the identity of an argument", frame)
+    if args and id(args[0]) in follower.observer.originals:
+        follower.observer.rerun("it asks for the identity of an argument", frame)
 
 
-def identical(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def note_identity_test(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     """``one is other``."""
     if len(args) == 2:
-        follower.observer.identifies(*args, "it compares arguments by `is`", frame)
+        follower.observer.check_identity(*args, "it compares arguments by `is`", frame)
 
 
-def contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
+def note_contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
     """``value in holder``."""
     observer = follower.observer
-    if type(value) is Tensor and id(value) in observer.replaced and is_a(holder, CONTAINER_TYPES):
-        observer.repeats("it looks for an argument in a container", frame)
+    if type(value) is Tensor and id(value) in observer.originals and is_a(holder, CONTAINER_TYPES):
+        observer.rerun("it looks for an argument in a container", frame)
     if is_python_class(type(holder)):
-        observer.class_of(holder, frame)
+        observer.note_class(holder, frame)
     if is_constant(holder) or is_a(holder, str | bytes | range):
         return
     kind = type(holder)
-    if is_a(holder, (dict, set, frozenset, *VIEWS)) and _by_c(kind, "__contains__"):
+    if is_a(holder, (dict, set, frozenset, *VIEWS)) and _is_c_method(kind, "__contains__"):
         if is_constant(value) and type(value) is not Tensor:
             if not observer.is_own(holder) and not is_a(holder, frozenset):
                 if id(holder) in observer.views:
-                    _given_view(follower, frame, holder, value)
+                    _note_view_contains(follower, frame, holder, value)
                     return
                 label = f"{value!r} in {observer.name_of(holder)}"
-                there = value in holder
-                observer.read(reads.CONTAINS, holder, value, there, label, frame)
+                is_present = value in holder
+                observer.note_read(reads.CONTAINS, holder, value, is_present, label, frame)
             return
     if is_a(holder, CONTAINER_TYPES):
         arrays = examine(follower, frame, holder, "in") | examine(follower, frame, value, "in")
         await_result(follower, arrays, False)
     elif is_a(holder, np.ndarray):
-        observer.array(holder, frame)
+        observer.note_elements(holder, frame)
     elif is_python_class(kind) or is_a(holder, type):
-        observer.class_of(holder, frame)
+        observer.note_class(holder, frame)
     else:
         observer.refuse(f"it looks for something in a {kind.__name__}", frame)
 
 
-def _given_view(follower: Follower, frame: Any, view: Any, value: Any) -> None:
+def _note_view_contains(follower: Follower, frame: Any, view: Any, value: Any) -> None:
     """``value in d.keys()``, and of other views."""
     observer = follower.observer
-    of = observer.views[id(view)][1]
+    owner = observer.views[id(view)][1]
     if is_a(view, VIEWS[0]):
-        label = f"{value!r} in {observer.name_of(of)}"
-        observer.read(reads.CONTAINS, of, value, value in of, label, frame)
+        label = f"{value!r} in {observer.name_of(owner)}"
+        observer.note_read(reads.CONTAINS, owner, value, value in owner, label, frame)
     else:
-        observer.entries(of, False, frame)
+        observer.note_entries(owner, False, frame)
 
 
-def _by_c(kind: type, name: str) -> bool:
+def _is_c_method(kind: type, name: str) -> bool:
     return not is_a(getattr(kind, name, None), types.FunctionType)
 
 
-def truth(follower: Follower, frame: Any, value: Any) -> None:
+def note_truth(follower: Follower, frame: Any, value: Any) -> None:
     """``bool(value)``."""
     observer = follower.observer
     kind = type(value)
     if is_python_class(kind) or is_a(value, type):
-        observer.class_of(value, frame)
+        observer.note_class(value, frame)
     if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTION_TYPES)):
         return
     if is_a(value, np.ndarray):
-        observer.array(value, frame)
+        observer.note_elements(value, frame)
         return
-    if is_python_class(kind) and not (_by_c(kind, "__bool__") and _by_c(kind, "__len__")):
+    if is_python_class(kind) and not (
+        _is_c_method(kind, "__bool__") and _is_c_method(kind, "__len__")
+    ):
         return
     if id(value) in observer.views:
         value = observer.views[id(value)][1]
     if not observer.is_own(value):
         label = f"bool({observer.name_of(value)})"
-        observer.read(reads.TRUTH, value, None, bool(value), label, frame)
+        observer.note_read(reads.TRUTH, value, None, bool(value), label, frame)
 
 
-def length(follower: Follower, frame: Any, value: Any) -> None:
+def note_length(follower: Follower, frame: Any, value: Any) -> None:
     """``len(value)``."""
     observer = follower.observer
     kind = type(value)
     if is_python_class(kind):
-        observer.class_of(value, frame)
-        if not _by_c(kind, "__len__"):
+        observer.note_class(value, frame)
+        if not _is_c_method(kind, "__len__"):
             return
     if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
         return
@@ -455,46 +500,48 @@ def length(follower: Follower, frame: Any, value: Any) -> None:
         value = observer.views[id(value)][1]
     if not observer.is_own(value) and hasattr(kind, "__len__"):
         label = f"len({observer.name_of(value)})"
-        observer.read(reads.LENGTH, value, None, len(value), label, frame)
+        observer.note_read(reads.LENGTH, value, None, len(value), label, frame)
 
 
-def kind_of(follower: Follower, frame: Any, value: Any) -> None:
+def note_type(follower: Follower, frame: Any, value: Any) -> None:
     """``type(value)``."""
     observer = follower.observer
     if is_constant(value) or not is_python_class(type(value)):
         return
-    observer.class_of(value, frame)
+    observer.note_class(value, frame)
     if not observer.is_own(value):
         label = f"type({observer.name_of(value)})"
-        observer.read(reads.TYPE, value, None, type(value), label, frame)
+        observer.note_read(reads.TYPE, value, None, type(value), label, frame)
 
 
-def operate(follower: Follower, frame: Any, operands: tuple[Any, ...], in_place: bool) -> None:
+def note_operator(
+    follower: Follower, frame: Any, operands: tuple[Any, ...], in_place: bool
+) -> None:
     """An operator is applied."""
     observer = follower.observer
     if any(type(x) is Tensor or is_a(x, Variable) for x in operands):
-        give(follower, frame, "an operator", operands, {})
+        pass_to_numtape(follower, frame, "an operator", operands, {})
         return
     if any(is_a(x, np.ndarray | np.generic) for x in operands):
-        observer.asks(reads.float_errors, (), "how NumPy treats errors", None, frame)
+        observer.note_call(reads.float_errors, (), "how NumPy treats errors", None, frame)
     if all(map(is_constant, operands)):
         return
     if in_place:
-        observer.mutates(operands[0], f"changes {observer.name_of(operands[0])}", frame)
+        observer.note_mutation(operands[0], f"changes {observer.name_of(operands[0])}", frame)
     arrays = examine_all(follower, frame, operands, "an operator")
     for x in operands:
         if is_python_class(type(x)):
-            kind_of(follower, frame, x)
-            observer.class_of(x, frame)
+            note_type(follower, frame, x)
+            observer.note_class(x, frame)
     await_result(follower, arrays, not any(is_python_class(type(x)) for x in operands))
 
 
-def context(follower: Follower, frame: Any, manager: Any) -> None:
+def note_context_manager(follower: Follower, frame: Any, manager: Any) -> None:
     """``with manager:``."""
     observer, kind = follower.observer, type(manager)
     if is_numtape_class(kind):
         return
     if is_python_class(kind):
-        observer.class_of(manager, frame)
+        observer.note_class(manager, frame)
     elif not is_a(manager, LOCK_TYPES):
         observer.refuse(f"it enters a {kind.__name__}", frame)

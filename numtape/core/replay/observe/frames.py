@@ -74,8 +74,8 @@ def namespace_of(frame: types.FrameType) -> Any:
 
 def slot_count(code: types.CodeType) -> int:
     """How many local variables and cells lie in front of the stack."""
-    own = set(code.co_varnames)
-    cells = [name for name in code.co_cellvars if name not in own]
+    local_names = set(code.co_varnames)
+    cells = [name for name in code.co_cellvars if name not in local_names]
     return len(code.co_varnames) + len(cells) + len(code.co_freevars)
 
 
@@ -98,25 +98,25 @@ def _is_layout_expected() -> bool:
     """Whether a frame with known contents is laid out as expected."""
     first, second = object(), object()
 
-    def probe(one: Any, two: Any) -> bool:
+    def probe(x: Any, y: Any) -> bool:
         frame, inner = sys._getframe(), first
-        at = slots_address(frame)
-        found = [word_at(at + WORD * k) for k in range(2)]
-        free = slot_count(frame.f_code) - 1
-        cell = object_at(at + WORD * free)
+        address = slots_address(frame)
+        addresses = [word_at(address + WORD * k) for k in range(2)]
+        free_index = slot_count(frame.f_code) - 1
+        cell = object_at(address + WORD * free_index)
         function = function_of(frame)
         del frame  # it refers to itself, and to all frames above
         return (
-            found == [id(one), id(two)]
+            addresses == [id(x), id(y)]
             and function is probe
             and inner is first
             and type(cell) is types.CellType
         )
 
-    class Body:
+    class ProbeBody:
         names_found = namespace_of(sys._getframe()) is locals()
 
-    return probe(second, first) and probe(first, second) and Body.names_found
+    return probe(second, first) and probe(first, second) and ProbeBody.names_found
 
 
 ResultHandler = Callable[["Follower", Any, Instruction | None], None]
@@ -126,7 +126,7 @@ InstructionHandlers = dict[str, Callable[["Follower", Any, Instruction], None] |
 class Follower:
     """Follows one frame: Python calls it before every instruction.
 
-    What follows an instruction has to wait for its result: a handler leaves it in `pending`.
+    What follows an instruction has to wait for its result: a handler leaves it in `on_result`.
 
     Attributes:
       array: The address of the frame's array.
@@ -143,55 +143,59 @@ class Follower:
     """
 
     __slots__ = (
-        "array",
-        "asked",
-        "beneath",
-        "calls",
+        "array_address",
+        "called_by_c",
+        "called_class",
+        "called_code",
         "code",
-        "entered",
+        "instruction",
+        "instructions",
         "keywords",
-        "making",
         "observer",
-        "opcodes",
-        "other",
-        "pending",
-        "stack",
-        "step",
-        "steps",
+        "on_result",
+        "other_tracer",
+        "other_wants_opcodes",
+        "ran_python",
+        "stack_address",
+        "suspended_printing",
     )
 
     def __init__(
-        self, observer: Observer, code: types.CodeType, steps: dict[int, Instruction], array: int
+        self,
+        observer: Observer,
+        code: types.CodeType,
+        instructions: dict[int, Instruction],
+        array_address: int,
     ) -> None:
-        self.observer, self.code, self.steps = observer, code, steps
-        self.place(array)
-        self.pending: ResultHandler | None = None
-        self.step: Instruction | None = None
-        self.entered = False
-        self.making: type | None = None
-        self.calls: types.CodeType | None = None
-        self.asked = False
+        self.observer, self.code, self.instructions = observer, code, instructions
+        self.set_array_address(array_address)
+        self.on_result: ResultHandler | None = None
+        self.instruction: Instruction | None = None
+        self.ran_python = False
+        self.called_class: type | None = None
+        self.called_code: types.CodeType | None = None
+        self.called_by_c = False
         self.keywords: tuple[str, ...] = ()
-        self.other: Any = None
-        self.opcodes = False
-        self.beneath: Follower | None = None
+        self.other_tracer: Any = None
+        self.other_wants_opcodes = False
+        self.suspended_printing: Follower | None = None
 
-    def place(self, array: int) -> None:
+    def set_array_address(self, address: int) -> None:
         """Note where the frame's array is, which a generator may move while it waits."""
-        self.array, self.stack = array, array + WORD * slot_count(self.code)
+        self.array_address, self.stack_address = address, address + WORD * slot_count(self.code)
 
-    def peek(self, step: Instruction, k: int) -> Any:
+    def peek(self, instruction: Instruction, k: int) -> Any:
         """The object ``k`` places below the top of the stack."""
-        return object_at(self.stack + WORD * (step.depth - 1 - k))
+        return object_at(self.stack_address + WORD * (instruction.depth - 1 - k))
 
-    def fresh(self, step: Instruction) -> bool:
+    def is_unshared(self, instruction: Instruction) -> bool:
         """Whether nobody but the stack refers to the object on top: nobody else can reach it."""
-        address = word_at(self.stack + WORD * (step.depth - 1))
+        address = word_at(self.stack_address + WORD * (instruction.depth - 1))
         return address != 0 and word_at(address) & 0xFFFFFFFF == 1
 
     def slot(self, k: int) -> Any:
         """A local variable or cell."""
-        return object_at(self.array + WORD * k)
+        return object_at(self.array_address + WORD * k)
 
     def __call__(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """A trace function, as `sys.settrace` describes it."""
@@ -202,10 +206,10 @@ class Follower:
             except (RecursionError, MemoryError):
                 raise  # the program's
             except Exception as error:
-                observer.failed(error, frame)
-        if self.other is not None and (event != "opcode" or self.opcodes):
-            found = self.other(frame, event, arg)
-            self.other = self.other if found is None else found
+                observer.on_error(error, frame)
+        if self.other_tracer is not None and (event != "opcode" or self.other_wants_opcodes):
+            tracer = self.other_tracer(frame, event, arg)
+            self.other_tracer = self.other_tracer if tracer is None else tracer
         return self
 
     def _follow(self, frame: types.FrameType, event: str, arg: Any) -> None:
@@ -213,33 +217,38 @@ class Follower:
         if event in ("opcode", "exception"):  # the call has ended
             if observer.muted is self:
                 observer.muted = None
-            if observer.effecting is self:
-                observer.effecting = None
-            if observer.printing is self:
-                observer.printing = None
-        pending = self.pending
+            if observer.library_printing is self:
+                observer.library_printing = None
+            if observer.printing_follower is self:
+                observer.printing_follower = None
+        pending = self.on_result
         if event == "opcode":
-            step = self.steps.get(frame.f_lasti)
-            if step is None:
+            instruction = self.instructions.get(frame.f_lasti)
+            if instruction is None:
                 observer.refuse("an instruction is not understood", frame)
                 return
             if pending is not None:
-                self.pending = None
-                pending(self, frame, step)
+                self.on_result = None
+                pending(self, frame, instruction)
             try:
-                handler = observer.instructions[step.name]
+                handler = observer.handlers[instruction.name]
             except KeyError:
-                observer.refuse(f"the instruction {step.name} is not known", frame)
+                observer.refuse(f"the instruction {instruction.name} is not known", frame)
                 return
             if handler is not None:
-                self.entered, self.making, self.calls, self.step = False, None, None, step
-                handler(self, frame, step)
+                self.ran_python, self.called_class, self.called_code, self.instruction = (
+                    False,
+                    None,
+                    None,
+                    instruction,
+                )
+                handler(self, frame, instruction)
         elif event == "return":
-            if self.asked:
-                observer.gives(arg, frame)
-            observer.converted(arg, self, frame)
-            if self.beneath is not None:
-                observer.effecting, self.beneath = self.beneath, None
+            if self.called_by_c:
+                observer.note_result_for_c(arg, frame)
+            observer.note_conversion(arg, self, frame)
+            if self.suspended_printing is not None:
+                observer.library_printing, self.suspended_printing = self.suspended_printing, None
         elif event == "exception" and pending is not None:
-            self.pending = None
+            self.on_result = None
             pending(self, frame, None)

@@ -22,32 +22,32 @@ import numpy as np
 from ....errors import KernelError
 from ...values.tensor import Tensor
 from . import reads
-from .arrays import dtypes, of_numpy
+from .arrays import call_numpy, check_dtypes
 from .examined import (
-    CONTAINER_TYPES,
     C_FUNCTION_TYPES,
+    CONTAINER_TYPES,
+    await_object,
+    await_result,
     examine,
     examine_all,
-    give,
-    await_result,
-    note_hashing,
-    identity,
     holds_only_attributes,
-    iterate,
-    kind_of,
-    made,
-    note_mapping,
-    qualified_name,
     note_class_name,
-    truth,
-    weak_to_own,
+    note_hashing,
+    note_id,
+    note_iteration,
+    note_mapping,
+    note_truth,
+    note_type,
+    pass_to_numtape,
+    qualified_name,
+    refuse_weak_to_own,
 )
 from .frames import Follower
 from .known import (
+    CONSTRUCTORS,
     DEEP_TYPES,
     HARMLESS,
     LAZY_TYPES,
-    CONSTRUCTORS,
     PURE,
     PURE_NUMPY,
     SHALLOW_TYPES,
@@ -55,7 +55,7 @@ from .known import (
     has_finalizer,
     is_python_class,
 )
-from .methods import method, unknown
+from .methods import call_method, call_unknown
 from .reads import MISSING, is_a
 from .special import SPECIAL
 from .steps import Instruction
@@ -69,64 +69,64 @@ def call(
     frame: Any,
     function: Any,
     args: tuple[Any, ...],
-    named: dict[str, Any],
-    dropped: bool,
+    kwargs: dict[str, Any],
+    is_discarded: bool,
 ) -> None:
     """A function is about to be called. ``dropped``: nobody looks at what it gives."""
     observer, kind = follower.observer, type(function)
     if id(function) in PURE_NUMPY:
-        of_numpy(follower, frame, function, args, named)
+        call_numpy(follower, frame, function, args, kwargs)
     elif kind is types.MethodType:
-        call(follower, frame, function.__func__, (function.__self__, *args), named, dropped)
+        call(follower, frame, function.__func__, (function.__self__, *args), kwargs, is_discarded)
     elif kind is types.FunctionType:
-        follower.calls = function.__code__
-        _of_python(follower, frame, function, args, named, dropped)
+        follower.called_code = function.__code__
+        _call_python(follower, frame, function, args, kwargs, is_discarded)
     elif is_a(function, type):
         if not is_numtape_class(function):
-            _hand_over(observer, frame, function, (*args, *named.values()))
-        _class(follower, frame, function, args, named, dropped)
+            _refuse_kernels(observer, frame, function, (*args, *kwargs.values()))
+        _call_class(follower, frame, function, args, kwargs, is_discarded)
     elif is_a(function, C_FUNCTION_TYPES):
-        _hand_over(observer, frame, function, (*args, *named.values()))
-        _of_c(follower, frame, function, args, named, dropped)
+        _refuse_kernels(observer, frame, function, (*args, *kwargs.values()))
+        _call_c(follower, frame, function, args, kwargs, is_discarded)
     elif is_numtape_class(kind):
         if hasattr(kind, "_written_arguments"):
-            _of_kernel(follower, frame, function, args, named)
-        give(follower, frame, kind.__name__, args, named)
+            _call_kernel(follower, frame, function, args, kwargs)
+        pass_to_numtape(follower, frame, kind.__name__, args, kwargs)
     elif is_a(function, np.ufunc):
-        of_numpy(follower, frame, function, args, named)
+        call_numpy(follower, frame, function, args, kwargs)
     elif kind is functools.partial:
         if not observer.is_own(function):
             for name in ("func", "args"):
-                observer.attribute(function, name, getattr(function, name), False, frame)
-            observer.entries(function.keywords, False, frame)
+                observer.note_attribute(function, name, getattr(function, name), False, frame)
+            observer.note_entries(function.keywords, False, frame)
         args = (*function.args, *args)
-        call(follower, frame, function.func, args, {**function.keywords, **named}, dropped)
+        call(follower, frame, function.func, args, {**function.keywords, **kwargs}, is_discarded)
     elif is_a(function, (operator.itemgetter, operator.attrgetter)):
-        _getter(follower, frame, function, args)
+        _call_getter(follower, frame, function, args)
     elif is_a(function, weakref.ReferenceType):
         label = f"{observer.name_of(function)}()"
-        observer.asks(weakref.ref.__call__, (function,), label, function, frame)
+        observer.note_call(weakref.ref.__call__, (function,), label, function, frame)
     elif is_a(class_attribute(kind, "__call__"), types.FunctionType):
-        follower.calls = class_attribute(kind, "__call__").__code__
-        kind_of(follower, frame, function)
+        follower.called_code = class_attribute(kind, "__call__").__code__
+        note_type(follower, frame, function)
     else:
-        unknown(follower, frame, function, args, named, dropped)
+        call_unknown(follower, frame, function, args, kwargs, is_discarded)
 
 
-def _hand_over(observer: Any, frame: Any, function: Any, arguments: tuple[Any, ...]) -> None:
+def _refuse_kernels(observer: Any, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
     """Something of C gets arguments: kernels among them may be called with any arrays."""
-    for x in arguments:
+    for x in args:
         if is_numtape_class(type(x)) and hasattr(type(x), "_written_arguments"):
             kernel = qualified_name(x.python_function)
             observer.refuse(f"it gives the kernel {kernel} to {qualified_name(function)}", frame)
 
 
-def _of_kernel(
-    follower: Follower, frame: Any, kernel: Any, args: tuple[Any, ...], named: dict[str, Any]
+def _call_kernel(
+    follower: Follower, frame: Any, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """A kernel of native loops is about to be called: it may write to arrays."""
     try:
-        written = kernel._written_arguments(args, named)
+        written = kernel._written_arguments(args, kwargs)
     except (KernelError, TypeError):  # the call itself is going to raise
         return
     observer, name = follower.observer, qualified_name(kernel.python_function)
@@ -134,212 +134,222 @@ def _of_kernel(
         observer.refuse(f"it calls the kernel {name}, of which it is not known what it does", frame)
         return
     for array in written:
-        what = f"calls the kernel {name}, which writes to {observer.name_of(array)}"
-        observer.mutates(array, what, frame)
+        effect = f"calls the kernel {name}, which writes to {observer.name_of(array)}"
+        observer.note_mutation(array, effect, frame)
 
 
-def _of_python(
+def _call_python(
     follower: Follower,
     frame: Any,
     function: types.FunctionType,
     args: tuple[Any, ...],
-    named: dict[str, Any],
-    dropped: bool,
+    kwargs: dict[str, Any],
+    is_discarded: bool,
 ) -> None:
     code = function.__code__
     if is_trusted(code):
         if function is Tensor.ref:
-            identity(follower, frame, args)
-        give(follower, frame, function.__qualname__, args, named)
+            note_id(follower, frame, args)
+        pass_to_numtape(follower, frame, function.__qualname__, args, kwargs)
         return
     if (
-        dropped
+        is_discarded
         and function.__name__ in _LOGGING
         and function.__globals__ in (vars(logging), vars(warnings))
     ):
-        args = (*args, *named.values())
-        follower.observer.prints(follower, args, f"calls {function.__qualname__}", frame)
+        args = (*args, *kwargs.values())
+        follower.observer.start_printing(follower, args, f"calls {function.__qualname__}", frame)
     elif code.co_flags & 0x20:
 
-        def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
-            if after is not None:
-                follower.observer.made_result(follower.peek(after, 0), frame)
+        def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+            if next_instruction is not None:
+                follower.observer.note_result(follower.peek(next_instruction, 0), frame)
 
-        follower.pending = done
+        follower.on_result = finish
 
 
-def _class(
+def _call_class(
     follower: Follower,
     frame: Any,
     kind: type,
     args: tuple[Any, ...],
-    named: dict[str, Any],
-    dropped: bool,
+    kwargs: dict[str, Any],
+    is_discarded: bool,
 ) -> None:
     observer = follower.observer
-    everything = (*args, *named.values())
+    values = (*args, *kwargs.values())
     if has_finalizer(kind):
-        observer.releases(f"it makes a {kind.__name__}, which has a __del__", frame)
-    elif issubclass(kind, weakref.ReferenceType) and weak_to_own(follower, frame, args):
+        observer.refuse_and_release(f"it makes a {kind.__name__}, which has a __del__", frame)
+    elif issubclass(kind, weakref.ReferenceType) and refuse_weak_to_own(follower, frame, args):
         pass
     elif kind is type and len(args) == 1:
-        kind_of(follower, frame, args[0])
+        note_type(follower, frame, args[0])
     elif kind is super:
         await_result(follower, {})
     elif is_numtape_class(kind):
-        give(follower, frame, kind.__name__, args, named)
+        pass_to_numtape(follower, frame, kind.__name__, args, kwargs)
     elif is_python_class(kind):
         base = c_base_of(kind)
-        new, start = class_attribute(kind, "__new__"), class_attribute(kind, "__init__")
-        observer.class_of(kind, frame)
+        constructor, initializer = (
+            class_attribute(kind, "__new__"),
+            class_attribute(kind, "__init__"),
+        )
+        observer.note_class(kind, frame)
         arrays: dict[int, Any] = {}
-        if not is_a(start, types.FunctionType) and not is_a(new, staticmethod):
+        if not is_a(initializer, types.FunctionType) and not is_a(constructor, staticmethod):
             if not (holds_only_attributes(base) or issubclass(base, (*SHALLOW_TYPES, *DEEP_TYPES))):
-                unknown(follower, frame, kind, args, named, dropped)
+                call_unknown(follower, frame, kind, args, kwargs, is_discarded)
                 return
-            arrays = examine_all(follower, frame, everything, kind.__name__, holds_only_attributes(base))
-        meta = is_a(class_attribute(type(kind), "__call__"), types.FunctionType)
-        if not is_a(new, staticmethod) and not meta:
-            follower.making = kind
-            made(follower)
+            arrays = examine_all(
+                follower, frame, values, kind.__name__, holds_only_attributes(base)
+            )
+        has_python_metaclass = is_a(class_attribute(type(kind), "__call__"), types.FunctionType)
+        if not is_a(constructor, staticmethod) and not has_python_metaclass:
+            follower.called_class = kind
+            await_object(follower)
         else:
             await_result(follower, arrays, False)
     elif issubclass(kind, BaseException):
         await_result(follower, {})
     elif kind is bool and len(args) == 1:
-        truth(follower, frame, args[0])
+        note_truth(follower, frame, args[0])
     elif kind in SHALLOW_TYPES:
-        of_c = kind in LAZY_TYPES and any(
+        runs_c = kind in LAZY_TYPES and any(
             x is None or (callable(x) and not is_a(x, types.FunctionType | types.MethodType))
-            for x in everything[:1] + everything[1:] * (kind is not map)
+            for x in values[:1] + values[1:] * (kind is not map)
         )
-        if kind is itertools.accumulate and not any(map(callable, everything[1:])):
-            of_c = True  # it adds
+        if kind is itertools.accumulate and not any(map(callable, values[1:])):
+            runs_c = True  # it adds
         arrays = {}
-        for x in everything:
+        for x in values:
             if is_a(x, CONTAINER_TYPES) or is_a(x, ITERATORS) or not callable(x):
-                if of_c or kind in (dict, itertools.starmap):
+                if runs_c or kind in (dict, itertools.starmap):
                     arrays |= examine(follower, frame, x, kind.__name__)
                 elif not is_constant(x):
-                    iterate(follower, frame, x)
+                    note_iteration(follower, frame, x)
             else:
                 examine(follower, frame, x, kind.__name__)
         for x in arrays.values():
-            observer.array(x, frame)
+            observer.note_elements(x, frame)
         for x in args if issubclass(kind, dict) else ():
             note_mapping(follower, frame, x)
         if kind in (set, frozenset, dict):
             for x in args:
                 note_hashing(follower, frame, list(x) if is_a(x, CONTAINER_TYPES) else ())
 
-        def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
-            if after is not None:
-                fresh, value = follower.fresh(after), follower.peek(after, 0)
-                if fresh:
-                    observer.made_result(value, frame)
+        def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+            if next_instruction is not None:
+                is_unshared, value = (
+                    follower.is_unshared(next_instruction),
+                    follower.peek(next_instruction, 0),
+                )
+                if is_unshared:
+                    observer.note_result(value, frame)
                 if is_a(value, ITERATORS):
-                    observer.sources[id(value)] = value, everything
+                    observer.sources[id(value)] = value, values
 
-        follower.pending = done
+        follower.on_result = finish
     elif kind in DEEP_TYPES or issubclass(kind, np.generic | type):
         if kind is np.dtype:
-            dtypes(follower, frame, everything)
+            check_dtypes(follower, frame, values)
         if kind is str and args:
             note_class_name(follower, frame, args[0])
         if issubclass(kind, type):
-            note_hashing(follower, frame, everything)  # the classes that the new one is made of
-        await_result(follower, examine_all(follower, frame, everything, kind.__name__))
+            note_hashing(follower, frame, values)  # the classes that the new one is made of
+        await_result(follower, examine_all(follower, frame, values, kind.__name__))
     else:
-        unknown(follower, frame, kind, args, named, dropped)
+        call_unknown(follower, frame, kind, args, kwargs, is_discarded)
 
 
-def _getter(follower: Follower, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
+def _call_getter(follower: Follower, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
     """`operator.attrgetter` and `operator.itemgetter`."""
     observer = follower.observer
     names = function.__reduce__()[1]
 
-    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
+    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
         for name in names:
             holder = args[0]
-            parts = name.split(".") if is_a(function, operator.attrgetter) else [name]
-            for part in parts:
-                if follower.entered:
+            keys = name.split(".") if is_a(function, operator.attrgetter) else [name]
+            for key in keys:
+                if follower.ran_python:
                     observer.refuse("a getter runs functions of Python", frame)
                     return
                 if is_a(function, operator.attrgetter):
-                    value = getattr(holder, part, MISSING)
-                    observer.attribute(holder, part, value, False, frame)
+                    value = getattr(holder, key, MISSING)
+                    observer.note_attribute(holder, key, value, False, frame)
                 else:
-                    value = reads.get_item(holder, part)
+                    value = reads.get_item(holder, key)
                     if not is_constant(holder) and not is_a(holder, tuple):
                         label = f"an item of {observer.name_of(holder)}"
-                        observer.read(reads.ITEM, holder, part, value, label, frame)
+                        observer.note_read(reads.ITEM, holder, key, value, label, frame)
                 holder = value
 
-    follower.pending = done
+    follower.on_result = finish
 
 
-def _of_c(
+def _call_c(
     follower: Follower,
     frame: Any,
     function: Any,
     args: tuple[Any, ...],
-    named: dict[str, Any],
-    dropped: bool,
+    kwargs: dict[str, Any],
+    is_discarded: bool,
 ) -> None:
     observer = follower.observer
-    special = SPECIAL.get(function) if _of_module(function) else None
+    special = SPECIAL.get(function) if _is_module_function(function) else None
     if special is not None:
-        whole = function is print or function is builtins.__build_class__
-        special(follower, frame, (*args, *named.values()) if whole else args)
+        takes_keywords = function is print or function is builtins.__build_class__
+        special(follower, frame, (*args, *kwargs.values()) if takes_keywords else args)
         return
     if id(function) in PURE:
-        arrays = examine_all(follower, frame, (*args, *named.values()), qualified_name(function))
+        arrays = examine_all(follower, frame, (*args, *kwargs.values()), qualified_name(function))
         if function in (repr, ascii, format):
             note_class_name(follower, frame, args[0])
         # Some give one of what they get.
-        new = function not in (max, min, sum, abs, functools.reduce)
-        await_result(follower, arrays, new, False)
+        is_new = function not in (max, min, sum, abs, functools.reduce)
+        await_result(follower, arrays, is_new, False)
         if (function.__module__ or "") == "_abc":
-            observer.asks(abc.get_cache_token, (), "classes that are registered", None, frame)
+            observer.note_call(abc.get_cache_token, (), "classes that are registered", None, frame)
         return
     owner = getattr(function, "__objclass__", None)
     name = function.__name__
     if owner is None or is_a(function, types.MethodWrapperType):
         receiver = function.__self__
         if receiver is None or is_a(receiver, types.ModuleType):
-            unknown(follower, frame, function, args, named, dropped)
+            call_unknown(follower, frame, function, args, kwargs, is_discarded)
             return
         if is_a(receiver, type) and not is_a(function, types.MethodWrapperType):
-            _of_class_of_c(follower, frame, function, args, named, dropped)
+            _call_class_method(follower, frame, function, args, kwargs, is_discarded)
             return
     else:
         receiver, args = args[0], args[1:]
-    method(follower, frame, function, receiver, name, args, named, dropped)
+    call_method(follower, frame, function, receiver, name, args, kwargs, is_discarded)
 
 
-def _of_module(function: Any) -> bool:
+def _is_module_function(function: Any) -> bool:
     return is_a(function, types.BuiltinFunctionType) and is_a(function.__self__, types.ModuleType)
 
 
-def _of_class_of_c(
+def _call_class_method(
     follower: Follower,
     frame: Any,
     function: Any,
     args: tuple[Any, ...],
-    named: dict[str, Any],
-    dropped: bool,
+    kwargs: dict[str, Any],
+    is_discarded: bool,
 ) -> None:
     """A method of a class: it makes something."""
     if function.__name__ in HARMLESS:
         return
     if function.__name__ in CONSTRUCTORS:
         kind = function.__self__
-        if issubclass(kind, weakref.ReferenceType) and weak_to_own(follower, frame, args[1:]):
+        if issubclass(kind, weakref.ReferenceType) and refuse_weak_to_own(
+            follower, frame, args[1:]
+        ):
             return
         arrays: dict[int, Any] = {}
         if kind is not object and not issubclass(kind, BaseException | type):
             arrays = examine_all(follower, frame, args[1:], qualified_name(function), False)
         await_result(follower, arrays)
         return
-    unknown(follower, frame, function, args, named, dropped)
+    call_unknown(follower, frame, function, args, kwargs, is_discarded)

@@ -80,19 +80,21 @@ _API = (
 @cache
 def _api() -> Array:
     """The addresses of what the pass calls, and of types that it knows."""
-    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _API]
-    return np.array([*found, id(float), id(types.MethodType)], np.int64)
+    addresses = [
+        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _API
+    ]
+    return np.array([*addresses, id(float), id(types.MethodType)], np.int64)
 
 
 @cache
-def _unchanged() -> Callable[[int, int], int]:
+def _compiled_pass() -> Callable[[int, int], int]:
     """The compiled pass."""
     symbol = "numtape_unchanged"
 
     def build() -> disk.Built:
         from ...compile.numba_compiler import Function, compile_unit
 
-        kernel = importlib.import_module("numtape.kernels.passes.guards").called
+        kernel = importlib.import_module("numtape.kernels.passes.guards").first_changed_entry
         built: disk.Built = compile_unit("unchanged", [Function(symbol, kernel, [""] * 3)])
         return built
 
@@ -103,49 +105,49 @@ def _unchanged() -> Callable[[int, int], int]:
 
 
 @cache
-def code_fields() -> tuple[int, ...]:
+def code_field_offsets() -> tuple[int, ...]:
     """Where functions have their code, defaults and keyword defaults: found by looking."""
 
     def probe(x: Any = 1, *, y: Any = 2) -> None:
         """Have all three."""
 
-    wanted = [id(probe.__code__), id(probe.__defaults__), id(probe.__kwdefaults__)]
-    words = {word_at(id(probe) + k): k for k in range(0, type(probe).__basicsize__, WORD)}
-    return tuple(words[x] for x in wanted)
+    addresses = [id(probe.__code__), id(probe.__defaults__), id(probe.__kwdefaults__)]
+    offsets = {word_at(id(probe) + k): k for k in range(0, type(probe).__basicsize__, WORD)}
+    return tuple(offsets[x] for x in addresses)
 
 
 # Where a class has a number that changes whenever it does, and any class that it is made of: from
 # CPython's Include/cpython/object.h, tp_version_tag. 0: none.
-_VERSION = 384
+_VERSION_OFFSET = 384
 
 
-def _version(kind: type) -> int:
+def _version_of(kind: type) -> int:
     """The number of a class as it is now; -1, which none has, where there are no numbers."""
     # A class gets one when it, and not its own class, is asked for an attribute.
     type.__getattribute__(kind, "__init__")
-    return (word_at(id(kind) + _VERSION) & 0xFFFFFFFF or -1) if _versions() else -1
+    return (word_at(id(kind) + _VERSION_OFFSET) & 0xFFFFFFFF or -1) if _has_versions() else -1
 
 
 @cache
-def _versions() -> bool:
+def _has_versions() -> bool:
     """Whether classes have their numbers where they are looked for."""
 
-    class Probe:
+    class Base:
         one = 1
 
-    class Part(Probe):
+    class Derived(Base):
         pass
 
-    found = []
+    versions = []
     for change in (False, False, True, False):
         if change:
-            Probe.one = 2
-        assert Part.one
-        found.append(word_at(id(Part) + _VERSION) & 0xFFFFFFFF)
-    return 0 < found[0] == found[1] != found[2] == found[3] > 0
+            Base.one = 2
+        assert Derived.one
+        versions.append(word_at(id(Derived) + _VERSION_OFFSET) & 0xFFFFFFFF)
+    return 0 < versions[0] == versions[1] != versions[2] == versions[3] > 0
 
 
-class Guard(NamedTuple):
+class StateGuard(NamedTuple):
     """A read as guards keep it: objects may be gone.
 
     Attributes:
@@ -158,23 +160,23 @@ class Guard(NamedTuple):
     key: Any
     value: Callable[[], Any]
     name: str
-    place: tuple[str, int]
+    location: tuple[str, int]
 
     def read(self) -> Read:
         """The read itself."""
-        return Read(self.kind, self.holder(), self.key, self.value(), self.name, self.place)
+        return Read(self.kind, self.holder(), self.key, self.value(), self.name, self.location)
 
 
-def _table(rows: Sequence[tuple[int, ...]], gone: list[Any]) -> Array:
+def _encode_table(rows: Sequence[tuple[int, ...]], dead_references: list[Any]) -> Array:
     """What is compared in one pass; nothing holds once a list is no longer empty."""
-    head = [len(rows), address_of(_api()), id(gone), 0, 0, 0]
+    head = [len(rows), address_of(_api()), id(dead_references), 0, 0, 0]
     return np.array(head + [x for row in rows for x in row], np.int64)
 
 
-def table_of(
-    words: list[tuple[Any, int, Any]],
+def make_table(
+    slots: list[tuple[Any, int, Any]],
     entries: list[tuple[dict[str, Any], str, Any]],
-    gone: list[Any],
+    dead_references: list[Any],
 ) -> Array:
     """A table for objects and names that the caller keeps.
 
@@ -183,14 +185,14 @@ def table_of(
       entries: Dicts, keys, and what is under them.
       gone: As in `Guards`.
     """
-    rows = [(_WORD, id(holder), at, id(value), -1) for holder, at, value in words]
-    rows += [(_ENTRY, id(of), id(key), id(value), -1) for of, key, value in entries]
-    return _table(rows, gone)
+    rows = [(_WORD, id(holder), offset, id(value), -1) for holder, offset, value in slots]
+    rows += [(_ENTRY, id(mapping), id(key), id(value), -1) for mapping, key, value in entries]
+    return _encode_table(rows, dead_references)
 
 
-def compared(table: Array) -> bool:
+def is_unchanged(table: Array) -> bool:
     """Whether all in a table is as it was."""
-    return bool(_unchanged()(address_of(table), 0) == table[0])
+    return bool(_compiled_pass()(address_of(table), 0) == table[0])
 
 
 class Guards:
@@ -202,160 +204,162 @@ class Guards:
     """
 
     __slots__ = (
-        "_kept",
-        "_marks",
-        "_of_row",
-        "_pass",
+        "_alive",
+        "_comparison",
+        "_guard_of_row",
+        "_keys",
         "_references",
         "_rows",
-        "gone",
+        "dead_references",
         "guards",
     )
 
-    def __init__(self, found: Iterable[Read] = ()) -> None:
-        self.guards: list[Guard] = []
-        self.gone: list[Any] = []
-        self._marks: set[tuple[Any, ...]] = set()
+    def __init__(self, found_reads: Iterable[Read] = ()) -> None:
+        self.guards: list[StateGuard] = []
+        self.dead_references: list[Any] = []
+        self._keys: set[tuple[Any, ...]] = set()
         self._references: dict[int, Callable[[], Any]] = {}
-        self._kept: list[Any] = []
+        self._alive: list[Any] = []
         self._rows: list[tuple[int, ...]] = []
-        self._of_row: list[int] = []  # the guard that each row belongs to
+        self._guard_of_row: list[int] = []  # the guard that each row belongs to
         # The table, where it is, how many rows it has, and what compares them: one thing, so that
         # another thread sees all of it or nothing.
-        self._pass: tuple[Array, int, int, Callable[[int, int], int]] | None = None
-        self.add(found)
+        self._comparison: tuple[Array, int, int, Callable[[int, int], int]] | None = None
+        self.add(found_reads)
 
-    def add(self, found: Iterable[Read]) -> None:
+    def add(self, new_reads: Iterable[Read]) -> None:
         """Add reads; those that are known already are left out."""
         # What an attribute gives is only asked for while its class is the same: a property that it
         # has become is the program's.
-        for read in sorted(found, key=lambda read: read.kind not in (reads.TYPE, reads.CLASS)):
-            mark: tuple[Any, ...] = read.kind, id(read.holder), key_identity(read.key)
+        for read in sorted(new_reads, key=lambda read: read.kind not in (reads.TYPE, reads.CLASS)):
+            key: tuple[Any, ...] = read.kind, id(read.holder), key_identity(read.key)
             if read.kind == reads.ANSWER:  # which is made anew each time
-                mark = read.kind, id(read.holder.func), *map(key_identity, read.holder.args)
-            if mark in self._marks:
+                key = read.kind, id(read.holder.func), *map(key_identity, read.holder.args)
+            if key in self._keys:
                 continue
             # What answers is made for the read, and kept by it.
-            kept = read.kind == reads.ANSWER
-            guard = Guard(
+            is_answer = read.kind == reads.ANSWER
+            guard = StateGuard(
                 read.kind,
-                _Kept(read.holder) if kept else self._reference(read.holder),
+                _StrongReference(read.holder) if is_answer else self._reference(read.holder),
                 read.key,
                 self._reference(read.value),
                 read.name,
-                read.place,
+                read.location,
             )
-            self._enter(guard, self._tests(read), mark)
+            self._append(guard, self._encode(read), key)
         if self._rows:
             self._tabulate()
 
-    def _enter(self, guard: Guard, rows: list[tuple[int, ...]], mark: tuple[Any, ...]) -> None:
+    def _append(self, guard: StateGuard, rows: list[tuple[int, ...]], key: tuple[Any, ...]) -> None:
         """Add a guard, all of it: what is marked is not added again."""
-        numbers, guards, marks = [len(self.guards)] * len(rows), [guard], {mark}
+        numbers, guards, marks = [len(self.guards)] * len(rows), [guard], {key}
         # whole: nothing runs in between, see core.values.interning
         self._rows += rows
-        self._of_row += numbers
+        self._guard_of_row += numbers
         self.guards += guards
-        self._marks |= marks
+        self._keys |= marks
         # done
 
     def _reference(self, value: Any) -> Callable[[], Any]:
         """What gives an object as long as it lives."""
-        known = self._references.get(id(value))
-        if known is None:
+        reference = self._references.get(id(value))
+        if reference is None:
             try:
-                known = weakref.ref(value, self.gone.append)
+                reference = weakref.ref(value, self.dead_references.append)
             except TypeError:
-                known = _Kept(value)
-            self._references[id(value)] = known
-        return known
+                reference = _StrongReference(value)
+            self._references[id(value)] = reference
+        return reference
 
-    def _tests(self, read: Read) -> list[tuple[int, ...]]:
+    def _encode(self, read: Read) -> list[tuple[int, ...]]:
         """The rows of the table for a read: kind, holder, key, what is expected, its bits."""
         kind, holder, key, value = read.kind, read.holder, read.key, read.value
-        test, at = _TESTS.get(kind, _WORD), id(holder)
+        test, address = _TESTS.get(kind, _WORD), id(holder)
         if kind == reads.CODE:
             return [  # where there are no defaults, the field is empty
-                (_WORD, at, field, 0 if part is None else id(part), -1)
-                for field, part in zip(code_fields(), value, strict=True)
+                (_WORD, address, field, 0 if part is None else id(part), -1)
+                for field, part in zip(code_field_offsets(), value, strict=True)
             ]
         if kind == reads.CLASS:
-            return [(_HALF, at, _VERSION, _version(holder), -1)]
+            return [(_HALF, address, _VERSION_OFFSET, _version_of(holder), -1)]
         if kind == reads.TYPE:
-            return [(_WORD, at, _TYPE, id(value), -1)]
+            return [(_WORD, address, _TYPE, id(value), -1)]
         expected = 0 if value is MISSING else id(value)
         bits = -1
         if type(value) is float:
             (bits,) = struct.unpack("q", struct.pack("d", value))
         if kind == reads.CELL:
-            return [(_WORD, at, _CELL, expected, bits)]
+            return [(_WORD, address, _CELL, expected, bits)]
         if kind in (reads.TRUTH, reads.LENGTH):
-            return [(test, at, 0, int(value), -1)]
+            return [(test, address, 0, int(value), -1)]
         if kind == reads.CONTAINS:
-            self._kept.append(key)
-            return [(test, at, id(key), int(value), -1)]
+            self._alive.append(key)
+            return [(test, address, id(key), int(value), -1)]
         if kind in (reads.ITEMS, reads.KEYS, reads.ENTRIES):
             addresses = np.array([*map(id, value), 0], np.int64)
-            self._kept += (addresses, value)
+            self._alive += (addresses, value)
             count = len(value) // 2 if kind == reads.ENTRIES else len(value)
-            return [(test, at, count, address_of(addresses), -1)]
-        self._kept.append(key)
-        return [(test, at, id(key), expected, bits)]
+            return [(test, address, count, address_of(addresses), -1)]
+        self._alive.append(key)
+        return [(test, address, id(key), expected, bits)]
 
     def _tabulate(self) -> None:
         """Make the table anew; whoever compares goes on with the old one."""
-        table = _table(self._rows, self.gone)
-        self._pass = table, address_of(table), len(self._rows), _unchanged()
+        table = _encode_table(self._rows, self.dead_references)
+        self._comparison = table, address_of(table), len(self._rows), _compiled_pass()
 
     def table(self) -> tuple[int, int, Any]:
         """The address of the table that is compared, 0 for none; its rows; and who keeps it."""
-        known = self._pass
-        return (0, 0, known) if known is None else (known[1], known[2], known)
+        comparison = self._comparison
+        return (
+            (0, 0, comparison) if comparison is None else (comparison[1], comparison[2], comparison)
+        )
 
     def holds(self) -> bool:
         """Whether every read would find the same as before."""
-        known = self._pass
-        if known is None:
+        comparison = self._comparison
+        if comparison is None:
             return True
-        table, address, count, compare = known
-        at = compare(address, 0)
-        while at < count:
-            if not self._still(at, table):
+        table, address, count, compare = comparison
+        row = compare(address, 0)
+        while row < count:
+            if not self._is_equal_now(row, table):
                 return False
-            at = compare(address, at + 1)
+            row = compare(address, row + 1)
         return True
 
-    def _still(self, row: int, table: Array) -> bool:
+    def _is_equal_now(self, row: int, table: Array) -> bool:
         """Whether a read that found another object found an equal one."""
-        if self.gone:
+        if self.dead_references:
             return False
-        guard = self.guards[self._of_row[row]]
+        guard = self.guards[self._guard_of_row[row]]
         read = guard.read()
         try:
-            found = read.now()
+            value = read.current_value()
         except Exception:  # what is read again may raise anything
             return False
-        if not is_same(found, read.value):
+        if not is_same(value, read.value):
             return False
         if guard.kind == reads.CLASS:  # something else of it was changed
-            table[_HEAD + _COLUMNS * row + 3] = _version(read.holder)
-        if _is_number(found) and guard.kind in (
+            table[_HEAD + _COLUMNS * row + 3] = _version_of(read.holder)
+        if _is_number(value) and guard.kind in (
             reads.ENTRY,
             reads.CELL,
             reads.ATTRIBUTE,
             reads.ITEM,
         ):
             # The next time this one is expected, and kept alive until then.
-            guards, number = self.guards, self._of_row[row]
-            kept, address = guard._replace(value=_Kept(found)), id(found)
-            at = _HEAD + _COLUMNS * row + 3
+            guards, number = self.guards, self._guard_of_row[row]
+            updated, address = guard._replace(value=_StrongReference(value)), id(value)
+            index = _HEAD + _COLUMNS * row + 3
             # whole: nothing runs in between, see core.values.interning
-            table[at] = address
-            guards[number] = kept
+            table[index] = address
+            guards[number] = updated
             # done
         return True
 
-    def failed(self) -> Read | None:
+    def first_changed(self) -> Read | None:
         """The first read that finds something else now."""
         for guard in self.guards:
             read = guard.read()
@@ -367,7 +371,7 @@ class Guards:
         return None
 
 
-class _Kept:
+class _StrongReference:
     """Gives an object that has no weak references."""
 
     __slots__ = ("value",)

@@ -1,7 +1,7 @@
 """What each instruction of Python 3.11 to 3.13 reads of Python's state, and what it changes.
 
 A handler runs before the instruction, with the stack as it is then. Where the result matters it
-sets ``follower.pending``, which runs when the instruction is done: without a step if it raised.
+sets ``follower.on_result``, which runs when the instruction is done: without a step if it raised.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 from . import examined, functions, reads
 from .frames import NULL, Follower
-from .items import read_item, short
+from .items import format_key, read_item
 from .known import is_python_class
-from .names import HANDLERS, Handler
+from .names import NAME_HANDLERS, Handler
 from .reads import MISSING, is_a
 from .steps import Instruction
 from .whose import ITERATORS, VIEWS, class_attribute, is_constant
@@ -28,194 +28,219 @@ _NULL_BELOW = sys.version_info < (3, 13)  # where a call has nothing for ``self`
 # Items.
 
 
-def _item(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    read_item(follower, frame, follower.peek(step, 1), follower.peek(step, 0))
+def _read_item(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    read_item(follower, frame, follower.peek(instruction, 1), follower.peek(instruction, 0))
 
 
-def _slice(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    part = slice(follower.peek(step, 1), follower.peek(step, 0))
-    read_item(follower, frame, follower.peek(step, 2), part)
+def _read_slice(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    part = slice(follower.peek(instruction, 1), follower.peek(instruction, 0))
+    read_item(follower, frame, follower.peek(instruction, 2), part)
 
 
-def _iterated(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    value = follower.peek(step, 0)
-    examined.iterate(follower, frame, value)
+def _iterate(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    value = follower.peek(instruction, 0)
+    examined.note_iteration(follower, frame, value)
 
-    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
-        if after is not None:
-            fresh, found = follower.fresh(after), follower.peek(after, 0)
-            if found is not value:
-                follower.observer.class_of(found, frame)
-            if fresh and found is not value:
-                follower.observer.make(found)
-            elif is_a(found, (*ITERATORS, types.GeneratorType)):
-                if not follower.observer.is_own(found):
-                    kind = type(found).__name__
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        if next_instruction is not None:
+            is_unshared, iterator = (
+                follower.is_unshared(next_instruction),
+                follower.peek(next_instruction, 0),
+            )
+            if iterator is not value:
+                follower.observer.note_class(iterator, frame)
+            if is_unshared and iterator is not value:
+                follower.observer.note_created(iterator)
+            elif is_a(iterator, (*ITERATORS, types.GeneratorType)):
+                if not follower.observer.is_own(iterator):
+                    kind = type(iterator).__name__
                     follower.observer.refuse(f"it goes on with a {kind} from outside", frame)
 
-    follower.pending = done
+    follower.on_result = finish
 
 
-def _unpacked(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    examined.iterate(follower, frame, follower.peek(step, 0))
+def _unpack(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    examined.note_iteration(follower, frame, follower.peek(instruction, 0))
 
 
-def _extended(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    value = follower.peek(step, 0)
-    examined.iterate(follower, frame, value)
-    if step.name == "SET_UPDATE" and is_a(value, examined.CONTAINER_TYPES):
+def _extend(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    value = follower.peek(instruction, 0)
+    examined.note_iteration(follower, frame, value)
+    if instruction.name == "SET_UPDATE" and is_a(value, examined.CONTAINER_TYPES):
         examined.note_hashing(follower, frame, value)
-    elif step.name != "LIST_EXTEND":
+    elif instruction.name != "LIST_EXTEND":
         examined.note_mapping(follower, frame, value)
 
 
-def _contained(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    value, holder = follower.peek(step, 1), follower.peek(step, 0)
-    examined.contains(follower, frame, value, holder)
+def _contains(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    value, holder = follower.peek(instruction, 1), follower.peek(instruction, 0)
+    examined.note_contains(follower, frame, value, holder)
 
 
-def _length(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    examined.length(follower, frame, follower.peek(step, 0))
+def _length(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    examined.note_length(follower, frame, follower.peek(instruction, 0))
 
 
-def _match_keys(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    holder, keys = follower.peek(step, 1), follower.peek(step, 0)
+def _match_keys(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    holder, keys = follower.peek(instruction, 1), follower.peek(instruction, 0)
     if is_constant(holder) or follower.observer.is_own(holder):
         return
     if not is_a(holder, dict) or type(holder).get is not dict.get:
         follower.observer.refuse(f"it matches a {type(holder).__name__}", frame)
         return
     for key in keys:
-        label = f"{follower.observer.name_of(holder)}[{short(key)}]"
-        found = dict.get(holder, key, MISSING)
-        follower.observer.read(reads.ITEM, holder, key, found, label, frame)
+        label = f"{follower.observer.name_of(holder)}[{format_key(key)}]"
+        value = dict.get(holder, key, MISSING)
+        follower.observer.note_read(reads.ITEM, holder, key, value, label, frame)
 
 
-def _match_kind(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _match_abstract_class(
+    follower: Follower, frame: types.FrameType, instruction: Instruction
+) -> None:
     """Whether something is a sequence or mapping, as which its class may be registered."""
-    value = follower.peek(step, 0)
+    value = follower.peek(instruction, 0)
     if is_python_class(type(value)):
-        follower.observer.class_of(value, frame)
+        follower.observer.note_class(value, frame)
         label = "classes that are registered"
-        follower.observer.asks(abc.get_cache_token, (), label, None, frame)
+        follower.observer.note_call(abc.get_cache_token, (), label, None, frame)
 
 
-def _match_class(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    value, kind, names = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
-    count = step.arg or 0
-    examined.kind_of(follower, frame, value)
-    follower.observer.class_of(kind, frame)
+def _match_class(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    value, kind, names = (
+        follower.peek(instruction, 2),
+        follower.peek(instruction, 1),
+        follower.peek(instruction, 0),
+    )
+    count = instruction.arg or 0
+    examined.note_type(follower, frame, value)
+    follower.observer.note_class(kind, frame)
 
-    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         observer = follower.observer
-        matched = getattr(kind, "__match_args__", ())
+        positional = getattr(kind, "__match_args__", ())
         if is_a(kind, type):
-            observer.of_class(kind, "__match_args__", "__match_args__", frame)
-        if not is_a(value, kind) and (after is None or follower.peek(after, 0) is None):
-            if follower.entered:  # which may say that it is one
+            observer.note_class_attribute(kind, "__match_args__", "__match_args__", frame)
+        if not is_a(value, kind) and (
+            next_instruction is None or follower.peek(next_instruction, 0) is None
+        ):
+            if follower.ran_python:  # which may say that it is one
                 observer.refuse("it matches a class that functions answer for", frame)
             return
         found_by_python = any(
             is_a(class_attribute(type(value), name), types.FunctionType)
             for name in ("__getattr__", "__getattribute__")
         )
-        if found_by_python and follower.entered:
+        if found_by_python and follower.ran_python:
             observer.refuse("it matches attributes that functions find", frame)
             return
-        for name in (*matched[:count], *names):
+        for name in (*positional[:count], *names):
             static = class_attribute(type(value), name)
-            entered = is_a(static, property) or hasattr(type(static), "__set__")
-            entered = entered and not is_a(static, types.MemberDescriptorType)
-            found = MISSING if entered else getattr(value, name, MISSING)
-            observer.attribute(value, name, found, entered, frame)
+            runs_python = is_a(static, property) or hasattr(type(static), "__set__")
+            runs_python = runs_python and not is_a(static, types.MemberDescriptorType)
+            attribute = MISSING if runs_python else getattr(value, name, MISSING)
+            observer.note_attribute(value, name, attribute, runs_python, frame)
 
-    follower.pending = done
+    follower.on_result = finish
 
 
 # Operators.
 
 
-def _operated(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    operands = follower.peek(step, 1), follower.peek(step, 0)
-    examined.operate(follower, frame, operands, _in_place(step))
+def _operate(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    operands = follower.peek(instruction, 1), follower.peek(instruction, 0)
+    examined.note_operator(follower, frame, operands, _in_place(instruction))
 
 
-def _in_place(step: Instruction) -> bool:
-    return step.name == "BINARY_OP" and step.arg is not None and step.arg >= 13
+def _in_place(instruction: Instruction) -> bool:
+    return instruction.name == "BINARY_OP" and instruction.arg is not None and instruction.arg >= 13
 
 
-def _compared(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    examined.operate(follower, frame, (follower.peek(step, 1), follower.peek(step, 0)), False)
+def _compare(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    examined.note_operator(
+        follower, frame, (follower.peek(instruction, 1), follower.peek(instruction, 0)), False
+    )
 
 
-def _identical(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    one, other = follower.peek(step, 1), follower.peek(step, 0)
-    kind = type(one)
-    examined.identical(follower, frame, (one, other))
+def _compare_identity(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    x, y = follower.peek(instruction, 1), follower.peek(instruction, 0)
+    kind = type(x)
+    examined.note_identity_test(follower, frame, (x, y))
     if (
-        kind is type(other)
-        and not follower.observer.is_own(one)
+        kind is type(y)
+        and not follower.observer.is_own(x)
         and (
             kind in (int, float, str, complex, bytes, slice, range, types.MethodType)
-            or is_a(one, tuple | np.generic)
+            or is_a(x, tuple | np.generic)
         )
     ):
         follower.observer.refuse("it compares numbers, strings or tuples by `is`", frame)
 
 
-def _alone(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    examined.operate(follower, frame, (follower.peek(step, 0),), False)
+def _operate_unary(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    examined.note_operator(follower, frame, (follower.peek(instruction, 0),), False)
 
 
-def _yielded(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _yield(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """A generator gives something; what C asks for it may look into it."""
-    value, above = follower.peek(step, 0), frame.f_back
-    asking = getattr(above, "f_trace", None)
-    if is_constant(value) or type(asking) is not Follower or asking.step is None:
+    value, above = follower.peek(instruction, 0), frame.f_back
+    caller = getattr(above, "f_trace", None)
+    if is_constant(value) or type(caller) is not Follower or caller.instruction is None:
         return
-    if "CALL" in asking.step.name:
+    if "CALL" in caller.instruction.name:
         for x in examined.examine(follower, frame, value, "what asks a generator").values():
-            follower.observer.array(x, frame)
+            follower.observer.note_elements(x, frame)
 
 
-def _truth(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    examined.truth(follower, frame, follower.peek(step, 0))
+def _truth(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    examined.note_truth(follower, frame, follower.peek(instruction, 0))
 
 
-def _formatted(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _format(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     depth = (
         1
-        if step.name == "FORMAT_WITH_SPEC" or (step.name == "FORMAT_VALUE" and (step.arg or 0) & 4)
+        if instruction.name == "FORMAT_WITH_SPEC"
+        or (instruction.name == "FORMAT_VALUE" and (instruction.arg or 0) & 4)
         else 0
     )
-    examined.examine_elements(follower, frame, follower.peek(step, depth), "the text")
-    examined.note_class_name(follower, frame, follower.peek(step, depth))
+    examined.examine_elements(follower, frame, follower.peek(instruction, depth), "the text")
+    examined.note_class_name(follower, frame, follower.peek(instruction, depth))
 
 
-def _intrinsic(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    if step.arg in (1, 2, 4):  # of an interactive console, `import *`, asynchronous generators
+def _intrinsic(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    if instruction.arg in (
+        1,
+        2,
+        4,
+    ):  # of an interactive console, `import *`, asynchronous generators
         follower.observer.refuse("an instruction is not known", frame)
-    elif step.arg == 5:
-        _alone(follower, frame, step)
+    elif instruction.arg == 5:
+        _operate_unary(follower, frame, instruction)
 
 
 # Calls.
 
 
-def _keywords(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    assert step.arg is not None
-    follower.keywords = follower.code.co_consts[step.arg]
+def _set_keywords(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    assert instruction.arg is not None
+    follower.keywords = follower.code.co_consts[instruction.arg]
 
 
-def _call(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _call(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     names = follower.keywords
     follower.keywords = ()
-    below = 0
-    if step.name == "CALL_KW":
-        names, below = follower.peek(step, 0), 1
-    count = step.arg or 0
-    args = [follower.peek(step, below + k) for k in reversed(range(count))]
-    first, second = follower.peek(step, below + count + 1), follower.peek(step, below + count)
+    offset = 0
+    if instruction.name == "CALL_KW":
+        names, offset = follower.peek(instruction, 0), 1
+    count = instruction.arg or 0
+    args = [follower.peek(instruction, offset + k) for k in reversed(range(count))]
+    first, second = (
+        follower.peek(instruction, offset + count + 1),
+        follower.peek(instruction, offset + count),
+    )
     if _NULL_BELOW:
         if first is NULL:
             function = second
@@ -226,144 +251,156 @@ def _call(follower: Follower, frame: types.FrameType, step: Instruction) -> None
         function = first
         if second is not NULL:
             args.insert(0, second)
-    named: dict[str, Any] = {}
+    kwargs: dict[str, Any] = {}
     if names:
-        named = dict(zip(names, args[len(args) - len(names) :], strict=True))
+        kwargs = dict(zip(names, args[len(args) - len(names) :], strict=True))
         del args[len(args) - len(names) :]
-    functions.call(follower, frame, function, tuple(args), named, step.dropped)
+    functions.call(follower, frame, function, tuple(args), kwargs, instruction.dropped)
 
 
-def _call_with(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """``function(*args, **kwargs)``."""
-    named: dict[str, Any] = {}
-    below = 0
-    if (step.arg or 0) & 1:
-        named, below = follower.peek(step, 0), 1
-    args = follower.peek(step, below)
-    function = follower.peek(step, below + (1 if _NULL_BELOW else 2))
+    kwargs: dict[str, Any] = {}
+    offset = 0
+    if (instruction.arg or 0) & 1:
+        kwargs, offset = follower.peek(instruction, 0), 1
+    args = follower.peek(instruction, offset)
+    function = follower.peek(instruction, offset + (1 if _NULL_BELOW else 2))
     if type(args) is not tuple:
-        examined.iterate(follower, frame, args)
+        examined.note_iteration(follower, frame, args)
         if type(args) in (list, dict, set, frozenset, *VIEWS):
             args = tuple(args)
         else:
             if type(function) is not types.FunctionType:
                 follower.observer.refuse("it calls what is not Python's with *arguments", frame)
             args = ()
-    functions.call(follower, frame, function, args, dict(named), step.dropped)
+    functions.call(follower, frame, function, args, dict(kwargs), instruction.dropped)
 
 
-def _built(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _build(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Something new: only keys and what is in a set are looked at."""
-    count = step.arg or 0
-    if step.name in ("BUILD_SET", "BUILD_MAP"):
-        apart = 1 if step.name == "BUILD_SET" else 2
-        keys = [follower.peek(step, apart * (k + 1) - 1) for k in range(count)]
+    count = instruction.arg or 0
+    if instruction.name in ("BUILD_SET", "BUILD_MAP"):
+        stride = 1 if instruction.name == "BUILD_SET" else 2
+        keys = [follower.peek(instruction, stride * (k + 1) - 1) for k in range(count)]
         examined.note_hashing(follower, frame, keys)
 
-    def done(follower: Follower, frame: types.FrameType, after: Instruction | None) -> None:
-        if after is not None:
-            follower.observer.make(follower.peek(after, 0))
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        if next_instruction is not None:
+            follower.observer.note_created(follower.peek(next_instruction, 0))
 
-    follower.pending = done
+    follower.on_result = finish
 
 
-def _added(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _add_item(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """A set or dict comprehension gets an item."""
-    key = follower.peek(step, 0 if step.name == "SET_ADD" else 1)
+    key = follower.peek(instruction, 0 if instruction.name == "SET_ADD" else 1)
     examined.note_hashing(follower, frame, (key,))
 
 
-def _raised(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _raise(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """``raise``: classes are called."""
-    for k in range(step.arg or 0):
-        follower.observer.class_of(follower.peek(step, k), frame)
+    for k in range(instruction.arg or 0):
+        follower.observer.note_class(follower.peek(instruction, k), frame)
 
 
-def _caught(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _match_exception(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """``except``: whether the error's class is made of one of these."""
-    examined.note_hashing(follower, frame, (follower.peek(step, 1), follower.peek(step, 0)))
+    examined.note_hashing(
+        follower, frame, (follower.peek(instruction, 1), follower.peek(instruction, 0))
+    )
 
 
-def _entered(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
+def _enter_context(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """``with``: the object is asked to enter, and to leave at the end."""
-    manager = follower.peek(step, 0)
-    examined.context(follower, frame, manager)
+    manager = follower.peek(instruction, 0)
+    examined.note_context_manager(follower, frame, manager)
 
 
 # Writing.
 
 
-def _stored_item(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    value, holder, key = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
-    label = f"{follower.observer.name_of(holder)}[{short(key)}]"
-    follower.observer.class_of(holder, frame)
+def _store_item(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    value, holder, key = (
+        follower.peek(instruction, 2),
+        follower.peek(instruction, 1),
+        follower.peek(instruction, 0),
+    )
+    label = f"{follower.observer.name_of(holder)}[{format_key(key)}]"
+    follower.observer.note_class(holder, frame)
     examined.note_hashing(follower, frame, (key,))
-    _copied(follower, frame, holder, key, value)
+    _copy_value(follower, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
-        follower.observer.wrote(holder, key, value, label, frame)
+        follower.observer.note_write(holder, key, value, label, frame)
         if is_a(holder, list):  # whether it has such an item
-            examined.length(follower, frame, holder)
+            examined.note_length(follower, frame, holder)
     else:
-        part = f"a slice of {follower.observer.name_of(holder)}" if is_a(key, slice) else label
-        follower.observer.mutates(holder, f"sets {part}", frame)
+        target = f"a slice of {follower.observer.name_of(holder)}" if is_a(key, slice) else label
+        follower.observer.note_mutation(holder, f"sets {target}", frame)
 
 
-def _copied(follower: Follower, frame: types.FrameType, holder: Any, key: Any, value: Any) -> None:
+def _copy_value(
+    follower: Follower, frame: types.FrameType, holder: Any, key: Any, value: Any
+) -> None:
     """What an item or slice becomes: arrays and lists copy what they are given."""
     if is_a(holder, np.ndarray) or is_a(key, slice):
         arrays = examined.examine(follower, frame, value, "a copy")
         arrays |= examined.examine(follower, frame, key, "an index")
         for x in arrays.values():
-            follower.observer.array(x, frame)
+            follower.observer.note_elements(x, frame)
     if is_a(holder, memoryview | bytearray) and not follower.observer.is_own(holder):
         follower.observer.refuse("it writes to memory that others may see", frame)
 
 
-def _stored_slice(follower: Follower, frame: types.FrameType, step: Instruction) -> None:
-    holder = follower.peek(step, 2)
-    follower.observer.class_of(holder, frame)
-    bounds = slice(follower.peek(step, 1), follower.peek(step, 0))
+def _store_slice(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    holder = follower.peek(instruction, 2)
+    follower.observer.note_class(holder, frame)
+    bounds = slice(follower.peek(instruction, 1), follower.peek(instruction, 0))
     examined.examine_elements(follower, frame, bounds, "an index")
-    _copied(follower, frame, holder, slice(None), follower.peek(step, 3))
-    follower.observer.mutates(holder, f"sets a slice of {follower.observer.name_of(holder)}", frame)
+    _copy_value(follower, frame, holder, slice(None), follower.peek(instruction, 3))
+    follower.observer.note_mutation(
+        holder, f"sets a slice of {follower.observer.name_of(holder)}", frame
+    )
 
 
-_HANDLERS: dict[Handler, str] = HANDLERS | {
-    _item: "BINARY_SUBSCR",
-    _slice: "BINARY_SLICE",
-    _iterated: "GET_ITER GET_YIELD_FROM_ITER",
-    _unpacked: "UNPACK_SEQUENCE UNPACK_EX",
-    _extended: "LIST_EXTEND SET_UPDATE DICT_UPDATE DICT_MERGE",
-    _contained: "CONTAINS_OP",
+_HANDLERS: dict[Handler, str] = NAME_HANDLERS | {
+    _read_item: "BINARY_SUBSCR",
+    _read_slice: "BINARY_SLICE",
+    _iterate: "GET_ITER GET_YIELD_FROM_ITER",
+    _unpack: "UNPACK_SEQUENCE UNPACK_EX",
+    _extend: "LIST_EXTEND SET_UPDATE DICT_UPDATE DICT_MERGE",
+    _contains: "CONTAINS_OP",
     _length: "GET_LEN",
     _match_keys: "MATCH_KEYS",
-    _match_kind: "MATCH_MAPPING MATCH_SEQUENCE",
+    _match_abstract_class: "MATCH_MAPPING MATCH_SEQUENCE",
     _match_class: "MATCH_CLASS",
-    _operated: "BINARY_OP",
-    _compared: "COMPARE_OP",
-    _identical: "IS_OP",
-    _alone: "UNARY_NEGATIVE UNARY_POSITIVE UNARY_INVERT",
+    _operate: "BINARY_OP",
+    _compare: "COMPARE_OP",
+    _compare_identity: "IS_OP",
+    _operate_unary: "UNARY_NEGATIVE UNARY_POSITIVE UNARY_INVERT",
     _truth: (
         "UNARY_NOT TO_BOOL POP_JUMP_IF_TRUE POP_JUMP_IF_FALSE POP_JUMP_FORWARD_IF_TRUE "
         "POP_JUMP_FORWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE POP_JUMP_BACKWARD_IF_FALSE "
         "JUMP_IF_TRUE_OR_POP JUMP_IF_FALSE_OR_POP"
     ),
-    _yielded: "YIELD_VALUE",
-    _formatted: "FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE",
+    _yield: "YIELD_VALUE",
+    _format: "FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE",
     _intrinsic: "CALL_INTRINSIC_1",
-    _keywords: "KW_NAMES",
+    _set_keywords: "KW_NAMES",
     _call: "CALL CALL_KW",
-    _call_with: "CALL_FUNCTION_EX",
-    _built: (
+    _call_unpacked: "CALL_FUNCTION_EX",
+    _build: (
         "BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_TUPLE LIST_TO_TUPLE "
         "MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE"
     ),
-    _added: "SET_ADD MAP_ADD",
-    _raised: "RAISE_VARARGS",
-    _caught: "CHECK_EXC_MATCH CHECK_EG_MATCH",
-    _entered: "BEFORE_WITH",
-    _stored_item: "STORE_SUBSCR",
-    _stored_slice: "STORE_SLICE",
+    _add_item: "SET_ADD MAP_ADD",
+    _raise: "RAISE_VARARGS",
+    _match_exception: "CHECK_EXC_MATCH CHECK_EG_MATCH",
+    _enter_context: "BEFORE_WITH",
+    _store_item: "STORE_SUBSCR",
+    _store_slice: "STORE_SLICE",
 }
 
 # Local variables, the stack, jumps, exceptions: nothing of anybody else's.

@@ -250,7 +250,9 @@ HARMLESS = set(
 )
 
 # Made by classes of C.
-CONSTRUCTORS = set("__new__ fromkeys from_bytes fromhex maketrans fromisoformat fromordinal".split())
+CONSTRUCTORS = set(
+    "__new__ fromkeys from_bytes fromhex maketrans fromisoformat fromordinal".split()
+)
 
 
 @weak_cache
@@ -258,13 +260,13 @@ def is_python_class(kind: type) -> bool:
     """Whether a class statement made a class, and not C: one of C has functions of its own."""
     if not kind.__flags__ & 1 << 9 or kind.__flags__ & 1 << 8:
         return False
-    of_c = (
+    c_methods = (
         types.MethodDescriptorType,
         types.WrapperDescriptorType,
         types.ClassMethodDescriptorType,
     )
     for value in vars(kind).values():
-        if isinstance(value, of_c) and value.__objclass__ is kind:
+        if isinstance(value, c_methods) and value.__objclass__ is kind:
             return False
         if isinstance(value, types.BuiltinFunctionType) and value.__self__ is kind:
             return False

@@ -13,21 +13,21 @@ V = TypeVar("V")
 MAX_ENTRIES = 1024  # objects, after which all is forgotten
 
 
-def weak_cache(find: Callable[[T], V]) -> Callable[[T], V]:
+def weak_cache(function: Callable[[T], V]) -> Callable[[T], V]:
     """A function of one object, classes and code, say, whose answer stays the same."""
-    found: dict[int, tuple[weakref.ref[T], V]] = {}
+    cache: dict[int, tuple[weakref.ref[T], V]] = {}
 
-    def answer(x: T) -> V:
+    def lookup(x: T) -> V:
         try:
-            reference, value = found[id(x)]
+            reference, value = cache[id(x)]
             if reference() is x:
                 return value
         except KeyError:
             pass
-        value = find(x)
-        if len(found) >= MAX_ENTRIES:
-            found.clear()
-        found[id(x)] = weakref.ref(x), value
+        value = function(x)
+        if len(cache) >= MAX_ENTRIES:
+            cache.clear()
+        cache[id(x)] = weakref.ref(x), value
         return value
 
-    return update_wrapper(answer, find)
+    return update_wrapper(lookup, function)

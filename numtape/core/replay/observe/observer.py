@@ -15,47 +15,47 @@ from .frames import (
     WORD,
     Follower,
     InstructionHandlers,
-    slots_address,
     function_of,
     object_at,
     slot_count,
+    slots_address,
     unsupported_reason,
 )
 from .known import PURE
-from .notes import Notes
+from .notes import CallEffects
 from .reads import cell_contents, is_a
 from .steps import try_instructions_of
 from .whose import (
     ITERATORS,
     PACKAGE,
-    gc_callbacks,
-    signal_handlers,
     class_attribute,
-    is_library_file,
+    gc_callbacks,
     is_foreign_library,
-    is_trusted,
     is_generated_code,
+    is_library_file,
+    is_trusted,
+    signal_handlers,
 )
 
 # Instructions that give what special methods return as it is; ask for its truth; go through it.
-_AS_IT_IS = set(
+_RESULT_UNCHANGED = set(
     "LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR BINARY_OP BINARY_SUBSCR BINARY_SLICE "
     "COMPARE_OP FOR_ITER SEND BEFORE_WITH".split()
 )
-_TRUTHS = set("CONTAINS_OP MATCH_CLASS".split())
-_ITERATED = set("UNPACK_SEQUENCE UNPACK_EX LIST_EXTEND SET_UPDATE DICT_UPDATE".split())
+_RESULT_TESTED = set("CONTAINS_OP MATCH_CLASS".split())
+_RESULT_ITERATED = set("UNPACK_SEQUENCE UNPACK_EX LIST_EXTEND SET_UPDATE DICT_UPDATE".split())
 _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))
-_GENERATOR = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
+_GENERATOR_FLAGS = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
 
-class Observer(Notes):
+class Observer(CallEffects):
     """A ``with`` block that observes what runs inside it, in this thread.
 
     Debuggers and what measures coverage go on seeing what they see.
 
     Args:
       instructions: What is done at each instruction; None for nothing.
-      frozen: As in `Notes`.
+      frozen: As in `CallEffects`.
 
     Attributes:
       muted: The frame that has called something whose own reads do not matter.
@@ -66,52 +66,52 @@ class Observer(Notes):
 
     def __init__(self, instructions: InstructionHandlers, frozen: bool = False) -> None:
         super().__init__(frozen)
-        self.instructions = instructions
+        self.handlers = instructions
         self.muted: Follower | None = None
         self.importing: types.FrameType | None = None
-        self.lost = False
+        self.lost_tracer = False
         self._active = False
         # One object as long as Python may call it: where it makes a frame for it, a collection may
         # run a finalizer, for which it is called in between.
-        self._tracer: Any = self._called
-        self._before: Any = None
-        self._handlers: set[types.CodeType] = set()
-        self._collectors: set[types.CodeType] = set()
+        self._tracer: Any = self._on_call
+        self._previous_tracer: Any = None
+        self._signal_handlers: set[types.CodeType] = set()
+        self._gc_callbacks: set[types.CodeType] = set()
 
     def __enter__(self) -> Observer:
-        self._before = sys.gettrace()
+        self._previous_tracer = sys.gettrace()
         if not self.reason and not unsupported_reason():
             self._active = True
-            self._handlers, self._collectors = signal_handlers(), gc_callbacks()
+            self._signal_handlers, self._gc_callbacks = signal_handlers(), gc_callbacks()
             sys.settrace(self._tracer)
         return self
 
     def __exit__(self, *_: object) -> None:
         # The program took Python's trace function away, or an interrupt that came inside of it.
-        self.lost = self._active and sys.gettrace() is not self._tracer
+        self.lost_tracer = self._active and sys.gettrace() is not self._tracer
         self.stop()
 
-    def starts(self, function: Any) -> None:
+    def note_start(self, function: Any) -> None:
         """The function is called: what is no function of Python's has state of its own."""
         frame = sys._getframe(1)  # not this one, which would refer to itself
         if not self.frozen:
-            for own in reads.NUMTAPE_CLASSES:
-                name = f"the class {own.__name__}"
-                self.read(reads.CLASS, own, None, reads.class_contents(own), name, frame)
+            for cls in reads.NUMTAPE_CLASSES:
+                name = f"the class {cls.__name__}"
+                self.note_read(reads.CLASS, cls, None, reads.class_contents(cls), name, frame)
         while is_a(function, functools.partial | types.MethodType):
             if is_a(function, types.MethodType):
                 function = function.__func__
                 continue
             for name in ("func", "args"):
-                self.attribute(function, name, getattr(function, name), False, frame)
-            self.entries(function.keywords, False, frame)
+                self.note_attribute(function, name, getattr(function, name), False, frame)
+            self.note_entries(function.keywords, False, frame)
             function = function.func
         kind = type(function)
         if kind is types.FunctionType:
             return
         if is_a(class_attribute(kind, "__call__"), types.FunctionType):
-            self.read(reads.TYPE, function, None, kind, f"type({kind.__name__})", frame)
-            self.of_class(kind, "__call__", "call", frame)
+            self.note_read(reads.TYPE, function, None, kind, f"type({kind.__name__})", frame)
+            self.note_class_attribute(kind, "__call__", "call", frame)
         elif not is_a(function, type) and id(function) not in PURE and function is not len:
             self.refuse(f"it is a {kind.__name__}, of which nothing is known")
 
@@ -119,159 +119,165 @@ class Observer(Notes):
         """Leave Python to whoever followed it before."""
         self._active = False
         if sys.gettrace() is self._tracer:
-            sys.settrace(self._before)
+            sys.settrace(self._previous_tracer)
 
-    def failed(self, error: Exception, frame: types.FrameType) -> None:
+    def on_error(self, error: Exception, frame: types.FrameType) -> None:
         """Something was not understood, and is not guessed; a signal handler's error goes on."""
-        place = error.__traceback__
-        while place is not None:
-            if place.tb_frame.f_code in self._handlers:
+        traceback = error.__traceback__
+        while traceback is not None:
+            if traceback.tb_frame.f_code in self._signal_handlers:
                 raise error
-            place = place.tb_next
+            traceback = traceback.tb_next
         self.refuse(f"what it reads could not be observed ({error!r})", frame)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Let go of what the call made."""
-        super().forget()
+        super().clear()
         self.muted = self.importing = self._tracer = None
 
-    def converted(self, value: Any, follower: Follower, frame: types.FrameType) -> None:
+    def note_conversion(self, value: Any, follower: Follower, frame: types.FrameType) -> None:
         """A special method of Python gives a value to an instruction or to a function of C."""
-        asking: Any = getattr(frame.f_back, "f_trace", None)
-        if type(asking) is not Follower or asking.step is None:
+        caller: Any = getattr(frame.f_back, "f_trace", None)
+        if type(caller) is not Follower or caller.instruction is None:
             return
-        name = asking.step.name
-        if name in _AS_IT_IS or ("CALL" in name and asking.calls is frame.f_code):
+        name = caller.instruction.name
+        if name in _RESULT_UNCHANGED or ("CALL" in name and caller.called_code is frame.f_code):
             return
         examined.note_hashing(follower, frame, (value,))
-        if name in _TRUTHS:
-            examined.truth(follower, frame, value)
-        if name in _ITERATED and is_a(value, ITERATORS) and not self.is_own(value):
+        if name in _RESULT_TESTED:
+            examined.note_truth(follower, frame, value)
+        if name in _RESULT_ITERATED and is_a(value, ITERATORS) and not self.is_own(value):
             self.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
 
     # What Python calls.
 
-    def _called(self, frame: types.FrameType, event: str, arg: Any) -> Any:
-        other = None
-        if self._before is not None:
-            other = self._before(frame, event, arg)
+    def _on_call(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        other_tracer = None
+        if self._previous_tracer is not None:
+            other_tracer = self._previous_tracer(frame, event, arg)
             sys.settrace(self._tracer)  # some set themselves
         follower = None
         if self._active and self.muted is None and self.importing is None:
             try:
-                follower = self._entered(frame)
+                follower = self._enter_frame(frame)
             except (RecursionError, MemoryError):
                 raise  # the program's
             except Exception as error:
-                self.failed(error, frame)
+                self.on_error(error, frame)
         if type(follower) is not Follower:
-            return follower or other
-        follower.other = other
+            return follower or other_tracer
+        follower.other_tracer = other_tracer
         if frame.f_trace is not follower:  # a generator that goes on has been followed before
-            follower.opcodes = frame.f_trace_opcodes
+            follower.other_wants_opcodes = frame.f_trace_opcodes
         # Python 3.13 wants to know who follows the frame first, Python 3.12 to be told again.
         frame.f_trace = follower
         frame.f_trace_opcodes = True
         sys.settrace(self._tracer)
         return follower
 
-    def _entered(self, frame: types.FrameType) -> Any:
+    def _enter_frame(self, frame: types.FrameType) -> Any:
         """What follows a frame that begins, or a generator's that goes on."""
         code = frame.f_code
         if is_trusted(code):
             return None
         above = frame.f_back
         # Beneath numtape itself, or a part of it that is followed.
-        beneath = above is not None and (
+        is_below_numtape = above is not None and (
             type(above.f_trace) is not Follower or above.f_code.co_filename.startswith(PACKAGE)
         )
         if code.co_filename in _DEBUGGERS:  # which asks the frames above for lines
             self.refuse("it enters a debugger", frame)
             while above is not None:
                 if type(above.f_trace) is Follower:
-                    above.f_trace_opcodes, above.f_trace = False, above.f_trace.other
+                    above.f_trace_opcodes, above.f_trace = False, above.f_trace.other_tracer
                 above = above.f_back
             return None
-        if beneath and (is_library_file(code.co_filename) or is_generated_code(frame)):  # numtape's own call
+        if is_below_numtape and (
+            is_library_file(code.co_filename) or is_generated_code(frame)
+        ):  # numtape's own call
             if code.co_filename.startswith("<frozen importlib"):
                 self.importing = frame
-                return self._imports  # the program may have a part in it, but not the function
+                return (
+                    self._follow_import
+                )  # the program may have a part in it, but not the function
             return None
         while above is not None:
             if type(above.f_trace) is Follower:
-                above.f_trace.entered = True
+                above.f_trace.ran_python = True
                 break
             above = above.f_back
-        if code.co_flags & _GENERATOR:
-            known = self.generators.get(id(frame), NULL)
-            if known is NULL:
+        if code.co_flags & _GENERATOR_FLAGS:
+            generator = self.generators.get(id(frame), NULL)
+            if generator is NULL:
                 # Made by a function of C, or an old one that is collected now.
-                self.changes = f"goes on with {code.co_qualname}, which it did not make,"
+                self.discard_reason = f"goes on with {code.co_qualname}, which it did not make,"
                 return None
-            if known[1] is not None:
-                known[1].place(slots_address(frame))
-                self._beneath(known[1], frame)
-                return known[1]
-        if code in self._collectors and (
-            above is None or type(above.f_trace) is not Follower or above.f_trace.calls is not code
+            if generator[1] is not None:
+                generator[1].set_array_address(slots_address(frame))
+                self._suspend_printing(generator[1], frame)
+                return generator[1]
+        if code in self._gc_callbacks and (
+            above is None
+            or type(above.f_trace) is not Follower
+            or above.f_trace.called_code is not code
         ):
             self.importing = frame  # until it is done
-            return self._imports
-        if code in self._handlers:
-            self.changes = "is interrupted by a signal handler"
-        steps = try_instructions_of(code)
-        if steps is None:
+            return self._follow_import
+        if code in self._signal_handlers:
+            self.discard_reason = "is interrupted by a signal handler"
+        instructions = try_instructions_of(code)
+        if instructions is None:
             self.refuse(f"the code of {code.co_qualname} is not understood", frame)
             return None
-        self.ran.add(code)
-        found = Follower(self, code, steps, slots_address(frame))
-        self._beneath(found, frame)
-        if code.co_flags & _GENERATOR:
-            self.generators[id(frame)] = frame, found  # no other one gets its address so
-        found.asked = _asked(code, above)
+        self.executed_code.add(code)
+        follower = Follower(self, code, instructions, slots_address(frame))
+        self._suspend_printing(follower, frame)
+        if code.co_flags & _GENERATOR_FLAGS:
+            self.generators[id(frame)] = frame, follower  # no other one gets its address so
+        follower.called_by_c = _is_called_by_c(code, above)
         function = function_of(frame)
         if type(function) is types.FunctionType and not self.is_own(function):
-            self.function(function, frame)
-        self._own_arguments(frame, code, found)
+            self.note_function(function, frame)
+        self._note_own_slots(frame, code, follower)
         if above is not None and code.co_name == "__init__" and code.co_argcount:
-            first = found.slot(0)
+            first = follower.slot(0)
             first = cell_contents(first) if type(first) is types.CellType else first
             caller: Any = above.f_trace
-            if type(first) is caller.making:
-                self.make(first)
-        return found
+            if type(first) is caller.called_class:
+                self.note_created(first)
+        return follower
 
-    def _beneath(self, follower: Follower, frame: types.FrameType) -> None:
+    def _suspend_printing(self, follower: Follower, frame: types.FrameType) -> None:
         """What the program does while something is printed or logged is observed as ever."""
-        if self.effecting is not None and not is_foreign_library(frame):
-            follower.beneath, self.effecting = self.effecting, None
+        if self.library_printing is not None and not is_foreign_library(frame):
+            follower.suspended_printing, self.library_printing = self.library_printing, None
 
-    def _imports(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+    def _follow_import(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """Follows an import of numtape's own, or what the collector calls, until it is done."""
         if event == "return" and frame is self.importing:
             self.importing = None
-        return self._imports
+        return self._follow_import
 
-    def _own_arguments(
+    def _note_own_slots(
         self, frame: types.FrameType, code: types.CodeType, follower: Follower
     ) -> None:
         """What Python makes for a call: its cells, and what takes the rest of the arguments."""
         count = code.co_argcount + code.co_kwonlyargcount
-        rest = bool(code.co_flags & 0x4) + bool(code.co_flags & 0x8)
-        places = [*range(count, count + rest)]
+        variadic_count = bool(code.co_flags & 0x4) + bool(code.co_flags & 0x8)
+        slots = [*range(count, count + variadic_count)]
         first = len(code.co_varnames)
-        places += range(first, slot_count(code) - len(code.co_freevars))
+        slots += range(first, slot_count(code) - len(code.co_freevars))
         names = code.co_varnames
-        places += [k for k, name in enumerate(names) if name in code.co_cellvars]
-        for k in places:
-            self.make(object_at(follower.array + WORD * k))
+        slots += [k for k, name in enumerate(names) if name in code.co_cellvars]
+        for k in slots:
+            self.note_created(object_at(follower.array_address + WORD * k))
 
 
-def _asked(code: types.CodeType, above: types.FrameType | None) -> bool:
+def _is_called_by_c(code: types.CodeType, above: types.FrameType | None) -> bool:
     """Whether something of C or numtape called a function, and may look into what it gives."""
     follower = getattr(above, "f_trace", None)
-    if type(follower) is not Follower or follower.step is None:
+    if type(follower) is not Follower or follower.instruction is None:
         return True
-    if "CALL" in follower.step.name:
-        return follower.calls is not code
+    if "CALL" in follower.instruction.name:
+        return follower.called_code is not code
     return code.co_name.startswith("__array")

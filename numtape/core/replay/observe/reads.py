@@ -63,16 +63,16 @@ class Read(NamedTuple):
     key: Any
     value: Any
     name: str
-    place: tuple[str, int]
+    location: tuple[str, int]
 
-    def now(self) -> Any:
+    def current_value(self) -> Any:
         """What is there now."""
         return READERS[self.kind](self.holder, self.key)
 
     def holds(self) -> bool:
         """Whether it is still the same."""
-        found = self.now()
-        return found is self.value or is_same(found, self.value)
+        value = self.current_value()
+        return value is self.value or is_same(value, self.value)
 
 
 def cell_contents(cell: types.CellType) -> Any:
@@ -91,9 +91,9 @@ def _get_attribute(holder: Any, key: str) -> Any:
 
 
 def _get_method(holder: Any, key: str) -> Any:
-    found = _get_attribute(holder, key)
-    if type(found) is types.MethodType and found.__self__ is holder:
-        return found.__func__
+    method = _get_attribute(holder, key)
+    if type(method) is types.MethodType and method.__self__ is holder:
+        return method.__func__
     return MISSING
 
 
@@ -170,52 +170,54 @@ def is_a(value: Any, kinds: Any) -> bool:
 PLAIN_TYPES = (int, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range)
 
 
-def is_same(found: Any, value: Any) -> bool:
+def is_same(actual: Any, expected: Any) -> bool:
     """Whether two values are the same to a program: numbers by their bits, objects by identity."""
-    if found is value:
+    if actual is expected:
         return True
-    kind = type(found)
-    if kind is not type(value):
+    kind = type(actual)
+    if kind is not type(expected):
         return False
     if kind is range:
-        return repr(found) == repr(value)
+        return repr(actual) == repr(expected)
     if kind in PLAIN_TYPES:
-        return bool(found == value)
+        return bool(actual == expected)
     if kind is float:
-        return struct.pack("d", found) == struct.pack("d", value)
+        return struct.pack("d", actual) == struct.pack("d", expected)
     if kind is complex:
-        return struct.pack("dd", found.real, found.imag) == struct.pack(
-            "dd", value.real, value.imag
+        return struct.pack("dd", actual.real, actual.imag) == struct.pack(
+            "dd", expected.real, expected.imag
         )
-    if is_a(found, np.generic):
-        return bool(found.dtype == value.dtype and found.tobytes() == value.tobytes())
+    if is_a(actual, np.generic):
+        return bool(actual.dtype == expected.dtype and actual.tobytes() == expected.tobytes())
     if kind is types.MethodType:
-        return found.__self__ is value.__self__ and found.__func__ is value.__func__
+        return actual.__self__ is expected.__self__ and actual.__func__ is expected.__func__
     if kind is types.BuiltinMethodType or kind is types.MethodWrapperType:
-        return found.__self__ is value.__self__ and found.__name__ == value.__name__
+        return actual.__self__ is expected.__self__ and actual.__name__ == expected.__name__
     if kind is slice:
-        return is_same((found.start, found.stop, found.step), (value.start, value.stop, value.step))
+        return is_same(
+            (actual.start, actual.stop, actual.step), (expected.start, expected.stop, expected.step)
+        )
     if kind is tuple:
-        return _is_same_tuple(found, value)
-    if is_a(found, np.dtype):
-        return bool(found == value) and found.metadata == value.metadata
+        return _is_same_tuple(actual, expected)
+    if is_a(actual, np.dtype):
+        return bool(actual == expected) and actual.metadata == expected.metadata
     return False
 
 
-def _is_same_tuple(found: tuple[Any, ...], value: tuple[Any, ...]) -> bool:
+def _is_same_tuple(actual: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
     """Whether two tuples hold the same, however deep they are."""
-    left, seen = [(found, value)], set()
-    while left:
-        one, other = left.pop()
-        if len(one) != len(other):
+    stack, visited = [(actual, expected)], set()
+    while stack:
+        actual_part, expected_part = stack.pop()
+        if len(actual_part) != len(expected_part):
             return False
-        for x, y in zip(one, other, strict=True):
+        for x, y in zip(actual_part, expected_part, strict=True):
             if not type(x) is type(y) is tuple:
                 if not is_same(x, y):
                     return False
-            elif x is not y and (id(x), id(y)) not in seen:
-                seen.add((id(x), id(y)))
-                left.append((x, y))
+            elif x is not y and (id(x), id(y)) not in visited:
+                visited.add((id(x), id(y)))
+                stack.append((x, y))
     return True
 
 
@@ -258,7 +260,7 @@ def _probe_references() -> int:
 _BASE_REFERENCES = _probe_references()
 
 
-def select_lasting(found: list[Read], of_temporary: list[tuple[int, list[Read]]]) -> list[Read]:
+def select_lasting(reads: list[Read], temporary_reads: list[tuple[int, list[Read]]]) -> list[Read]:
     """The reads of what still is there when the call has ended.
 
     What only reads refer to, the call made for itself: nobody can change it, but for its classes.
@@ -270,31 +272,31 @@ def select_lasting(found: list[Read], of_temporary: list[tuple[int, list[Read]]]
       of_temporary: Ids of objects, and reads of what their classes have: reads of those objects
         that go. The list is emptied.
     """
-    before = {id(read.holder) for read in found}
-    found[:] = _select_held_by_others(found, [read for _, part in of_temporary for read in part])
-    gone = before - {id(read.holder) for read in found}
-    found += (read for owner, part in of_temporary if owner in gone for read in part)
-    of_temporary.clear()
-    return _select_held_by_others(found, [])
+    holders = {id(read.holder) for read in reads}
+    reads[:] = _select_held_by_others(reads, [read for _, part in temporary_reads for read in part])
+    dropped = holders - {id(read.holder) for read in reads}
+    reads += (read for owner, part in temporary_reads if owner in dropped for read in part)
+    temporary_reads.clear()
+    return _select_held_by_others(reads, [])
 
 
-def _select_held_by_others(found: list[Read], besides: list[Read]) -> list[Read]:
+def _select_held_by_others(reads: list[Read], other_reads: list[Read]) -> list[Read]:
     """Of reads, those of objects to which more than these and other reads refer."""
     while True:
-        held: Counter[int] = Counter()
-        for read in (*found, *besides):
-            held.update((id(read.holder), id(read.key), id(read.value)))
+        counts: Counter[int] = Counter()
+        for read in (*reads, *other_reads):
+            counts.update((id(read.holder), id(read.key), id(read.value)))
             if read.kind in (ITEMS, KEYS, ENTRIES):
-                held.update(map(id, read.value))
-        kept = [
+                counts.update(map(id, read.value))
+        remaining = [
             read
-            for read in found
+            for read in reads
             if read.kind == ANSWER
-            or sys.getrefcount(read.holder) > held[id(read.holder)] + _BASE_REFERENCES
+            or sys.getrefcount(read.holder) > counts[id(read.holder)] + _BASE_REFERENCES
         ]
-        if len(kept) == len(found):
-            return kept
-        found[:] = kept
+        if len(remaining) == len(reads):
+            return remaining
+        reads[:] = remaining
 
 
 def is_slot_filled(slot: Any, owner: Any) -> bool:

@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import examined
-from .examined import await_result, identical, identity, iterate, kind_of, length, qualified_name, examine_elements
+from .examined import (
+    await_result,
+    examine_elements,
+    note_id,
+    note_identity_test,
+    note_iteration,
+    note_length,
+    note_type,
+    qualified_name,
+)
 from .frames import Follower
 from .items import read_item
 from .known import is_python_class
@@ -26,20 +35,20 @@ def get_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None
     """``getattr(owner, name)``, ``hasattr`` and their like."""
     owner, name = args[0], args[1]
 
-    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
-        value = MISSING if follower.entered else getattr(owner, name, MISSING)
-        follower.observer.attribute(owner, name, value, follower.entered, frame)
+    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        value = MISSING if follower.ran_python else getattr(owner, name, MISSING)
+        follower.observer.note_attribute(owner, name, value, follower.ran_python, frame)
 
-    follower.pending = done
+    follower.on_result = finish
 
 
 def _set_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     label = f"{follower.observer.name_of(args[0])}.{args[1]}"
-    follower.observer.wrote(args[0], args[1], args[2], label, frame)
+    follower.observer.note_write(args[0], args[1], args[2], label, frame)
 
 
 def _delete_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    follower.observer.class_of(args[0], frame)
+    follower.observer.note_class(args[0], frame)
     if not follower.observer.is_own(args[0]):
         follower.observer.refuse(f"it deletes what {follower.observer.name_of(args[0])} has", frame)
 
@@ -57,103 +66,109 @@ def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     if is_a(owner, type) and not observer.is_own(owner):
         observer.refuse(f"it reads all names of the class {owner.__name__}", frame)
 
-    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
-        if after is None:
+    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        if next_instruction is None:
             return
-        found = follower.peek(after, 0)
+        attributes = follower.peek(next_instruction, 0)
         if observer.is_own(owner):
-            observer.make(found)
+            observer.note_created(attributes)
         else:
-            observer.class_of(owner, frame)
-            if type(found) is dict:
-                observer.asks(instance_dict, (owner,), f"vars({observer.name_of(owner)})", owner, frame)
-            observer.names.setdefault(id(found), f"vars({observer.name_of(owner)})")
+            observer.note_class(owner, frame)
+            if type(attributes) is dict:
+                observer.note_call(
+                    instance_dict, (owner,), f"vars({observer.name_of(owner)})", owner, frame
+                )
+            observer.names.setdefault(id(attributes), f"vars({observer.name_of(owner)})")
 
-    follower.pending = done
+    follower.on_result = finish
 
 
 def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     value = args[0]
     if len(args) == 1:
-        iterate(follower, frame, value)
+        note_iteration(follower, frame, value)
     else:
         examine_elements(follower, frame, value, "iter")
 
-    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
-        if after is not None and follower.peek(after, 0) is not value and follower.fresh(after):
-            follower.observer.make(follower.peek(after, 0))
+    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        if (
+            next_instruction is not None
+            and follower.peek(next_instruction, 0) is not value
+            and follower.is_unshared(next_instruction)
+        ):
+            follower.observer.note_created(follower.peek(next_instruction, 0))
 
-    follower.pending = done
+    follower.on_result = finish
 
 
 def _next(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     value = args[0]
-    follower.observer.class_of(value, frame)
+    follower.observer.note_class(value, frame)
     if not follower.observer.is_own(value) and not is_python_class(type(value)):
         follower.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
 
 
-def _kinds(asked: Any) -> Iterator[Any]:
+def _flatten_classes(classes: Any) -> Iterator[Any]:
     """What `isinstance` asks, which gets classes, tuples and unions of them."""
-    if is_a(asked, tuple | types.UnionType):
-        for kind in asked if is_a(asked, tuple) else asked.__args__:
-            yield from _kinds(kind)
+    if is_a(classes, tuple | types.UnionType):
+        for kind in classes if is_a(classes, tuple) else classes.__args__:
+            yield from _flatten_classes(kind)
     else:
-        yield asked
+        yield classes
 
 
 def _is_subclass(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    for kind in _kinds(args):
-        follower.observer.class_of(kind, frame)
+    for kind in _flatten_classes(args):
+        follower.observer.note_class(kind, frame)
 
 
 def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    kind_of(follower, frame, args[0])
-    for kind in _kinds(args[1:]):
-        follower.observer.class_of(kind, frame)
+    note_type(follower, frame, args[0])
+    for kind in _flatten_classes(args[1:]):
+        follower.observer.note_class(kind, frame)
 
 
 def _build_class(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     """A ``class`` statement: the classes that the new one is made of take part."""
     for kind in args[1:]:
-        follower.observer.class_of(kind, frame)
+        follower.observer.note_class(kind, frame)
 
-    def done(follower: Follower, frame: Any, after: Instruction | None) -> None:
-        if after is None:
+    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        if next_instruction is None:
             return
-        kind = follower.peek(after, 0)
+        kind = follower.peek(next_instruction, 0)
         if is_a(kind, type):
             examined.note_class_body(follower.observer, kind, frame)
             if not is_python_class(type(kind)):
-                follower.observer.make(kind)
+                follower.observer.note_created(kind)
 
-    follower.pending = done
+    follower.on_result = finish
 
 
-def _printed(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    follower.observer.prints(follower, args, "prints", frame)
+def _print(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    follower.observer.start_printing(follower, args, "prints", frame)
 
 
 def _len(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    length(follower, frame, args[0])
+    note_length(follower, frame, args[0])
 
 
-def _proxy(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    if not examined.weak_to_own(follower, frame, args):
+def _make_proxy(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    if not examined.refuse_weak_to_own(follower, frame, args):
         follower.observer.refuse("it makes a weak proxy", frame)
 
 
-def _nothing(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _ignore(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     """What it gives is an object that others can reach, or has no state."""
 
 
-def _own_names(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _await_own_result(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     await_result(follower, {})
 
 
-def _asked(function: Callable[..., Any]) -> Callable[..., None]:
+def _note_answer_of(function: Callable[..., Any]) -> Callable[..., None]:
     def ask(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-        follower.observer.asks(function, args, qualified_name(function), None, frame)
+        follower.observer.note_call(function, args, qualified_name(function), None, frame)
 
     return ask
 
@@ -164,23 +179,26 @@ SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
     builtins.setattr: _set_attribute,
     builtins.delattr: _delete_attribute,
     builtins.vars: _vars,
-    builtins.globals: _nothing,
-    builtins.locals: _own_names,
+    builtins.globals: _ignore,
+    builtins.locals: _await_own_result,
     builtins.len: _len,
     builtins.iter: _iter,
     builtins.next: _next,
-    builtins.print: _printed,
+    builtins.print: _print,
     builtins.isinstance: _is_instance,
     builtins.issubclass: _is_subclass,
-    builtins.id: identity,
-    weakref.proxy: _proxy,
-    operator.is_: identical,
-    operator.is_not: identical,
-    builtins.compile: _own_names,
-    builtins.exec: _nothing,
-    builtins.eval: _nothing,
+    builtins.id: note_id,
+    weakref.proxy: _make_proxy,
+    operator.is_: note_identity_test,
+    operator.is_not: note_identity_test,
+    builtins.compile: _await_own_result,
+    builtins.exec: _ignore,
+    builtins.eval: _ignore,
     builtins.__build_class__: _build_class,
     operator.getitem: get_item,
-    sys.intern: _nothing,
-    **{f: _asked(f) for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)},
+    sys.intern: _ignore,
+    **{
+        f: _note_answer_of(f)
+        for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)
+    },
 }

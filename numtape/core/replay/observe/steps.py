@@ -48,34 +48,36 @@ def instructions_of(code: types.CodeType) -> dict[int, Instruction]:
       ValueError: If two ways to one instruction leave stacks of different depths, which code that
         Python compiled does not have.
     """
-    found = list(dis.get_instructions(code))
-    place = {x.offset: k for k, x in enumerate(found)}
+    instructions = list(dis.get_instructions(code))
+    index = {x.offset: k for k, x in enumerate(instructions)}
     depths: dict[int, int] = {}
-    ways = [(0, 0)]
-    ways += [(x.target, x.depth + 1 + x.last) for x in _exception_handlers(code)]
-    while ways:
-        offset, depth = ways.pop()
-        for x in found[place[offset] :]:
+    targets = [(0, 0)]
+    targets += [(x.target, x.depth + 1 + x.last) for x in _exception_handlers(code)]
+    while targets:
+        offset, depth = targets.pop()
+        for x in instructions[index[offset] :]:
             if x.offset in depths:
                 if depths[x.offset] != depth:
                     raise ValueError(f"{code.co_qualname} is not understood at {x.offset}")
                 break
             depths[x.offset] = depth
             if x.opcode in _JUMPS:
-                ways.append((x.argval, depth + dis.stack_effect(x.opcode, x.arg, jump=True)))
+                targets.append((x.argval, depth + dis.stack_effect(x.opcode, x.arg, jump=True)))
             if x.opname in _TERMINATORS:
                 break
             depth += _stack_effect(x)
     # Python 3.11 tells of the first of several that are one, not of the last, which says what.
-    shown, first = {}, None
-    for x in found:
+    reported, first = {}, None
+    for x in instructions:
         first = x.offset if first is None else first
         if x.opname != "EXTENDED_ARG":
-            shown[x.offset], first = first if sys.version_info < (3, 12) else x.offset, None
-    dropped = [x.opname == "POP_TOP" for x in found[1:]] + [False]
+            reported[x.offset], first = first if sys.version_info < (3, 12) else x.offset, None
+    discarded = [x.opname == "POP_TOP" for x in instructions[1:]] + [False]
     return {
-        shown.get(x.offset, x.offset): Instruction(x.opname, x.arg, x.argval, depths[x.offset], drop)
-        for x, drop in zip(found, dropped, strict=True)
+        reported.get(x.offset, x.offset): Instruction(
+            x.opname, x.arg, x.argval, depths[x.offset], is_discarded
+        )
+        for x, is_discarded in zip(instructions, discarded, strict=True)
         if x.offset in depths
     }
 
@@ -103,10 +105,10 @@ def _stack_effect(x: dis.Instruction) -> int:
         return 1  # what a generator is sent first comes without an instruction that pushes it
     if x.opname == "PRECALL":
         return 0  # `dis` counts the arguments here, but they stay for the CALL behind it
-    found = dis.stack_effect(x.opcode, x.arg, jump=False)
+    effect = dis.stack_effect(x.opcode, x.arg, jump=False)
     if x.opname == "CALL" and "PRECALL" in dis.opmap:
-        found -= x.arg or 0
-    return found
+        effect -= x.arg or 0
+    return effect
 
 
 class ExceptionHandler(NamedTuple):
@@ -143,9 +145,9 @@ _CLEANUP = {
 
 def has_handler(frame: types.FrameType) -> bool:
     """Whether an exception at a frame's instruction is caught, or runs code of the program's."""
-    at = frame.f_lasti
+    offset = frame.f_lasti
     return any(
-        x.start <= at < x.end and not _only_cleans(frame.f_code, x.target)
+        x.start <= offset < x.end and not _only_cleans(frame.f_code, x.target)
         for x in _exception_handlers(frame.f_code)
     )
 

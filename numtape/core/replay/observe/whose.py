@@ -26,7 +26,9 @@ from .frames import word_at
 from .reads import MISSING, PLAIN_TYPES, is_a
 
 PACKAGE = str(settings.PACKAGE) + os.sep
-_KERNELS_FOLDER = str(settings.kernels_folder().resolve()) + os.sep  # in a checkout not in the package
+_KERNELS_FOLDER = (
+    str(settings.kernels_folder().resolve()) + os.sep
+)  # in a checkout not in the package
 # Parts of numtape that hold settings in attributes, or are programs themselves.
 _PROGRAM_LIKE_FILES = tuple(
     PACKAGE + name for name in ("keras" + os.sep, "module.py", "demo.py", "__main__.py")
@@ -70,7 +72,9 @@ def is_trusted(code: types.CodeType) -> bool:
     """Whether code is numtape's own: it reads nothing of the program's but what it is given."""
     file = code.co_filename
     # The reference executor runs the bodies of ops as Python.
-    return file.startswith((PACKAGE, _KERNELS_FOLDER, "<body ")) and not file.startswith(_PROGRAM_LIKE_FILES)
+    return file.startswith((PACKAGE, _KERNELS_FOLDER, "<body ")) and not file.startswith(
+        _PROGRAM_LIKE_FILES
+    )
 
 
 def is_library_file(file: str) -> bool:
@@ -136,7 +140,11 @@ def is_constant(value: Any) -> bool:
         or kind is complex
         or kind is Tensor
         or is_a(value, np.dtype | types.CodeType)
-        or (is_a(value, np.generic) and not is_a(value, np.void) and not kind.__flags__ & HEAP_TYPE_FLAG)
+        or (
+            is_a(value, np.generic)
+            and not is_a(value, np.void)
+            and not kind.__flags__ & HEAP_TYPE_FLAG
+        )
         or kind is slice
         or is_numtape_class(kind)
     )
@@ -159,8 +167,8 @@ def is_program_attribute(value: Any, name: Any) -> bool:
 
 def class_dict(kind: type) -> dict[str, Any]:
     """The dict in which a class has its names, behind the proxy that Python shows."""
-    (found,) = gc.get_referents(vars(kind))
-    return found  # type: ignore[no-any-return]
+    (names,) = gc.get_referents(vars(kind))
+    return names  # type: ignore[no-any-return]
 
 
 def class_attribute(kind: type, name: str) -> Any:
@@ -197,7 +205,7 @@ _DESCRIPTORS = (
 _NUMBER_TYPES = (int, float, complex, bool, str)
 
 
-def is_unknown_descriptor(value: Any, entered: bool) -> bool:
+def is_unknown_descriptor(value: Any, ran_python: bool) -> bool:
     """Whether something finds an attribute that is neither Python's nor known.
 
     Args:
@@ -207,12 +215,17 @@ def is_unknown_descriptor(value: Any, entered: bool) -> bool:
     if is_a(value, property):
         getter = type(value.fget)
         if getter in (operator.attrgetter, operator.itemgetter) or value.fget in _NUMBER_TYPES:
-            return entered
+            return ran_python
         return getter is not types.FunctionType
-    found = class_attribute(type(value), "__get__")
-    if found is MISSING or is_a(value, _DESCRIPTORS) or callable(value) or is_numtape_class(type(value)):
+    getter_method = class_attribute(type(value), "__get__")
+    if (
+        getter_method is MISSING
+        or is_a(value, _DESCRIPTORS)
+        or callable(value)
+        or is_numtape_class(type(value))
+    ):
         return False
-    return not is_a(found, types.FunctionType)
+    return not is_a(getter_method, types.FunctionType)
 
 
 def is_data_descriptor(descriptor: Any) -> bool:
@@ -224,12 +237,12 @@ def signal_handlers() -> set[types.CodeType]:
     """The code of the handlers of signals, which run in the middle of anything."""
     if threading.current_thread() is not threading.main_thread():
         return set()
-    found = set()
+    codes = set()
     for number in _SIGNALS:
         handler: Any = _getsignal(number)
         if handler is not None and type(handler) not in (int, types.BuiltinFunctionType):
-            found |= _code_of(handler)
-    return found
+            codes |= _code_of(handler)
+    return codes
 
 
 def gc_callbacks() -> set[types.CodeType]:
@@ -240,13 +253,13 @@ def gc_callbacks() -> set[types.CodeType]:
     return set().union(*map(_code_of, gc.callbacks))
 
 
-def _code_of(called: Any) -> set[types.CodeType]:
+def _code_of(callback: Any) -> set[types.CodeType]:
     """The code of a function, method or object that is called, if it is of Python."""
-    while hasattr(called, "__func__") or isinstance(called, functools.partial):
-        called = getattr(called, "__func__", None) or called.func
-    if not isinstance(called, types.FunctionType):
-        called = class_attribute(type(called), "__call__")
-    return {called.__code__} if isinstance(called, types.FunctionType) else set()
+    while hasattr(callback, "__func__") or isinstance(callback, functools.partial):
+        callback = getattr(callback, "__func__", None) or callback.func
+    if not isinstance(callback, types.FunctionType):
+        callback = class_attribute(type(callback), "__call__")
+    return {callback.__code__} if isinstance(callback, types.FunctionType) else set()
 
 
 _SIGNALS = sorted(signal.valid_signals())
@@ -278,7 +291,7 @@ def memory_owner(array: Any) -> Any:
     return array
 
 
-def is_shared(array: Any, made: bool, own: Callable[[Any], bool]) -> bool:
+def is_shared(array: Any, is_new: bool, is_own: Callable[[Any], bool]) -> bool:
     """Whether an array's memory is somebody else's.
 
     Args:
@@ -286,13 +299,13 @@ def is_shared(array: Any, made: bool, own: Callable[[Any], bool]) -> bool:
       made: Whether the array itself, if not its memory, is new.
       own: Says what a call has made itself.
     """
-    if not made and own(array):
+    if not is_new and is_own(array):
         return False
     base = array.base
     while is_a(base, np.ndarray):
-        if own(base):
+        if is_own(base):
             return False
         # A view of it and the name here refer to it: nobody else can reach it.
-        made = made and word_at(id(base)) & 0xFFFFFFFF <= 2
+        is_new = is_new and word_at(id(base)) & 0xFFFFFFFF <= 2
         base = base.base
-    return not (made and (base is None or is_a(base, bytes | BorrowedMemory)))
+    return not (is_new and (base is None or is_a(base, bytes | BorrowedMemory)))
