@@ -36,14 +36,14 @@ def weights() -> list[Any]:
     """Two layers of filters and one of classes, as they begin."""
     random = np.random.default_rng(0)
     shapes = [(3, 3, 1, 16), (3, 3, 16, 32), (128, 10)]
-    found = []
+    weights = []
     for shape in shapes:
         size = np.sqrt(2 / np.prod(shape[:-1]))
-        found += [
+        weights += [
             (random.normal(size=shape) * size).astype(np.float32),
             np.zeros(shape[-1], np.float32),
         ]
-    return found
+    return weights
 
 
 def network(tf: Any) -> tuple[list[Any], Callable[..., Any], Callable[..., Any]]:
@@ -81,8 +81,8 @@ def trained(tf: Any) -> tuple[float, float]:
         for k in range(0, len(x) - BATCH + 1, BATCH):
             rows = order[k : k + BATCH]
             step(tf.constant(x[rows]), tf.constant(y[rows]))
-    found = np.argmax(read(tf.constant(test_x)).numpy(), 1)
-    return float((found == test_y).mean()), time.perf_counter() - begin
+    result = np.argmax(read(tf.constant(test_x)).numpy(), 1)
+    return float((result == test_y).mean()), time.perf_counter() - begin
 
 
 def torch_step(threads: int) -> Callable[[], Any]:
@@ -123,7 +123,7 @@ def timed(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
             for _ in range(STEPS):
                 call()
             times[name].append((time.perf_counter() - begin) / STEPS)
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {name: statistics.median(value) for name, value in times.items()}
 
 
 def main() -> None:
@@ -141,8 +141,8 @@ def main() -> None:
     }
     if importlib.util.find_spec("torch"):
         calls["PyTorch"] = torch_step(os.cpu_count() or 1)
-    for name, found in timed(calls).items():
-        print(f"{name}: {found * 1e6:.0f} µs a step of {BATCH} images")
+    for name, value in timed(calls).items():
+        print(f"{name}: {value * 1e6:.0f} µs a step of {BATCH} images")
 
 
 if __name__ == "__main__":

@@ -52,13 +52,13 @@ def transpose(quick: bool) -> dict[str, object]:
 def _per_call(call: Callable[[], object], quick: bool) -> list[float]:
     """Times calls, in batches."""
     count = 2_000
-    found = []
+    results = []
     for _ in range(3 if quick else 30):
         start = time.perf_counter()
         for _ in range(count):
             call()
-        found.append((time.perf_counter() - start) / count)
-    return found
+        results.append((time.perf_counter() - start) / count)
+    return results
 
 
 def empty_call(quick: bool) -> dict[str, object]:

@@ -186,8 +186,8 @@ class Program:
 
     def expected(self) -> list[Array]:
         """The value, and derivatives that were worked out on paper."""
-        found = self.by_hand(*(x.astype(np.float64) for x in (*self.inputs, *self.constants)))
-        return [np.asarray(x) for x in found]
+        result = self.by_hand(*(x.astype(np.float64) for x in (*self.inputs, *self.constants)))
+        return [np.asarray(x) for x in result]
 
     def observed(self, result: Any, weights: list[Array]) -> list[Array]:
         """The value and the gradients are what a step returns."""
@@ -277,10 +277,10 @@ class Derivatives:
 def relative_error(observed: list[Array], expected: list[Array]) -> float:
     """Gives the largest difference, each array's relative to that array's largest entry."""
     worst = 0.0
-    for ours, theirs in zip(observed, expected, strict=True):
-        if ours.shape != theirs.shape:
+    for own, reference in zip(observed, expected, strict=True):
+        if own.shape != reference.shape:
             return math.inf
-        difference = np.abs(ours.astype(np.float64) - theirs).max() / np.abs(theirs).max()
+        difference = np.abs(own.astype(np.float64) - reference).max() / np.abs(reference).max()
         worst = max(worst, math.inf if np.isnan(difference) else float(difference))
     return worst
 

@@ -52,7 +52,7 @@ def cases(tf: Any, torch: Any, n: int) -> dict[str, tuple[Any, Any, list[Any]]]:
     }
 
 
-def compared(tf: Any, torch: Any, ours: Any, theirs: Any, operands: list[Any]) -> list[float]:
+def compared(tf: Any, torch: Any, own: Any, reference: Any, operands: list[Any]) -> list[float]:
     """Seconds of a value with gradients: eager, replayed, PyTorch."""
     xs = [tf.constant(x) for x in operands]
     leaves = [torch.tensor(x, requires_grad=True) for x in operands]
@@ -60,9 +60,9 @@ def compared(tf: Any, torch: Any, ours: Any, theirs: Any, operands: list[Any]) -
     def gradients(*arguments: Any) -> list[Any]:
         with tf.GradientTape() as tape:
             tape.watch(arguments)
-            y = ours(*arguments)
-        found: list[Any] = tape.gradient(y, list(arguments))
-        return found
+            y = own(*arguments)
+        result: list[Any] = tape.gradient(y, list(arguments))
+        return result
 
     replayed = tf.function(gradients)
 
@@ -75,7 +75,7 @@ def compared(tf: Any, torch: Any, ours: Any, theirs: Any, operands: list[Any]) -
             g.numpy()
 
     def peer() -> None:
-        torch.autograd.grad(theirs(*leaves), leaves)
+        torch.autograd.grad(reference(*leaves), leaves)
 
     sides = (eager, replay, peer)
     for side in sides:
@@ -98,8 +98,8 @@ def main() -> None:
     print("| case | rows | numtape | nt.function | PyTorch | ratio | replayed |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for n in ROWS:
-        for name, (ours, theirs, operands) in cases(tf, torch, n).items():
-            eager, replay, peer = compared(tf, torch, ours, theirs, operands)
+        for name, (own, reference, operands) in cases(tf, torch, n).items():
+            eager, replay, peer = compared(tf, torch, own, reference, operands)
             print(
                 f"| {name} | {n} | {eager * 1e6:.0f} µs | {replay * 1e6:.0f} µs | "
                 f"{peer * 1e6:.0f} µs | {eager / peer:.2f} | {replay / peer:.2f} |",

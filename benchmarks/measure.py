@@ -91,16 +91,16 @@ def time_steps(case: Case, libraries: list[str], workers: Workers, settings: Set
                 row.fail(case, heading, problem)
             workers.drop(library)
             continue
-        for heading, found in outcome.items():
-            if isinstance(found, LeftOut):
-                row.left_out[heading] = str(found)
+        for heading, value in outcome.items():
+            if isinstance(value, LeftOut):
+                row.left_out[heading] = str(value)
                 continue
-            if isinstance(found, str):
-                row.fail(case, heading, found)
+            if isinstance(value, str):
+                row.fail(case, heading, value)
                 continue
             turns.append((library, heading))
             row.samples[heading] = []
-            row.details[heading] = found
+            row.details[heading] = value
     for _ in range(settings.rounds):
         for library, heading in list(turns):
             try:

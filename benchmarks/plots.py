@@ -38,14 +38,14 @@ def bare(axes: Axes, along: Any = "y") -> None:
 
 def ratios(result: dict[str, Any]) -> dict[str, dict[str, float]]:
     """Each peer's time over numtape's, case by case."""
-    found: dict[str, dict[str, float]] = {}
-    for peer, (_, ours) in PEERS.items():
+    ratios: dict[str, dict[str, float]] = {}
+    for peer, (_, own) in PEERS.items():
         for name in SHORT:
             columns = result["cases"].get(name, {}).get("columns", {})
-            if peer in columns and ours in columns:
-                ratio = columns[peer]["median"] / columns[ours]["median"]
-                found.setdefault(peer, {})[name] = ratio
-    return found
+            if peer in columns and own in columns:
+                ratio = columns[peer]["median"] / columns[own]["median"]
+                ratios.setdefault(peer, {})[name] = ratio
+    return ratios
 
 
 def _apart(centres: list[float], widths: list[float]) -> list[float]:
@@ -61,15 +61,15 @@ def _apart(centres: list[float], widths: list[float]) -> list[float]:
 
 def peers(result: dict[str, Any]) -> Figure:
     """A row for each peer, a dot for each case with its name: right of the line numtape wins."""
-    found = ratios(result)
+    value = ratios(result)
     width, height, left, right = 8.6, 3.2, 0.11, 0.985
     drawn = Figure(figsize=(width, height))
     axes = drawn.add_axes((left, 0.14, right - left, 0.855))
-    shown = [1.0, *(ratio for cases in found.values() for ratio in cases.values())]
-    low, high = min(0.5, min(shown) / 1.9), max(150.0, max(shown) * 1.8)  # and names
-    axes.set(xscale="log", xlim=(low, high), ylim=(len(found) - 0.4, -0.6))
+    displayed = [1.0, *(ratio for cases in value.values() for ratio in cases.values())]
+    low, high = min(0.5, min(displayed) / 1.9), max(150.0, max(displayed) * 1.8)  # and names
+    axes.set(xscale="log", xlim=(low, high), ylim=(len(value) - 0.4, -0.6))
     points = 72 * width * (right - left) / math.log10(high / low)  # in a power of ten
-    for row, cases in enumerate(found.values()):
+    for row, cases in enumerate(value.values()):
         places = sorted(cases.items(), key=lambda item: item[1])
         for ratio in cases.values():
             colour = OURS_COLOUR if ratio >= 1 else LOST_COLOUR
@@ -93,7 +93,7 @@ def peers(result: dict[str, Any]) -> Figure:
                     bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
                 )
     axes.axvline(1, color="black", linewidth=1, zorder=1)
-    axes.set_yticks(range(len(found)), [PEERS[peer][0] for peer in found])
+    axes.set_yticks(range(len(value)), [PEERS[peer][0] for peer in value])
     ticks = [0.5, 1, 2, 5, 10, 20, 50, 100, 200]
     axes.set_xticks(ticks, [f"{tick:g}{TIMES}" for tick in ticks])
     axes.minorticks_off()

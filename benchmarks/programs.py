@@ -48,15 +48,15 @@ def asian_by_hand(spot: Array, rate: Array, volatility: Array, noise: Array) -> 
 
 def solves(ops: Any, matrices: Any, sides: Any) -> Any:
     """The squares of the solutions of many small systems, summed."""
-    found = ops.solve(matrices, sides)
-    return ops.sum(found * found)
+    result = ops.solve(matrices, sides)
+    return ops.sum(result * result)
 
 
 def solves_by_hand(matrices: Array, sides: Array) -> list[Array]:
     """Back through a solution is a solution with the transpose."""
-    found = np.linalg.solve(matrices, sides)
-    back = np.linalg.solve(np.swapaxes(matrices, 1, 2), 2 * found)
-    return [np.sum(found**2), -back @ np.swapaxes(found, 1, 2), back]
+    result = np.linalg.solve(matrices, sides)
+    back = np.linalg.solve(np.swapaxes(matrices, 1, 2), 2 * result)
+    return [np.sum(result**2), -back @ np.swapaxes(result, 1, 2), back]
 
 
 def lstm(ops: Any, kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: Any) -> Any:
@@ -65,10 +65,10 @@ def lstm(ops: Any, kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: A
     hidden = memory = start
     for k in range(inputs.shape[0]):
         z = inputs[k] @ kernel + hidden @ recurrent + bias
-        taken, kept = ops.sigmoid(z[:, :size]), ops.sigmoid(z[:, size : 2 * size])
-        new, shown = ops.tanh(z[:, 2 * size : 3 * size]), ops.sigmoid(z[:, 3 * size :])
-        memory = kept * memory + taken * new
-        hidden = shown * ops.tanh(memory)
+        taken, retained = ops.sigmoid(z[:, :size]), ops.sigmoid(z[:, size : 2 * size])
+        new, displayed = ops.tanh(z[:, 2 * size : 3 * size]), ops.sigmoid(z[:, 3 * size :])
+        memory = retained * memory + taken * new
+        hidden = displayed * ops.tanh(memory)
     return ops.mean(hidden * hidden)
 
 
@@ -79,30 +79,32 @@ def lstm_by_hand(
     hidden = memory = start
     steps = []
     for x in inputs:
-        taken, kept, new, shown = np.split(x @ kernel + hidden @ recurrent + bias, 4, axis=1)
-        taken, kept, shown = (1 / (1 + np.exp(-z)) for z in (taken, kept, shown))
+        taken, retained, new, displayed = np.split(
+            x @ kernel + hidden @ recurrent + bias, 4, axis=1
+        )
+        taken, retained, displayed = (1 / (1 + np.exp(-z)) for z in (taken, retained, displayed))
         new, before = np.tanh(new), (hidden, memory)
-        memory = kept * memory + taken * new
-        hidden = shown * np.tanh(memory)
-        steps.append((x, *before, memory, taken, kept, new, shown))
+        memory = retained * memory + taken * new
+        hidden = displayed * np.tanh(memory)
+        steps.append((x, *before, memory, taken, retained, new, displayed))
     by_hidden, by_memory = 2 * hidden / hidden.size, np.zeros_like(memory)
     value = np.mean(hidden**2)
-    found = [np.zeros_like(kernel), np.zeros_like(recurrent), np.zeros_like(bias)]
-    for x, hidden, before, memory, taken, kept, new, shown in reversed(steps):
-        by_memory = by_memory + by_hidden * shown * (1 - np.tanh(memory) ** 2)
+    items = [np.zeros_like(kernel), np.zeros_like(recurrent), np.zeros_like(bias)]
+    for x, hidden, before, memory, taken, retained, new, displayed in reversed(steps):
+        by_memory = by_memory + by_hidden * displayed * (1 - np.tanh(memory) ** 2)
         z = np.concatenate(
             [
                 by_memory * new * taken * (1 - taken),
-                by_memory * before * kept * (1 - kept),
+                by_memory * before * retained * (1 - retained),
                 by_memory * taken * (1 - new**2),
-                by_hidden * np.tanh(memory) * shown * (1 - shown),
+                by_hidden * np.tanh(memory) * displayed * (1 - displayed),
             ],
             axis=1,
         )
-        for total, more in zip(found, (x.T @ z, hidden.T @ z, z.sum(axis=0)), strict=True):
+        for total, more in zip(items, (x.T @ z, hidden.T @ z, z.sum(axis=0)), strict=True):
             total += more
-        by_hidden, by_memory = z @ recurrent.T, by_memory * kept
-    return [value, *found]
+        by_hidden, by_memory = z @ recurrent.T, by_memory * retained
+    return [value, *items]
 
 
 def convolutions(ops: Any, first: Any, second: Any, images: Any) -> Any:

@@ -73,14 +73,14 @@ def machine() -> dict[str, object]:
 
 def versions(distributions: Iterable[str]) -> dict[str, str]:
     """Gives the versions of Python and of those of these packages that are installed."""
-    found = {"python": platform.python_version(), "numpy": np.__version__}
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
     for name in distributions:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             if name == OURS:
-                found[name] = "checkout"
-    return found
+                versions[name] = "checkout"
+    return versions
 
 
 def _short(value: float) -> float:
@@ -138,18 +138,20 @@ def goals(
     peers = [median for heading, median in medians.items() if heading not in own]
     best = {BEST_PEER: min(peers)} if peers else {}
     others = {**medians, **best, **(known or {})}
-    found: list[dict[str, object]] = []
+    goals: list[dict[str, object]] = []
     for column in own:
         limits = [limit for limit in goal if limit.column == column]
         if not limits:
             continue
         allowed = [_limit(limit, others) for limit in limits]
-        ours = medians.get(column)
-        kept = [a is not None and ours is not None and ours <= a for a in allowed]
-        known = ours is not None and None not in allowed
+        numtape_value = medians.get(column)
+        retained = [
+            a is not None and numtape_value is not None and numtape_value <= a for a in allowed
+        ]
+        known = numtape_value is not None and None not in allowed
         text = "≤ " + ", ".join(_in_words(limit, unit) for limit in limits)
-        found.append({"column": column, "text": text, "met": all(kept) if known else None})
-    return found
+        goals.append({"column": column, "text": text, "met": all(retained) if known else None})
+    return goals
 
 
 def rounded(value: Any) -> Any:
@@ -178,10 +180,10 @@ def collect(
             if row.samples.get(heading)
         }
         medians = {heading: column["median"] for heading, column in columns.items()}
-        ours = medians.get(OURS)
-        if ours and case.kind != "figure":
+        own = medians.get(OURS)
+        if own and case.kind != "figure":
             for column in columns.values():
-                column["ratio"] = _short(column["median"] / ours)
+                column["ratio"] = _short(column["median"] / own)
         cases[name] = {
             "title": case.title,
             "unit": case.unit,
@@ -192,7 +194,7 @@ def collect(
             "left_out": row.left_out,
         }
         if case.kind == "step" and case.data and rates:
-            floors = roofline.floors(case.data().work(), rates, ours)
+            floors = roofline.floors(case.data().work(), rates, own)
             cases[name]["roofline"] = rounded(floors)
     machine = {"rates": rounded(rates), "scaling": rounded(scaling)}
     return {**about, **machine, "columns": headings, "cases": cases}

@@ -59,7 +59,7 @@ def rows(quick: bool) -> list[dict[str, float]]:
 
     gc.disable()
     empty = median(2, 30)
-    found = []
+    rows = []
     for power in range(2, 4 if quick else 7):
         count = 10**power
         times = median(count, max(3, min(100, 300_000 // count)))
@@ -67,8 +67,8 @@ def rows(quick: bool) -> list[dict[str, float]]:
             max(0.0, seconds - fixed) / (count - 2)
             for seconds, fixed in zip(times, empty, strict=True)
         )
-        found.append({"rows": count, "record": record, "gradient": gradient, "sweep": sweep})
-    return found
+        rows.append({"rows": count, "record": record, "gradient": gradient, "sweep": sweep})
+    return rows
 
 
 def step(case: str, quick: bool) -> float:

@@ -83,12 +83,12 @@ def _taped(tf: Any, wrap: Callable[[Any], Any]) -> dict[str, Callable[[], Any]]:
     p, z, m = tf.Variable(PARAMETERS), tf.constant(START), tf.Variable(MATRIX)
 
     def gradient(f: Callable[[], Any], x: Any) -> Any:
-        def found() -> Any:
+        def value() -> Any:
             with tf.GradientTape() as tape:
                 loss = f()
             return tape.gradient(loss, x)
 
-        call = wrap(found)
+        call = wrap(value)
         return lambda: call().numpy()
 
     return {

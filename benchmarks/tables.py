@@ -96,11 +96,11 @@ def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
         columns = ("bytes", "copied in", "flops", "in products", "calls in", "time / floor")
         yield ["case", OURS, *columns]
     for case in steps:
-        floor, ours = case["roofline"], case["columns"].get(OURS)
+        floor, own = case["roofline"], case["columns"].get(OURS)
         calls, ratio, products = floor["floor_calls"], floor["ratio"], floor["operations"]
         yield [
             case["title"],
-            figure(ours["median"], "s") if ours else NOTHING,
+            figure(own["median"], "s") if own else NOTHING,
             scaled(floor["bytes"], BYTES),
             figure(floor["floor_memory"], "s"),
             scaled(products, _OPERATIONS) if products else NOTHING,
@@ -181,13 +181,13 @@ def plain(result: dict[str, Any]) -> str:
 
 def _left_out(cases: Iterable[dict[str, Any]]) -> str:
     """Says who takes no part in which cases, and why."""
-    found: dict[tuple[str, str], list[str]] = {}
+    entries: dict[tuple[str, str], list[str]] = {}
     for case in cases:
         for heading, reason in case.get("left_out", {}).items():
-            found.setdefault((case["title"], reason), []).append(heading)
+            entries.setdefault((case["title"], reason), []).append(heading)
     return "\n".join(
         f"- {title}: {', '.join(headings)} left out, {reason}"
-        for (title, reason), headings in found.items()
+        for (title, reason), headings in entries.items()
     )
 
 
@@ -197,13 +197,13 @@ def markdown_cases(result: dict[str, Any]) -> str:
     for name, case in result["cases"].items():
         if CASES[name].kind != "step":
             kinds.setdefault(CASES[name].kind, []).append(case)
-    found = []
+    markdown_cases = []
     for cases in kinds.values():
         headings = [heading for heading in result["columns"] if _takes_part(heading, cases)]
         lines = [[case["title"], *(_cell(case, heading) for heading in headings)] for case in cases]
-        found.append(markdown([["case", *headings], *lines], 0))
+        markdown_cases.append(markdown([["case", *headings], *lines], 0))
     left_out = _left_out(result["cases"].values())
-    return joined(*_by_library(result, "a step", _cell), left_out, *found, _about(result))
+    return joined(*_by_library(result, "a step", _cell), left_out, *markdown_cases, _about(result))
 
 
 def markdown_first(result: dict[str, Any]) -> str:

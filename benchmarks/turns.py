@@ -66,8 +66,8 @@ def compare(
         for k in range(rounds + 1):  # the first one compiles and warms up
             for library, pipe in pipes.items():
                 pipe.send((case, SLOW.get(library, count)))
-                found = pipe.recv()
-                times[library] += found if k else []
+                value = pipe.recv()
+                times[library] += value if k else []
         medians = [
             f"{1e6 * statistics.median(times[library]):.4g}" if times[library] else ""
             for library in pipes

@@ -166,8 +166,8 @@ def error(row: Row, operands: list[Any], actual: Any) -> float:
     function = getattr(mpmath, row.exact) if isinstance(row.exact, str) else row.exact
     limits, worst = np.finfo(actual.dtype), 0.0
     with mpmath.workprec(120):
-        for value, *given in zip(actual.tolist(), *(x.tolist() for x in operands), strict=True):
-            exact = function(*map(mpmath.mpf, given))
+        for value, *provided in zip(actual.tolist(), *(x.tolist() for x in operands), strict=True):
+            exact = function(*map(mpmath.mpf, provided))
             exponent = mpmath.frexp(exact)[1] if exact else limits.minexp
             unit = mpmath.ldexp(1, max(exponent - 1, limits.minexp) - limits.nmant)
             worst = max(worst, float(abs(mpmath.mpf(value) - exact) / unit))
@@ -197,10 +197,10 @@ def measure(name: str, dtype: str, repeat: Any, times: int, rounds: int) -> tupl
         for function in columns:
             function()
         for _ in range(rounds):
-            for function, found in zip(columns, samples, strict=True):
+            for function, value in zip(columns, samples, strict=True):
                 began = time.perf_counter()
                 function()
-                found.append((time.perf_counter() - began) / (times * BLOCK) * 1e9)
+                value.append((time.perf_counter() - began) / (times * BLOCK) * 1e9)
     columns[0]()
     part = slice(None, None, 4)
     exact_row = name == "floor_mod_float"  # fmod of mpmath is floor_mod
@@ -221,8 +221,8 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{'ns an element':<16}{'dtype':<9}{'numtape':>8}{'NumPy':>8}{'libm':>8}{'ulp':>7}")
     for name in arguments.functions or ROWS:
         for dtype in ("float32", "float64"):
-            ours, numpy, libm, ulp = measure(name, dtype, repeat, times, rounds)
-            print(f"{name:<16}{dtype:<9}{ours:8.2f}{numpy:8.2f}{libm:8.2f}{ulp:7.2f}", flush=True)
+            own, numpy, libm, ulp = measure(name, dtype, repeat, times, rounds)
+            print(f"{name:<16}{dtype:<9}{own:8.2f}{numpy:8.2f}{libm:8.2f}{ulp:7.2f}", flush=True)
     return 0
 
 

@@ -187,12 +187,12 @@ class Worker:
         """Starts the process; ``make`` gives what serves the requests, at the first of them."""
         context = multiprocessing.get_context("spawn")
         self._timeout = timeout
-        self._connection, theirs = context.Pipe()
+        self._connection, reference = context.Pipe()
         self._process = context.Process(
-            target=serve, args=(theirs, library, environment, make), daemon=True
+            target=serve, args=(reference, library, environment, make), daemon=True
         )
         self._process.start()
-        theirs.close()
+        reference.close()
 
     def call(self, method: str, *arguments: object) -> Any:
         """Asks the worker for something and waits for it.

@@ -60,15 +60,15 @@ def performed(name: str) -> Found:
     """One step's verdict and facts, here and now."""
     begin = time.perf_counter()
     try:
-        found: Found = {"verdict": RIGHT, "facts": steps()[name]()}
+        entries: Found = {"verdict": RIGHT, "facts": steps()[name]()}
     except BaseException as problem:  # whatever it is, the next step has to run
         lines = traceback.format_exception(problem)
-        found = {
+        entries = {
             "verdict": WRONG,
             "problem": f"{type(problem).__name__}: {problem}",
             "traceback": "".join(lines)[-3000:],
         }
-    return {**found, "seconds": round(time.perf_counter() - begin, 2)}
+    return {**entries, "seconds": round(time.perf_counter() - begin, 2)}
 
 
 def asked(name: str, seconds: float) -> Found:
@@ -84,13 +84,17 @@ def asked(name: str, seconds: float) -> Found:
     except subprocess.TimeoutExpired:
         child.kill()
         printed, _ = child.communicate()
-        found: Found = {"verdict": NO_ANSWER, "problem": f"none within {seconds:.0f} s"}
+        entries: Found = {"verdict": NO_ANSWER, "problem": f"none within {seconds:.0f} s"}
     else:
         answers = [line for line in printed.splitlines() if line.startswith(_ANSWER)]
         if answers:
             return dict(json.loads(answers[-1].removeprefix(_ANSWER)))
-        found = {"verdict": WRONG, "problem": f"the process ended with status {child.returncode}"}
-    return {**found, "traceback": printed[-3000:], "seconds": round(time.perf_counter() - begin, 2)}
+        entries = {"verdict": WRONG, "problem": f"the process ended with status {child.returncode}"}
+    return {
+        **entries,
+        "traceback": printed[-3000:],
+        "seconds": round(time.perf_counter() - begin, 2),
+    }
 
 
 def _one_after_another(
@@ -114,10 +118,10 @@ def _side_by_side(names: Sequence[str], ends: float, many: int) -> Iterator[tupl
         yield from pool.map(one, names)
 
 
-def _line(name: str, found: Found) -> str:
-    facts = ", ".join(f"{key} {_short(value)}" for key, value in found.get("facts", {}).items())
-    return f"{found['verdict']:10} {name:12} {found['seconds']:6.1f} s  " + (
-        found.get("problem") or facts
+def _line(name: str, value: Found) -> str:
+    facts = ", ".join(f"{key} {_short(value)}" for key, value in value.get("facts", {}).items())
+    return f"{value['verdict']:10} {name:12} {value['seconds']:6.1f} s  " + (
+        value.get("problem") or facts
     )
 
 
@@ -161,20 +165,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--step", choices=[*steps()], help="one, for the process that asks for it")
     parser.add_argument("--here", action="store_true", help="all in this process")
     parser.add_argument("--no-benchmarks", action="store_true", help="only the steps")
-    given = parser.parse_args(arguments)
-    if given.step:
-        print(_ANSWER + json.dumps(performed(given.step)), flush=True)
+    provided = parser.parse_args(arguments)
+    if provided.step:
+        print(_ANSWER + json.dumps(performed(provided.step)), flush=True)
         return 0
-    ends = time.perf_counter() + given.budget
+    ends = time.perf_counter() + provided.budget
     from benchmarks.gpu.steps import ALONE, simulated
 
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     name = f"{'simulated-' if simulated() else ''}first-{today}.json"
-    output: Path = given.output or Path(__file__).parents[1] / "results" / name
-    names = given.steps or [*steps()]
+    output: Path = provided.output or Path(__file__).parents[1] / "results" / name
+    names = provided.steps or [*steps()]
     alone = [name for name in names if name in ALONE]
     beside = [name for name in names if name not in ALONE]
-    found: dict[str, Any] = {
+    value: dict[str, Any] = {
         "date": today,
         "simulated": simulated(),
         "machine": report.machine(),
@@ -182,23 +186,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
 
     def note(name: str, result: Found) -> None:
-        found["steps"][name] = result
+        value["steps"][name] = result
         print(_line(name, result), flush=True)
-        report.write_json(found, output)
+        report.write_json(value, output)
 
-    many = 1 if given.here else max(1, min(6, (os.cpu_count() or 1) // 2))
+    many = 1 if provided.here else max(1, min(6, (os.cpu_count() or 1) // 2))
     first, *others = beside or [None]
-    runs = [_one_after_another([first], given.here, ends)] if first else []
+    runs = [_one_after_another([first], provided.here, ends)] if first else []
     runs += [
-        _one_after_another(others, True, ends) if given.here else _side_by_side(others, ends, many)
+        _one_after_another(others, True, ends)
+        if provided.here
+        else _side_by_side(others, ends, many)
     ]
-    runs += [_one_after_another(alone, given.here, ends)]
+    runs += [_one_after_another(alone, provided.here, ends)]
     for run in runs:
         for step, result in run:
             note(step, result)
-    if not given.no_benchmarks:
+    if not provided.no_benchmarks:
         note("benchmarks", _benchmarks(output, ends - time.perf_counter()))
-    verdicts = [result["verdict"] for result in found["steps"].values()]
+    verdicts = [result["verdict"] for result in value["steps"].values()]
     print(f"{verdicts.count(RIGHT)} of {len(verdicts)} right; {output}")
     return int(any(verdict != RIGHT for verdict in verdicts))
 

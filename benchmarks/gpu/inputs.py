@@ -58,8 +58,8 @@ class Program:
 
     def expected(self) -> list[Array]:
         """The value and the gradients, worked out on paper."""
-        given = self.inputs if self.upstream is None else [*self.inputs, self.upstream]
-        wide = (x.astype(np.float64) if x.dtype.kind == "f" else x for x in given)
+        provided = self.inputs if self.upstream is None else [*self.inputs, self.upstream]
+        wide = (x.astype(np.float64) if x.dtype.kind == "f" else x for x in provided)
         return self.by_hand(*wide)
 
     def observed(self, result: list[Array], weights: list[Array]) -> list[Array]:
@@ -128,12 +128,12 @@ def asian(paths: int, steps: int) -> Program:
 def total(rows: int, columns: int, axis: int | None) -> Program:
     """A sum over everything, or along an axis."""
     x = _uniform(10, (rows, columns), 0, 1, np.float32)
-    kept = 1 if axis is None else x.shape[1 - axis]
+    retained = 1 if axis is None else x.shape[1 - axis]
     return Program(
         lambda ops, x: ops.sum(x, axis),
         lambda x: [x.sum(axis)],
         [x],
-        _moved(x) + kept * x.itemsize,
+        _moved(x) + retained * x.itemsize,
     )
 
 

@@ -88,22 +88,22 @@ class Session:
 
     def _library(self, library: str, caches: dict[str, str]) -> Iterator[str]:
         """Measures a library in a worker, and in another one after it if that dies."""
-        found, size = self.found, self._size
+        value, size = self.found, self._size
         with contextlib.ExitStack() as stack:
             worker = _started(library, caches, stack)
             about = self._asked(library, worker, "ready", {"missing": "it does not start"})
             if "missing" in about:
-                found.skipped[library] = about["missing"]
+                value.skipped[library] = about["missing"]
                 yield f"{library}: skipped: {about['missing']}"
                 return
-            found.gpus[library] = about
+            value.gpus[library] = about
             for what, rates in self._asked(library, worker, "ceilings", {}, size).items():
-                found.ceilings.setdefault(what, {}).update(rates)
-            found.overheads |= self._asked(library, worker, "overheads", {}, size)
+                value.ceilings.setdefault(what, {}).update(rates)
+            value.overheads |= self._asked(library, worker, "overheads", {}, size)
             yield f"{library}: ceilings and overheads"
-            for name, row in found.rows.items():
+            for name, row in value.rows.items():
                 if self.spent > self._budget:
-                    found.left_out.append(f"{library}: {name}")
+                    value.left_out.append(f"{library}: {name}")
                     continue
                 try:
                     work, outcome = worker.call("measure", name, size, self._batch)
@@ -111,7 +111,7 @@ class Session:
                     row.fail(CASES[name], LIBRARIES[library].headings[0], problem)
                     broken = True
                 else:
-                    found.works[name] = work
+                    value.works[name] = work
                     self._keep(name, outcome)
                     broken = any("failed" in column for column in outcome.values())
                 if broken:  # what an error leaves of a context can fail all cases behind it

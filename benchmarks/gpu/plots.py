@@ -22,21 +22,21 @@ PEER_MARKS = tuple(
 
 def marks(headings: list[str], own: tuple[str, ...]) -> dict[str, tuple[str, str, int, str]]:
     """A colour, a shape, a size and a fill for each column."""
-    ours, peers = iter(OURS_MARKS), iter(PEER_MARKS)
-    return {heading: next(ours if heading in own else peers) for heading in headings}
+    numtape_value, peers = iter(OURS_MARKS), iter(PEER_MARKS)
+    return {heading: next(numtape_value if heading in own else peers) for heading in headings}
 
 
 def _dots(axes: Axes, result: dict[str, Any], names: list[str], key: str, scale: float) -> None:
     """A row a case, a mark a column."""
     for heading, (colour, shape, size, fill) in marks(result["columns"], OWN).items():
-        found = {
+        value = {
             row: scale * result["cases"][name]["columns"][heading][key]
             for row, name in enumerate(names)
             if heading in result["cases"][name]["columns"]
         }
         axes.plot(
-            list(found.values()),
-            list(found),
+            list(value.values()),
+            list(value),
             shape,
             label=heading,
             color=colour,

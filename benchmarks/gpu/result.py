@@ -46,10 +46,10 @@ def _compared(case: Case, row: Row, tails: dict[str, list[Array]]) -> None:
     first = next(iter(tails), None)
     for heading, tail in tails.items():
         if heading != first and heading in row.samples:
-            apart = difference(tails[str(first)], tail)
-            row.details[heading]["difference"] = apart
-            if apart > case.agreement:
-                row.fail(case, heading, f"differs from {first} by {apart:.1e}")
+            separate = difference(tails[str(first)], tail)
+            row.details[heading]["difference"] = separate
+            if separate > case.agreement:
+                row.fail(case, heading, f"differs from {first} by {separate:.1e}")
 
 
 def _case(
@@ -83,28 +83,28 @@ def _case(
     }
 
 
-def collect(found: Found, libraries: list[str], about: dict[str, Any]) -> dict[str, Any]:
+def collect(value: Found, libraries: list[str], about: dict[str, Any]) -> dict[str, Any]:
     """Makes the result that is written and shown; ``about`` says what it was measured with."""
-    headings = [h for name in libraries if name in found.gpus for h in LIBRARIES[name].headings]
-    rates, rough = best(found.ceilings), about["quick"]
+    headings = [h for name in libraries if name in value.gpus for h in LIBRARIES[name].headings]
+    rates, rough = best(value.ceilings), about["quick"]
     cases = {}
-    for name, row in found.rows.items():
+    for name, row in value.rows.items():
         if not (rough and CASES[name].drawn):
-            _compared(CASES[name], row, found.tails.get(name, {}))
-        work = found.works.get(name)
+            _compared(CASES[name], row, value.tails.get(name, {}))
+        work = value.works.get(name)
         roofline = floors(work, CASES[name].tensor_float, rates) if work else {}
         cases[name] = _case(CASES[name], row, headings, report.rounded(roofline), rough)
-    shown = [h for h in headings if any(h in case["columns"] for case in cases.values())]
+    displayed = [h for h in headings if any(h in case["columns"] for case in cases.values())]
     return {
         "schema": SCHEMA,
         **about,
-        "skipped": found.skipped,
-        "left_out": found.left_out,
-        "gpu": found.gpus.get(OURS, {}),
-        "libraries": found.gpus,
-        "ceilings": report.rounded(found.ceilings),
-        "overheads": report.rounded(found.overheads),
-        "first_call": report.rounded(found.first_call),
-        "columns": shown,
+        "skipped": value.skipped,
+        "left_out": value.left_out,
+        "gpu": value.gpus.get(OURS, {}),
+        "libraries": value.gpus,
+        "ceilings": report.rounded(value.ceilings),
+        "overheads": report.rounded(value.overheads),
+        "first_call": report.rounded(value.first_call),
+        "columns": displayed,
         "cases": cases,
     }

@@ -75,17 +75,17 @@ def main(
 
     def written() -> dict[str, Any]:
         spent = {"seconds": round(session.spent, 1)}
-        found = result.collect(session.found, libraries, {**about, **spent})
-        report.write_json(found, output)
-        return found
+        value = result.collect(session.found, libraries, {**about, **spent})
+        report.write_json(value, output)
+        return value
 
     for done in session.measure(libraries):
         print(f"{session.spent:6.0f} s  {done}", file=sys.stderr)
         written()
-    found = written()
-    print(tables.plain(found))
-    if found["columns"] and importlib.util.find_spec("matplotlib"):
+    value = written()
+    print(tables.plain(value))
+    if value["columns"] and importlib.util.find_spec("matplotlib"):
         from benchmarks.gpu import plots
 
-        plots.write(found, output)
-    return int(any(case["errors"] for case in found["cases"].values()))
+        plots.write(value, output)
+    return int(any(case["errors"] for case in value["cases"].values()))

@@ -44,25 +44,27 @@ def _size(full: int, tiny: int) -> int:
     return tiny if simulated() else full
 
 
-def _close(found: Any, wanted: Any, times: float = 1.0) -> float:
+def _close(value: Any, requested: Any, times: float = 1.0) -> float:
     """The difference, relative to the largest element; raises where it is too large."""
-    found, wanted = np.asarray(found), np.asarray(wanted)
-    if found.shape != wanted.shape:
-        raise AssertionError(f"shape {found.shape} instead of {wanted.shape}")
-    if not found.size:
+    value, requested = np.asarray(value), np.asarray(requested)
+    if value.shape != requested.shape:
+        raise AssertionError(f"shape {value.shape} instead of {requested.shape}")
+    if not value.size:
         return 0.0
-    difference = np.abs(found.astype(np.float64) - wanted).max()
-    error = float(difference / max(float(np.abs(wanted).max()), 1e-30))
-    limit = times * _CLOSE[found.dtype.name]
+    difference = np.abs(value.astype(np.float64) - requested).max()
+    error = float(difference / max(float(np.abs(requested).max()), 1e-30))
+    limit = times * _CLOSE[value.dtype.name]
     if not error <= limit:
         raise AssertionError(f"off by {error:.1e} of the largest element, more than {limit:.0e}")
     return error
 
 
-def _equal(found: Any, wanted: Any) -> None:
-    found, wanted = np.asarray(found), np.asarray(wanted)
-    if found.dtype != wanted.dtype or found.tobytes() != wanted.tobytes():
-        raise AssertionError(f"{found.reshape(-1)[:5]} ... instead of {wanted.reshape(-1)[:5]} ...")
+def _equal(value: Any, requested: Any) -> None:
+    value, requested = np.asarray(value), np.asarray(requested)
+    if value.dtype != requested.dtype or value.tobytes() != requested.tobytes():
+        raise AssertionError(
+            f"{value.reshape(-1)[:5]} ... instead of {requested.reshape(-1)[:5]} ..."
+        )
 
 
 def _gpu() -> Any:
@@ -73,29 +75,29 @@ def _gpu() -> Any:
 
 def versions() -> Facts:
     """Versions, and where the parts of the toolkit were found."""
-    found: Facts = {"python": sys.version.split()[0]}
+    versions: Facts = {"python": sys.version.split()[0]}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"
+            versions[name] = "not installed"
     gpu = _gpu()
-    found |= {"gpu": gpu.name, "capability": list(gpu.capability), "toolkit": gpu.toolkit()}
+    versions |= {"gpu": gpu.name, "capability": list(gpu.capability), "toolkit": gpu.toolkit()}
     if not simulated():
-        found["paths"] = _paths()
+        versions["paths"] = _paths()
         fields = "name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit"
         try:
-            said = subprocess.run(
+            message = subprocess.run(
                 ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"],
                 capture_output=True,
                 text=True,
                 timeout=20,
                 check=True,
             )
-            found["nvidia-smi"] = said.stdout.strip()
+            versions["nvidia-smi"] = message.stdout.strip()
         except (OSError, subprocess.SubprocessError) as problem:
-            found["nvidia-smi"] = str(problem)
-    return found
+            versions["nvidia-smi"] = str(problem)
+    return versions
 
 
 def _paths() -> Facts:
@@ -104,13 +106,13 @@ def _paths() -> Facts:
 
     from numtape.core.cuda.runtime import toolkit
 
-    found: Facts = {name: os.environ.get(name) for name in toolkit.VARIABLES}
+    paths: Facts = {name: os.environ.get(name) for name in toolkit.VARIABLES}
     for look in (toolkit.paths, lambda: {"cublas": load_nvidia_dynamic_lib("cublas").abs_path}):
         try:
-            found |= look()
+            paths |= look()
         except Exception as problem:  # the other one may be there
-            found[f"no {type(problem).__name__}"] = str(problem)[:200]
-    return found
+            paths[f"no {type(problem).__name__}"] = str(problem)[:200]
+    return paths
 
 
 def cubin() -> Facts:
@@ -141,9 +143,9 @@ def groups() -> Facts:
         with nt.GradientTape() as tape:
             tape.watch([a, b])
             value = formulas.long_chain(_ops(), a, b)
-        found = [value, *tape.gradient(value, [a, b])]
-        wanted = formulas.long_chain_by_hand(*values.astype(np.float64))
-        worst[dtype] = max(_close(f, w) for f, w in zip(found, wanted, strict=True))
+        result = [value, *tape.gradient(value, [a, b])]
+        requested = formulas.long_chain_by_hand(*values.astype(np.float64))
+        worst[dtype] = max(_close(f, w) for f, w in zip(result, requested, strict=True))
     return worst
 
 
@@ -162,10 +164,10 @@ def reductions() -> Facts:
         x = RANDOM.normal(size=shape).astype(dtype)
         tensor, size = nt.constant(x), float(np.abs(x).sum())
         for axis in (None, 0, 1):
-            found = nt.reduce_sum(tensor, axis).numpy()
-            _equal(nt.reduce_sum(tensor, axis), found)
-            wanted = np.sum(x, axis, np.float64)
-            worst = max(worst, float(np.abs(found - wanted).max()) / size)
+            value = nt.reduce_sum(tensor, axis).numpy()
+            _equal(nt.reduce_sum(tensor, axis), value)
+            requested = np.sum(x, axis, np.float64)
+            worst = max(worst, float(np.abs(value - requested).max()) / size)
             _equal(nt.reduce_max(tensor, axis), np.max(x, axis))
             _equal(nt.reduce_min(tensor, axis), np.min(x, axis))
     if worst > 1e-6:
@@ -181,23 +183,23 @@ def rows() -> Facts:
         x, g = RANDOM.normal(size=(2, _size(50, 3), length)).astype(dtype)
         gamma, beta = RANDOM.normal(size=(2, length)).astype(dtype)
         wide = [v.astype(np.float64) for v in (x, gamma, beta, g)]
-        given = [nt.constant(v) for v in (x, gamma, beta)]
+        provided = [nt.constant(v) for v in (x, gamma, beta)]
         with nt.GradientTape(persistent=True) as tape:
-            tape.watch(given)
-            soft, logs = nt.nn.softmax(given[0]), nt.nn.log_softmax(given[0])
+            tape.watch(provided)
+            soft, logs = nt.nn.softmax(provided[0]), nt.nn.log_softmax(provided[0])
             layer = nt.keras.layers.LayerNormalization(
                 epsilon=1e-5, center=False, scale=False, dtype=dtype
             )
-            norm = layer(given[0]) * given[1] + given[2]
-        found = [soft, tape.gradient(soft, given[0], output_gradients=nt.constant(g))]
-        wanted = formulas.softmax_by_hand(wide[0], wide[3])
-        found += [norm, *tape.gradient(norm, given, output_gradients=nt.constant(g))]
-        wanted += formulas.layer_norm_by_hand(1e-5, *wide)
-        found += [logs, tape.gradient(logs, given[0], output_gradients=nt.constant(g))]
+            norm = layer(provided[0]) * provided[1] + provided[2]
+        value = [soft, tape.gradient(soft, provided[0], output_gradients=nt.constant(g))]
+        requested = formulas.softmax_by_hand(wide[0], wide[3])
+        value += [norm, *tape.gradient(norm, provided, output_gradients=nt.constant(g))]
+        requested += formulas.layer_norm_by_hand(1e-5, *wide)
+        value += [logs, tape.gradient(logs, provided[0], output_gradients=nt.constant(g))]
         top = wide[0] - wide[0].max(-1, keepdims=True)
         log_y = top - np.log(np.exp(top).sum(-1, keepdims=True))
-        wanted += [log_y, wide[3] - np.exp(log_y) * wide[3].sum(-1, keepdims=True)]
-        worst = max(worst, *(_close(f, w, 10) for f, w in zip(found, wanted, strict=True)))
+        requested += [log_y, wide[3] - np.exp(log_y) * wide[3].sum(-1, keepdims=True)]
+        worst = max(worst, *(_close(f, w, 10) for f, w in zip(value, requested, strict=True)))
     return {"worst": worst}
 
 
@@ -221,10 +223,10 @@ def scatter() -> Facts:
         size, count = _size(1_003, 5), _size(20_000, 17)
         at = RANDOM.integers(0, size, count)
         added = RANDOM.normal(size=(count, inner)).astype(dtype)
-        wanted = np.zeros((size, inner))
-        np.add.at(wanted, at, added.astype(np.float64))
+        array = np.zeros((size, inner))
+        np.add.at(array, at, added.astype(np.float64))
         table = nt.constant(np.zeros((size, inner), dtype))
-        found = []
+        value = []
         for allowed in (False, False, True):
             switch(allowed)
             with nt.GradientTape() as tape:
@@ -232,10 +234,10 @@ def scatter() -> Facts:
                 taken = nt.gather(table, at)
             weight = nt.constant(added)
             slopes = tape.gradient(taken, table, output_gradients=weight)
-            found.append(nt.convert_to_tensor(slopes).numpy())
+            value.append(nt.convert_to_tensor(slopes).numpy())
             switch(False)
-        _equal(found[0], found[1])
-        worst = max(worst, *(_close(f, wanted) for f in found))
+        _equal(value[0], value[1])
+        worst = max(worst, *(_close(f, array) for f in value))
     return {"worst": worst}
 
 
@@ -247,10 +249,10 @@ def scans() -> Facts:
         x = RANDOM.normal(size=shape)
         for axis, exclusive, reverse in itertools.product(range(len(shape)), (0, 1), (0, 1)):
             turned = np.flip(x, axis) if reverse else x
-            wanted = np.cumsum(turned, axis) - (turned if exclusive else 0)
-            wanted = np.flip(wanted, axis) if reverse else wanted
-            found = nt.cumsum(nt.constant(x), axis, bool(exclusive), bool(reverse))
-            worst = max(worst, _close(found, wanted))
+            requested = np.cumsum(turned, axis) - (turned if exclusive else 0)
+            requested = np.flip(requested, axis) if reverse else requested
+            value = nt.cumsum(nt.constant(x), axis, bool(exclusive), bool(reverse))
+            worst = max(worst, _close(value, requested))
         for axis in range(len(shape)):
             _equal(nt.argmax(nt.constant(x), axis), np.argmax(x, axis))
             _equal(nt.argmin(nt.constant(x), axis), np.argmin(x, axis))
@@ -313,12 +315,12 @@ def products() -> Facts:
             dtype = "float64" if way == "float64" else "float32"
             x = a.swapaxes(1, 2).astype(dtype) if turned[0] == "T" else a.astype(dtype)
             y = b.swapaxes(1, 2).astype(dtype) if turned[1] == "T" else b.astype(dtype)
-            wanted = a @ b
+            requested = a @ b
             if batch == 1:
-                x, y, wanted = x[0], y[0], wanted[0]
+                x, y, requested = x[0], y[0], requested[0]
             ta, tb = turned[0] == "T", turned[1] == "T"
-            found = nt.matmul(nt.constant(x), nt.constant(y), transpose_a=ta, transpose_b=tb)
-            error = _close(found, wanted, 100 if way == "tf32" else 1)
+            value = nt.matmul(nt.constant(x), nt.constant(y), transpose_a=ta, transpose_b=tb)
+            error = _close(value, requested, 100 if way == "tf32" else 1)
             worst[way] = max(worst.get(way, 0.0), error)
     allow(False)
     return worst
@@ -337,16 +339,16 @@ def capture() -> Facts:
         w.assign_sub(rate * tape.gradient(loss, w))
         return loss
 
-    here, given = start.astype(np.float64), x.numpy().astype(np.float64)
+    here, provided = start.astype(np.float64), x.numpy().astype(np.float64)
     for number in range(13):
         rate = np.float32(0.01 / (1 + number))
-        found = float(step(nt.constant(rate)))
-        t = np.tanh(given @ here)
-        wanted = float(np.sum((t - 0.5) ** 2))
-        if not abs(found - wanted) <= 1e-3 * wanted:
-            raise AssertionError(f"step {number}: loss {found} instead of {wanted}")
-        here -= float(rate) * (given.T @ (2 * (t - 0.5) * (1 - t * t)))
-    return {"loss": found, "weights": _close(w.numpy(), here, 100)}
+        result = float(step(nt.constant(rate)))
+        t = np.tanh(provided @ here)
+        requested = float(np.sum((t - 0.5) ** 2))
+        if not abs(result - requested) <= 1e-3 * requested:
+            raise AssertionError(f"step {number}: loss {result} instead of {requested}")
+        here -= float(rate) * (provided.T @ (2 * (t - 0.5) * (1 - t * t)))
+    return {"loss": result, "weights": _close(w.numpy(), here, 100)}
 
 
 def exhausted() -> Facts:
@@ -356,11 +358,11 @@ def exhausted() -> Facts:
     try:
         nt.ones((50_000_000_000,)).numpy()
     except nt.errors.ResourceExhaustedError as problem:
-        said = str(problem)
+        message = str(problem)
     else:
         raise AssertionError("200 GB were had")
     _equal(nt.constant([1.0, 2.0]) * 2.0, np.array([2.0, 4.0], np.float32))
-    return {"said": said}
+    return {"said": message}
 
 
 def dlpack() -> Facts:
@@ -370,13 +372,13 @@ def dlpack() -> Facts:
     import torch
 
     x = torch.arange(12.0, device="cuda").reshape(3, 4)
-    ours = nt.experimental.dlpack.from_dlpack(x)
-    theirs = torch.from_dlpack(ours * 2.0)
-    if theirs.device.type != "cuda" or not torch.equal(theirs, x * 2):
-        raise AssertionError(f"{theirs} instead of {x * 2}")
+    own = nt.experimental.dlpack.from_dlpack(x)
+    reference = torch.from_dlpack(own * 2.0)
+    if reference.device.type != "cuda" or not torch.equal(reference, x * 2):
+        raise AssertionError(f"{reference} instead of {x * 2}")
     for _ in range(50):  # in both libraries' streams
-        theirs = torch.from_dlpack(nt.experimental.dlpack.from_dlpack(theirs + 1) - 1.0)
-    if not torch.equal(theirs, x * 2):
+        reference = torch.from_dlpack(nt.experimental.dlpack.from_dlpack(reference + 1) - 1.0)
+    if not torch.equal(reference, x * 2):
         raise AssertionError("an order between streams was not kept")
     return {}
 
@@ -427,12 +429,12 @@ def rates() -> Facts:
     from benchmarks.gpu.worker import Served
 
     served, size = Served("numtape"), "tiny" if simulated() else "full"
-    found: Facts = {
+    rates: Facts = {
         f"{what}/s": rate for what, by in served.ceilings(size).items() for rate in by.values()
     }
     for name, seconds in served.overheads(size).items():
-        found[f"{name}, µs"] = 1e6 * seconds["host"]
-    return found
+        rates[f"{name}, µs"] = 1e6 * seconds["host"]
+    return rates
 
 
 STEPS: dict[str, Callable[[], Facts]] = {

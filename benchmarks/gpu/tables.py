@@ -39,18 +39,18 @@ def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
     ]
     for case in result["cases"].values():
         columns, roofline = case["columns"], case["roofline"]
-        ours = columns.get(REPLAYED) or columns.get(OURS)
-        if not ours or not roofline:
+        own = columns.get(REPLAYED) or columns.get(OURS)
+        if not own or not roofline:
             continue
         moved, floor = roofline["bytes"], roofline["floor"]
         yield [
             case["title"],
-            figure(ours["median"], "s"),
+            figure(own["median"], "s"),
             scaled(moved, BYTES) if moved else NOTHING,
-            f"{scaled(moved / ours['median'], BYTES)}/s" if moved else NOTHING,
+            f"{scaled(moved / own['median'], BYTES)}/s" if moved else NOTHING,
             figure(floor, "s") if floor else NOTHING,
-            f"{three(100 * ours['of_floor'])} %" if floor else NOTHING,
-            figure(ours["first_step"], "s"),
+            f"{three(100 * own['of_floor'])} %" if floor else NOTHING,
+            figure(own["first_step"], "s"),
             *(_memory(columns.get(heading)) for heading in (REPLAYED, PYTORCH)),
         ]
 

@@ -69,14 +69,14 @@ class Served:
         del checked
         data = case.data(size)
         library.free()
-        made = library.steps(data)
-        for heading, make in made.items():
+        created = library.steps(data)
+        for heading, make in created.items():
             if "failed" not in outcome[heading]:
                 timed = _attempt(lambda make=make: self._time(case, make(), batch))
                 outcome[heading] |= timed
             library.free()
         work = data.work()
-        del data, made
+        del data, created
         library.free()
         return work, outcome
 
@@ -131,7 +131,7 @@ class Served:
     def ceilings(self, size: str) -> dict[str, dict[str, float]]:
         """Measures the rates of copying (bytes per second) and of products (operations)."""
         library, count = self.library, COPIED[size]
-        found = {
+        ceilings = {
             "copy": {
                 name: 2 * count / self._shortest(run) for name, run in library.copies(count).items()
             }
@@ -142,10 +142,10 @@ class Served:
             library.allow_tensor_float(dtype == "tf32")
             run = library.product("float64" if dtype == "float64" else "float32", rows)
             if run is not None:
-                found[dtype] = {self.name: 2 * rows**3 / self._shortest(run)}
+                ceilings[dtype] = {self.name: 2 * rows**3 / self._shortest(run)}
             del run
             library.free()
-        return found
+        return ceilings
 
     def _shortest(self, run: Callable[[], object], repeats: int = 5) -> float:
         """A rate that was reached once is a rate that can be reached."""
@@ -158,14 +158,14 @@ class Served:
         Returns:
             Seconds a call: of the host, which need not wait, and until all are done.
         """
-        found: dict[str, dict[str, float]] = {}
+        overheads: dict[str, dict[str, float]] = {}
         count = CALLS[size]
         for name, run in self.library.overheads().items():
             self.library.seconds(run, 2)
             rounds = [self._calls(run, count) for _ in range(1 if size == "tiny" else 5)]
             host, done = np.median(rounds, axis=0) / count
-            found[name] = {"host": float(host), "done": float(done)}
-        return found
+            overheads[name] = {"host": float(host), "done": float(done)}
+        return overheads
 
     def _calls(self, run: Callable[[], object], count: int) -> tuple[float, float]:
         asked = 0.0

@@ -66,8 +66,8 @@ class Case:
 
 def wave(size: int, start: int = 1) -> Array:
     """Numbers that nobody has to store."""
-    found: Array = np.sin(np.arange(start, size + start) ** 2.0)
-    return found
+    result: Array = np.sin(np.arange(start, size + start) ** 2.0)
+    return result
 
 
 def drawn(sizes: list[int], which: int) -> Array:

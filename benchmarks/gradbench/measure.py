@@ -45,21 +45,21 @@ class Served:
         case = CASES[name]
         self._columns.clear()
         self._columns = self._module.functions(case.eval, case.inputs(size), case.wanted)
-        found = {}
+        result = {}
         for heading, (primal, gradient) in self._columns.items():
             plain = primal()
             value, parts = gradient()
             flat = np.concatenate([np.ravel(part) for part in parts])
-            found[heading] = (float(plain), float(value), flat) if checked else ()
-        return found
+            result[heading] = (float(plain), float(value), flat) if checked else ()
+        return result
 
     def stack(self, name: str, size: tuple[int, ...]) -> int | None:
         """The bytes of stack that a gradient takes, if the library has one."""
         case = CASES[name]
         if not hasattr(self._module, "stack"):
             return None
-        found: int = self._module.stack(case.eval, case.inputs(size), case.wanted)
-        return found
+        result: int = self._module.stack(case.eval, case.inputs(size), case.wanted)
+        return result
 
     def turn(self, heading: str, seconds: float) -> list[tuple[float, float]]:
         """CPU seconds of the primal and of the gradient, one after the other, for a while."""
@@ -77,9 +77,9 @@ class Served:
         return times
 
 
-def disagreement(found: Any, expected: Any) -> float:
+def disagreement(result: Any, expected: Any) -> float:
     """How far values and gradients are from others, relative to the largest."""
-    plain, value, gradient = found
+    plain, value, gradient = result
     _, exact, other = expected
     scale = np.abs(other).max() or 1.0
     off = [abs(plain - exact) / abs(exact), abs(value - exact) / abs(exact)]
@@ -100,15 +100,15 @@ def measure(case_name: str, libraries: list[str], rounds: int, seconds: float, s
     try:
         for library in libraries:  # ours comes first: the others are compared with it
             workers[library] = Worker(library, ENVIRONMENT, 600.0, Served)
-            whole = case.small if small else case.size
-            size = whole if small else case.shorter.get(library, whole)
+            full = case.small if small else case.size
+            size = full if small else case.shorter.get(library, full)
             try:
-                found = workers[library].call(
-                    "prepare", case_name, whole if small else case.small, True
+                value = workers[library].call(
+                    "prepare", case_name, full if small else case.small, True
                 )
                 if expected is None:
-                    expected = next(iter(found.values()))
-                for heading, one in found.items():
+                    expected = next(iter(value.values()))
+                for heading, one in value.items():
                     error = disagreement(one, expected)
                     columns[heading] = {
                         "library": library,
@@ -131,9 +131,9 @@ def measure(case_name: str, libraries: list[str], rounds: int, seconds: float, s
                         column["times"] += worker.call("turn", heading, seconds)
                     except Failed as problem:
                         column["failed"] = str(problem)
-        ours = columns.get("numtape", {})
-        if "times" in ours and "failed" not in ours:
-            ours["stack"] = workers["numtape"].call("stack", case_name, ours["size"])
+        own = columns.get("numtape", {})
+        if "times" in own and "failed" not in own:
+            own["stack"] = workers["numtape"].call("stack", case_name, own["size"])
     finally:
         for worker in workers.values():
             worker.close()

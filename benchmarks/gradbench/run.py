@@ -22,23 +22,23 @@ END = "<!-- gradbench:end -->"
 
 def met(case: str, columns: dict[str, Any]) -> list[dict[str, Any]]:
     """What is asked of an eval, and whether it is so: None where a figure is missing."""
-    found = []
+    results = []
     for goal in CASES[case].goals:
-        ours, other = columns.get(goal.form, {}), columns.get(goal.peer, {})
+        own, other = columns.get(goal.form, {}), columns.get(goal.peer, {})
         value: float | None = None
         if goal.what == "against":
             text = f"{goal.form}: {goal.limit:g} {TIMES} {goal.peer}"
-            if "gradient" in ours and "gradient" in other:
-                value = ours["ns_an_operation"] / other["ns_an_operation"]
+            if "gradient" in own and "gradient" in other:
+                value = own["ns_an_operation"] / other["ns_an_operation"]
         elif goal.what == "ratio":
-            text, value = f"{goal.limit:g} {TIMES} its primal", ours.get("ratio")
+            text, value = f"{goal.limit:g} {TIMES} its primal", own.get("ratio")
         elif goal.what == "stack":
-            text, value = f"{goal.limit / 2**20:g} MiB of stack", ours.get("stack")
+            text, value = f"{goal.limit / 2**20:g} MiB of stack", own.get("stack")
         else:
-            text, value = f"{goal.limit:g} ns an operation", ours.get("ns_an_operation")
+            text, value = f"{goal.limit:g} ns an operation", own.get("ns_an_operation")
         reached = None if value is None else value <= goal.limit
-        found.append({"text": text, "value": value, "met": reached})
-    return found
+        results.append({"text": text, "value": value, "met": reached})
+    return results
 
 
 def _cell(column: dict[str, Any] | None, operations: float) -> str:
@@ -59,16 +59,16 @@ def table(result: dict[str, Any]) -> str:
     lines = [["gradient", "primal", "numtape", "an operation", "stack", *headings[1:]]]
     for name, case in result["cases"].items():
         columns = case["columns"]
-        ours = columns.get("numtape")
-        known = ours is not None and "failed" not in ours
+        own = columns.get("numtape")
+        known = own is not None and "failed" not in own
         operations = max((c.get("operations", 0.0) for c in columns.values()), default=0.0)
         lines.append(
             [
                 CASES[name].title,
-                figure(ours["primal"], "s") if known else NOTHING,
-                _cell(ours, operations),
-                f"{three(ours['ns_an_operation'])} ns" if known else NOTHING,
-                f"{three(ours['stack'] / 2**20)} MiB" if known and "stack" in ours else NOTHING,
+                figure(own["primal"], "s") if known else NOTHING,
+                _cell(own, operations),
+                f"{three(own['ns_an_operation'])} ns" if known else NOTHING,
+                f"{three(own['stack'] / 2**20)} MiB" if known and "stack" in own else NOTHING,
                 *(_cell(columns.get(h), operations) for h in headings[1:]),
             ]
         )
@@ -108,43 +108,43 @@ def main(argv: list[str] | None = None) -> int:
         type=Path,
         help="the file whose table is rewritten (README.md, if all was measured in full)",
     )
-    given = parser.parse_args(argv)
+    provided = parser.parse_args(argv)
     installed = [
         name
         for name in LIBRARIES
-        if name in given.libraries and importlib.util.find_spec(LIBRARIES[name].package)
+        if name in provided.libraries and importlib.util.find_spec(LIBRARIES[name].package)
     ]
-    rounds, seconds = (1, 0.0) if given.quick else (given.rounds, given.seconds)
+    rounds, seconds = (1, 0.0) if provided.quick else (provided.rounds, provided.seconds)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     cases: dict[str, Any] = {}
-    for name in (name for name in CASES if name in given.cases):
-        columns = measure(name, installed, rounds, seconds, given.quick)
-        goals = [] if given.quick else met(name, columns)
+    for name in (name for name in CASES if name in provided.cases):
+        columns = measure(name, installed, rounds, seconds, provided.quick)
+        goals = [] if provided.quick else met(name, columns)
         cases[name] = {"title": CASES[name].title, "columns": columns, "goals": goals}
         for heading, column in columns.items():
-            said = column.get("failed") or (
+            message = column.get("failed") or (
                 f"{figure(column['gradient'], 's')}, {three(column['ratio'])} {TIMES} its primal"
             )
-            print(f"{name}, {heading}: {said}", file=sys.stderr)
+            print(f"{name}, {heading}: {message}", file=sys.stderr)
         for goal in goals:
             reached = {True: "yes", False: "no", None: NOTHING}[goal["met"]]
             print(f"  at most {goal['text']}: {reached}", file=sys.stderr)
     result = {
         "schema": 1,
         "date": today,
-        "quick": given.quick,
+        "quick": provided.quick,
         "rounds": rounds,
         "seconds": seconds,
         "versions": report.versions(d for n in installed for d in LIBRARIES[n].distributions),
         "machine": report.machine(),
         "cases": report.rounded(cases),
     }
-    output = given.output or report.default_output(f"gradbench-{today}.json")
+    output = provided.output or report.default_output(f"gradbench-{today}.json")
     report.write_json(result, output)
     print(f"written to {output}", file=sys.stderr)
     print(table(result))
-    whole = not given.quick and len(cases) == len(CASES) and installed == list(LIBRARIES)
-    readme = given.readme or (ROOT / "README.md" if whole else None)
+    full = not provided.quick and len(cases) == len(CASES) and installed == list(LIBRARIES)
+    readme = provided.readme or (ROOT / "README.md" if full else None)
     if readme is not None and has_markers(readme):
         rewrite(readme, result)
     return int(any("failed" in c for case in cases.values() for c in case["columns"].values()))

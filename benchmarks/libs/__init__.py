@@ -74,14 +74,14 @@ def function_of(
     return partial(data.function, ops)
 
 
-def shaped(data: Program, found: Iterable[Any]) -> list[Any]:
+def shaped(data: Program, value: Iterable[Any]) -> list[Any]:
     """Gives a value and its gradients in the shapes of their case.
 
     Some libraries have no arrays without axes, or none with a single one.
     """
     return [
         x if tuple(x.shape) == shape else np.asarray(x).reshape(shape)
-        for x, shape in zip(found, data.shapes(), strict=True)
+        for x, shape in zip(value, data.shapes(), strict=True)
     ]
 
 

@@ -85,7 +85,7 @@ def _formula(data: Formula) -> Variant:
     rows = [ca.DM(x.reshape(1, -1).astype(np.float64)) for x in data.inputs]
 
     def step() -> list[Array]:
-        value, *gradients = (np.asarray(found).ravel() for found in mapped(*rows))
+        value, *gradients = (np.asarray(value).ravel() for value in mapped(*rows))
         return [value if data.value_size > 1 else value.sum(), *gradients]
 
     return Variant(step)

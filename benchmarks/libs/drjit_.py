@@ -129,10 +129,10 @@ def _value_and_gradients(data: Program, inputs: list[Any], constants: list[Any])
         return [dr.detach(value), *(dr.grad(x) for x in inputs)]
 
     def step() -> list[Any]:
-        found = value_and_gradients(inputs, constants)
-        dr.eval(found)
+        result = value_and_gradients(inputs, constants)
+        dr.eval(result)
         dr.sync_thread()
-        return shaped(data, found)
+        return shaped(data, result)
 
     return Variant(step)
 

@@ -89,9 +89,9 @@ def _program(data: Program) -> Variant:
         return [*values, *gradients]
 
     def step() -> list[mx.array]:
-        found = value_and_gradients(*inputs)
-        mx.eval(found)
-        return found
+        result = value_and_gradients(*inputs)
+        mx.eval(result)
+        return result
 
     return Variant(step)
 
@@ -113,9 +113,9 @@ def _derivatives(data: Derivatives) -> Variant:
         return mx.vmap(lambda unit: mx.vjp(vector_of, [x], [unit])[1][0])(units)
 
     def step() -> mx.array:
-        found = matrix(x)
-        mx.eval(found)
-        return found
+        result = matrix(x)
+        mx.eval(result)
+        return result
 
     return Variant(step)
 

@@ -33,10 +33,10 @@ OPS = SimpleNamespace(
 )
 
 
-def _chain(data: Chain, made: Made) -> Variant:
+def _chain(data: Chain, created: Made) -> Variant:
     x = nt.constant(data.x)
 
-    @made
+    @created
     def gradient(x: nt.Tensor) -> nt.Tensor:
         with nt.GradientTape() as tape:
             tape.watch(x)
@@ -48,7 +48,7 @@ def _chain(data: Chain, made: Made) -> Variant:
     return Variant(lambda: float(gradient(x)))
 
 
-def network(data: Network, made: Made) -> Variant:
+def network(data: Network, created: Made) -> Variant:
     """Steps of training, whose losses need not have been looked at."""
     x, target = nt.constant(data.x), nt.constant(data.target)
     variables = [nt.Variable(w) for w in data.weights]
@@ -66,7 +66,7 @@ def network(data: Network, made: Made) -> Variant:
             nt.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=out)
         )
 
-    @made
+    @created
     def update(x: nt.Tensor, target: nt.Tensor) -> nt.Tensor:
         with nt.GradientTape() as tape:
             loss = loss_of(x, target)
@@ -77,18 +77,18 @@ def network(data: Network, made: Made) -> Variant:
     return Variant(lambda: update(x, target), lambda: [v.numpy() for v in variables])
 
 
-def _network(data: Network, made: Made) -> Variant:
-    advancing = network(data, made)
+def _network(data: Network, created: Made) -> Variant:
+    advancing = network(data, created)
     # Eager, a look at the loss computes the pending updates too.
     return Variant(lambda: float(advancing.step()), advancing.weights)
 
 
-def _program(data: Program, made: Made) -> Variant:
+def _program(data: Program, created: Made) -> Variant:
     inputs = [nt.constant(x) for x in data.inputs]
     constants = [nt.constant(x) for x in data.constants]
     f = function_of(data, OPS)
 
-    @made
+    @created
     def value_and_gradients(*inputs: nt.Tensor) -> list[nt.Tensor]:
         with nt.GradientTape() as tape:
             tape.watch(inputs)
@@ -104,7 +104,7 @@ def _program(data: Program, made: Made) -> Variant:
     return Variant(step)
 
 
-def _derivatives(data: Derivatives, made: Made) -> Variant:
+def _derivatives(data: Derivatives, created: Made) -> Variant:
     x, constants = nt.constant(data.x), [nt.constant(c) for c in data.constants]
     f = function_of(data, OPS)
 
@@ -114,7 +114,7 @@ def _derivatives(data: Derivatives, made: Made) -> Variant:
             value = f(x, *constants)
         return tape.gradient(value, x)
 
-    @made
+    @created
     def matrix(x: nt.Tensor) -> nt.Tensor:
         with nt.GradientTape() as tape:
             tape.watch(x)
@@ -134,10 +134,10 @@ def variants(data: Data) -> dict[str, Variant]:
         REPLAYED: nt.function,
         COMPILED: lambda function: nt.function(function, jit_compile=True),
     }
-    found = {heading: built(data, BUILDERS, made) for heading, made in ways.items()}
+    variants = {heading: built(data, BUILDERS, created) for heading, created in ways.items()}
     if isinstance(data, Formula):
-        found[UNFUSED] = _unfused(_program(data, lambda function: function))
-    return found
+        variants[UNFUSED] = _unfused(_program(data, lambda function: function))
+    return variants
 
 
 def _unfused(variant: Variant) -> Variant:

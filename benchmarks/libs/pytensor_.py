@@ -53,9 +53,9 @@ def _lstm(kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: Any) -> An
         kernel, recurrent, bias = weights
         z, size = x @ kernel + hidden @ recurrent + bias, recurrent.shape[0]
         gates = [z[:, k * size : (k + 1) * size] for k in range(4)]
-        taken, kept, shown = (pt.sigmoid(gates[k]) for k in (0, 1, 3))
-        memory = kept * memory + taken * pt.tanh(gates[2])
-        return shown * pt.tanh(memory), memory
+        taken, retained, displayed = (pt.sigmoid(gates[k]) for k in (0, 1, 3))
+        memory = retained * memory + taken * pt.tanh(gates[2])
+        return displayed * pt.tanh(memory), memory
 
     hidden, _ = pytensor.scan(
         cell,

@@ -19,7 +19,7 @@ def _as_written(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _chain(data: Chain, made: Made) -> Variant:
+def _chain(data: Chain, created: Made) -> Variant:
     x = tf.constant(data.x)
 
     def gradient(x: tf.Tensor) -> tf.Tensor:
@@ -30,11 +30,11 @@ def _chain(data: Chain, made: Made) -> Variant:
                 y = tf.sin(y) * x
         return tape.gradient(y, x)
 
-    called = made(gradient)
+    called = created(gradient)
     return Variant(lambda: float(called(x)))
 
 
-def _network(data: Network, made: Made) -> Variant:
+def _network(data: Network, created: Made) -> Variant:
     x, target = tf.constant(data.x), tf.constant(data.target)
     variables = [tf.Variable(w) for w in data.weights]
     *hidden, last = zip(variables[::2], variables[1::2], strict=True)
@@ -58,7 +58,7 @@ def _network(data: Network, made: Made) -> Variant:
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
         return loss
 
-    called = made(update)
+    called = created(update)
     return Variant(lambda: float(called(x, target)), lambda: [v.numpy() for v in variables])
 
 
@@ -78,7 +78,7 @@ OPS = SimpleNamespace(
 )
 
 
-def _program(data: Program, made: Made) -> Variant:
+def _program(data: Program, created: Made) -> Variant:
     inputs = [tf.constant(x) for x in data.inputs]
     constants = [tf.constant(x) for x in data.constants]
     f = function_of(data, OPS)
@@ -89,11 +89,11 @@ def _program(data: Program, made: Made) -> Variant:
             value = f(*inputs, *constants)
         return [value, *tape.gradient(value, inputs)]
 
-    called = made(value_and_gradients)
+    called = created(value_and_gradients)
     return Variant(lambda: called(*inputs))
 
 
-def _derivatives(data: Derivatives, made: Made) -> Variant:
+def _derivatives(data: Derivatives, created: Made) -> Variant:
     x, constants = tf.constant(data.x), [tf.constant(c) for c in data.constants]
     f = function_of(data, OPS)
 
@@ -109,7 +109,7 @@ def _derivatives(data: Derivatives, made: Made) -> Variant:
             y = gradient(x) if data.kind == "hessian" else f(x, *constants)
         return tape.jacobian(y, x)
 
-    called = made(matrix)
+    called = created(matrix)
     return Variant(lambda: called(x))
 
 
@@ -119,4 +119,4 @@ BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _d
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     ways = {"TF eager": _as_written, "tf.function": tf.function}
-    return {heading: built(data, BUILDERS, made) for heading, made in ways.items()}
+    return {heading: built(data, BUILDERS, created) for heading, created in ways.items()}

@@ -116,9 +116,9 @@ def _array(x: Array, differentiated: bool) -> Any:
 def _back(tape: Any, out: Any, seed: Any, arrays: list[Any]) -> list[Array]:
     """The gradients, which the next way back is not to add to."""
     tape.backward(grads={out: seed})
-    found = [np.array(x.grad.numpy()) for x in arrays]
+    results = [np.array(x.grad.numpy()) for x in arrays]
     tape.zero()
-    return found
+    return results
 
 
 def _differentiated(

@@ -292,9 +292,9 @@ def _mark_wanted(process: int, address: int, log: int, tensor: int) -> bool:
         value = _at(_at(scratch + 16)[0] + p[AT_VALUE])[0]
         if _at(value + p[AT_HOME])[0] == log and not _mark(process, address, value, 0):
             return False
-    eager, kept = _at(log + p[AT_EAGER])[0], _at(log + p[AT_TENSORS])[0]
-    tensors = _at(_at(kept + LIST_ITEMS)[0])
-    for k in range(_at(kept + SIZE)[0]):
+    eager, retained = _at(log + p[AT_EAGER])[0], _at(log + p[AT_TENSORS])[0]
+    tensors = _at(_at(retained + LIST_ITEMS)[0])
+    for k in range(_at(retained + SIZE)[0]):
         if _alive(process, tensors[k], log) and not _mark(process, address, tensors[k], eager):
             return False
     return True

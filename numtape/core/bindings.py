@@ -166,13 +166,13 @@ def _usable(choice: str) -> str:
 
 def _executor(device: str) -> Any:
     """The module of a device's executor. What compiles also has ops recorded by machine code."""
-    found = importlib.import_module(f"{__package__}.{device}.executor")
+    value = importlib.import_module(f"{__package__}.{device}.executor")
     if device != "reference":
         from .native import install
 
         install.enable_from_settings()
         buffer_protocol.begin()  # if it could not be before
-    return found
+    return value
 
 
 buffer_protocol.begin()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Executor(Protocol):
     """Computes rows of logs."""
 
-    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
+    def compute(self, log: Log, requested: list[int], welcome: list[int], retain: bool) -> None:
         """Give rows their values.
 
         Args:
@@ -31,7 +31,7 @@ class Executor(Protocol):
     def program(
         self,
         log: Log,
-        wanted: list[int],
+        requested: list[int],
         compiled: bool,
         looked: bool,
         checks: Sequence[tuple[int, str]],

@@ -92,8 +92,8 @@ def _capsule_fields(capsule: Any) -> _Fields | None:
     if _is_valid(capsule, _NAME):
         return _Fields.from_address(_pointer(capsule, _NAME))
     if _is_valid(capsule, _VERSIONED_NAME):
-        found: _Fields = _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME)).fields
-        return found
+        value: _Fields = _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME)).fields
+        return value
     return None
 
 
@@ -102,8 +102,8 @@ class _Described:
 
     def __init__(self, interface: dict[str, Any], owner: Any) -> None:
         names = "shape", "typestr", "data", "strides"
-        found = {name: interface[name] for name in names if name in interface}
-        self.__array_interface__ = {"version": 3, **found}
+        value = {name: interface[name] for name in names if name in interface}
+        self.__array_interface__ = {"version": 3, **value}
         self.owner = owner
 
 
@@ -210,8 +210,8 @@ def _on_gpu(tensor: Tensor) -> DeviceArray:
         try:
             return tensor._device_copy
         except AttributeError:
-            tensor._device_copy = found = resident(value)
-            return found
+            tensor._device_copy = result = resident(value)
+            return result
 
 
 def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
@@ -242,10 +242,10 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
     gpu, value = _device(), _on_gpu(tensor)
     # Some libraries look at no "stream", and compute in the default one.
     gpu.order(gpu.stream, LEGACY_STREAM)
-    found = _interface(value, True) | {"strides": None, "stream": int(gpu.stream), "version": 3}
+    result = _interface(value, True) | {"strides": None, "stream": int(gpu.stream), "version": 3}
     if not value.size:
-        found["data"] = 0, True
-    return found
+        result["data"] = 0, True
+    return result
 
 
 # From others.
@@ -300,14 +300,14 @@ def is_on_gpu(value: Any) -> bool:
 def copy_of(value: Any, dtype: DType | None) -> Tensor:
     """A tensor with a copy of an array on a GPU, in another dtype if wanted."""
     shadow, on_gpu = _received(value)
-    found = dtypes.of_array(shadow)
-    computed = found is not dtypes.float16 or dtype in (None, found)
+    result = dtypes.of_array(shadow)
+    computed = result is not dtypes.float16 or dtype in (None, result)
     try:
         if on_gpu and computed and shadow.flags.c_contiguous and shadow.dtype.isnative:
             address = shadow.__array_interface__["data"][0]
             copied: Any = _copied(address, shadow.shape, shadow.dtype)
         else:
-            kind = (dtype or found).numpy_dtype
+            kind = (dtype or result).numpy_dtype
             copied = convert_array(_downloaded(shadow) if on_gpu else shadow, kind)
     finally:
         if on_gpu:

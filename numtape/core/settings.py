@@ -356,13 +356,13 @@ def cache_limit() -> int | None:
     chosen = os.environ.get("NUMTAPE_CACHE_LIMIT") or "1 GiB"
     if chosen.strip().lower() == "none":
         return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", chosen)
-    if found is None or found[2].upper() not in _UNITS:
+    value = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", chosen)
+    if value is None or value[2].upper() not in _UNITS:
         raise ValueError(
             f"NUMTAPE_CACHE_LIMIT={chosen!r} is no size: a number of bytes, '500 MB', '2 GiB' or "
             f"'none'."
         )
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    return int(float(value[1]) * _UNITS[value[2].upper()])
 
 
 def quiet() -> bool:

@@ -287,21 +287,25 @@ class Pipeline(elements.Flow):
 class Draws:
     """Where the random numbers of a dataset come from: others in each iteration, if it says so."""
 
-    def __init__(self, seed: Any, anew: bool) -> None:
+    def __init__(self, seed: Any, is_new: bool) -> None:
         local.log.refuse("it makes a dataset of random order or numbers")
-        given = STATE.seed
+        provided = STATE.seed
         with STATE.lock:
-            if given is not None and seed is None:
+            if provided is not None and seed is None:
                 STATE.draws += 1
             place = STATE.draws
         self.key: list[int] | None = None
         if seed is not None:
-            self.key = [0 if given is None else given % 2**64, 1, check_int("seed", seed) % 2**64]
-        elif given is not None:
-            self.key = [given % 2**64, 2, place]
-        if self.key is None and not anew:
+            self.key = [
+                0 if provided is None else provided % 2**64,
+                1,
+                check_int("seed", seed) % 2**64,
+            ]
+        elif provided is not None:
+            self.key = [provided % 2**64, 2, place]
+        if self.key is None and not is_new:
             self.key = [int(np.random.SeedSequence().generate_state(1)[0])]
-        self.anew = anew
+        self.anew = is_new
         self.iterations = count()
 
     def generator(self) -> np.random.Generator:

@@ -130,13 +130,13 @@ def get(identifier: Any) -> Callable[..., Any]:
     """
     if identifier is None:
         return linear
-    found = _NAMES.get(identifier) if isinstance(identifier, str) else identifier
-    if not callable(found):
+    result = _NAMES.get(identifier) if isinstance(identifier, str) else identifier
+    if not callable(result):
         raise ValueError(
             f"Could not interpret activation function identifier: {identifier}."
             f"{nearest(identifier, _NAMES)} Known: {', '.join(_NAMES)}."
         )
-    return found  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]
 
 
 def serialize(activation: Callable[..., Any]) -> str:

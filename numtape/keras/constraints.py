@@ -48,8 +48,8 @@ class _Norm(Constraint):
     def _nt_scaled(self, w: Any) -> Tensor:
         w = as_tensor(w)
         lengths = reduce_euclidean_norm(w, self.axis, True)
-        found: Tensor = w * (self._nt_wanted(lengths) / (_EPSILON + lengths))
-        return found
+        result: Tensor = w * (self._nt_wanted(lengths) / (_EPSILON + lengths))
+        return result
 
     def _nt_wanted(self, lengths: Tensor) -> Any:
         raise NotImplementedError
@@ -113,8 +113,8 @@ class UnitNorm(_Norm):
     def __call__(self, w: Any) -> Tensor:
         """The weight with such lengths."""
         w = as_tensor(w)
-        found: Tensor = w / (_EPSILON + reduce_euclidean_norm(w, self.axis, True))
-        return found
+        result: Tensor = w / (_EPSILON + reduce_euclidean_norm(w, self.axis, True))
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.

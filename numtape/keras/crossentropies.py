@@ -72,15 +72,15 @@ def _inside(x: Tensor) -> Tensor:
 
 def _logits(y_pred: Tensor, op: str, from_logits: bool) -> Tensor | None:
     """The logits: what was predicted, or what that was made of; None if neither is known."""
-    found = logits_of(y_pred, op)
-    if found is None:
+    result = logits_of(y_pred, op)
+    if result is None:
         return y_pred if from_logits else None
     if from_logits:
         warn(
             f"from_logits=True, but predictions come from an activation, as {op.lower()}: they are "
             f"no logits. The loss is computed from what the activation was given."
         )
-    return found
+    return result
 
 
 def _smoothed(y_true: Tensor, smoothing: float, classes: int | None = None) -> Tensor:
@@ -90,8 +90,8 @@ def _smoothed(y_true: Tensor, smoothing: float, classes: int | None = None) -> T
     classes = y_true.shape[-1] if classes is None else classes
     if not classes:
         raise ValueError(f"Labels of shape {y_true.shape} are of no classes: none can be smoothed.")
-    found: Tensor = y_true * (1.0 - smoothing) + smoothing / classes
-    return found
+    result: Tensor = y_true * (1.0 - smoothing) + smoothing / classes
+    return result
 
 
 @loss_function
@@ -111,8 +111,8 @@ def categorical_crossentropy(
     y_true = _smoothed(y_true, label_smoothing)
     logits = _logits(y_pred, "Softmax", from_logits)
     if logits is not None:
-        found: Tensor = softmax_losses.softmax_cross_entropy_with_logits(y_true, logits, axis)
-        return found
+        result: Tensor = softmax_losses.softmax_cross_entropy_with_logits(y_true, logits, axis)
+        return result
     y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
     return elementwise.negative(reduction.reduce_sum(y_true * elementwise.log(y_pred), axis))
 
@@ -133,11 +133,11 @@ def sparse_categorical_crossentropy(
     array([0.2876821], dtype=float32)
     """
     y_pred, y_true = as_tensor(y_pred), as_tensor(y_true)
-    given, rank = (*y_pred._spec.shape,), y_pred._spec.rank
+    provided, rank = (*y_pred._spec.shape,), y_pred._spec.rank
     axis = to_axis("SparseCategoricalCrossentropy", axis, rank)
     if y_true._spec.rank == rank and y_true.shape[axis] == 1:
         y_true = movement.squeeze(y_true, axis)
-    if (*y_true._spec.shape,) != (*given[:axis], *given[axis + 1 :]):
+    if (*y_true._spec.shape,) != (*provided[:axis], *provided[axis + 1 :]):
         raise ValueError(
             f"Argument `target` is numbers of classes: it has the shape of `output` without the "
             f"axis of classes. Received: target.shape={y_true.shape}, output.shape={y_pred.shape}."
@@ -160,8 +160,8 @@ def sparse_categorical_crossentropy(
         y_pred = where(movement.expand_dims(counted, -1), y_pred, elementwise.zeros_of(y_pred))
     if not from_logits:
         y_pred = elementwise.log(_inside(y_pred))
-    found = softmax_losses.sparse_softmax_cross_entropy_with_logits(labels, y_pred)
-    return found if counted is None else where(counted, found, elementwise.zeros_of(found))
+    result = softmax_losses.sparse_softmax_cross_entropy_with_logits(labels, y_pred)
+    return result if counted is None else where(counted, result, elementwise.zeros_of(result))
 
 
 def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
@@ -170,8 +170,8 @@ def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
     if logits is not None:
         return softmax_losses.sigmoid_cross_entropy_with_logits(y_true, logits)
     y_pred = _inside(y_pred)
-    found = y_true * elementwise.log(y_pred) + (1.0 - y_true) * elementwise.log(1.0 - y_pred)
-    return elementwise.negative(found)
+    result = y_true * elementwise.log(y_pred) + (1.0 - y_true) * elementwise.log(1.0 - y_pred)
+    return elementwise.negative(result)
 
 
 @loss_function
@@ -214,12 +214,12 @@ def binary_focal_crossentropy(
     y_true = _smoothed(y_true, label_smoothing, 2)
     if from_logits:
         y_pred = sigmoid(y_pred)
-    found = _binary(y_true, y_pred, False)
+    result = _binary(y_true, y_pred, False)
     right = y_true * y_pred + (1.0 - y_true) * (1.0 - y_pred)
-    found = pow_(1.0 - right, gamma) * found
+    result = pow_(1.0 - right, gamma) * result
     if apply_class_balancing:
-        found = (y_true * alpha + (1.0 - y_true) * (1.0 - alpha)) * found
-    return reduction.reduce_mean(found, axis)
+        result = (y_true * alpha + (1.0 - y_true) * (1.0 - alpha)) * result
+    return reduction.reduce_mean(result, axis)
 
 
 @loss_function

@@ -59,15 +59,17 @@ def own_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(config, dict):
         raise ValueError(f"The config of {kind.__name__} is no dict: {repr_of(config)}.")
-    found = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
+    own_arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
     if not kind.__module__.startswith("numtape."):
-        return found
+        return own_arguments
     accepted = _accepted(kind)
-    for name in [name for name in found if name in _IDLE and name not in accepted]:
-        if found[name] != _IDLE[name]:
-            raise ValueError(f"{kind.__name__} has no argument {name}={found[name]!r} in numtape.")
-        del found[name]
-    return found
+    for name in [name for name in own_arguments if name in _IDLE and name not in accepted]:
+        if own_arguments[name] != _IDLE[name]:
+            raise ValueError(
+                f"{kind.__name__} has no argument {name}={own_arguments[name]!r} in numtape."
+            )
+        del own_arguments[name]
+    return own_arguments
 
 
 def _accepted(kind: type) -> set[str]:

@@ -123,9 +123,9 @@ class Constant(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """The value in each element of a shape, in a dtype."""
-        sizes, wanted = _asked(shape, dtype)
-        found: Tensor = cast(self.value, wanted) * ones(sizes, wanted)
-        return found
+        sizes, requested = _asked(shape, dtype)
+        result: Tensor = cast(self.value, requested) * ones(sizes, requested)
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -151,14 +151,14 @@ class Identity(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """The matrix of a shape, which has two axes, in a dtype."""
-        sizes, wanted = _asked(shape, dtype)
+        sizes, requested = _asked(shape, dtype)
         if len(sizes) != 2:
             raise ValueError(
                 f"Identity matrix initializer can only be used for 2D matrices. Received: "
                 f"shape={sizes} of rank {len(sizes)}."
             )
-        found: Tensor = eye(*sizes, dtype=wanted) * self.gain
-        return found
+        result: Tensor = eye(*sizes, dtype=requested) * self.gain
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -194,10 +194,14 @@ class RandomInitializer(Initializer):
 
     def _nt_drawn(self, draw: Any, shape: Any, dtype: Any, *parameters: Any) -> Tensor:
         """Numbers that a stateless function draws from the seed: those of Keras on TensorFlow."""
-        sizes, wanted = _asked(shape, dtype)
-        exact = wanted if wanted is dtypes.float64 or not wanted.is_floating else dtypes.float32
+        sizes, requested = _asked(shape, dtype)
+        exact = (
+            requested
+            if requested is dtypes.float64 or not requested.is_floating
+            else dtypes.float32
+        )
         seed = np.array([self.seed % (2**31 - 2), 0], np.int32)
-        return cast(draw(sizes, seed, *parameters, dtype=exact), wanted)
+        return cast(draw(sizes, seed, *parameters, dtype=exact), requested)
 
 
 @_random
@@ -322,8 +326,8 @@ class VarianceScaling(RandomInitializer):
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """Draws of a shape, in a dtype."""
         sizes, _ = _asked(shape, dtype)
-        ins, outs = compute_fans(sizes, self.input_axes, self.output_axes)
-        fan = {"fan_in": ins, "fan_out": outs, "fan_avg": (ins + outs) / 2.0}[self.mode]
+        ins, outputs = compute_fans(sizes, self.input_axes, self.output_axes)
+        fan = {"fan_in": ins, "fan_out": outputs, "fan_avg": (ins + outputs) / 2.0}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
@@ -367,18 +371,18 @@ class Orthogonal(RandomInitializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """The matrix of a shape, which has two axes or more, in a dtype."""
-        sizes, wanted = _asked(shape, dtype)
+        sizes, requested = _asked(shape, dtype)
         if len(sizes) < 2:
             raise ValueError(
                 f"The tensor to initialize must be at least two-dimensional. Received: "
                 f"shape={sizes} of rank {len(sizes)}."
             )
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
-        exact = dtypes.float64 if wanted is dtypes.float64 else dtypes.float32
+        exact = dtypes.float64 if requested is dtypes.float64 else dtypes.float32
         q, r = qr(self._nt_drawn(stateless_normal, (max(rows, columns), min(rows, columns)), exact))
         q = q * sign(diag_part(r))  # so that all such matrices are equally likely
-        found: Tensor = reshape(transpose(q) if rows < columns else q, sizes) * self.gain
-        return cast(found, wanted)
+        result: Tensor = reshape(transpose(q) if rows < columns else q, sizes) * self.gain
+        return cast(result, requested)
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.

@@ -259,14 +259,14 @@ def get(identifier: Any) -> Any:
     return _KIND.get(identifier)
 
 
-def _values(given: Any) -> Callable[..., Tensor]:
+def _values(provided: Any) -> Callable[..., Tensor]:
     def initializer(shape: Any, dtype: Any = None) -> Tensor:
-        if tuple(TensorShape(shape)) != tuple(given.shape):
+        if tuple(TensorShape(shape)) != tuple(provided.shape):
             raise ValueError(
-                f"Expected `shape` to be {tuple(given.shape)} for direct tensor as initializer. "
+                f"Expected `shape` to be {tuple(provided.shape)} for direct tensor as initializer. "
                 f"Received shape={tuple(TensorShape(shape))}"
             )
-        return cast(given, keras_dtype(dtype))
+        return cast(provided, keras_dtype(dtype))
 
     return initializer
 

@@ -111,5 +111,5 @@ def Input(
             raise ValueError(f"Argument `tensor` must be a KerasTensor, not {type(tensor)}.")
         return tensor
     layer = InputLayer(shape, batch_size, dtype, batch_shape, name, sparse, ragged, optional)
-    found: KerasTensor = layer.output
-    return found
+    result: KerasTensor = layer.output
+    return result

@@ -120,15 +120,15 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
                     f'Missing data for input "{name}". You passed a data dictionary with keys '
                     f"{list(inputs)}. Expected the following keys: {names}"
                 )
-        found = [inputs[name] for name in names]
+        value = [inputs[name] for name in names]
     else:
-        found = flatten(inputs)
-    if len(found) != len(specs):
+        value = flatten(inputs)
+    if len(value) != len(specs):
         raise ValueError(
-            f'Layer "{layer_name}" expects {len(specs)} input(s), but it received {len(found)} '
-            f"input tensors, of shapes {[tuple(getattr(x, 'shape', ())) for x in found]}."
+            f'Layer "{layer_name}" expects {len(specs)} input(s), but it received {len(value)} '
+            f"input tensors, of shapes {[tuple(getattr(x, 'shape', ())) for x in value]}."
         )
-    for number, (x, spec) in enumerate(zip(found, specs, strict=True)):
+    for number, (x, spec) in enumerate(zip(value, specs, strict=True)):
         if spec is not None and not (x is None and spec.optional):
             if not hasattr(x, "shape"):
                 raise ValueError(
@@ -164,12 +164,12 @@ def _unfit(spec: InputSpec, shape: tuple[Any, ...], dtype: Any) -> str:
                 f"expected axis {axis} of input shape to have value {size}, but received input "
                 f"with shape {shape}"
             )
-    wanted = spec.shape
-    if wanted is not None:
+    requested = spec.shape
+    if requested is not None:
         if spec.allow_last_axis_squeeze:
             shape = shape[:-1] if shape and shape[-1] == 1 else shape
-            wanted = wanted[:-1] if wanted and wanted[-1] == 1 else wanted
-        for a, b in zip(wanted, shape, strict=False):
+            requested = requested[:-1] if requested and requested[-1] == 1 else requested
+        for a, b in zip(requested, shape, strict=False):
             if a is not None and b is not None and a != b:
                 return f"expected shape={spec.shape}, found shape={shape}"
     return ""

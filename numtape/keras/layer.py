@@ -31,16 +31,16 @@ from .symbolic import KerasTensor, Node, inferred, is_symbolic, pass_masks, symb
 _TRAINING = frozenset({"training"})
 
 
-def _training(signature: MethodSignature, told: Any, kwargs: dict[str, Any]) -> Any:
+def _training(signature: MethodSignature, requested: Any, kwargs: dict[str, Any]) -> Any:
     """Whether a call trains, which goes to ``call`` if it has a parameter for it."""
-    training = local.training if told is None else told
+    training = local.training if requested is None else requested
     if training is None:
         training = signature.defaults.get("training")
     if "training" in signature.all and (
         training is not None or "training" not in signature.defaults
     ):
         kwargs["training"] = False if training is None else training
-    elif told is not None and signature.takes_any_keyword:
+    elif requested is not None and signature.takes_any_keyword:
         kwargs["training"] = training
     return training
 
@@ -246,10 +246,10 @@ class Layer(LayerLosses):
         if getattr(self, "_nt_trained", None) is None:
             self._nt_check_begun()
         if len(args) == 1 and type(args[0]) is Tensor and self.built and kwargs.keys() <= _TRAINING:
-            told = kwargs.get("training")
-            if told is None or type(told) is bool:
-                return self._nt_of_tensor(args[0], told)
-        given = args, kwargs
+            requested = kwargs.get("training")
+            if requested is None or type(requested) is bool:
+                return self._nt_of_tensor(args[0], requested)
+        provided = args, kwargs
         if kwargs or len(args) != 1 or type(args[0]) is not Tensor:
             args, kwargs = map_structure(self._nt_converted, (args, kwargs))
         else:
@@ -263,9 +263,9 @@ class Layer(LayerLosses):
                         f"{type(x)})"
                     )
         signature = signature_of(type(self).call)
-        told = kwargs.get("training")
+        requested = kwargs.get("training")
         kwargs = {name: x for name, x in kwargs.items() if name != "training"}
-        training = _training(signature, told, kwargs)
+        training = _training(signature, requested, kwargs)
         arguments = signature.arguments(args, kwargs)
         if not arguments and not args:
             raise TypeError(f"{type(self).__name__}.__call__() is missing its inputs.")
@@ -278,16 +278,16 @@ class Layer(LayerLosses):
         mask = self._nt_masks(signature.all, first, arguments, kwargs)
         outputs = self._nt_run(training, symbolic, args, kwargs, first, mask)
         if symbolic:
-            Node(self, given[0], given[1], outputs)
+            Node(self, provided[0], provided[1], outputs)
         return outputs
 
-    def _nt_of_tensor(self, x: Tensor, told: bool | None) -> Any:
+    def _nt_of_tensor(self, x: Tensor, requested: bool | None) -> Any:
         """`__call__` of a layer that is built, for one tensor: no nest has to be gone through."""
         if x._spec.dtype is not self._nt_dtype:
             x = self._nt_converted(x)
         kwargs: dict[str, Any] = {}
         signature, mask = signature_of(type(self).call), getattr(x, "_keras_mask", None)
-        training = _training(signature, told, kwargs)
+        training = _training(signature, requested, kwargs)
         assert_input_compatibility(self._nt_input_spec, x, self._nt_name)
         if signature.takes_mask:
             kwargs["mask"] = mask
@@ -351,11 +351,11 @@ class Layer(LayerLosses):
                 f"therefore destroy the mask information. Downstream layers will not see the mask."
             )
             return
-        found = [x for x in flatten(outputs) if isinstance(x, Tensor)]
-        if not all(mask_of(x) is not None for x in found):
+        value = [x for x in flatten(outputs) if isinstance(x, Tensor)]
+        if not all(mask_of(x) is not None for x in value):
             masks = self.compute_mask(first, mask)
             if masks is not None:
-                for x, its in zip(found, flatten(masks), strict=False):
+                for x, its in zip(value, flatten(masks), strict=False):
                     if its is not None and mask_of(x) is None:
                         set_mask(x, its)
 

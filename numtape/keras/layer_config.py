@@ -17,8 +17,8 @@ class _Signature:
     def __get__(self, instance: Any, owner: type) -> inspect.Signature:
         if instance is not None:
             raise AttributeError("__signature__")
-        found = inspect.signature(owner.__init__)  # type: ignore[misc]
-        return found.replace(parameters=list(found.parameters.values())[1:])
+        result = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return result.replace(parameters=list(result.parameters.values())[1:])
 
 
 class LayerConfig:
@@ -34,9 +34,9 @@ class LayerConfig:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Keep the arguments, for `get_config`."""
-        made = super().__new__(cls)
-        made._nt_made_with = args, kwargs
-        return made
+        instance = super().__new__(cls)
+        instance._nt_made_with = args, kwargs
+        return instance
 
     def _nt_take_shape(self, kwargs: dict[str, Any]) -> None:
         """Take older Keras's arguments for shapes out of ``kwargs``; nothing else may be there."""
@@ -65,9 +65,9 @@ class LayerConfig:
         """The arguments that say in short what it does: those that differ from their defaults."""
         parameters = dict(inspect.signature(type(self).__init__).parameters)
         args, kwargs = self._nt_made_with
-        given = {**dict(zip(list(parameters)[1:], args, strict=False)), **kwargs}
-        found = {}
-        for key, value in given.items():
+        provided = {**dict(zip(list(parameters)[1:], args, strict=False)), **kwargs}
+        result = {}
+        for key, value in provided.items():
             default = parameters[key].default if key in parameters else None
             if isinstance(value, LayerConfig):
                 value = value._nt_name
@@ -76,8 +76,8 @@ class LayerConfig:
             if key in ("name", "seed", "dtype", "trainable") or isinstance(value, dict | list):
                 continue
             if _is_plain(value) and value not in (default, "linear"):
-                found[key] = value
-        return found
+                result[key] = value
+        return result
 
     @property
     def dtype(self) -> str:
@@ -106,14 +106,14 @@ class LayerConfig:
             return base  # the class's own method adds to it
         args, kwargs = self._nt_made_with
         accepted = inspect.signature(type(self).__init__).parameters
-        given = {**dict(zip(list(accepted)[1:], args, strict=False)), **kwargs}
-        if not all(_is_plain(x) for x in given.values()):
+        provided = {**dict(zip(list(accepted)[1:], args, strict=False)), **kwargs}
+        if not all(_is_plain(x) for x in provided.values()):
             raise NotImplementedError(
                 f"Object {type(self).__name__} was created by passing non-serializable argument "
                 f"values in `__init__()`, and therefore the object must override `get_config()`."
             )
         open_ = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
-        return {**{k: x for k, x in base.items() if open_ or k in accepted}, **given}
+        return {**{k: x for k, x in base.items() if open_ or k in accepted}, **provided}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:

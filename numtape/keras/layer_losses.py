@@ -48,12 +48,12 @@ class LayerLosses(LayerState):
 
         Those that a recorded call added (one of `fit` as well) have no value once it has ended.
         """
-        found: list[Any] = []
+        losses: list[Any] = []
         if ambient.has_losses():
             for layer in self._nt_flatten_layers():
-                found += layer._nt_losses.all()
+                losses += layer._nt_losses.all()
         functions = [(getattr(v, "regularizer", None), v) for v in self.trainable_weights]
-        return found + [function(v) for function, v in functions if function is not None]
+        return losses + [function(v) for function, v in functions if function is not None]
 
     def _nt_clear_losses(self) -> None:
         if ambient.has_losses():

@@ -137,11 +137,11 @@ class LayerState(LayerPath, LayerConfig, Module):
                 "are given to optimizers."
             )
         self._nt_place()
-        wanted = self._nt_dtype if dtype is None else keras_dtype(dtype)
+        requested = self._nt_dtype if dtype is None else keras_dtype(dtype)
         if initializer is None:
-            initializer = "glorot_uniform" if wanted.is_floating else "zeros"
+            initializer = "glorot_uniform" if requested.is_floating else "zeros"
         size = (shape,) if isinstance(shape, int) else tuple(shape or ())
-        value = initializers.get(initializer)(size, wanted)
+        value = initializers.get(initializer)(size, requested)
         if name is None:
             number = len(self._nt_trained) + len(self._nt_fixed)
             name = f"variable_{number}" if number else "variable"
@@ -150,7 +150,7 @@ class LayerState(LayerPath, LayerConfig, Module):
                 value,
                 trainable,
                 name=f"{self.path}/{name}",
-                dtype=wanted,
+                dtype=requested,
                 constraint=constraints.get(constraint),
             ),
             regularizers.get(regularizer),
@@ -180,40 +180,40 @@ class LayerState(LayerPath, LayerConfig, Module):
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name: variables of its own, and attributes with others."""
-        found: dict[str, Any] = {}
+        saved_parts: dict[str, Any] = {}
         for v in (*self._nt_trained, *self._nt_fixed):
             name = v.name
-            while name in found:
+            while name in saved_parts:
                 name += "_"
-            found[name] = v
-        return {**{name: vars(self).get(name) for name in self._nt_held}, **found}
+            saved_parts[name] = v
+        return {**{name: vars(self).get(name) for name in self._nt_held}, **saved_parts}
 
     def _nt_leaves(self) -> list[Any]:
         """Variables, modules and metrics in attributes, in the order in which these were set."""
-        found: list[Any] = []
+        leaves: list[Any] = []
         for name in self._nt_held:  # not vars(self): a recorded call may set other attributes
             value = getattr(self, name, None)
             if isinstance(value, list | tuple | dict):
-                _inside(value, found)
+                _inside(value, leaves)
             else:
-                found.append(value)
-        return found
+                leaves.append(value)
+        return leaves
 
     def _nt_own_variables(self) -> list[Variable]:
         """Its own, trainable ones first; those of modules inside it that are no layers, too."""
         if not self._nt_held:
             return [*self._nt_trained, *self._nt_fixed]
-        found: dict[int, tuple[Variable, bool]] = {}
-        found.update((id(v._original), (v, True)) for v in self._nt_trained)
-        found.update((id(v._original), (v, False)) for v in self._nt_fixed)
+        value: dict[int, tuple[Variable, bool]] = {}
+        value.update((id(v._original), (v, True)) for v in self._nt_trained)
+        value.update((id(v._original), (v, False)) for v in self._nt_fixed)
         leaf: Any
         for leaf in self._nt_leaves():
             if isinstance(leaf, Variable):
-                found.setdefault(id(original(leaf)), (leaf, leaf.trainable))
+                value.setdefault(id(original(leaf)), (leaf, leaf.trainable))
             elif isinstance(leaf, Module) and not isinstance(leaf, LayerState):
                 for v in leaf.variables:
-                    found.setdefault(id(original(v)), (v, v.trainable))
-        own = list(found.values())
+                    value.setdefault(id(original(v)), (v, v.trainable))
+        own = list(value.values())
         return [v for v, trained in own if trained] + [v for v, trained in own if not trained]
 
     @property
@@ -221,18 +221,18 @@ class LayerState(LayerPath, LayerConfig, Module):
         """The layers right inside it."""
         if not self._nt_held:
             return []
-        found = {id(x): x for x in self._nt_leaves() if isinstance(x, LayerState)}
-        found.pop(id(self), None)
-        return list(found.values())
+        layers = {id(x): x for x in self._nt_leaves() if isinstance(x, LayerState)}
+        layers.pop(id(self), None)
+        return list(layers.values())
 
     def _nt_flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Any]:
         """The layers inside it, those inside them after each."""
-        found: dict[int, Any] = {id(self): self}
+        flatten_layers: dict[int, Any] = {id(self): self}
         if recursive:
-            _collect(self, found)
+            _collect(self, flatten_layers)
         else:
-            found.update((id(x), x) for x in self._nt_layers)
-        return list(found.values())[not include_self :]
+            flatten_layers.update((id(x), x) for x in self._nt_layers)
+        return list(flatten_layers.values())[not include_self :]
 
     @property
     def weights(self) -> list[Variable]:
@@ -244,19 +244,19 @@ class LayerState(LayerPath, LayerConfig, Module):
           >>> [v.shape.as_list() for v in dense.weights]
           [[3, 2], [2]]
         """
-        found: dict[int, Variable] = {}
+        weights: dict[int, Variable] = {}
         for layer in self._nt_flatten_layers():
             for v in layer._nt_own_variables():
-                found.setdefault(id(original(v)), v)
-        return list(found.values())
+                weights.setdefault(id(original(v)), v)
+        return list(weights.values())
 
     @property
     def variables(self) -> list[Variable]:  # type: ignore[override]
         """All variables, as a list."""
         return self.weights
 
-    def _nt_variables(self, seen: set[int]) -> Iterator[Variable]:
-        seen.update(map(id, self._nt_flatten_layers()))
+    def _nt_variables(self, visited: set[int]) -> Iterator[Variable]:
+        visited.update(map(id, self._nt_flatten_layers()))
         yield from self.weights
 
     @property
@@ -376,24 +376,24 @@ class LayerState(LayerPath, LayerConfig, Module):
     @property
     def metrics(self) -> list[Any]:
         """The metrics in its attributes and in layers inside it."""
-        found: dict[int, Any] = {}
+        metrics: dict[int, Any] = {}
         for layer in self._nt_flatten_layers():
             if layer._nt_held:
-                found.update((id(x), x) for x in layer._nt_leaves() if _is_metric(x))
-        return list(found.values())
+                metrics.update((id(x), x) for x in layer._nt_leaves() if _is_metric(x))
+        return list(metrics.values())
 
     def __repr__(self) -> str:
-        said = {"name": self.name, **self._nt_arguments_shown(), "built": self.built}
-        said.update((v.name, tuple(v.shape)) for v in (*self._nt_trained, *self._nt_fixed)[:6])
-        return f"<{type(self).__name__} {', '.join(f'{k}={x}' for k, x in said.items())}>"
+        message = {"name": self.name, **self._nt_arguments_shown(), "built": self.built}
+        message.update((v.name, tuple(v.shape)) for v in (*self._nt_trained, *self._nt_fixed)[:6])
+        return f"<{type(self).__name__} {', '.join(f'{k}={x}' for k, x in message.items())}>"
 
 
-def _collect(layer: LayerState, found: dict[int, Any]) -> None:
+def _collect(layer: LayerState, value: dict[int, Any]) -> None:
     for inner in layer._nt_layers:
-        if id(inner) not in found:
-            found[id(inner)] = inner
+        if id(inner) not in value:
+            value[id(inner)] = inner
             if inner._nt_held:
-                _collect(inner, found)
+                _collect(inner, value)
 
 
 def _is_metric(value: Any) -> bool:
@@ -413,10 +413,10 @@ def _holds(value: Any) -> bool:
     )
 
 
-def _inside(value: Any, found: list[Any]) -> None:
+def _inside(value: Any, result: list[Any]) -> None:
     """Add what is in lists, tuples and dicts, however deep."""
     for item in value.values() if isinstance(value, dict) else value:
         if isinstance(item, list | tuple | dict):
-            _inside(item, found)
+            _inside(item, result)
         else:
-            found.append(item)
+            result.append(item)

@@ -22,8 +22,8 @@ def located(error: OpError, thing: Any, *inputs: Any) -> None:
     if not kind.__module__.startswith("numtape.") or getattr(error, "located", False):
         return
     shapes = [str(tuple(x.shape)) for x in inputs if hasattr(x, "shape")]
-    given = f", for shapes {' and '.join(shapes)}" if shapes else ""
+    provided = f", for shapes {' and '.join(shapes)}" if shapes else ""
     what = "loss" if kind.__name__ == "LossFunction" else kind.__name__
-    error.message = f"{error.message} In {what} {thing.name!r}{given}."
+    error.message = f"{error.message} In {what} {thing.name!r}{provided}."
     error.args = (error.message, *error.args[1:])
     error.located = True  # type: ignore[attr-defined]

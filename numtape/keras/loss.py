@@ -119,9 +119,9 @@ class Loss:
           A tensor: a scalar, unless ``reduction`` is "none".
         """
         known = None if _nested(y_pred) else mask_of(y_pred)
-        wanted, found = self._nt_wanted, self._nt_found
-        y_true = map_structure(wanted, y_true) if _nested(y_true) else wanted(y_true)
-        y_pred = map_structure(found, y_pred) if _nested(y_pred) else found(y_pred)
+        requested, value = self._nt_wanted, self._nt_found
+        y_true = map_structure(requested, y_true) if _nested(y_true) else requested(y_true)
+        y_pred = map_structure(value, y_pred) if _nested(y_pred) else value(y_pred)
         try:
             return weighted(
                 self._nt_computed(self.call(y_true, y_pred)),
@@ -143,22 +143,22 @@ class Loss:
         """What is wanted, likewise."""
         return self._nt_found(x)
 
-    def _nt_computed(self, found: Any) -> Tensor:
+    def _nt_computed(self, value: Any) -> Tensor:
         """What ``call`` gave, as a tensor: of None and of NumPy's arrays there is no gradient."""
-        if type(found) is Tensor:
-            return found
-        if found is None:
+        if type(value) is Tensor:
+            return value
+        if value is None:
             raise ValueError(
                 f"None values not supported: the loss {self.name!r} gives None. Does the function "
                 f"end with `return`?"
             )
-        if isinstance(found, np.ndarray | np.generic):
+        if isinstance(value, np.ndarray | np.generic):
             raise TypeError(
-                f"The loss {self.name!r} gives a value of NumPy's ({type(found).__name__}). NumPy "
+                f"The loss {self.name!r} gives a value of NumPy's ({type(value).__name__}). NumPy "
                 f"left the tape: what it computes has no gradient. Use numtape's functions, such "
                 f"as tf.reduce_mean for np.mean."
             )
-        return as_tensor(found)
+        return as_tensor(value)
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
         """The loss of each example or element, to be overridden.
@@ -253,8 +253,8 @@ class LossFunction(Loss):
         """
         if isinstance(y_true, Tensor) and isinstance(y_pred, Tensor):
             y_true, y_pred = same_rank(y_true, y_pred)
-        found: Tensor = self._nt_function(y_true, y_pred, **self._nt_arguments)
-        return found
+        result: Tensor = self._nt_function(y_true, y_pred, **self._nt_arguments)
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.

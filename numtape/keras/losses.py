@@ -537,8 +537,8 @@ def get(identifier: Any) -> Any:
         return identifier
     if identifier in ("bce", "BCE"):
         return binary_crossentropy
-    found = globals().get(identifier) if isinstance(identifier, str) else None
-    if identifier in __all__ and identifier not in ("get", "Loss") and found is not None:
-        return found() if isinstance(found, type) else found
+    result = globals().get(identifier) if isinstance(identifier, str) else None
+    if identifier in __all__ and identifier not in ("get", "Loss") and result is not None:
+        return result() if isinstance(result, type) else result
     near = nearest(identifier, __all__)
     raise ValueError(f"Could not interpret loss identifier: {identifier!r}.{near}")

@@ -45,11 +45,11 @@ class Configured:
         return f"{type(self).__name__}({options})"
 
 
-def nearest(given: Any, names: Iterable[str]) -> str:
+def nearest(provided: Any, names: Iterable[str]) -> str:
     """What else an unknown name may have meant, as a sentence; nothing, if nothing is like it."""
     import difflib
 
-    near = difflib.get_close_matches(given, names, 1) if isinstance(given, str) else []
+    near = difflib.get_close_matches(provided, names, 1) if isinstance(provided, str) else []
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
@@ -80,16 +80,16 @@ class Kind:
         """The object that a name, a configuration, a class or an object stands for."""
         if identifier is None:
             return None
-        found = identifier
+        result = identifier
         if isinstance(identifier, str):
-            found = self.known.get(identifier)
+            result = self.known.get(identifier)
         elif isinstance(identifier, dict):
-            found = self.deserialize(identifier)
-        if inspect.isclass(found):
-            found = found()
-        if not callable(found):
+            result = self.deserialize(identifier)
+        if inspect.isclass(result):
+            result = result()
+        if not callable(result):
             raise self._unknown(identifier)
-        return found
+        return result
 
     def _unknown(self, identifier: Any) -> ValueError:
         names = ", ".join(name for name in self.known if name.islower())
@@ -143,23 +143,23 @@ class Kind:
             name = config["registered_name"]
         if name == "function" and isinstance(arguments, str):
             name, arguments = arguments, {}
-        found = known.get(name)
-        if found is None and config.get("registered_name"):
+        result = known.get(name)
+        if result is None and config.get("registered_name"):
             raise ValueError(
                 f"Could not locate class '{name}'. Make sure custom classes and functions are "
                 f"decorated with `@keras.saving.register_keras_serializable()`, and imported, or "
                 f"given in `custom_objects={{'{name}': {name}}}`.{nearest(name, known)}"
             )
-        if found is None:
+        if result is None:
             raise self._unknown(config)
-        if not inspect.isclass(found):
-            return found
+        if not inspect.isclass(result):
+            return result
         if arguments is not None and not isinstance(arguments, dict):
             raise self._unknown(config)
-        make: Any = getattr(found, "from_config", None)
+        make: Any = getattr(result, "from_config", None)
         if make is None:
-            return found()
-        arguments = own_arguments(found, arguments or {})
+            return result()
+        arguments = own_arguments(result, arguments or {})
         takes = "custom_objects" in inspect.signature(make).parameters
         more = {"custom_objects": custom_objects} if takes else {}
         return make(arguments, **more)

@@ -47,8 +47,8 @@ def hard_sigmoid(x: Any) -> Tensor:
       >>> tf.keras.activations.hard_sigmoid([-4.0, 0.0, 1.5]).numpy()
       array([0.  , 0.5 , 0.75], dtype=float32)
     """
-    found: Tensor = relu6(as_tensor(x) + 3.0) / 6.0
-    return found
+    result: Tensor = relu6(as_tensor(x) + 3.0) / 6.0
+    return result
 
 
 def hard_silu(x: Any) -> Tensor:
@@ -70,8 +70,8 @@ def hard_silu(x: Any) -> Tensor:
       array([-0.   ,  0.   ,  1.125], dtype=float32)
     """
     x = as_tensor(x)
-    found: Tensor = x * hard_sigmoid(x)
-    return found
+    result: Tensor = x * hard_sigmoid(x)
+    return result
 
 
 def hard_tanh(x: Any) -> Tensor:
@@ -139,14 +139,14 @@ def relu(
     if negative_slope and max_value is None and not threshold:
         return _nn.leaky_relu(x, negative_slope)
     if threshold:
-        found: Tensor = select(x > threshold, x, 0)
+        result: Tensor = select(x > threshold, x, 0)
     elif max_value == 6:
-        found, max_value = _nn.relu6(x), None
+        result, max_value = _nn.relu6(x), None
     else:
-        found = _nn.relu(x)
+        result = _nn.relu(x)
     if max_value is not None:
-        found = clip_by_value(found, 0, max_value)
-    return found - negative_slope * _nn.relu(threshold - x) if negative_slope else found
+        result = clip_by_value(result, 0, max_value)
+    return result - negative_slope * _nn.relu(threshold - x) if negative_slope else result
 
 
 def relu6(x: Any) -> Tensor:
@@ -165,8 +165,8 @@ def relu6(x: Any) -> Tensor:
       >>> tf.keras.activations.relu6([-1.0, 2.0, 7.0]).numpy()
       array([0., 2., 6.], dtype=float32)
     """
-    found: Tensor = _nn.relu6(x)
-    return found
+    result: Tensor = _nn.relu6(x)
+    return result
 
 
 def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:

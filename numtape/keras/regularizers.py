@@ -83,13 +83,13 @@ class L1L2(Regularizer):
     def __call__(self, x: Any) -> Tensor:
         """The penalty of a tensor."""
         x = as_tensor(x)
-        found: Tensor | None = None
+        result: Tensor | None = None
         if self.l1:
-            found = reduce_sum(abs_(x)) * self.l1
+            result = reduce_sum(abs_(x)) * self.l1
         if self.l2:
             squares = reduce_sum(square(x)) * self.l2
-            found = squares if found is None else found + squares
-        return zeros((), x.dtype) if found is None else found
+            result = squares if result is None else result + squares
+        return zeros((), x.dtype) if result is None else result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -113,8 +113,8 @@ class L1(Regularizer):
 
     def __call__(self, x: Any) -> Tensor:
         """The penalty of a tensor."""
-        found: Tensor = reduce_sum(abs_(as_tensor(x))) * self.l1
-        return found
+        result: Tensor = reduce_sum(abs_(as_tensor(x))) * self.l1
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -138,8 +138,8 @@ class L2(Regularizer):
 
     def __call__(self, x: Any) -> Tensor:
         """The penalty of a tensor."""
-        found: Tensor = reduce_sum(square(as_tensor(x))) * self.l2
-        return found
+        result: Tensor = reduce_sum(square(as_tensor(x))) * self.l2
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -182,8 +182,8 @@ class OrthogonalRegularizer(Regularizer):
         size = int(x.shape[0])
         others = matmul(x, x, transpose_b=True) * (1.0 - eye(size, dtype=x.dtype))
         pairs = size * (size - 1.0) / 2.0
-        found: Tensor = reduce_sum(abs_(others)) * (0.5 * self.factor) / pairs
-        return found
+        result: Tensor = reduce_sum(abs_(others)) * (0.5 * self.factor) / pairs
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.

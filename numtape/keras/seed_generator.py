@@ -27,8 +27,8 @@ class SeedGenerator:
 
     def __init__(self, seed: Any = None) -> None:
         if seed is None:
-            found = fresh_seed()
-            seed = secrets.randbits(63) if found is None else found
+            value = fresh_seed()
+            seed = secrets.randbits(63) if value is None else value
         if not isinstance(seed, int | np.integer):
             raise ValueError(
                 f"Argument `seed` must be an integer, or an instance of `SeedGenerator`. "

@@ -37,8 +37,8 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
       array([-0.7869387,  2.       ], dtype=float32)
     """
     x = as_tensor(x)
-    found: Tensor = maximum(x, 0.0) + alpha * expm1(minimum(x, 0.0) / alpha)
-    return found
+    result: Tensor = maximum(x, 0.0) + alpha * expm1(minimum(x, 0.0) / alpha)
+    return result
 
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
@@ -59,8 +59,8 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
       array([-1.2642411,  2.       ], dtype=float32)
     """
     x = as_tensor(x)
-    found: Tensor = _nn.elu(x)
-    return found if alpha == 1.0 else select(x > 0.0, found, alpha * found)
+    result: Tensor = _nn.elu(x)
+    return result if alpha == 1.0 else select(x > 0.0, result, alpha * result)
 
 
 def exponential(x: Any) -> Tensor:
@@ -131,8 +131,8 @@ def glu(x: Any, axis: int = -1) -> Tensor:
             f"axis size must be divisible by 2. Received: x.shape={x.shape} with axis={axis}"
         )
     first, second = split(x, 2, axis)
-    found: Tensor = first * _nn.sigmoid(second)
-    return found
+    result: Tensor = first * _nn.sigmoid(second)
+    return result
 
 
 def mish(x: Any) -> Tensor:
@@ -154,8 +154,8 @@ def mish(x: Any) -> Tensor:
       array([-0.30340147,  0.        ,  1.9439590 ], dtype=float32)
     """
     x = as_tensor(x)
-    found: Tensor = x * tanh(softplus(x))
-    return found
+    result: Tensor = x * tanh(softplus(x))
+    return result
 
 
 def selu(x: Any) -> Tensor:
@@ -174,8 +174,8 @@ def selu(x: Any) -> Tensor:
       >>> tf.keras.activations.selu([-1.0, 2.0]).numpy()
       array([-1.1113307,  2.101402 ], dtype=float32)
     """
-    found: Tensor = _nn.selu(x)
-    return found
+    result: Tensor = _nn.selu(x)
+    return result
 
 
 def silu(x: Any) -> Tensor:
@@ -213,8 +213,8 @@ def softplus(x: Any) -> Tensor:
       >>> tf.keras.activations.softplus([0.0, 1000.0]).numpy()
       array([6.931472e-01, 1.000000e+03], dtype=float32)
     """
-    found: Tensor = _nn.softplus(x)
-    return found
+    result: Tensor = _nn.softplus(x)
+    return result
 
 
 def softsign(x: Any) -> Tensor:
@@ -233,8 +233,8 @@ def softsign(x: Any) -> Tensor:
       >>> tf.keras.activations.softsign([-1.0, 3.0]).numpy()
       array([-0.5 ,  0.75], dtype=float32)
     """
-    found: Tensor = _nn.softsign(x)
-    return found
+    result: Tensor = _nn.softsign(x)
+    return result
 
 
 def squareplus(x: Any, b: float = 4) -> Tensor:
@@ -257,8 +257,8 @@ def squareplus(x: Any, b: float = 4) -> Tensor:
       array([1., 2.], dtype=float32)
     """
     x = as_tensor(x)
-    found: Tensor = (x + sqrt(square(x) + b)) / 2
-    return found
+    result: Tensor = (x + sqrt(square(x) + b)) / 2
+    return result
 
 
 def tanh_shrink(x: Any) -> Tensor:
@@ -278,8 +278,8 @@ def tanh_shrink(x: Any) -> Tensor:
       array([0.        , 0.23840582], dtype=float32)
     """
     x = as_tensor(x)
-    found: Tensor = x - tanh(x)
-    return found
+    result: Tensor = x - tanh(x)
+    return result
 
 
 def sigmoid(x: Any) -> Tensor:

@@ -239,13 +239,13 @@ def inferred(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     What it assigns is undone.
     """
     unknown = any(None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor))
-    found = [_sampled(function, args, kwargs, k) for k in range(1 + unknown)]
+    items = [_sampled(function, args, kwargs, k) for k in range(1 + unknown)]
 
     def symbol(x: Tensor, *others: Tensor) -> KerasTensor:
         sizes = zip(x.shape, *(other.shape for other in others), strict=True)
         return KerasTensor([n[0] if len(set(n)) == 1 else None for n in sizes], x.dtype)
 
-    return map_structure(symbol, *found)
+    return map_structure(symbol, *items)
 
 
 def _sampled(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> Any:
@@ -259,13 +259,13 @@ def _sampled(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> An
     before, journal = local.journal, dict[int, tuple[Variable, Tensor]]()
     local.journal = journal
     try:
-        found = function(*args, **kwargs)
-        if found is None:
+        result = function(*args, **kwargs)
+        if result is None:
             raise ValueError(
                 f"None values not supported: `{getattr(function, '__qualname__', function)}()` "
                 f"gives None. Does it end with `return`?"
             )
-        return map_structure(as_tensor, found)
+        return map_structure(as_tensor, result)
     finally:
         local.journal = before
         set_values([v for v, _ in journal.values()], [value for _, value in journal.values()])
@@ -278,12 +278,12 @@ def pass_masks(
     places: list[int] = []
 
     def masks(inputs: Any, mask: Any) -> list[Any]:
-        found = flatten(compute_mask(inputs, mask))
-        places[:] = [k for k, one in enumerate(found) if one is not None]
-        return [found[k] for k in places]
+        result = flatten(compute_mask(inputs, mask))
+        places[:] = [k for k, one in enumerate(result) if one is not None]
+        return [result[k] for k in places]
 
-    found = inferred(masks, (inputs, mask), {})
-    symbols = dict(zip(places, found, strict=True))
+    result = inferred(masks, (inputs, mask), {})
+    symbols = dict(zip(places, result, strict=True))
     for k, x in enumerate(flatten(outputs)):
         if isinstance(x, KerasTensor):
             x._keras_mask = symbols.get(k)

@@ -106,8 +106,8 @@ class Facts:
 
     def record_call(self, calls: Any, leaves: Any, recorded: int) -> None:
         """A function was called, and recorded so often."""
-        _, found = self.functions.get(id(calls.limit), (None, None))
-        if found is None:
+        _, value = self.functions.get(id(calls.limit), (None, None))
+        if value is None:
             function = calls.function
             code = getattr(function, "__code__", None)
             own = getattr(function, "__module__", "").startswith("numtape.")  # called for a program
@@ -117,15 +117,15 @@ class Facts:
                 else (f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "")
             )
             name = getattr(function, "__qualname__", type(function).__name__)
-            found = Function(name.rpartition("<locals>.")[2], line)
-            self.functions[id(calls.limit)] = calls.limit, found
-        found.calls += 1
-        found.recorded += recorded
-        found.reason = found.reason or calls.reason
-        if recorded and len(found.shapes) < EXAMPLES:
+            value = Function(name.rpartition("<locals>.")[2], line)
+            self.functions[id(calls.limit)] = calls.limit, value
+        value.calls += 1
+        value.recorded += recorded
+        value.reason = value.reason or calls.reason
+        if recorded and len(value.shapes) < EXAMPLES:
             shapes = tuple(tuple(leaf._spec.shape) for leaf in leaves)
-            if shapes not in found.shapes:
-                found.shapes.append(shapes)
+            if shapes not in value.shapes:
+                value.shapes.append(shapes)
 
     def persists(self, tape: Any, line: str) -> None:
         """A persistent tape was made."""

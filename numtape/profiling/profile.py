@@ -159,8 +159,8 @@ class Profile(Facts):
 
 def _line(row: Any, lines: dict[int, str], ordered: list[int], line: str) -> str:
     """The line of a row: its own, or, as gradients append many at once, that of the next one."""
-    found = lines.get(row.row)
-    if found is not None:
-        return found
+    value = lines.get(row.row)
+    if value is not None:
+        return value
     at = bisect_left(ordered, row.row)
     return lines[ordered[at]] if at < len(ordered) else line

@@ -139,7 +139,7 @@ def test_the_error_of_a_look_comes_out_once(tf, monkeypatch, make, error):
         raise raised[-1]
 
     tensor = tf.constant([1.0, 2.0])
-    monkeypatch.setattr(Tensor, "_stored", failing)
+    monkeypatch.setattr(Tensor, "_stored_value", failing)
     with pytest.raises(error) as caught:
         make(tensor)
     assert raised == [caught.value]
@@ -168,7 +168,7 @@ def test_an_interrupt_before_the_first_instruction_is_not_lost(tf):
 def test_an_error_that_came_out_is_not_raised_again(tf, monkeypatch):
     tensor = tf.constant([1.0, 2.0])
     with monkeypatch.context() as patched:
-        patched.setattr(Tensor, "_stored", lambda x: 1 // 0)
+        patched.setattr(Tensor, "_stored_value", lambda x: 1 // 0)
         for make in (memoryview, hashlib.sha256):
             with pytest.raises(ZeroDivisionError):
                 make(tensor)

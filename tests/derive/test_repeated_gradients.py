@@ -390,7 +390,7 @@ def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module
     if module is repeated_evaluation:
         words, held = repeated_evaluation._LOOK, "evaluate_fast_paths"
     with fresh_log() as log:
-        slot, moved = module.slot, []
+        slot, moved = module.slot_offset, []
 
         def moves(*given):
             moved.append(log.extra)
@@ -398,7 +398,7 @@ def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module
             return slot(*given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(module, "slot", moves)
+            patch.setattr(module, "slot_offset", moves)
             for k in range(MANY):
                 assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
                 if moved:

@@ -187,7 +187,7 @@ def test_what_the_observer_does_not_understand_runs_as_python(tf, monkeypatch):
     def broken(*args):
         raise ZeroDivisionError("of the observer")
 
-    monkeypatch.setattr("numtape.core.replay.observe.observer.Observer.attribute", broken)
+    monkeypatch.setattr("numtape.core.replay.observe.observer.Observer.note_attribute", broken)
     holder = types.SimpleNamespace(k=2.0)
     f = tf.function(lambda x: x * holder.k)
     with one_warning("could not be observed"):

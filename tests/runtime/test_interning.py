@@ -186,7 +186,9 @@ def test_numbers_of_what_nobody_has_are_used_again():
 def test_a_number_that_is_given_back_while_the_dead_are_counted(monkeypatch):
     """By a thread that came second: its object is dead, and the number has no key."""
     dead, came_second = SPECS._dead_entries, weakref.ref(set())
-    monkeypatch.setattr(SPECS, "_dead", lambda: [*dead(), (interning.CAPACITY - 1, came_second)])
+    monkeypatch.setattr(
+        SPECS, "_dead_entries", lambda: [*dead(), (interning.CAPACITY - 1, came_second)]
+    )
     interning.free_unused()
     assert interning.CAPACITY - 1 not in SPECS._free_ids
 

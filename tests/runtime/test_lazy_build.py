@@ -124,8 +124,8 @@ def deep(n):
     return program() if n == 0 else deep(n - 1)
 
 def said():
-    once = repeated_evaluation._once, repeated_calls._once
-    return {install.said(), *(x.reason if x.made is None else "machine code" for x in once)}
+    once = repeated_evaluation._once, repeated_calls._stub_build
+    return {install.describe(), *(x.reason if x.made is None else "machine code" for x in once)}
 
 if sys.argv[1] == "memory":
     need, errors = cache._need, []

@@ -29,7 +29,7 @@ from numtape.core.values.memory import address_of
 from numtape.core.values.spec import SPECS
 
 float(tf.constant(1.0) + 1.0)
-assert install.said().startswith(sys.argv[1]), install.said()
+assert install.describe().startswith(sys.argv[1]), install.describe()
 
 def shown(value):
     if not isinstance(value, tf.Tensor):
@@ -163,7 +163,7 @@ from numtape.core.log.log import local
 from numtape.core.native import install
 
 float(tf.constant(1.0) + 1.0)
-assert install.said() == "machine code", install.said()
+assert install.describe() == "machine code", install.describe()
 x, v, c = tf.constant([1.0, 2.0]), tf.Variable(3.0), tf.constant(2.0)
 n, b = tf.constant([1, 2]), tf.constant([True, False])
 programs = [
@@ -218,7 +218,7 @@ assert inspect.signature(tf.add).return_annotation == "Tensor"
 assert "Example:" in tf.sin.__doc__ and tf.sin.__name__ == "sin" and tf.sin.op.name == "Sin"
 assert tf.Tensor.__add__ is tf.add and tf.sin(x=x).shape == tf.sin(x, name="n").shape == (2,)
 install.use(False)
-assert install.said().startswith("Python")
+assert install.describe().startswith("Python")
 assert all(definitions_run(program) > 0 for program in programs)
 install.use()
 assert sum(map(definitions_run, programs)) == 0
@@ -239,7 +239,7 @@ from numtape.core.log.log import local
 from numtape.core.native import install
 
 float(tf.constant(1.0) + 1.0)
-assert install.said().startswith(sys.argv[1]), install.said()
+assert install.describe().startswith(sys.argv[1]), install.describe()
 rounds = int(sys.argv[2])
 v, w, c = tf.Variable(0.5), tf.Variable([1.0, 2.0, 3.0]), tf.constant(0.25)
 x, i, text = tf.constant([0.5, 1.5, 2.5]), tf.constant([1, 2, 3]), "text"
@@ -352,7 +352,7 @@ from numtape.core.native import install
 
 defined = {name: vars(references)[name] for name in ("live_tensors", "release")}
 float(tf.constant(1.0) + 1.0)
-assert install.said() == "machine code"
+assert install.describe() == "machine code"
 live_tensors, release = references.live_tensors, references.release
 assert live_tensors is not defined["live_tensors"]
 assert release is not defined["release"]
@@ -409,7 +409,7 @@ from numtape.core.log.log import Log, local
 from numtape.core.native import install
 
 float(tf.constant(1.0) + 1.0)
-assert install.said() == "machine code"
+assert install.describe() == "machine code"
 local.log = log = Log()
 x, ones = tf.constant(0.5), tf.ones(3)
 float(x + tf.reduce_sum(ones * x))
@@ -469,14 +469,14 @@ import numtape as tf
 from numtape.core.native import install, layout
 exec(__import__("sys").argv[1])
 x = tf.constant(1.0)
-print(float(tf.sin(x) * x + 2.0), install.said())
+print(float(tf.sin(x) * x + 2.0), install.describe())
 """
 
 
 @pytest.mark.parametrize(
     "change, said",
     [
-        ("layout.VERSIONS = ()", "is not among those it is known for: 3.11, 3.12 and 3.13"),
+        ("layout.VERSIONS = ()", "is not a supported version: 3.11, 3.12 or 3.13"),
         ("import sys; sys.gettotalrefcount = len", "this is a debug build of Python"),
         ("import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1", "free-threaded"),
         ("layout.CALLS += ('PyNo_Such',)", "there is no PyNo_Such"),
@@ -506,8 +506,8 @@ INFO_OF = "recorders", "replays", "looks", "gradients"
 UNKNOWN = """
 from numtape.core.native import layout
 from numtape.core.replay import repeated_calls
-def unknown(): raise layout.NotAsKnown("nothing is known")
-repeated_calls.layout = unknown
+def unknown(): raise layout.UnsupportedLayout("nothing is known")
+repeated_calls.find_layout = unknown
 """
 
 
@@ -592,7 +592,7 @@ done.append(True)
 switching.join()
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
 gc.set_threshold(700)
-assert install.said() == "machine code", install.said()
+assert install.describe() == "machine code", install.describe()
 install.use(False)
 for k, found in results.items():
     if found != list(program(k)):
@@ -625,7 +625,7 @@ kept += [Last()]
 kept += [Last()]
 with_x = tf.constant(1.0)
 float(with_x * 2.5)
-assert install.said() == "machine code"
+assert install.describe() == "machine code"
 builtins.last, sys.last, tf.last, threading.last = Last(), Last(), Last(), Last()
 tf.Tensor.last = Last()
 local = threading.local()

@@ -10,7 +10,7 @@ import numtape as tf
 from numtape.core.native import install
 
 float(tf.constant(1.0) + 1.0)
-assert install.said().startswith(sys.argv[1]), install.said()
+assert install.describe().startswith(sys.argv[1]), install.describe()
 
 def functions_run(program):
     seen = []

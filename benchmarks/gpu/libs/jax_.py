@@ -50,11 +50,11 @@ def _program(data: Program) -> Step:
     key = jax.random.key(0)
 
     def step(key: jax.Array, inputs: list[Any], upstream: Any) -> tuple[jax.Array, list[Any]]:
-        following, mine = jax.random.split(key)
+        following, own = jax.random.split(key)
         sources, rest = inputs[: data.sources], inputs[data.sources :]
 
         def function(*sources: jax.Array) -> jax.Array:
-            return data.function(_ops(mine), *sources, *rest)
+            return data.function(_ops(own), *sources, *rest)
 
         if not sources:
             return following, [function()]

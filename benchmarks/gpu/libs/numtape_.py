@@ -54,9 +54,9 @@ OPS = SimpleNamespace(
 )
 
 
-def _program(data: Program, inputs: list[nt.Tensor], made: Made) -> Step:
-    def value_and_gradients(*given: nt.Tensor) -> list[nt.Tensor]:
-        inputs, upstream = given[: len(data.inputs)], given[len(data.inputs) :]
+def _program(data: Program, inputs: list[nt.Tensor], created: Made) -> Step:
+    def value_and_gradients(*provided: nt.Tensor) -> list[nt.Tensor]:
+        inputs, upstream = provided[: len(data.inputs)], provided[len(data.inputs) :]
         if not data.sources:
             return [data.function(OPS, *inputs)]
         sources = list(inputs[: data.sources])
@@ -66,11 +66,11 @@ def _program(data: Program, inputs: list[nt.Tensor], made: Made) -> Step:
         weight = upstream[0] if upstream else None
         return [value, *tape.gradient(value, sources, output_gradients=weight)]
 
-    return Step(functools.partial(made(value_and_gradients), *inputs))
+    return Step(functools.partial(created(value_and_gradients), *inputs))
 
 
-def _network(data: Network, made: Made) -> Step:
-    advancing = on_cpu.network(data, made)
+def _network(data: Network, created: Made) -> Step:
+    advancing = on_cpu.network(data, created)
     return Step(lambda: [advancing.step()], advancing.weights)
 
 
@@ -119,14 +119,14 @@ class Library(libs.Library):
         if isinstance(data, Network):
             make: Callable[[Made], Step] = functools.partial(_network, data)
         else:
-            given = data.inputs if data.upstream is None else [*data.inputs, data.upstream]
+            provided = data.inputs if data.upstream is None else [*data.inputs, data.upstream]
             # They go to the GPU in the first step, and stay there.
-            make = functools.partial(_program, data, [nt.constant(x) for x in given])
+            make = functools.partial(_program, data, [nt.constant(x) for x in provided])
             if data.scatters:
                 ways[ATOMICS] = _switched(nt.config.experimental.enable_nondeterministic_scatter)
         return {
-            heading: functools.partial(lambda made: _computed(make(made)), made)
-            for heading, made in ways.items()
+            heading: functools.partial(lambda created: _computed(make(created)), created)
+            for heading, created in ways.items()
         }
 
     def seconds(self, run: Callable[[], object], count: int) -> float:
@@ -200,7 +200,7 @@ class Library(libs.Library):
 def _switched(switch: Callable[[bool], None]) -> Made:
     """Replays that are recorded and run with a switch on."""
 
-    def made(function: Callable[..., Any]) -> Callable[..., Any]:
+    def created(function: Callable[..., Any]) -> Callable[..., Any]:
         replayed = nt.function(function)
 
         def call(*inputs: nt.Tensor) -> Any:
@@ -212,4 +212,4 @@ def _switched(switch: Callable[[bool], None]) -> Made:
 
         return call
 
-    return made
+    return created

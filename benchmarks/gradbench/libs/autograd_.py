@@ -74,9 +74,9 @@ def logistic(r: Any, y: Any, steps: int) -> Any:
 EVALS = {"lstm": lstm, "llsq": llsq, "lse": lse, "ode": ode, "logistic": logistic}
 
 
-def functions(name: str, arguments: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[str, Any]:
+def functions(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> dict[str, Any]:
     """See `benchmarks.gradbench.libs`."""
     if name not in EVALS:
         return {}
-    gradient = autograd.value_and_grad(EVALS[name], wanted)
+    gradient = autograd.value_and_grad(EVALS[name], requested)
     return {"autograd": (lambda: float(EVALS[name](*arguments)), lambda: gradient(*arguments))}

@@ -78,18 +78,18 @@ def logistic(r: Any, y: Any, steps: int) -> Any:
 EVALS = {"lstm": lstm, "llsq": llsq, "lse": lse, "ode": ode, "logistic": logistic}
 
 
-def functions(name: str, arguments: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[str, Any]:
+def functions(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> dict[str, Any]:
     """See `benchmarks.gradbench.libs`."""
     if name not in EVALS:
         return {}
-    given = [x if isinstance(x, int) else jnp.asarray(x, jnp.float64) for x in arguments]
+    provided = [x if isinstance(x, int) else jnp.asarray(x, jnp.float64) for x in arguments]
     steady = tuple(k for k, x in enumerate(arguments) if isinstance(x, int))
     compiled = partial(jax.jit, static_argnums=steady)
     primal = compiled(EVALS[name])
-    gradient = compiled(jax.value_and_grad(EVALS[name], wanted))
+    gradient = compiled(jax.value_and_grad(EVALS[name], requested))
 
     def both() -> Any:
-        y, found = jax.block_until_ready(gradient(*given))
-        return float(y), [np.asarray(g) for g in found]
+        y, value = jax.block_until_ready(gradient(*provided))
+        return float(y), [np.asarray(g) for g in value]
 
-    return {"JAX": (lambda: float(jax.block_until_ready(primal(*given))), both)}
+    return {"JAX": (lambda: float(jax.block_until_ready(primal(*provided))), both)}

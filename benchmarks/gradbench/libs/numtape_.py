@@ -13,18 +13,20 @@ from benchmarks.gradbench.kernels import kernel_of
 AGAIN = 1 << 26  # bytes above what is kept that may have been used
 
 
-def functions(name: str, arguments: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[str, Any]:
+def functions(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> dict[str, Any]:
     """See `benchmarks.gradbench.libs`."""
     kernel = kernel_of(name, arguments)
-    gradient = tf.value_and_grad(kernel, wanted)
-    found: dict[str, Any] = {"numtape": (lambda: kernel(*arguments), lambda: gradient(*arguments))}
+    gradient = tf.value_and_grad(kernel, requested)
+    functions: dict[str, Any] = {
+        "numtape": (lambda: kernel(*arguments), lambda: gradient(*arguments))
+    }
     other = arrays.functions(name, arguments)
     if other is not None:
-        found["array ops"] = other
-    return found
+        functions["array ops"] = other
+    return functions
 
 
-def stack(name: str, arguments: tuple[Any, ...], wanted: tuple[int, ...]) -> int:
+def stack(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> int:
     """The bytes of stack that a gradient takes, up to the last that is not 0.
 
     What is done again in the reverse sweep takes no more than it took in the forward one.
@@ -32,7 +34,7 @@ def stack(name: str, arguments: tuple[Any, ...], wanted: tuple[int, ...]) -> int
     kernel = kernel_of(name, arguments)
     xs = [np.asarray(x) for x in arguments]
     kinds = tuple([(x.dtype.name, x.ndim or -1) for x in xs])
-    _, left = kernel._run(kinds, wanted, True)._sweeps().forward(xs)
+    _, left = kernel._run(kinds, requested, True)._sweeps().forward(xs)
     arena = left.pile.arena
     first = max((left.top - arena.start) // 8 - 1, 0)
     words = arena.words(first + AGAIN // 8)[first:]

@@ -68,22 +68,24 @@ def logistic(r: Any, y: Any, steps: int) -> Any:
 EVALS = {"lstm": lstm, "llsq": llsq, "lse": lse, "ode": ode, "logistic": logistic}
 
 
-def functions(name: str, arguments: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[str, Any]:
+def functions(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> dict[str, Any]:
     """See `benchmarks.gradbench.libs`."""
     if name not in EVALS:
         return {}
-    given = [
-        x if isinstance(x, int) else torch.tensor(x, dtype=torch.float64, requires_grad=k in wanted)
+    provided = [
+        x
+        if isinstance(x, int)
+        else torch.tensor(x, dtype=torch.float64, requires_grad=k in requested)
         for k, x in enumerate(arguments)
     ]
-    leaves = [given[k] for k in wanted]
+    leaves = [provided[k] for k in requested]
 
     def primal() -> Any:
         with torch.no_grad():
-            return EVALS[name](*given).item()
+            return EVALS[name](*provided).item()
 
     def both() -> Any:
-        y = EVALS[name](*given)
+        y = EVALS[name](*provided)
         return y.item(), [g.numpy() for g in torch.autograd.grad(y, leaves)]
 
     return {"PyTorch": (primal, both)}

@@ -189,8 +189,8 @@ def transpose_source(
     """
     rows, columns, threads = tile
     width, height, down = shape[axis], shape[-1], strides[-1]
-    apart = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
-    along = apart[axis]
+    separate = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    along = separate[axis]
     others = [k for k in range(len(shape) - 1) if k != axis]
     sizes = [*(shape[k] for k in others), -(-height // rows), -(-width // columns)]
     lines, (column, row, *rest) = _digits("tile", sizes, math.prod(sizes) < 1 << 31, "q")
@@ -199,7 +199,7 @@ def transpose_source(
     four = [(f"v{j}", f"(k + {j * threads})") for j in range(4)]
     at = f"uint32(kept + {{0}} // {columns} * {side} + {{0}} % {columns})"
     far = f"{{0}} // {columns} * int64({down}) + {{0}} % {columns}"
-    steps, paces = [strides[k] for k in others], [apart[k] for k in others]
+    steps, paces = [strides[k] for k in others], [separate[k] for k in others]
     lines = [
         f"    shared = cuda.shared.array({rows * side}, {dtype})",
         "    thread = cuda.threadIdx.x",

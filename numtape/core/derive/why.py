@@ -163,7 +163,8 @@ def trace_nonfinite(log: Log, target: int, path: set[int], adjoint: Any) -> str:
         users = [x for x in sorted(path) if row in _inputs(log, x)]
         by = f": the derivative of {describe_row(log, users[-1])} gives it" if users else ""
         lines.append(
-            f"On the way back the first {backward[1]} is the gradient by {describe_row(log, row)}{by}."
+            f"On the way back the first {backward[1]} is the gradient by "
+            f"{describe_row(log, row)}{by}."
         )
     return "\n".join(lines)
 

@@ -191,7 +191,7 @@ _NUMPY |= {
 CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.pow: "math.pow"}
 CALLED[ops.stop_gradient] = "stop_gradient"
 CALLED |= {getattr(math, name): name for name in FUNCTIONS if hasattr(math, name)}
-CALLED |= {getattr(np, ours): name for ours, name in _NUMPY.items()}
+CALLED |= {getattr(np, own): name for own, name in _NUMPY.items()}
 
 CALLED[np.where] = "where"
 

@@ -78,22 +78,22 @@ def _code() -> int:
     """The address of the machine code, ready for use."""
     files = [Path(__file__).parent / name for name in ("buffer_protocol.py", "writer.py")]
     source = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    found = disk.load("buffers", source, _built)
+    result = disk.load("buffers", source, _built)
     objects: dict[str, Any] = {"array_of": array_of, "FAILED": FAILED_EXPORTS}
     known = [id(objects[x]) if x in objects else address_of_call(x) for x in NAMES]
     words = (ctypes.c_int64 * len(known))(*known)
-    setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(found[SYMBOLS[1]])
+    setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(result[SYMBOLS[1]])
     setup(ctypes.addressof(words))
     for thing in objects.values():  # to the very end, when modules have nothing any more
         keep_forever(thing)
-    return found[SYMBOLS[0]]
+    return result[SYMBOLS[0]]
 
 
 def _slot(kind: type) -> Any:
     """The slot of a class, as a word that can be set.
 
     Raises:
-      NotAsKnown: If it is not where it is known to be.
+      UnsupportedLayout: If it is not where it is known to be.
     """
     address, size = word_at(id(kind) + AS_BUFFER), cast(int, type.__basicsize__)
     if not id(kind) < address < id(kind) + size:

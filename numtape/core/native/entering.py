@@ -267,9 +267,9 @@ class Entering(References):
         self.small(value, undone)
         b.branch(fits)
         b.position_at_end(fits)
-        found = self.need(self.field(spec, "spec.scalar"), undone)
-        self.leave(b.icmp_unsigned("==", found, self.known("None")), undone)
-        return found
+        result = self.need(self.field(spec, "spec.scalar"), undone)
+        self.leave(b.icmp_unsigned("==", result, self.known("None")), undone)
+        return result
 
     def _double(self, value: Any, is_float: Any, undone: Any) -> Any:
         """The value of a Python float, or of an int from 0 to 2**30 - 1."""

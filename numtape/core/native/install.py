@@ -5,9 +5,9 @@ is called, the same one for all functions. Installation only changes this addres
 stays the same object, with its signature, name, source and closure, and its code still runs if the
 machine code does not support the operands.
 
-Up to Python 3.11 the interpreter ignores this address for calls by Python functions; it uses it only
-for operators. So there a stub function calls each recorder. Installation replaces the recorder in
-the stub by a built-in method of the recorder, which differs from it only in its type.
+Up to Python 3.11 the interpreter ignores this address for calls by Python functions, and uses it
+only for operators. So there a stub function calls each recorder. Installation replaces the recorder
+in the stub by a built-in method of the recorder, which differs from it only in its type.
 """
 
 from __future__ import annotations

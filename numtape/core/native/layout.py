@@ -1,7 +1,8 @@
-"""Where this process's Python keeps what a recorder reads: asked of Python itself, not assumed.
+"""The memory layout of the objects that recorders read, measured in the running Python.
 
-Every place is found by putting a known object there and looking for its address. What is not
-found just once is not as known, and then there are no recorders in machine code.
+Each offset is found by storing a known object and searching for its address. If it is not found
+exactly once, the layout is not supported, and there are no recorders in machine code. Start with
+`find_layout`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..values.tensor import Tensor
 VERSIONS = ((3, 11), (3, 12), (3, 13))
 WORD = 8
 
-# What the steps call of Python; each takes and returns words.
+# Functions of the C API that the steps call; each takes and returns words.
 CALLS = (
     "PyDict_DelItem",
     "PyDict_GetItemWithError",
@@ -90,15 +91,15 @@ SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
 
 
 class UnsupportedLayout(Exception):
-    """Something is not where it is known to be."""
+    """The layout of an object is not the expected one."""
 
 
 class NativeLayout(NamedTuple):
-    """What the steps are written with, and what they are given.
+    """Offsets and addresses for machine code.
 
     Attributes:
-      offsets: By name, at which byte of an object something is. Machine code depends on them.
-      known: By name, the addresses of functions and objects of this process.
+      offsets: Byte offsets of fields in objects, by name. They are compiled into machine code.
+      known: Addresses of functions and objects of this process, by name.
       held: The objects.
     """
 
@@ -108,31 +109,31 @@ class NativeLayout(NamedTuple):
 
 
 def unsupported_reason() -> str:
-    """Why this Python's recorders stay in Python; "" if nothing is known against it."""
+    """Return why recorders of this Python stay in Python; "" if there is no known reason."""
     version = ".".join(map(str, sys.version_info[:2]))
     if sys.implementation.name != "cpython":
         return f"{sys.implementation.name} is not CPython"
     if sys.version_info[:2] not in VERSIONS:
-        return f"Python {version} is not among those it is known for: 3.11, 3.12 and 3.13"
+        return f"Python {version} is not a supported version: 3.11, 3.12 or 3.13"
     if hasattr(sys, "gettotalrefcount") or sysconfig.get_config_var("Py_TRACE_REFS"):
         return f"this is a debug build of Python {version}"
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return f"this is a free-threaded build of Python {version}"
     if object.__basicsize__ != 2 * WORD or ctypes.sizeof(ctypes.c_void_p) != WORD:
-        return f"this build of Python {version} is of another word size"
+        return f"this build of Python {version} has another word size"
     return ""
 
 
 def word_at(address: int) -> int:
-    """The word at an address."""
+    """Return the word at an address."""
     return ctypes.c_size_t.from_address(address).value
 
 
 def offset_of_word(holder: Any, size: int, word: int, name: str) -> int:
-    """At which byte of an object a word is.
+    """Return the byte offset of a word in an object.
 
     Raises:
-      NotAsKnown: If it is there not just once.
+      UnsupportedLayout: If the word does not occur exactly once.
     """
     offsets = [offsets for offsets in range(0, size, WORD) if word_at(id(holder) + offsets) == word]
     if len(offsets) != 1:
@@ -141,7 +142,7 @@ def offset_of_word(holder: Any, size: int, word: int, name: str) -> int:
 
 
 def slot_offset(kind: type, name: str) -> int:
-    """At which byte objects of a class of ours have a slot."""
+    """Return the byte offset of a slot in objects of one of numtape's classes."""
     holder: Any = object.__new__(kind)
     marker = object()
     setattr(holder, name, marker)
@@ -149,7 +150,7 @@ def slot_offset(kind: type, name: str) -> int:
 
 
 def _slot_offsets() -> dict[str, int]:
-    """Where objects of ours have their slots."""
+    """Return the offsets of slots of numtape's objects."""
     return {
         f"{of}.{name}": slot_offset(kind, name)
         for of, (kind, names) in SLOTS.items()
@@ -158,7 +159,7 @@ def _slot_offsets() -> dict[str, int]:
 
 
 def _function_offsets() -> dict[str, int]:
-    """Where functions, built-in ones and cells have what they refer to."""
+    """Return the offsets of references in functions, built-in functions and closure cells."""
     marker: Any = object()
 
     def function() -> Any:
@@ -181,13 +182,13 @@ def _function_offsets() -> dict[str, int]:
 
 
 def entry_of(function: Any) -> int:
-    """The address of what carries a function out when it is called."""
+    """Return the address of the C function that runs a function when it is called."""
     ask = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
     return int(ask(address_of_call("PyVectorcall_Function"))(function))
 
 
 def _container_offsets() -> dict[str, int]:
-    """Where tuples and lists have items, memoryviews and arrays an address, and floats a value."""
+    """Return offsets of items in tuples and lists, of addresses in arrays, and of float values."""
     pair = (object(), object())
     size = tuple.__basicsize__ + 2 * tuple.__itemsize__
     first, second = (offset_of_word(pair, size, id(x), "a tuple's item") for x in pair)
@@ -204,7 +205,7 @@ def _container_offsets() -> dict[str, int]:
         math.pi, float.__basicsize__, int(np.float64(math.pi).view(np.int64)), "a float"
     )
     items_list: list[Any] = list(range(4099))
-    del items_list[-3:]  # there is room for more than there are
+    del items_list[-3:]  # so that the allocated size differs from the length
     size = offset_of_word(items_list, list.__basicsize__, len(items_list), "a list's size")
     allocated = (items_list.__sizeof__() - list.__basicsize__) // WORD
     known = {sys.getrefcount(items_list) - 1, id(list), len(items_list), allocated}
@@ -224,7 +225,7 @@ def _container_offsets() -> dict[str, int]:
 
 
 def _int_layout() -> tuple[dict[str, int], dict[str, int]]:
-    """Where ints have how many digits there are, and one; and what says that it is one, or none."""
+    """Return offsets of an int's digit and digit count, and the counts for one and no digit."""
     samples = [2**29 + 12345, 2**30 - 1, 300, 1]
     at = int.__basicsize__
     digits = word_at(id(samples[0]) + at - WORD)
@@ -237,7 +238,7 @@ def _int_layout() -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _reference_offsets() -> dict[str, int]:
-    """Where objects have the number of references to them, and tensors the weak ones."""
+    """Return the offsets of reference counts, and of weak references in tensors."""
     thing, tensor, other = object(), Tensor(), Tensor()
     extra_references = [thing] * 1000
     count = offset_of_word(
@@ -245,14 +246,14 @@ def _reference_offsets() -> dict[str, int]:
     )
     del extra_references
     weak = weakref.ref(tensor)
-    at = Tensor.__weakrefoffset__  # it may be before the object
+    at = Tensor.__weakrefoffset__  # may be negative, before the object
     if word_at(id(tensor) + at) != id(weak) or word_at(id(other) + at):
         raise UnsupportedLayout("weak references are not where they are known to be")
     return {"references": count, "tensor.weak": at}
 
 
 def address_of_call(name: str) -> int:
-    """The address of a function of Python's."""
+    """Return the address of a function of the C API."""
     try:
         address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     except AttributeError:
@@ -263,9 +264,9 @@ def address_of_call(name: str) -> int:
 
 
 def _thread_layout() -> tuple[Any, dict[str, int]]:
-    """Under which key a thread has its `local`, and where there the dict of its names is.
+    """Return the key of `local` in a thread's dict, and the offset of its dict of names there.
 
-    From Python 3.13 on threads keep it in another way. Then the steps ask for it as Python does.
+    From Python 3.13 on, threads store it differently. Then the steps use attribute access.
     """
     give = ctypes.PYFUNCTYPE(ctypes.c_void_p)(address_of_call("PyThreadState_GetDict"))
     here: dict[Any, Any] = ctypes.cast(give(), ctypes.py_object).value
@@ -281,10 +282,10 @@ def _thread_layout() -> tuple[Any, dict[str, int]]:
 
 
 def find_layout() -> NativeLayout:
-    """Find everything.
+    """Measure the layout.
 
     Raises:
-      NotAsKnown: If something is not as known; says what.
+      UnsupportedLayout: If a part is not as expected. The message names it.
     """
     reason = unsupported_reason()
     if reason:
@@ -298,7 +299,7 @@ def find_layout() -> NativeLayout:
         **ints,
         **names_at,
     }
-    pair = tuple([None, None])  # one of its own, which no one else has
+    pair = tuple([None, None])  # a new tuple, which no other code refers to
     triple = tuple([None, None, None])
     spare: list[Any] = []
     untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))
@@ -329,6 +330,6 @@ def find_layout() -> NativeLayout:
     known |= {name: address_of_call(name) for name in CALLS}
     known |= {"carry out": entry_of(find_layout), **digits}
     known |= {"LEAF_CODE": LEAF_CODE, "READ_CODE": READ_CODE, "READ_ROW_CODE": READ_ROW_CODE}
-    for name in ("bytes", "item", "dtype"):  # these never move
+    for name in ("bytes", "item", "dtype"):  # these arrays never move
         known[f"SPECS.{name}"] = address_of(getattr(SPECS, name))
     return NativeLayout(offsets, known, tuple(objects.values()))

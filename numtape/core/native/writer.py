@@ -27,11 +27,11 @@ class Writer:
 
     def function(self, name: str, count: int, internal: bool = False) -> Any:
         """A new function of so many words that gives one; its first block is written next."""
-        found = ir.Function(self.module, ir.FunctionType(WORD, [WORD] * count), name)
+        result = ir.Function(self.module, ir.FunctionType(WORD, [WORD] * count), name)
         if internal:
-            found.linkage = "internal"
-        self.builder = ir.IRBuilder(found.append_basic_block())
-        return found
+            result.linkage = "internal"
+        self.builder = ir.IRBuilder(result.append_basic_block())
+        return result
 
     def block(self) -> Any:
         """A block to write later."""
@@ -103,8 +103,8 @@ class Writer:
     def load_int(self, address: Any, k: Any, kind: Any) -> Any:
         """An element of an array of integers without a sign."""
         place = self.at(address, self.builder.mul(k, WORD(kind.width // 8)), kind.as_pointer())
-        found = self.builder.load(place)
-        return found if kind is WORD else self.builder.zext(found, WORD)
+        result = self.builder.load(place)
+        return result if kind is WORD else self.builder.zext(result, WORD)
 
     def write(self, log: Any, column: str, n: Any, number: Any) -> None:
         """Store a number in a row's column."""
@@ -119,10 +119,10 @@ class Writer:
 
     def either(self, kind: Any, *ways: tuple[Any, Any]) -> Any:
         """What comes from one of several blocks: pairs of a value, and the block it comes from."""
-        found = self.builder.phi(kind)
+        result = self.builder.phi(kind)
         for value, block in ways:
-            found.add_incoming(value, block)
-        return found
+            result.add_incoming(value, block)
+        return result
 
     def fill(self, pair: Any, *things: Any) -> None:
         """Put objects in a tuple, to which references to them go over."""
@@ -161,9 +161,9 @@ class Writer:
         """
         scratch, none = self.known({2: "pair", 3: "triple"}[len(key)]), self.known("None")
         self.fill(scratch, *key)
-        found = self.call("PyDict_GetItemWithError", table, scratch)
+        result = self.call("PyDict_GetItemWithError", table, scratch)
         self.fill(scratch, *[none] * len(key))
-        return found
+        return result
 
     def setup(self, count: int, name: str = "setup") -> None:
         """``setup(words)`` takes the addresses. Functions of all units have different names."""

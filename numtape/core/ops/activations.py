@@ -331,8 +331,8 @@ def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
 
 
 def _threshold_spec(op: Op, x: Spec) -> Spec:
-    found = rules.floating(op, x)
-    return intern((*found.shape[:-1], 1), found.dtype)
+    result = rules.floating(op, x)
+    return intern((*result.shape[:-1], 1), result.dtype)
 
 
 def _threshold(out: Array, x: Array) -> None:
@@ -389,8 +389,8 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     order = list(range(x.ndim))
     order[axis], order[-1] = order[-1], order[axis]
     moved = transpose(x, order) if order[-1] != x.ndim - 1 else x
-    found: Tensor = maximum(moved - record(THRESHOLD, (moved,)), 0.0)
-    return found if moved is x else transpose(found, order)
+    result: Tensor = maximum(moved - record(THRESHOLD, (moved,)), 0.0)
+    return result if moved is x else transpose(result, order)
 
 
 named(globals(), __name__)

@@ -163,8 +163,8 @@ _WIDER = {"f": np.float64, "c": np.complex128}
 
 def _accumulated(ufunc: Any, x: Array, axis: int) -> Array:
     """Running results. Those of float32 are rounded once each: all else is done in float64."""
-    found: Array = ufunc.accumulate(x, axis, _WIDER.get(x.dtype.kind, x.dtype))
-    return found
+    result: Array = ufunc.accumulate(x, axis, _WIDER.get(x.dtype.kind, x.dtype))
+    return result
 
 
 def _scan(ufunc: Any) -> Any:
@@ -403,10 +403,10 @@ def cumulative_logsumexp(
     n = x.shape[at]
     if not exclusive or not n:
         return record(CUMULATIVE_LOGSUMEXP, (x,), axis=at, reverse=bool(reverse))
-    whole = [(0, dim, 1) for dim in x.shape]
-    whole[at] = (1, n, 1) if reverse else (0, n - 1, 1)
+    full = [(0, dim, 1) for dim in x.shape]
+    full[at] = (1, n, 1) if reverse else (0, n - 1, 1)
     rest = record(
-        CUMULATIVE_LOGSUMEXP, (strided_slice(x, tuple(whole)),), axis=at, reverse=bool(reverse)
+        CUMULATIVE_LOGSUMEXP, (strided_slice(x, tuple(full)),), axis=at, reverse=bool(reverse)
     )
     shape = (*x.shape[:at], 1, *x.shape[at + 1 :])
     nothing = as_tensor(np.full(shape, -np.inf, x.dtype.as_numpy_dtype))

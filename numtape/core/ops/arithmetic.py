@@ -93,8 +93,8 @@ def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
     if not x._spec.inexact:
         if x.dtype.is_bool:
             raise TypeError(f"`x` and `y` must be numeric, got {x.dtype!r} [Op:{op}]")
-        wanted = dtypes.float32 if x.dtype.size <= 2 else dtypes.float64
-        x, y = cast(x, wanted), cast(y, wanted)
+        requested = dtypes.float32 if x.dtype.size <= 2 else dtypes.float64
+        x, y = cast(x, requested), cast(y, requested)
     return x, y
 
 
@@ -102,9 +102,9 @@ def _nonzero(x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgume
     """An integer division by zero is an error at the call, unless the dtypes are one already."""
     if x.dtype is not y.dtype:
         raise dtypes.mismatch_error(op, 1, x.dtype, y.dtype)
-    said = f"Integer division by zero [Op:{op}]"
-    if not every(y, lambda values: values != 0, lambda rows: not_equal_(rows, 0), said):
-        raise error(said)
+    message = f"Integer division by zero [Op:{op}]"
+    if not every(y, lambda values: values != 0, lambda rows: not_equal_(rows, 0), message):
+        raise error(message)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -189,9 +189,9 @@ def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
     x, y = _operands(x, y, "Pow")
     if x._spec.inexact:
         return pow_float(x, y)
-    said = "Integers to negative integer powers are not allowed [Op:Pow]"
-    if not every(y, lambda values: values >= 0, lambda rows: greater_equal(rows, 0), said):
-        raise InvalidArgumentError(said)
+    message = "Integers to negative integer powers are not allowed [Op:Pow]"
+    if not every(y, lambda values: values >= 0, lambda rows: greater_equal(rows, 0), message):
+        raise InvalidArgumentError(message)
     return pow_int(x, y)
 
 
@@ -278,8 +278,8 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
             f"int64, half, float, double [Op:TruncateMod]. Use `cast`."
         )
     _nonzero(x, y, "TruncateMod", InternalError)
-    found: Tensor = x - truncate_divide_int(x, y) * y
-    return found
+    result: Tensor = x - truncate_divide_int(x, y) * y
+    return result
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
@@ -320,13 +320,15 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
       >>> tf.saturate_cast([300, -5, 7], tf.uint8).numpy()
       array([255,   0,   7], dtype=uint8)
     """
-    x, wanted = as_tensor(value), dtypes.as_dtype(dtype)
+    x, requested = as_tensor(value), dtypes.as_dtype(dtype)
     own = x.dtype
-    if not (own.is_integer or own.is_floating) or not (wanted.is_integer or wanted.is_floating):
-        return cast(x, wanted)
-    if own.is_integer and wanted.is_integer:
-        low, high = max(own.min, wanted.min), min(own.max, wanted.max)
-        return cast(clip_by_value(x, low, high), wanted)
-    if own.is_floating and wanted.is_floating and own.max > wanted.max:
-        return cast(clip_by_value(x, float(wanted.min), float(wanted.max)), wanted)
-    return cast(x, wanted)  # floats beyond an integer's range become its ends
+    if not (own.is_integer or own.is_floating) or not (
+        requested.is_integer or requested.is_floating
+    ):
+        return cast(x, requested)
+    if own.is_integer and requested.is_integer:
+        low, high = max(own.min, requested.min), min(own.max, requested.max)
+        return cast(clip_by_value(x, low, high), requested)
+    if own.is_floating and requested.is_floating and own.max > requested.max:
+        return cast(clip_by_value(x, float(requested.min), float(requested.max)), requested)
+    return cast(x, requested)  # floats beyond an integer's range become its ends

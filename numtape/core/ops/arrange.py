@@ -62,15 +62,15 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     for by, at in zip(shifts, axes, strict=True):
         check_axis("Roll", at, x.ndim)
         far[at % x.ndim] += by
-    found = x
+    result = x
     for at, (by, dim) in enumerate(zip(far, x.shape, strict=True)):
         if not dim or not by % dim:
             continue
         cut = [(0, size, 1) for size in x.shape]
         first, second = list(cut), list(cut)
         first[at], second[at] = (dim - by % dim, dim, 1), (0, dim - by % dim, 1)
-        found = concat([strided_slice(found, tuple(part)) for part in (first, second)], at)
-    return movement.identity(x) if found is x else found
+        result = concat([strided_slice(result, tuple(part)) for part in (first, second)], at)
+    return movement.identity(x) if result is x else result
 
 
 def reverse_sequence(
@@ -123,17 +123,17 @@ def reverse_sequence(
     place = np.arange(dim)
     source = np.where(place < counts[:, None], counts[:, None] - 1 - place, place)
     order = (batch, along, *(k for k in range(x.ndim) if k not in (batch, along)))
-    found = gather(
+    result = gather(
         movement.transpose_if_needed(x, order), from_owned_array(source), axis=1, batch_dims=1
     )
-    return movement.transpose_if_needed(found, tuple(order.index(k) for k in range(x.ndim)))
+    return movement.transpose_if_needed(result, tuple(order.index(k) for k in range(x.ndim)))
 
 
 def _axis(axis: Any, rank: int, op: str) -> int:
-    found = movement.to_ints(axis)
-    require(isinstance(found, int), op, f"an axis must be an int, got {axis!r}")
-    require(0 <= found < rank, op, f"axis {found} is not in [0, {rank})")
-    return int(found)
+    result = movement.to_ints(axis)
+    require(isinstance(result, int), op, f"an axis must be an int, got {axis!r}")
+    require(0 <= result < rank, op, f"axis {result} is not in [0, {rank})")
+    return int(result)
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
@@ -170,12 +170,12 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     axes = list(range(len(vectors)))
     if indexing == "xy" and len(vectors) > 1:
         shape[:2], axes[:2] = [shape[1], shape[0]], [1, 0]
-    found = []
+    results = []
     for x, axis in zip(vectors, axes, strict=True):
         along = [1] * len(shape)
         along[axis] = x.shape[0]
-        found.append(movement.broadcast_to(movement.reshape(x, along), tuple(shape)))
-    return found
+        results.append(movement.broadcast_to(movement.reshape(x, along), tuple(shape)))
+    return results
 
 
 @suggest_keywords
@@ -204,12 +204,12 @@ def sequence_mask(
              [1, 1, 1],
              [1, 1, 0]], dtype=int32)
     """
-    found = as_tensor(lengths)
+    result = as_tensor(lengths)
     if maxlen is None:
-        values = found._array()
+        values = result._array()
         maxlen = max(values.max().item(), 0) if values.size else 0
-    elif found.dtype not in (dtypes.int32, dtypes.int64) and not isinstance(maxlen, float):
-        found = elementwise.cast(found, dtypes.int64)  # as TensorFlow: without their fractions
+    elif result.dtype not in (dtypes.int32, dtypes.int64) and not isinstance(maxlen, float):
+        result = elementwise.cast(result, dtypes.int64)  # as TensorFlow: without their fractions
     # Of a float so many as there are integers below it.
     if isinstance(maxlen, float):
         maxlen = -truncate_float(-maxlen // 1, "maxlen")
@@ -217,8 +217,8 @@ def sequence_mask(
     if not isinstance(count, int):
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, got {maxlen!r}")
     require(count >= 0, "Range", f"Requires start <= limit when delta > 0: 0/{count}")
-    places = from_owned_array(np.arange(count).astype(found.dtype.numpy_dtype))
-    return elementwise.cast(places < movement.expand_dims(found, -1), dtype)
+    places = from_owned_array(np.arange(count).astype(result.dtype.numpy_dtype))
+    return elementwise.cast(places < movement.expand_dims(result, -1), dtype)
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:

@@ -51,8 +51,8 @@ def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
                     f"got {x.shape[-1]}"
                 )
             filled.append(pad(x, [*[[0, 0]] * (x.ndim - 1), end]))
-        found: Tensor = stack([filled[0], main, filled[1]], axis=-2)
-        return found
+        result: Tensor = stack([filled[0], main, filled[1]], axis=-2)
+        return result
     if form == "matrix":
         matrix = as_square_matrix(diagonals, op)
         if matrix.shape[-1] < 2:  # there are no diagonals beside the main one
@@ -75,15 +75,15 @@ def _shifted(x: Tensor, by: int) -> Tensor:
     ends = [0, 1] if by > 0 else [1, 0]
     filled = pad(x, [*[[0, 0]] * (x.ndim - 2), ends, [0, 0]])
     first, second = split(filled, [1, rows] if by > 0 else [rows, 1], axis=-2)
-    found: Tensor = second if by > 0 else first
-    return found
+    result: Tensor = second if by > 0 else first
+    return result
 
 
 def tridiagonal_product(packed: Tensor, x: Tensor) -> Tensor:
     """The product of matrices of three packed diagonals with matrices; batches broadcast."""
     above, main, below = (movement.expand_dims(d, -1) for d in unstack(packed, axis=-2))
-    found: Tensor = main * x + above * _shifted(x, 1) + below * _shifted(x, -1)
-    return found
+    result: Tensor = main * x + above * _shifted(x, 1) + below * _shifted(x, -1)
+    return result
 
 
 def tridiagonal_matmul(
@@ -157,16 +157,16 @@ def _solve(out: Array, packed: Array, rhs: Array, adjoint: bool) -> None:
         return
     matrices = packed.reshape(-1, 3, n)
     rows = zip(out.reshape(-1, n, k), matrices, rhs.reshape(-1, n, k), strict=True)
-    for found, (above, main, below), b in rows:
+    for value, (above, main, below), b in rows:
         # SciPy fills the diagonal above at its beginning, the one below at its end.
         bands = np.stack([np.roll(above, 1), main, np.roll(below, -1)])
         if adjoint:
             bands = np.stack([below, main, above]).conj()
         bands[0, 0] = bands[2, -1] = 0
         try:
-            found[...] = solve_banded((1, 1), bands, b, check_finite=False)
+            value[...] = solve_banded((1, 1), bands, b, check_finite=False)
         except LinAlgError:
-            found[...] = np.nan
+            value[...] = np.nan
 
 
 def _solve_vjp(
@@ -176,14 +176,14 @@ def _solve_vjp(
     gb = record(SOLVE, (packed, g), adjoint=not adjoint)
     left, right = (x, conj(gb)) if adjoint else (gb, conj(x))
     shape = tuple(packed.shape)
-    found: Tensor | None = None
+    result: Tensor | None = None
     for j, there in enumerate((_shifted(right, 1), right, _shifted(right, -1))):
         part = movement.expand_dims(reduce_sum(left * there, -1), -2)
         cut = (*((0, dim, 1) for dim in shape[:-2]), (j, j + 1, 1), (0, shape[-1], 1))
         placed = slice_into_zeros(part, shape, cut)
-        found = placed if found is None else found + placed
-    assert found is not None
-    return elementwise.negative(found), gb
+        result = placed if result is None else result + placed
+    assert result is not None
+    return elementwise.negative(result), gb
 
 
 def _solve_spec(op: Op, packed: Spec, b: Spec, adjoint: bool) -> Spec:
@@ -259,8 +259,8 @@ def tridiagonal_solve(
     elif transpose_rhs:
         b = movement.transpose_if_needed(b, (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
     _fitting(packed, b)
-    found = record(SOLVE, (packed, conj(b) if conjugate_rhs else b), adjoint=False)
-    return movement.squeeze(found, -1) if vector else found
+    result = record(SOLVE, (packed, conj(b) if conjugate_rhs else b), adjoint=False)
+    return movement.squeeze(result, -1) if vector else result
 
 
 # More diagonals, all on one side.

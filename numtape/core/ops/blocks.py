@@ -122,20 +122,20 @@ def _blocks(
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """The sizes of a block, and what is padded or cropped."""
     sizes = list(movement.to_shape(block_shape))
-    found = np.asarray(movement.to_ints(pairs))
+    result = np.asarray(movement.to_ints(pairs))
     require(
         x.ndim >= 1 + len(sizes),
         op,
         f"input rank should be >= {1 + len(sizes)} instead of {x.ndim}",
     )
     require(
-        found.shape == (len(sizes), 2) or (not sizes and not found.size),
+        result.shape == (len(sizes), 2) or (not sizes and not result.size),
         op,
-        f"{what} should have shape [{len(sizes)}, 2] instead of {list(found.shape)}",
+        f"{what} should have shape [{len(sizes)}, 2] instead of {list(result.shape)}",
     )
     require(min(sizes, default=1) > 0, op, f"block_shape must be positive, got {sizes}")
-    require(not found.size or found.min() >= 0, op, f"{what} must be non-negative")
-    return sizes, [(int(a), int(b)) for a, b in found.reshape(-1, 2)]
+    require(not result.size or result.min() >= 0, op, f"{what} must be non-negative")
+    return sizes, [(int(a), int(b)) for a, b in result.reshape(-1, 2)]
 
 
 def space_to_batch_nd(
@@ -236,16 +236,16 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     x = movement.reshape(x, (*sizes, batch // block, *space, math.prod(rest)))
     inside = [axis for k in range(count) for axis in (count + 1 + k, k)]
     x = movement.transpose(x, (count, *inside, 2 * count + 1))
-    whole = [dim * size for dim, size in zip(space, sizes, strict=True)]
-    x = movement.reshape(x, (batch // block, *whole, *rest))
-    for dim, (before, after) in zip(whole, pairs, strict=True):
+    full = [dim * size for dim, size in zip(space, sizes, strict=True)]
+    x = movement.reshape(x, (batch // block, *full, *rest))
+    for dim, (before, after) in zip(full, pairs, strict=True):
         require(
             before + after <= dim,
             op,
             f"cropped size must be non-negative: {dim} - {before} - {after}",
         )
     cut = [(0, d, 1) for d in x.shape]
-    for k, (dim, (before, after)) in enumerate(zip(whole, pairs, strict=True), 1):
+    for k, (dim, (before, after)) in enumerate(zip(full, pairs, strict=True), 1):
         cut[k] = (before, dim - after, 1)
     return strided_slice(x, tuple(cut))
 
@@ -322,18 +322,18 @@ def extract_patches(
     x = as_tensor(images)
     require(x.ndim == 4, op, f"input must be 4-dimensional, got shape {x.shape}")
     require(padding in ("VALID", "SAME"), op, f"padding must be VALID or SAME, got {padding!r}")
-    wanted = []
-    for what, given in (("sizes", sizes), ("strides", strides), ("rates", rates)):
-        four = movement.to_shape(given)
-        require(len(four) == 4, op, f"{what} must be four ints, got {given!r}")
+    requested = []
+    for what, provided in (("sizes", sizes), ("strides", strides), ("rates", rates)):
+        four = movement.to_shape(provided)
+        require(len(four) == 4, op, f"{what} must be four ints, got {provided!r}")
         if four[0] != 1 or four[3] != 1:
             raise InvalidArgumentError(
                 f"{what} must be [1, rows, columns, 1], got {four} [Op:{op}]"
             )
         require(min(four) > 0, op, f"{what} must be positive, got {four}")
-        wanted.append(four[1:3])
+        requested.append(four[1:3])
     pads, takes = [], []
-    for dim, size, stride, rate in zip(x.shape[1:3], *wanted, strict=True):
+    for dim, size, stride, rate in zip(x.shape[1:3], *requested, strict=True):
         reach = (size - 1) * rate + 1
         if padding == "SAME":
             count = -(-dim // stride)

@@ -10,7 +10,7 @@ from ..values.tensor import Tensor
 
 
 def every(
-    x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor], said: str
+    x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor], message: str
 ) -> bool:
     """Whether a condition holds for all elements of ``x``.
 
@@ -18,5 +18,5 @@ def every(
     it, and the guard is on what they find, not on the elements. ``said`` is the error's message
     where a GPU tells later that it does not hold in a replay.
     """
-    found: bool = local.log.holds_for_all(x, on_array, on_tensor, said)
-    return found
+    result: bool = local.log.holds_for_all(x, on_array, on_tensor, message)
+    return result

@@ -57,13 +57,13 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
       >>> tf.add_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
       array([4., 6.], dtype=float32)
     """
-    given = list(inputs)
-    if not given:
+    provided = list(inputs)
+    if not provided:
         raise ValueError(
             "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype "
             "and shape."
         )
-    tensors = [_dense(x) for x in given]
+    tensors = [_dense(x) for x in provided]
     first = tensors[0]
     for k, x in enumerate(tensors):
         if x.dtype is not first.dtype:
@@ -104,22 +104,22 @@ def accumulate_n(
       >>> tf.math.accumulate_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
       array([4., 6.], dtype=float32)
     """
-    given = [as_tensor(x) for x in inputs] if isinstance(inputs, list | tuple) else []
-    if not given or any(x.dtype is not given[0].dtype for x in given):
+    provided = [as_tensor(x) for x in inputs] if isinstance(inputs, list | tuple) else []
+    if not provided or any(x.dtype is not provided[0].dtype for x in provided):
         raise ValueError(
             "inputs must be a list of at least one Tensor with the same dtype and shape"
         )
-    wanted = tuple(given[0].shape if shape is None else shape)
-    for x in given:
-        if tuple(x.shape) != wanted:
-            raise ValueError(f"Shapes {wanted} and {x.shape} are not compatible")
-    if tensor_dtype is not None and given[0].dtype is not dtypes.as_dtype(tensor_dtype):
+    requested = tuple(provided[0].shape if shape is None else shape)
+    for x in provided:
+        if tuple(x.shape) != requested:
+            raise ValueError(f"Shapes {requested} and {x.shape} are not compatible")
+    if tensor_dtype is not None and provided[0].dtype is not dtypes.as_dtype(tensor_dtype):
         raise TypeError(
             f"The `tensor_dtype` argument is {dtypes.as_dtype(tensor_dtype)!r}, but `input` is of "
-            f"type {given[0].dtype!r}. These must be equal. Try casting the input to the desired "
+            f"type {provided[0].dtype!r}. These must be equal. Try casting the input to the desired "
             "type."
         )
-    return add_n(given)
+    return add_n(provided)
 
 
 def reduce_euclidean_norm(
@@ -184,15 +184,15 @@ def l2_normalize(
         if axis is not None:
             raise ValueError("Cannot specify both 'axis' and 'dim'.")
         axis = dim
-    found = as_tensor(x)
-    if found.dtype.is_complex:
-        square = reduce_sum(real(found * conj(found)), axis, True)
+    result = as_tensor(x)
+    if result.dtype.is_complex:
+        square = reduce_sum(real(result * conj(result)), axis, True)
         inverse = elementwise.rsqrt(elementwise.maximum(square, epsilon))
-        return found * elementwise.cast(inverse, found.dtype)
-    if not found._spec.is_float:
-        raise TypeError(f"Cannot convert {epsilon} to dtype {found.dtype.name}: `cast` before.")
-    square = reduce_sum(elementwise.square(found), axis, True)
-    return found * elementwise.rsqrt(elementwise.maximum(square, epsilon))
+        return result * elementwise.cast(inverse, result.dtype)
+    if not result._spec.is_float:
+        raise TypeError(f"Cannot convert {epsilon} to dtype {result.dtype.name}: `cast` before.")
+    square = reduce_sum(elementwise.square(result), axis, True)
+    return result * elementwise.rsqrt(elementwise.maximum(square, epsilon))
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
@@ -237,19 +237,21 @@ def _listed(t_list: Any) -> list[Any]:
 
 
 def _length(tensors: list[Any]) -> Tensor:
-    given = [x for x in tensors if x is not None]
-    for x in given:
+    provided = [x for x in tensors if x is not None]
+    for x in provided:
         if not x._spec.is_float:
             raise InvalidArgumentError(
                 f"Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: "
                 "float, double [Op:L2Loss]"
             )
-    if not given:
+    if not provided:
         return as_tensor(np.float32(0))
-    if len({x.dtype for x in given}) > 1:
-        wide = dtypes.float64 if any(x.dtype is dtypes.float64 for x in given) else dtypes.float32
-        given = [elementwise.cast(x, wide) for x in given]
-    return elementwise.sqrt(add_n([reduce_sum(elementwise.square(x)) for x in given]))
+    if len({x.dtype for x in provided}) > 1:
+        wide = (
+            dtypes.float64 if any(x.dtype is dtypes.float64 for x in provided) else dtypes.float32
+        )
+        provided = [elementwise.cast(x, wide) for x in provided]
+    return elementwise.sqrt(add_n([reduce_sum(elementwise.square(x)) for x in provided]))
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
@@ -305,7 +307,7 @@ def clip_by_global_norm(
     scale = limit * elementwise.minimum(1.0 / length, 1.0 / limit)
     scale = elementwise.select(comparison.is_finite(length), scale, np.nan)
     clipped = [
-        None if x is None else _like(given, x * elementwise.cast(scale, x.dtype))
-        for given, x in zip(t_list, tensors, strict=True)
+        None if x is None else _like(provided, x * elementwise.cast(scale, x.dtype))
+        for provided, x in zip(t_list, tensors, strict=True)
     ]
     return clipped, length

@@ -178,8 +178,8 @@ def conj(x: Any, name: str | None = None) -> Tensor:
       >>> tf.math.conj([1.0 + 2.0j]).numpy()
       array([1.-2.j])
     """
-    found = _numbers("x", x)
-    return conjugate(found) if found.dtype.is_complex else found
+    result = _numbers("x", x)
+    return conjugate(result) if result.dtype.is_complex else result
 
 
 def _numbers(argument: str, value: Any) -> Tensor:

@@ -39,10 +39,10 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | Indexed
         raise ValueError(
             f"The input scalar must be a 0-D value. Received shape {tuple(scalar.shape)}."
         )
-    found: Tensor = scalar * values
+    result: Tensor = scalar * values
     if isinstance(x, IndexedSlices):
-        return IndexedSlices(found, x.indices, x.dense_shape)
-    return found
+        return IndexedSlices(result, x.indices, x.dense_shape)
+    return result
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
@@ -69,10 +69,10 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     x = as_tensor(x)
     if not coeffs:
         return zeros_like_op(x)
-    found, *rest = (as_tensor(c) for c in coeffs)
+    result, *rest = (as_tensor(c) for c in coeffs)
     for c in rest:
-        found = c + found * x
-    return found
+        result = c + result * x
+    return result
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:

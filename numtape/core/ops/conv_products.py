@@ -93,8 +93,8 @@ def _product(x: Array, w: Array, groups: int) -> Array:
     if groups == 1:
         product: Array = np.matmul(x, w)
         return product
-    found: Array = np.einsum("...gc,cgm->...gm", _grouped(x, groups), _grouped(w, groups))
-    return found.reshape(*x.shape[:-1], w.shape[-1])
+    result: Array = np.einsum("...gc,cgm->...gm", _grouped(x, groups), _grouped(w, groups))
+    return result.reshape(*x.shape[:-1], w.shape[-1])
 
 
 def _forward(out: Array, x: Array, w: Array, geometry: Geometry) -> None:
@@ -117,8 +117,8 @@ def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
         if groups == 1:
             out[tap] = a.T @ b
         else:
-            found = np.einsum("pgc,pgm->cgm", _grouped(a, groups), _grouped(b, groups))
-            out[tap] = found.reshape(out[tap].shape)
+            value = np.einsum("pgc,pgm->cgm", _grouped(a, groups), _grouped(b, groups))
+            out[tap] = value.reshape(out[tap].shape)
 
 
 # What the kernels have room for on the stack; as in kernels/cpu/conv.py (a test compares).
@@ -182,9 +182,9 @@ def swapped(w: Tensor, groups: int) -> Tensor:
         return movement.transpose_if_needed(w, (*range(rank), rank + 1, rank))
     if few == 1 and each == 1:
         return w
-    apart = movement.reshape_if_needed(w, (*kernel, few, groups, each))
-    apart = movement.transpose_if_needed(apart, (*range(rank), rank + 2, rank + 1, rank))
-    return movement.reshape_if_needed(apart, (*kernel, each, groups * few))
+    separate = movement.reshape_if_needed(w, (*kernel, few, groups, each))
+    separate = movement.transpose_if_needed(separate, (*range(rank), rank + 2, rank + 1, rank))
+    return movement.reshape_if_needed(separate, (*kernel, each, groups * few))
 
 
 def conv(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:

@@ -42,8 +42,8 @@ def convolved(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
     plain = geometry.kernel == geometry.strides == once and geometry.groups == 1
     if plain and geometry.inner == geometry.outer:
         rows = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), x.shape[-1]))
-        found = matrix_products.matmul(rows, movement.reshape_if_needed(w, tuple(w.shape[-2:])))
-        return movement.reshape_if_needed(found, (*x.shape[:-1], w.shape[-1]))
+        result = matrix_products.matmul(rows, movement.reshape_if_needed(w, tuple(w.shape[-2:])))
+        return movement.reshape_if_needed(result, (*x.shape[:-1], w.shape[-1]))
     return conv(x, w, geometry)
 
 
@@ -80,10 +80,10 @@ def _convolution(
         op,
         f"output depth must be evenly divisible by number of groups: {features} vs {groups}",
     )
-    found = sliding_windows.geometry(
+    value = sliding_windows.geometry(
         tuple(x.shape[1:-1]), tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
-    y = back(convolved(x, w, found), first)
+    y = back(convolved(x, w, value), first)
     return movement.reshape_if_needed(y, (*lead, *y.shape[1:])) if len(lead) > 1 else y
 
 
@@ -400,8 +400,8 @@ def separable_conv2d(
       >>> tf.nn.separable_conv2d(x, w, tf.ones((1, 1, 2, 5)), [1, 1, 1, 1], "VALID").shape
       TensorShape([1, 2, 2, 5])
     """
-    found = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
-    w = as_tensor(pointwise_filter, found._spec, "SeparableConv2D")
+    result = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
+    w = as_tensor(pointwise_filter, result._spec, "SeparableConv2D")
     if w.ndim != 4 or tuple(w.shape[:2]) != (1, 1):
         raise ValueError(f"`pointwise_filter` must be of shape (1, 1, ...), got {w.shape}")
-    return conv2d(found, w, 1, "VALID", data_format or "NHWC")
+    return conv2d(result, w, 1, "VALID", data_format or "NHWC")

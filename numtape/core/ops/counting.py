@@ -27,13 +27,13 @@ _COUNTED = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
 def _checked_dtype(dtype: Any, allowed: tuple[Any, ...], op: str) -> str:
-    found = as_dtype(dtype)
-    if found not in allowed:
+    result = as_dtype(dtype)
+    if result not in allowed:
         raise InvalidArgumentError(
-            f"Value for attr 'dtype' of {found.name} is not in the list of allowed values: "
+            f"Value for attr 'dtype' of {result.name} is not in the list of allowed values: "
             f"{', '.join(one.name for one in allowed)} [Op:{op}]"
         )
-    return found.name
+    return result.name
 
 
 # How often each integer is there.
@@ -44,16 +44,16 @@ def _bincount_spec(op: Op, x: Spec, *weights: Spec, size: int, binary: bool, out
 
 
 def _bincount(out: Array, x: Array, *weights: Array, size: int, binary: bool, output: str) -> None:
-    found = np.zeros((math.prod(x.shape[:-1]), size), out.dtype)
-    rows = np.broadcast_to(np.arange(len(found))[:, None], (len(found), x.shape[-1]))
+    array = np.zeros((math.prod(x.shape[:-1]), size), out.dtype)
+    rows = np.broadcast_to(np.arange(len(array))[:, None], (len(array), x.shape[-1]))
     at = x.reshape(rows.shape)
     here = at < size
     place = rows[here], at[here]
     if binary:
-        found[place] = 1
+        array[place] = 1
     else:
-        np.add.at(found, place, weights[0].reshape(rows.shape)[here] if weights else 1)
-    out[...] = found.reshape(out.shape)
+        np.add.at(array, place, weights[0].reshape(rows.shape)[here] if weights else 1)
+    out[...] = array.reshape(out.shape)
 
 
 BINCOUNT = defop("DenseBincount", ARRAY, 1, _bincount_spec, compute=_bincount, on_host=True)
@@ -213,9 +213,9 @@ def histogram_fixed_width(
         f"value_range should satisfy value_range[0] < value_range[1], but got '[{low}, {high}]'",
     )
     if x._spec.is_float:
-        said = "Histogram values must not contain NaN"
-        numbers = every(x, lambda v: v == v, lambda rows: rows == rows, f"{said} [Op:{op}]")
-        require(numbers, op, said)
+        message = "Histogram values must not contain NaN"
+        numbers = every(x, lambda v: v == v, lambda rows: rows == rows, f"{message} [Op:{op}]")
+        require(numbers, op, message)
     return record(HISTOGRAM, (x, ends), bins=count, output=output)
 
 
@@ -304,23 +304,25 @@ def confusion_matrix(
     size = None if num_classes is None else movement.to_ints(num_classes)
     flat = [movement.reshape(elementwise.as_indices(x, dtypes.int64), (-1,)) for x in pair]
     for what, x in zip(("labels", "predictions"), flat, strict=True):
-        said = f"`{what}` contains negative values."
-        require(every(x, lambda v: v >= 0, lambda rows: rows >= 0, f"{said} [Op:{op}]"), op, said)
+        message = f"`{what}` contains negative values."
+        require(
+            every(x, lambda v: v >= 0, lambda rows: rows >= 0, f"{message} [Op:{op}]"), op, message
+        )
     if size is None:
         size = max(int(x._array().max(initial=-1)) for x in flat) + 1
     limit = size
     for what, x in zip(("labels", "predictions"), flat, strict=True):
-        said = f"`{what}` out of bound {limit}"
-        inside = every(x, lambda v: v < limit, lambda rows: rows < limit, f"{said} [Op:{op}]")
-        require(inside, op, said)
-    wanted = as_dtype(dtype)
+        message = f"`{what}` out of bound {limit}"
+        inside = every(x, lambda v: v < limit, lambda rows: rows < limit, f"{message} [Op:{op}]")
+        require(inside, op, message)
+    requested = as_dtype(dtype)
     if weights is None:
-        each = as_tensor(np.ones(flat[0].shape, wanted.as_numpy_dtype))
+        each = as_tensor(np.ones(flat[0].shape, requested.as_numpy_dtype))
     else:
         heavy = as_tensor(weights)
         if tuple(heavy.shape) != tuple(pair[1].shape):
             raise ValueError(f"Shapes {pair[1].shape} and {heavy.shape} are incompatible")
-        each = movement.reshape(elementwise.cast(heavy, wanted), (-1,))
+        each = movement.reshape(elementwise.cast(heavy, requested), (-1,))
     at = flat[0] * limit + flat[1]
     return movement.reshape(
         record(SCATTER_ADD, (each, at), axis=0, size=limit * limit), (limit, limit)

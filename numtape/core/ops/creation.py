@@ -56,18 +56,18 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
       array([[0.5, 0.5],
              [0.5, 0.5]])
     """
-    wanted = _dtype(dtype)
+    requested = _dtype(dtype)
     if isinstance(value, Tensor | Variable):
         tensor = as_tensor(value)
         if isinstance(value, Variable):  # the value that it has now, and no more
             tensor = elementwise.stop_gradient(tensor)
-        if wanted is not None and tensor.dtype is not wanted:
+        if requested is not None and tensor.dtype is not requested:
             raise TypeError(
-                f"Expected tensor with type {wanted!r} not {tensor.dtype!r}. Use `cast`."
+                f"Expected tensor with type {requested!r} not {tensor.dtype!r}. Use `cast`."
             )
     else:
-        found = new_array(value, wanted)
-        tensor = found if isinstance(found, Tensor) else from_owned_array(found)
+        result = new_array(value, requested)
+        tensor = result if isinstance(result, Tensor) else from_owned_array(result)
     if shape is None:
         return tensor
     target = movement.to_shape(shape)
@@ -111,13 +111,13 @@ def convert_to_tensor(
       >>> tf.convert_to_tensor([x, 2.0]).numpy()
       array([1., 2.], dtype=float32)
     """
-    wanted = _dtype(dtype)
-    if wanted is None and dtype_hint is not None and not isinstance(value, Tensor | Variable):
+    requested = _dtype(dtype)
+    if requested is None and dtype_hint is not None and not isinstance(value, Tensor | Variable):
         try:
             return to_tensor(value, as_dtype(dtype_hint))
         except (TypeError, ValueError):
             pass
-    return to_tensor(value, wanted)
+    return to_tensor(value, requested)
 
 
 @suggest_keywords
@@ -258,10 +258,10 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
 def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
     """Filled with a value. Of floats it is a row: a tape that follows them follows it."""
     x = as_tensor(input)
-    wanted = x.dtype if dtype is None else as_dtype(dtype)
-    if wanted is x.dtype and x._spec.is_float:
+    requested = x.dtype if dtype is None else as_dtype(dtype)
+    if requested is x.dtype and x._spec.is_float:
         return record(x)
-    return _filled(tuple(x.shape), wanted, value)
+    return _filled(tuple(x.shape), requested, value)
 
 
 @suggest_keywords
@@ -294,11 +294,11 @@ def eye(
     """
     rows = movement.to_ints(num_rows)
     columns = rows if num_columns is None else movement.to_ints(num_columns)
-    wanted = as_dtype(dtype)
+    requested = as_dtype(dtype)
     good = all(isinstance(size, int) and size >= 0 for size in (rows, columns))
     require(good, "Eye", f"Sizes must be numbers >= 0, got {rows} and {columns}")
-    intern((rows, columns), wanted)  # says so if it is too large
-    matrix = np.eye(rows, columns, dtype=wanted.numpy_dtype)
+    intern((rows, columns), requested)  # says so if it is too large
+    matrix = np.eye(rows, columns, dtype=requested.numpy_dtype)
     if batch_shape is not None:
         lead = movement.to_shape(batch_shape)
         matrix = np.broadcast_to(matrix, (*lead, *matrix.shape)).copy()

@@ -25,8 +25,8 @@ def _shifted(x: Tensor, by: int) -> Tensor:
     rows, n = tuple(x.shape)
     if by >= n:
         return elementwise.zeros_of(x) + NEVER
-    kept = strided_slice(x, ((0, rows, 1), (0, n - by, 1)))
-    return joining.concat([elementwise.zeros_of(x)[:, :by] + NEVER, kept], 1)
+    retained = strided_slice(x, ((0, rows, 1), (0, n - by, 1)))
+    return joining.concat([elementwise.zeros_of(x)[:, :by] + NEVER, retained], 1)
 
 
 def ctc_loss(
@@ -83,12 +83,12 @@ def ctc_loss(
             f"{y.shape}"
         )
     lengths = []
-    for given, what in ((label_length, "label_length"), (logit_length, "logit_length")):
-        if given is None:
+    for provided, what in ((label_length, "label_length"), (logit_length, "logit_length")):
+        if provided is None:
             raise ValueError(f"`{what}` must be given for dense labels.")
-        length = as_tensor(given)
+        length = as_tensor(provided)
         if not length.dtype.is_integer or tuple(length.shape) != (batch,):
-            raise ValueError(f"`{what}` must be {batch} integers. Received: {repr_of(given)}")
+            raise ValueError(f"`{what}` must be {batch} integers. Received: {repr_of(provided)}")
         lengths.append(movement.reshape_if_needed(elementwise.cast(length, int64), (batch, 1)))
     many, times = lengths
     blank = 0 if blank_index is None else int(blank_index)
@@ -106,7 +106,7 @@ def ctc_loss(
         [states, movement.broadcast_to(as_tensor(np.int64(blank)), (batch, 1))], 1
     )
     n = 2 * most + 1
-    said = gather(
+    message = gather(
         movement.transpose_if_needed(log_softmax(x), (1, 2, 0)), states, axis=1, batch_dims=1
     )  # (batch, states, time)
     places = as_tensor(np.arange(n, dtype=np.int64)[None])
@@ -116,17 +116,17 @@ def ctc_loss(
         skips = comparison.logical_and(
             comparison.not_equal(states, blank), comparison.not_equal(states, before)
         )
-    at = strided_slice(said, ((0, batch, 1), (0, n, 1), (0, 1, 1)))
+    at = strided_slice(message, ((0, batch, 1), (0, n, 1), (0, 1, 1)))
     alive = elementwise.select(places < 2, movement.reshape_if_needed(at, (batch, n)), NEVER)
     for t in range(1, steps):
         ways = [alive, _shifted(alive, 1)]
         if skips is not None:
             ways.append(elementwise.select(skips, _shifted(alive, 2), NEVER))
-        at = strided_slice(said, ((0, batch, 1), (0, n, 1), (t, t + 1, 1)))
-        found = reduce_logsumexp(joining.stack(ways, 0), 0) + movement.reshape_if_needed(
+        at = strided_slice(message, ((0, batch, 1), (0, n, 1), (t, t + 1, 1)))
+        value = reduce_logsumexp(joining.stack(ways, 0), 0) + movement.reshape_if_needed(
             at, (batch, n)
         )
-        alive = elementwise.select(times > t, found, alive)
+        alive = elementwise.select(times > t, value, alive)
     last = comparison.logical_or(
         comparison.equal(places, 2 * many), comparison.equal(places, 2 * many - 1)
     )
@@ -155,18 +155,18 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
       >>> found.numpy().tolist(), lengths.numpy().tolist()
       ([[1, 2, 1], [3, 0, 0]], [3, 2])
     """
-    y, given = as_tensor(labels), as_tensor(seq_length)
-    if y.ndim != 2 or tuple(given.shape) != (y.shape[0],):
+    y, provided = as_tensor(labels), as_tensor(seq_length)
+    if y.ndim != 2 or tuple(provided.shape) != (y.shape[0],):
         raise InvalidArgumentError(
-            f"labels of shape {y.shape} and seq_length of shape {given.shape} do not fit"
+            f"labels of shape {y.shape} and seq_length of shape {provided.shape} do not fit"
         )
-    values, lengths = y.numpy(), given.numpy()
+    values, lengths = y.numpy(), provided.numpy()
     rows = []
     for row, length in zip(values, lengths, strict=True):
         row = row[: max(0, int(length))]
         rows.append(row[np.r_[True, row[1:] != row[:-1]]] if len(row) else row)
     counts = np.array([len(row) for row in rows], lengths.dtype)
-    found = np.zeros((len(rows), max(counts.tolist(), default=0)), values.dtype)
+    array = np.zeros((len(rows), max(counts.tolist(), default=0)), values.dtype)
     for k, row in enumerate(rows):
-        found[k, : len(row)] = row
-    return as_tensor(found), as_tensor(counts)
+        array[k, : len(row)] = row
+    return as_tensor(array), as_tensor(counts)

@@ -107,19 +107,19 @@ def host_op(
     op = defop(
         name, ARRAY, arity, spec, compute=compute, vjp=vjp, on_host=True, elementwise=True, **more
     )
-    made = unary(op) if arity == 1 else binary(op) if arity == 2 else ternary(op)
-    return _public(made, arguments, spec, doc)
+    result = unary(op) if arity == 1 else binary(op) if arity == 2 else ternary(op)
+    return _public(result, arguments, spec, doc)
 
 
 def _by_ufunc(place: str) -> Callable[..., None]:
     module, _, name = place.rpartition(".")
 
     @cache
-    def found() -> Any:
+    def value() -> Any:
         return getattr(import_module(module), name)
 
     def compute(out: Array, *operands: Array) -> None:
-        found()(*operands, out=out, dtype=np.float64, casting="same_kind")
+        value()(*operands, out=out, dtype=np.float64, casting="same_kind")
 
     return compute
 
@@ -150,8 +150,8 @@ def _public(function: Any, arguments: str, spec: Any, doc: str) -> Recorder:
         if doc
         else (f"{function.op.name}, elementwise: ``{function.op.body or 'on the host'}``.")
     )
-    found: Recorder = function
-    return found
+    result: Recorder = function
+    return result
 
 
 def _text(names: list[str], spec: Any, doc: str) -> str:

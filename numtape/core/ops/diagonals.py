@@ -48,8 +48,8 @@ def _layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[A
 
 
 def _band_of(k: Any, op: str) -> tuple[int, int]:
-    found = to_ints(k)
-    ends = (found,) if isinstance(found, int) else found
+    value = to_ints(k)
+    ends = (value,) if isinstance(value, int) else value
     require(
         len(ends) in (1, 2) and all(isinstance(end, int) for end in ends),
         op,
@@ -128,11 +128,11 @@ def diag_part(
     if low == high == 0:
         return diagonal(x)
     place, there = _layout(rows, columns, low, high, align)
-    found = _taken(reshape(x, (*lead, rows * columns)), place)
+    result = _taken(reshape(x, (*lead, rows * columns)), place)
     if not there.all():
         filler = as_tensor(padding_value, x._spec, op)
-        found = elementwise.select(there, found, elementwise.stop_gradient(filler))
-    return movement.squeeze(found, -2) if low == high else found
+        result = elementwise.select(there, result, elementwise.stop_gradient(filler))
+    return movement.squeeze(result, -2) if low == high else result
 
 
 def diagonal(x: Tensor) -> Tensor:

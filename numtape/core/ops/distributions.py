@@ -60,12 +60,12 @@ def gamma(
       >>> bool(abs(mean - 3.0) < 0.3), bool(abs(tape.gradient(mean, alpha) - 1.0) < 0.1)
       (True, True)
     """
-    wanted = dtypes.as_dtype(dtype)
-    if not wanted.is_floating or wanted is dtypes.bfloat16:
-        raise ValueError(f"{wanted.name} is none of float16, float32 and float64.")
+    requested = dtypes.as_dtype(dtype)
+    if not requested.is_floating or requested is dtypes.bfloat16:
+        raise ValueError(f"{requested.name} is none of float16, float32 and float64.")
     op = "RandomGamma"
-    a = operand(alpha, wanted, op)
-    b = operand(1 if beta is None else beta, wanted, op)
+    a = operand(alpha, requested, op)
+    b = operand(1 if beta is None else beta, requested, op)
     common = seeded.ending_of([a, b], op)
     dims = (*checked_shape(shape, op), *common)
     return seeded.gamma(_seed(seed), dims, movement.broadcast_to(a, common), b, op)

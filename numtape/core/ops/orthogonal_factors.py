@@ -53,11 +53,11 @@ def _qr_spec(op: Op, a: Spec, full: bool) -> Spec:
 
 
 def _parts(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
-    found, at = [], 0
+    value, at = [], 0
     for shape in shapes:
-        found.append(unpack(packed, at, shape))
+        value.append(unpack(packed, at, shape))
         at += int(np.prod(shape, dtype=np.int64))
-    return found
+    return value
 
 
 def _qr_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool) -> tuple[Tensor]:
@@ -196,15 +196,15 @@ def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tupl
         # Of the phases of a column of u and of one of v, only the difference is given.
         turn = imag(diagonal(uu)) if m > n else -imag(diagonal(vv))
         gs = complex_(real(gs), turn * real(squeeze(inverse, -2)))
-    found = matmul(middle + diagonal_matrix(gs), v, adjoint_b=True)
+    result = matmul(middle + diagonal_matrix(gs), v, adjoint_b=True)
     if m > n:
         rest = (gu - matmul(u, uu)) * inverse
-        return (matmul(u, found) + matmul(rest, v, adjoint_b=True),)
-    found = matmul(u, found)
+        return (matmul(u, result) + matmul(rest, v, adjoint_b=True),)
+    result = matmul(u, result)
     if m < n:
         rest = (gv - matmul(v, vv)) * inverse
-        found = found + matmul(u, rest, adjoint_b=True)
-    return (found,)
+        result = result + matmul(u, rest, adjoint_b=True)
+    return (result,)
 
 
 def _thin(u: Tensor, gu: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -294,14 +294,14 @@ def _eigh_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
     n = a.shape[-1]
     if not vectors:
         _, v = _parts(record(EIGH, (a,), vectors=True), (n,), (n, n))
-        found = matmul(v * expand_dims(g, -2), v, adjoint_b=True)
+        result = matmul(v * expand_dims(g, -2), v, adjoint_b=True)
     else:
         e, v = _parts(y, (n,), (n, n))
         ge, gv = _parts(g, (n,), (n, n))
         middle = diagonal_matrix(ge) + _gaps(e) * matmul(v, gv, adjoint_a=True)
-        found = matmul(matmul(v, middle), v, adjoint_b=True)
+        result = matmul(matmul(v, middle), v, adjoint_b=True)
     # What is read is the lower triangle.
-    return (record(LOWER_SUMS, (found,)),)
+    return (record(LOWER_SUMS, (result,)),)
 
 
 EIGH = defop(
@@ -317,7 +317,7 @@ EIGH = defop(
 
 
 def _found(values: Tensor) -> None:
-    said = (
+    message = (
         "Self-adjoint eigen decomposition was not successful. The input might not be valid. "
         "[Op:SelfAdjointEigV2]"
     )
@@ -325,9 +325,9 @@ def _found(values: Tensor) -> None:
         values,
         lambda x: ~np.isnan(x),
         lambda rows: comparison.equal(rows, rows),
-        said,
+        message,
     ):
-        raise InvalidArgumentError(said)
+        raise InvalidArgumentError(message)
 
 
 def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -377,6 +377,6 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
       >>> tf.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
       array([1., 3.], dtype=float32)
     """
-    found = record(EIGH, (as_tensor(tensor),), vectors=False)
-    _found(found)
-    return found
+    result = record(EIGH, (as_tensor(tensor),), vectors=False)
+    _found(result)
+    return result

@@ -124,14 +124,14 @@ def pad(
       array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
     """
     x = as_tensor(tensor)
-    found = np.asarray(to_ints(paddings))
-    good = not found.size or (found.dtype.kind in "iu" and found.min() >= 0)
+    result = np.asarray(to_ints(paddings))
+    good = not result.size or (result.dtype.kind in "iu" and result.min() >= 0)
     require(
-        good and (found.shape == (x.ndim, 2) or len(found.ravel()) == x.ndim == 0),
+        good and (result.shape == (x.ndim, 2) or len(result.ravel()) == x.ndim == 0),
         PAD,
         f"paddings must be {x.ndim} pairs of non-negative ints, got {repr_of(paddings)}",
     )
-    pairs = tuple(map(tuple, found.tolist()))
+    pairs = tuple(map(tuple, result.tolist()))
     modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
     if not isinstance(mode, str) or mode.upper() not in modes:
         raise ValueError(f"Expected 'mode' to be one of {list(modes)}, got {mode!r}")

@@ -48,22 +48,22 @@ def dynamic_partition(
       (array([20], dtype=int32), array([10, 30], dtype=int32))
     """
     op = "DynamicPartition"
-    x, found = as_tensor(data), _numbers(partitions, op)
+    x, value = as_tensor(data), _numbers(partitions, op)
     count = movement.to_ints(num_partitions)
     if not isinstance(count, int) or count < 1:
         raise InvalidArgumentError(
             f"num_partitions must be at least 1, got {num_partitions!r} [Op:{op}]"
         )
     require(
-        tuple(x.shape[: found.ndim]) == found.shape,
+        tuple(x.shape[: value.ndim]) == value.shape,
         op,
         f"data.shape must start with partitions.shape, got data.shape = {list(x.shape)}, "
-        f"partitions.shape = {list(found.shape)}",
+        f"partitions.shape = {list(value.shape)}",
     )
-    values = found.ravel()
+    values = value.ravel()
     bad = np.flatnonzero((values < 0) | (values >= count))
     require(not bad.size, op, f"partitions is not in [0, {count}): {values[bad[:1]].tolist()}")
-    flat = movement.reshape(x, (values.size, *x.shape[found.ndim :]))
+    flat = movement.reshape(x, (values.size, *x.shape[value.ndim :]))
     return [
         record(GATHER, (flat, from_owned_array(np.flatnonzero(values == k))), axis=0)
         for k in range(count)
@@ -71,8 +71,8 @@ def dynamic_partition(
 
 
 def _numbers(value: Any, op: str) -> Array:
-    found = to_tensor(value, dtypes.int32)._array()
-    return found
+    result = to_tensor(value, dtypes.int32)._array()
+    return result
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
@@ -105,23 +105,23 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
             f"List argument 'data' to 'dynamic_stitch' Op with length {len(data)} must match "
             f"length {len(indices)} of argument 'indices'."
         )
-    given, found = as_tensors(data, op), [_numbers(x, op) for x in indices]
-    rest = tuple(given[0].shape[found[0].ndim :])
-    for x, at in zip(given, found, strict=True):
+    provided, value = as_tensors(data, op), [_numbers(x, op) for x in indices]
+    rest = tuple(provided[0].shape[value[0].ndim :])
+    for x, at in zip(provided, value, strict=True):
         require(
             tuple(x.shape) == (*at.shape, *rest),
             op,
-            f"data[0].shape = {given[0].shape} and a data of shape {x.shape} for indices of shape "
+            f"data[0].shape = {provided[0].shape} and a data of shape {x.shape} for indices of shape "
             f"{at.shape} do not go together",
         )
-    flat = np.concatenate([at.ravel() for at in found]).astype(np.int64)
+    flat = np.concatenate([at.ravel() for at in value]).astype(np.int64)
     require(not flat.size or int(flat.min()) >= 0, op, "indices must not be negative")
     size = int(flat.max()) + 1 if flat.size else 0
     source = np.full(size, flat.size)
     source[flat] = np.arange(flat.size)
-    parts = [movement.reshape(x, (at.size, *rest)) for x, at in zip(given, found, strict=True)]
+    parts = [movement.reshape(x, (at.size, *rest)) for x, at in zip(provided, value, strict=True)]
     if (source == flat.size).any():
-        parts.append(movement.broadcast_to(elementwise.cast(0, given[0].dtype), (1, *rest)))
+        parts.append(movement.broadcast_to(elementwise.cast(0, provided[0].dtype), (1, *rest)))
     return record(GATHER, (concat(parts, 0), from_owned_array(source)), axis=0)
 
 
@@ -145,27 +145,27 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
              [2, 2, 1]], dtype=int32)
     """
     op = "UnravelIndex"
-    found = _checked_integers(indices, op)
+    result = _checked_integers(indices, op)
     sizes = _checked_integers(dims, op)
-    require(found.ndim <= 1, op, f"The indices can only be scalar or vector: {found.shape}")
+    require(result.ndim <= 1, op, f"The indices can only be scalar or vector: {result.shape}")
     require(sizes.ndim == 1, op, f"The dims must be a 1-D tensor, got shape {sizes.shape}")
-    if found.dtype is not sizes.dtype:
-        raise dtypes.mismatch_error(op, 1, found.dtype, sizes.dtype)
-    values, shape = found._array(), tuple(sizes._array().tolist())
+    if result.dtype is not sizes.dtype:
+        raise dtypes.mismatch_error(op, 1, result.dtype, sizes.dtype)
+    values, shape = result._array(), tuple(sizes._array().tolist())
     require(min(shape, default=1) > 0, op, f"Input dims {list(shape)} cannot be of 0 or less")
     good = not values.size or (values.min() >= 0 and values.max() < math.prod(shape))
     require(bool(good), op, f"index is out of bound as with dims {list(shape)}")
-    return from_owned_array(np.array(np.unravel_index(values, shape), found.dtype.numpy_dtype))
+    return from_owned_array(np.array(np.unravel_index(values, shape), result.dtype.numpy_dtype))
 
 
 def _checked_integers(value: Any, op: str) -> Tensor:
-    found = as_tensor(value)
+    result = as_tensor(value)
     require(
-        found.dtype in (dtypes.int32, dtypes.int64),
+        result.dtype in (dtypes.int32, dtypes.int64),
         op,
-        f"Expected int32 or int64, got {found.dtype.name}",
+        f"Expected int32 or int64, got {result.dtype.name}",
     )
-    return found
+    return result
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
@@ -186,11 +186,11 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
       array([2, 4, 3, 0, 1], dtype=int32)
     """
     op = "InvertPermutation"
-    found = _checked_integers(x, op)
-    require(found.ndim == 1, op, "invert_permutation expects a 1D vector.")
-    values = found._array()
+    result = _checked_integers(x, op)
+    require(result.ndim == 1, op, "invert_permutation expects a 1D vector.")
+    values = result._array()
     count = values.size
     good = not count or (values.min() >= 0 and values.max() < count)
     require(bool(good), op, f"{values.tolist()} is not between 0 and {count}")
     require(np.unique(values).size == count, op, f"{values.tolist()} has a duplicate")
-    return from_owned_array(np.argsort(values).astype(found.dtype.numpy_dtype))
+    return from_owned_array(np.argsort(values).astype(result.dtype.numpy_dtype))

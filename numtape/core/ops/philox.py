@@ -106,8 +106,8 @@ def normal(source: Philox, count: int, dtype: Any) -> Array:
 def integers(source: Philox, count: int, dtype: Any) -> Array:
     """Integers of all values."""
     words = source.words(count * _per_number(dtype))
-    found = words if _per_number(dtype) == 1 else longs(words)
-    return found.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
+    result = words if _per_number(dtype) == 1 else longs(words)
+    return result.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
 def truncated(source: Philox, count: int, dtype: Any) -> Array:
@@ -115,7 +115,7 @@ def truncated(source: Philox, count: int, dtype: Any) -> Array:
     per = _per_number(dtype)
     size = 4 // per  # of a group
     groups = -(-count // size)
-    found = np.empty((groups, size), dtype)
+    array = np.empty((groups, size), dtype)
     have = np.zeros(groups, np.intp)
     block, open_ = 0, np.arange(groups)
     while len(open_):
@@ -123,11 +123,11 @@ def truncated(source: Philox, count: int, dtype: Any) -> Array:
         numbers = normals(words.ravel(), dtype).reshape(len(open_), -1)
         for column in numbers.T:
             here = (np.abs(column) < 2) & (have[open_] < size)
-            found[open_[here], have[open_[here]]] = column[here]
+            array[open_[here], have[open_[here]]] = column[here]
             have[open_[here]] += 1
         block += 1
         open_ = open_[have[open_] < size]
-    return found.ravel()[:count]
+    return array.ravel()[:count]
 
 
 class Streams:
@@ -146,14 +146,14 @@ class Streams:
 
     def take(self, kind: str, at: Array) -> Array:
         """The next number of the streams ``at``: of each block of two the second comes first."""
-        kept, left = self.kept[kind], self.left[kind]
+        retained, left = self.kept[kind], self.left[kind]
         empty = at[left[at] == 0]
         if len(empty):
             words = self.source.at(self.next[empty]).ravel()
-            made = normals if kind == "normal" else floats
-            kept[empty] = made(words, np.float64).reshape(-1, 2)
+            created = normals if kind == "normal" else floats
+            retained[empty] = created(words, np.float64).reshape(-1, 2)
             left[empty] = 2
             self.next[empty] += 1
         left[at] -= 1
-        found: Array = kept[at, left[at]]
-        return found
+        result: Array = retained[at, left[at]]
+        return result

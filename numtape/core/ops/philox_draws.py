@@ -17,10 +17,10 @@ def gamma(source: Philox, alpha: Array, count: int) -> Array:
     See Marsaglia and Tsang, "A Simple Method for Generating Gamma Variables", 2000.
     """
     a = np.repeat(alpha.ravel().astype(np.float64), count)
-    streams, found = Streams(source, len(a)), np.full(len(a), np.nan)
-    found[a == 0] = 0
+    streams, value = Streams(source, len(a)), np.full(len(a), np.nan)
+    value[a == 0] = 0
     one = np.flatnonzero(a == 1)
-    found[one] = -np.log1p(-streams.take("uniform", one))
+    value[one] = -np.log1p(-streams.take("uniform", one))
     open_ = np.flatnonzero((a > 0) & (a != 1) & np.isfinite(a))
     d = a + np.where(a < 1, 2 / 3, -1 / 3)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -35,11 +35,11 @@ def gamma(source: Philox, alpha: Array, count: int) -> Array:
                 np.log(u) < 0.5 * x * x + d[tried] * (1 - v + np.log(v))
             )
         done = tried[taken]
-        found[done] = d[done] * v[taken]
+        value[done] = d[done] * v[taken]
         small = done[a[done] < 1]
-        found[small] *= streams.take("uniform", small) ** (1 / a[small])
+        value[small] *= streams.take("uniform", small) ** (1 / a[small])
         open_ = np.setdiff1d(open_, done, assume_unique=True)
-    return found.reshape(alpha.size, count).T.reshape(count, *alpha.shape)
+    return value.reshape(alpha.size, count).T.reshape(count, *alpha.shape)
 
 
 def poisson(source: Philox, rate: Array, count: int) -> Array:
@@ -52,13 +52,13 @@ def poisson(source: Philox, rate: Array, count: int) -> Array:
     from scipy.special import gammaln
 
     r = np.repeat(rate.ravel().astype(np.float64), count)
-    streams, found = Streams(source, len(r)), np.full(len(r), np.nan)
+    streams, value = Streams(source, len(r)), np.full(len(r), np.nan)
     open_ = np.flatnonzero((r < 10) & np.isfinite(r))
     limit, product, number = np.exp(-np.maximum(r, -1)), np.ones(len(r)), np.zeros(len(r))
     while len(open_):
         product[open_] *= streams.take("uniform", open_)
         done = product[open_] <= limit[open_]
-        found[open_[done]] = number[open_[done]]
+        value[open_[done]] = number[open_[done]]
         open_ = open_[~done]
         number[open_] += 1
     open_ = np.flatnonzero((r >= 10) & np.isfinite(r))
@@ -76,9 +76,9 @@ def poisson(source: Philox, rate: Array, count: int) -> Array:
         sure = (shifted >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
         never = (k < 0) | ((shifted < 0.013) & (v > shifted))
         done = sure | (~never & (s <= t))
-        found[open_[done]] = k[done]
+        value[open_[done]] = k[done]
         open_ = open_[~done]
-    return found.reshape(rate.size, count).T.reshape(count, *rate.shape)
+    return value.reshape(rate.size, count).T.reshape(count, *rate.shape)
 
 
 def binomial(source: Philox, counts: Array, probs: Array, shape: tuple[int, ...]) -> Array:
@@ -87,9 +87,9 @@ def binomial(source: Philox, counts: Array, probs: Array, shape: tuple[int, ...]
     n, p = np.broadcast_arrays(counts, probs)
     good = (n >= 0) & (p >= 0) & (p <= 1) & np.isfinite(n)
     drawn = generator.binomial(np.where(good, n, 0).astype(np.int64), np.where(good, p, 0), shape)
-    found = drawn.astype(np.float64)
-    found[np.broadcast_to(~good, shape)] = np.nan
-    return found
+    result = drawn.astype(np.float64)
+    result[np.broadcast_to(~good, shape)] = np.nan
+    return result
 
 
 def categorical(source: Philox, logits: Array, count: int) -> Array:
@@ -102,10 +102,10 @@ def categorical(source: Philox, logits: Array, count: int) -> Array:
     with np.errstate(invalid="ignore"):
         share = np.where(real, np.exp(x - largest), 0)
     total = np.cumsum(share, -1)
-    found = np.empty((rows, count), np.int64)
+    array = np.empty((rows, count), np.int64)
     for row in range(rows):
-        found[row] = np.searchsorted(total[row], u[row] * total[row, -1], "right")
-    return found
+        array[row] = np.searchsorted(total[row], u[row] * total[row, -1], "right")
+    return array
 
 
 # The derivative of a gamma number by alpha, its place in the distribution kept.
@@ -123,14 +123,14 @@ def gamma_slope(alpha: Array, x: Array) -> Array:
     from scipy.special import digamma
 
     a, x = (np.asarray(v, np.float64) for v in np.broadcast_arrays(alpha, x))
-    found = np.full(a.shape, np.nan)
+    array = np.full(a.shape, np.nan)
     fine = (a > 0) & (x >= 0) & np.isfinite(a) & np.isfinite(x)
-    found[fine & (x == 0)] = 0
+    array[fine & (x == 0)] = 0
     fine &= x > 0
     large = fine & (a > _LARGE)
     root = np.sqrt(a[large])
     z = (x[large] - a[large]) / root
-    found[large] = 1 + (z - (z * z - 1) / (3 * root)) / (2 * root)
+    array[large] = 1 + (z - (z * z - 1) / (3 * root)) / (2 * root)
     low = fine & ~large & (x <= a)
     b, y = a[low], x[low]
     ratio, log, psi, total = y / b, np.log(y), digamma(b + 1), np.zeros(len(b))
@@ -142,7 +142,7 @@ def gamma_slope(alpha: Array, x: Array) -> Array:
         ratio = ratio * y / (b + n)
         if not (ratio * np.abs(log - psi) > 1e-18 * np.abs(total)).any():
             break
-    found[low] = total
+    array[low] = total
     high = fine & ~large & (x > a)
     b, y = a[high][:, None], x[high][:, None]
     # From 0 to infinity, s = scale * t / (1 - t).
@@ -151,5 +151,5 @@ def gamma_slope(alpha: Array, x: Array) -> Array:
     s = scale * t / (1 - t)
     weight = _WEIGHTS / 2 * scale / (1 - t) ** 2
     density = np.exp((b - 1) * np.log1p(s / y) - s)
-    found[high] = (weight * (np.log(y + s) - digamma(b)) * density).sum(-1)
-    return found
+    array[high] = (weight * (np.log(y + s) - digamma(b)) * density).sum(-1)
+    return array

@@ -44,10 +44,10 @@ def windows_of(
         depth, channels = kernel[-1], int(x.shape[-1])
         if steps[-1] == depth and channels % depth == 0:  # neighbours among the channels
             x = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), channels, 1))
-            found = sliding_windows.geometry(
+            result = sliding_windows.geometry(
                 (channels,), (depth,), (depth,), (1,), "VALID", None, 1, op
             )
-            return x, found
+            return x, result
     if kernel[-1] != 1:
         raise UnimplementedError(f"Non-spatial pooling is not yet supported. [Op:{op}]")
     pairs = explicit(padding, rank, first, op)
@@ -58,7 +58,7 @@ def windows_of(
             f"Padding {max(before, after)} needs to be smaller than the window size {k}",
         )
     rates = in_space(sliding_windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
-    found = sliding_windows.geometry(
+    result = sliding_windows.geometry(
         tuple(x.shape[1:-1]),
         kernel[1:-1],
         in_space(steps, op, "strides"),
@@ -68,14 +68,14 @@ def windows_of(
         1,
         op,
     )
-    for size, count in zip(found.inner, found.outer, strict=True):
+    for size, count in zip(result.inner, result.outer, strict=True):
         require(
             count > 0 or size == 0 or op != "MaxPool",
             op,
             f"Computed output size would be zero: a window of size {kernel[1:-1]} does not fit "
             f"into an input of shape {x.shape}",
         )
-    return x, found
+    return x, result
 
 
 def _pooled(
@@ -100,10 +100,10 @@ def _pooled(
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
     first = channels_first(data_format, rank, kind)
     before = last(x, first)
-    operand, found = windows_of(x, rank, ksize, strides, padding, first, kind, dilations)
-    y = (max_pool_of if kind == "MaxPool" else average_of)(operand, found)
+    operand, value = windows_of(x, rank, ksize, strides, padding, first, kind, dilations)
+    y = (max_pool_of if kind == "MaxPool" else average_of)(operand, value)
     if operand.ndim != before.ndim:
-        y = movement.reshape_if_needed(y, (*before.shape[:-1], found.outer[0]))
+        y = movement.reshape_if_needed(y, (*before.shape[:-1], value.outer[0]))
     return back(y, first)
 
 

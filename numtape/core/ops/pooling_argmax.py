@@ -61,8 +61,8 @@ def max_pool_with_argmax(
             f"{repr_of(data_format)}"
         )
     op = "MaxPoolWithArgmax"
-    x, found = windows_of(as_tensor(input), 2, ksize, strides, padding, False, op)
-    places = argmax_of(elementwise.stop_gradient(x), found, bool(include_batch_in_index))
+    x, value = windows_of(as_tensor(input), 2, ksize, strides, padding, False, op)
+    places = argmax_of(elementwise.stop_gradient(x), value, bool(include_batch_in_index))
     return MaxPoolWithArgmax(
-        max_pool_of(x, found), elementwise.cast(places, as_dtype(output_dtype))
+        max_pool_of(x, value), elementwise.cast(places, as_dtype(output_dtype))
     )

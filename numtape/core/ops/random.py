@@ -113,9 +113,9 @@ class Draw(NamedTuple):
 def drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
     """What a function of a seed sequence and parameters gives, drawn anew in each replay."""
     draw = Draw(make, None if seed is None else _integer(seed), parameters)
-    found: Tensor | None = local.log.draw(draw)
-    if found is not None:
-        return found
+    result: Tensor | None = local.log.draw(draw)
+    if result is not None:
+        return result
     with STATE.lock:
         counted = draw.counted
         # whole: nothing runs in between, see core.values.interning
@@ -167,12 +167,12 @@ def _halves(source: SeedSequence, name: str, spec: Spec) -> Array:
 
 def _floating(shape: Any, dtype: Any) -> Spec:
     """The spec of floats to be drawn."""
-    wanted, dims = as_dtype(dtype), _vector(shape)
-    if not wanted.is_floating:
-        raise TypeError(f"Random floats are of a floating dtype, not dtype={wanted.name}.")
+    requested, dims = as_dtype(dtype), _vector(shape)
+    if not requested.is_floating:
+        raise TypeError(f"Random floats are of a floating dtype, not dtype={requested.name}.")
     if dims and min(dims) < 0:
         raise ValueError(f"Shape {dims} of random numbers: negative dimensions are not allowed.")
-    return intern(dims, wanted)
+    return intern(dims, requested)
 
 
 def _generator(source: SeedSequence) -> Generator:
@@ -262,8 +262,8 @@ def truncated_normal(
       True
     """
     draws = drawn(_truncated, seed, _floating(shape, dtype))
-    found: Tensor = draws * stddev + mean
-    return found
+    result: Tensor = draws * stddev + mean
+    return result
 
 
 def _integers(
@@ -314,16 +314,16 @@ def uniform(
       >>> tf.reduce_min(x).numpy(), tf.reduce_max(x).numpy()
       (np.int32(1), np.int32(6))
     """
-    wanted = as_dtype(dtype)
-    if wanted.is_integer:
+    requested = as_dtype(dtype)
+    if requested.is_integer:
         if maxval is None:
-            raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
+            raise ValueError(f"Must specify maxval for integer dtype {requested!r}")
         low, high = (_bounds(bound) for bound in (minval, maxval))
-        return drawn(_integers, seed, low, high, _vector(shape), wanted.numpy_dtype)
-    draws = drawn(_floats, seed, "uniform", _floating(shape, wanted))
+        return drawn(_integers, seed, low, high, _vector(shape), requested.numpy_dtype)
+    draws = drawn(_floats, seed, "uniform", _floating(shape, requested))
     end: Any = 1.0 if maxval is None else maxval
     minval, end = (
-        x if isinstance(x, int | float) else as_tensor(x, intern((), wanted), "RandomUniform")
+        x if isinstance(x, int | float) else as_tensor(x, intern((), requested), "RandomUniform")
         for x in (minval, end)
     )
     if all(isinstance(x, int | float) for x in (minval, end)) and (minval, end) == (0, 1):
@@ -333,20 +333,20 @@ def uniform(
     except OverflowError:
         raise ValueError(
             f"minval={dtypes.repr_of(minval)} and maxval={dtypes.repr_of(end)} do not fit "
-            f"{wanted.name}."
+            f"{requested.name}."
         ) from None
-    found: Tensor = draws * width + minval
-    return found
+    result: Tensor = draws * width + minval
+    return result
 
 
 def _bounds(bound: Any) -> Any:
     """Bounds of integers, as a parameter of a draw."""
-    found = np.asarray(bound)
-    if found.dtype.kind not in "biu":
+    result = np.asarray(bound)
+    if result.dtype.kind not in "biu":
         raise ValueError(
             f"Bounds of random integers are integers of 64 bits, not {dtypes.repr_of(bound)}."
         )
-    return _nested(found.tolist())
+    return _nested(result.tolist())
 
 
 def _nested(bounds: Any) -> Any:

@@ -54,29 +54,29 @@ def range_(
     """
     if limit is None:
         start, limit = 0, start
-    given = None if dtype is None else as_dtype(dtype)
+    provided = None if dtype is None else as_dtype(dtype)
     parts = [
         np.asarray(x)
         if isinstance(x, Tensor | Variable | np.ndarray | np.generic)
-        else np.asarray(new_array(x, given))
+        else np.asarray(new_array(x, provided))
         for x in (start, limit, delta)
     ]
     for x, part in zip((start, limit, delta), parts, strict=True):
         if part.ndim:
             raise InvalidArgumentError(f"Requires scalars, got {dtypes.repr_of(x)} [Op:Range]")
-    if given is None:
-        found = [dtypes.of_array(part) for part in parts]
-        wanted = next((d for d in (dtypes.float64, dtypes.float32) if d in found), dtypes.int32)
-        if wanted is dtypes.int32 and any(
-            np.result_type(d.name, "int32") != "int32" for d in found
+    if provided is None:
+        value = [dtypes.of_array(part) for part in parts]
+        requested = next((d for d in (dtypes.float64, dtypes.float32) if d in value), dtypes.int32)
+        if requested is dtypes.int32 and any(
+            np.result_type(d.name, "int32") != "int32" for d in value
         ):
-            wanted = dtypes.int64
+            requested = dtypes.int64
     else:
-        wanted = given
+        requested = provided
     for part in parts:  # what is not Python's is not checked yet
-        if wanted.is_integer and part.dtype.kind in "iu":
-            dtypes.of_number(int(part), intern((), wanted), "Range")
-    first, last, step = (convert_array(part, wanted.numpy_dtype)[()] for part in parts)
+        if requested.is_integer and part.dtype.kind in "iu":
+            dtypes.of_number(int(part), intern((), requested), "Range")
+    first, last, step = (convert_array(part, requested.numpy_dtype)[()] for part in parts)
     finite = all(np.isfinite(part) for part in (first, last, step))
     require(finite, "Range", f"Requires finite numbers: {first}, {last}, {step}")
     if step == 0:
@@ -87,11 +87,11 @@ def range_(
             f"Requires start {sign} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last} "
             f"[Op:Range]"
         )
-    if wanted.is_integer:
-        return from_owned_array(_integers(int(first), int(last), int(step), wanted))
+    if requested.is_integer:
+        return from_owned_array(_integers(int(first), int(last), int(step), requested))
     bounds: Any = first, last, step
     try:
-        return from_owned_array(np.arange(*bounds, dtype=wanted.numpy_dtype))
+        return from_owned_array(np.arange(*bounds, dtype=requested.numpy_dtype))
     except ValueError as error:
         raise InvalidArgumentError(f"{first}, {last}, {step}: {error} [Op:Range]") from None
 
@@ -148,6 +148,6 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         [-1 if k == at else 1 for k in range(first.ndim)]
     )
     inner = first + step * between.astype(step.dtype.numpy_dtype)
-    found = joining.concat([first, inner, last], at)
-    cut = tuple((0, min(count, dim) if k == at else dim, 1) for k, dim in enumerate(found.shape))
-    return strided_slice(found, cut)
+    result = joining.concat([first, inner, last], at)
+    cut = tuple((0, min(count, dim) if k == at else dim, 1) for k, dim in enumerate(result.shape))
+    return strided_slice(result, cut)

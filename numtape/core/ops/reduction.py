@@ -76,8 +76,8 @@ def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
     unsigned = x.dtype.kind == "u"
     total = np.sum(x, axes, np.uint64 if unsigned else np.int64, keepdims=keepdims)
     count = total.dtype.type(max(x.size // max(out.size, 1), 1))
-    found = total // count if unsigned else np.sign(total) * (np.abs(total) // count)
-    np.copyto(out, found, casting="unsafe")
+    value = total // count if unsigned else np.sign(total) * (np.abs(total) // count)
+    np.copyto(out, value, casting="unsafe")
 
 
 def _native(name: str) -> Any:
@@ -434,26 +434,26 @@ def reduce_prod(
         raise_unexpected_keyword(reduce_prod, wrong)
     x = as_tensor(input_tensor)
     if x.dtype in (float16, bfloat16):  # rounded once
-        found = reduce_prod(elementwise.cast(x, float32), axis, keepdims)
-        return elementwise.cast(found, x.dtype)
+        result = reduce_prod(elementwise.cast(x, float32), axis, keepdims)
+        return elementwise.cast(result, x.dtype)
     axes = tuple(sorted(axes_of("Prod", axis, x.ndim)))
     shape = tuple(dim for at, dim in enumerate(x.shape) if at not in axes)
-    kept = _kept(x, axes)
+    retained = _kept(x, axes)
     last = tuple(at for at in range(x.ndim) if at not in axes) + axes
     x = movement.reshape(movement.transpose_if_needed(x, last), (*shape, _count(x, axes)))
     if not x.shape[-1]:
         ones = elementwise.add(reduce_sum(x, -1), 1)
-        return movement.reshape_if_needed(ones, kept if keepdims else shape)
+        return movement.reshape_if_needed(ones, retained if keepdims else shape)
     while (n := x.shape[-1]) > 1:
-        whole = tuple((0, dim, 1) for dim in shape)
-        first = strided_slice(x, (*whole, (0, n - n % 2, 2)))
-        second = strided_slice(x, (*whole, (1, n - n % 2, 2)))
+        full = tuple((0, dim, 1) for dim in shape)
+        first = strided_slice(x, (*full, (0, n - n % 2, 2)))
+        second = strided_slice(x, (*full, (1, n - n % 2, 2)))
         product = first * second
         if n % 2:
-            rest = strided_slice(x, (*whole, (n - 1, n, 1)))
+            rest = strided_slice(x, (*full, (n - 1, n, 1)))
             product = joining.concat([product, rest], -1)
         x = product
-    return movement.reshape_if_needed(x, kept if keepdims else shape)
+    return movement.reshape_if_needed(x, retained if keepdims else shape)
 
 
 @hide_wrong_keywords

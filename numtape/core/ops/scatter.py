@@ -36,32 +36,34 @@ def _parts(
     With ``vector``, each number in a vector of indices is a tuple of one.
     """
     ignore = is_lenient(policy, op)
-    found, given = of_integers(indices, op), as_tensor(updates, like, op)
+    result, provided = of_integers(indices, op), as_tensor(updates, like, op)
     require(
-        found.ndim > 1 or vector,
+        result.ndim > 1 or vector,
         op,
-        f"indices must have shape [..., depth] with at least two axes, got shape {found.shape}; "
+        f"indices must have shape [..., depth] with at least two axes, got shape {result.shape}; "
         f"write [[0], [3]] for the elements 0 and 3 of a vector",
     )
-    if found.ndim == 1:
-        found = movement.expand_dims(found, -1)
-    depth = found.shape[-1]
-    said = f"The inner {depth} dimensions of indices {found.shape} do not index into shape {shape}"
-    require(depth <= len(shape), op, said)
+    if result.ndim == 1:
+        result = movement.expand_dims(result, -1)
+    depth = result.shape[-1]
+    message = (
+        f"The inner {depth} dimensions of indices {result.shape} do not index into shape {shape}"
+    )
+    require(depth <= len(shape), op, message)
     sizes, rest = shape[:depth], shape[depth:]
     require(
-        tuple(given.shape) == (*found.shape[:-1], *rest),
+        tuple(provided.shape) == (*result.shape[:-1], *rest),
         op,
-        f"Dimensions of indices {found.shape} and updates {given.shape} do not fit shape "
-        f"{list(shape)}: expected updates of shape {[*found.shape[:-1], *rest]}",
+        f"Dimensions of indices {result.shape} and updates {provided.shape} do not fit shape "
+        f"{list(shape)}: expected updates of shape {[*result.shape[:-1], *rest]}",
     )
-    count = math.prod(found.shape[:-1])
-    given = movement.reshape(given, (count, *rest))
+    count = math.prod(result.shape[:-1])
+    provided = movement.reshape(provided, (count, *rest))
     if ignore:
-        inside = movement.reshape(clipped(found, sizes)[1], (-1,))
-        found = boolean_mask(movement.reshape(found, (count, depth)), inside)
-        given = boolean_mask(given, inside)
-    return places(found, sizes, op), given, math.prod(sizes), rest
+        inside = movement.reshape(clipped(result, sizes)[1], (-1,))
+        result = boolean_mask(movement.reshape(result, (count, depth)), inside)
+        provided = boolean_mask(provided, inside)
+    return places(result, sizes, op), provided, math.prod(sizes), rest
 
 
 def scatter_nd(
@@ -87,10 +89,10 @@ def scatter_nd(
       array([ 0, 10,  0, 10,  0], dtype=int32)
     """
     require(not isinstance(movement.to_ints(shape), int), "ScatterNd", "Shape must be a vector")
-    whole = movement.to_shape(shape)
-    require(min(whole, default=0) >= 0, "ScatterNd", f"shape must be >= 0, got {whole}")
-    at, given, size, _ = _parts(indices, updates, whole, None, "ScatterNd", bad_indices_policy)
-    return movement.reshape(record(SCATTER_ADD, (given, at), axis=0, size=size), whole)
+    full = movement.to_shape(shape)
+    require(min(full, default=0) >= 0, "ScatterNd", f"shape must be >= 0, got {full}")
+    at, provided, size, _ = _parts(indices, updates, full, None, "ScatterNd", bad_indices_policy)
+    return movement.reshape(record(SCATTER_ADD, (provided, at), axis=0, size=size), full)
 
 
 # Slices of the first axis put into a tensor, in the order in which they come.
@@ -143,9 +145,11 @@ def _into_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how:
         raise LookupError(f"gradient registry has no entry for: ResourceScatter{how.capitalize()}")
     # As TensorFlow: shared evenly among all that are the extreme value.
     own = elementwise.cast(comparison.equal(x, y), g.dtype)
-    theirs = elementwise.cast(comparison.equal(updates, record(GATHER, (y, at), axis=0)), g.dtype)
-    share = g / (own + record(SCATTER_ADD, (theirs, at), axis=0, size=x.shape[0]))
-    return share * own, None, record(GATHER, (share, at), axis=0) * theirs
+    reference = elementwise.cast(
+        comparison.equal(updates, record(GATHER, (y, at), axis=0)), g.dtype
+    )
+    share = g / (own + record(SCATTER_ADD, (reference, at), axis=0, size=x.shape[0]))
+    return share * own, None, record(GATHER, (share, at), axis=0) * reference
 
 
 INTO = defop(
@@ -177,11 +181,11 @@ def scattered(
         how not in ("max", "min") or not x.dtype.is_complex, op, "complex numbers have no order"
     )
     require(x.ndim > 0, op, "the tensor must be at least a vector")
-    at, given, size, rest = _parts(indices, updates, shape, x._spec, op, policy, vector)
-    if given.dtype is not x.dtype:
-        raise dtypes.mismatch_error(op, 2, x.dtype, given.dtype)
+    at, provided, size, rest = _parts(indices, updates, shape, x._spec, op, policy, vector)
+    if provided.dtype is not x.dtype:
+        raise dtypes.mismatch_error(op, 2, x.dtype, provided.dtype)
     flat = movement.reshape(x, (size, *rest))
-    return movement.reshape(record(INTO, (flat, at, given), how=how), shape)
+    return movement.reshape(record(INTO, (flat, at, provided), how=how), shape)
 
 
 _ARGUMENTS = """

@@ -40,18 +40,18 @@ _COUNTS = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.
 
 def algorithm(alg: Any) -> int:
     """The number of an algorithm; an error unless it is Philox."""
-    found = alg.value if isinstance(alg, Algorithm) else alg
-    if isinstance(found, str):
-        found = _ALGORITHMS.get(found.lower())
-    elif not isinstance(found, int):
-        found = movement.to_ints(found)
-    if found not in (1, 2, 3):
+    value = alg.value if isinstance(alg, Algorithm) else alg
+    if isinstance(value, str):
+        value = _ALGORITHMS.get(value.lower())
+    elif not isinstance(value, int):
+        value = movement.to_ints(value)
+    if value not in (1, 2, 3):
         raise ValueError(
             f"Argument `alg` got unsupported value {alg}. Supported values are philox for the "
             "Philox algorithm, threefry for the ThreeFry algorithm, and auto_select for "
             "auto-selection."
         )
-    if found == 2:
+    if value == 2:
         raise UnimplementedError("numtape has no ThreeFry generator: take alg='philox'.")
     return 1
 
@@ -72,19 +72,19 @@ _KINDS = {
 
 
 def _random(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
-    wanted = as_dtype(dtype).as_numpy_dtype  # of which ``out`` may be a wider one
-    out[...] = _KINDS[kind](philox.Philox(state), out.size, wanted).reshape(shape)
+    requested = as_dtype(dtype).as_numpy_dtype  # of which ``out`` may be a wider one
+    out[...] = _KINDS[kind](philox.Philox(state), out.size, requested).reshape(shape)
 
 
 def _numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
     key = np.random.SeedSequence([int(k) % 2**63 for k in state])
     source = np.random.Generator(np.random.Philox(key))
     wide = np.float64 if dtype == "float64" else np.float32
-    found = source.random(shape, wide) if kind == "uniform" else source.standard_normal(shape, wide)
+    value = source.random(shape, wide) if kind == "uniform" else source.standard_normal(shape, wide)
     if kind == "uniform" and dtype in ("float16", "bfloat16"):  # multiples of the last bit below 1
         steps = 2.0**10 if dtype == "float16" else 2.0**7
-        found = np.floor(found * steps) / steps
-    out[...] = found
+        value = np.floor(value * steps) / steps
+    out[...] = value
 
 
 NUMBERED = defop(
@@ -146,9 +146,9 @@ GAMMA_SLOPE = defop(
 )
 
 
-def _counts(found: Array, out: Array) -> None:
+def _counts(value: Array, out: Array) -> None:
     """NaN, where there is no such number, is 0 among integers."""
-    out[...] = found if out.dtype.kind == "f" else np.nan_to_num(found)
+    out[...] = value if out.dtype.kind == "f" else np.nan_to_num(value)
 
 
 def _poisson(out: Array, state: Array, rate: Array, shape: tuple[int, ...], dtype: str) -> None:
@@ -202,41 +202,43 @@ CATEGORICAL = defop(
 
 def checked_shape(shape: Any, op: str) -> tuple[int, ...]:
     """A shape of numbers to be drawn."""
-    found = movement.to_ints(shape)
-    require(not isinstance(found, int), op, "shape must be a vector of {int32,int64}, got shape []")
-    dims = movement.to_shape(found)
+    value = movement.to_ints(shape)
+    require(not isinstance(value, int), op, "shape must be a vector of {int32,int64}, got shape []")
+    dims = movement.to_shape(value)
     require(min(dims, default=0) >= 0, op, f"Dimension {min(dims, default=0)} must be >= 0")
     return dims
 
 
 def checked_seed(seed: Any, op: str) -> Tensor:
     """A seed as a tensor of two integers."""
-    found = as_tensor(seed)
-    if found.dtype not in (dtypes.int32, dtypes.int64):
-        raise InvalidArgumentError(f"A seed is of int32 or int64, not {found.dtype.name} [Op:{op}]")
+    result = as_tensor(seed)
+    if result.dtype not in (dtypes.int32, dtypes.int64):
+        raise InvalidArgumentError(
+            f"A seed is of int32 or int64, not {result.dtype.name} [Op:{op}]"
+        )
     require(
-        tuple(found.shape) == (2,), op, f"seed must have shape [2], not {found.shape.as_list()}"
+        tuple(result.shape) == (2,), op, f"seed must have shape [2], not {result.shape.as_list()}"
     )
-    return found
+    return result
 
 
 def floating(dtype: Any) -> dtypes.DType:
     """A dtype of floats to be drawn."""
-    found = as_dtype(dtype)
-    if found not in _FLOATS:
-        raise TypeError(f"Random floats are of a floating dtype, not dtype={found.name}.")
-    return found
+    result = as_dtype(dtype)
+    if result not in _FLOATS:
+        raise TypeError(f"Random floats are of a floating dtype, not dtype={result.name}.")
+    return result
 
 
 def operand(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
     """A parameter as a tensor of a dtype."""
-    found = as_tensor(value, intern((), dtype), op)
-    if found.dtype is not dtype:
+    result = as_tensor(value, intern((), dtype), op)
+    if result.dtype is not dtype:
         raise ValueError(
             f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
-            f"{found.dtype.name}."
+            f"{result.dtype.name}."
         )
-    return found
+    return result
 
 
 def drawn(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
@@ -251,37 +253,37 @@ def numbered(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DTy
 
 def scaled(rest: Tensor, scale: Any, start: Any, op: str) -> Tensor:
     """``rest * scale + start``, of the shape of ``rest``."""
-    found = rest * operand(scale, rest.dtype, op) + operand(start, rest.dtype, op)
-    require(found.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}")
-    return found
+    result = rest * operand(scale, rest.dtype, op) + operand(start, rest.dtype, op)
+    require(result.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}")
+    return result
 
 
 def uniform(
     state: Tensor, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: Any, op: str
 ) -> Tensor:
     """Numbers in a range: floats, or integers."""
-    wanted = as_dtype(dtype)
-    if wanted in _FLOATS:
-        low = operand(0 if minval is None else minval, wanted, op)
-        high = operand(1 if maxval is None else maxval, wanted, op)
-        return scaled(drawn(state, "uniform", shape, wanted), high - low, low, op)
-    if wanted not in _INTEGERS:
+    requested = as_dtype(dtype)
+    if requested in _FLOATS:
+        low = operand(0 if minval is None else minval, requested, op)
+        high = operand(1 if maxval is None else maxval, requested, op)
+        return scaled(drawn(state, "uniform", shape, requested), high - low, low, op)
+    if requested not in _INTEGERS:
         raise ValueError(
-            f"Argument `dtype` got invalid value {wanted!r}. Accepted dtypes are float16, "
+            f"Argument `dtype` got invalid value {requested!r}. Accepted dtypes are float16, "
             "bfloat16, float32, float64, int32, int64, uint32 and uint64."
         )
     if (minval is None) != (maxval is None):
         raise ValueError(
-            f"For integer `dtype` argument {wanted!r}, argument `minval` and `maxval` must be both "
+            f"For integer `dtype` argument {requested!r}, argument `minval` and `maxval` must be both "
             f"None or not None. Got `minval`={minval} and `maxval`={maxval}."
         )
     if minval is None:
-        return drawn(state, "integers", shape, wanted)
-    low, high = operand(minval, wanted, op), operand(maxval, wanted, op)
+        return drawn(state, "integers", shape, requested)
+    low, high = operand(minval, requested, op), operand(maxval, requested, op)
     require(not low.ndim and not high.ndim, op, "minval and maxval must be 0-D")
     least, most = low.numpy(), high.numpy()
     require(bool(least < most), op, f"Need minval < maxval, got {least} >= {most}")
-    return record(BETWEEN, (state, low, high), shape=shape, dtype=wanted.name)
+    return record(BETWEEN, (state, low, high), shape=shape, dtype=requested.name)
 
 
 def ending_of(parameters: list[Tensor], op: str) -> tuple[int, ...]:
@@ -302,42 +304,42 @@ def ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[i
 
 def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Any, op: str) -> Tensor:
     """Numbers of a gamma distribution, whose shape ends with that of ``alpha``."""
-    found = record(GAMMA, (state, alpha), shape=shape, dtype=alpha.dtype.name)
+    result = record(GAMMA, (state, alpha), shape=shape, dtype=alpha.dtype.name)
     tiny = float(np.finfo(alpha.dtype.as_numpy_dtype).tiny)
-    return elementwise.maximum(as_tensor(tiny, alpha._spec), found / beta)
+    return elementwise.maximum(as_tensor(tiny, alpha._spec), result / beta)
 
 
 def poisson(op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: Any) -> Tensor:
     """Numbers of a Poisson distribution, whose shape ends with that of the rate."""
-    wanted = as_dtype(dtype)
-    if wanted not in _COUNTS:
+    requested = as_dtype(dtype)
+    if requested not in _COUNTS:
         raise InvalidArgumentError(
-            f"Value for attr 'dtype' of {wanted.name} is not in the list of allowed values: half, "
+            f"Value for attr 'dtype' of {requested.name} is not in the list of allowed values: half, "
             f"float, double, int32, int64 [Op:{op.name}]"
         )
-    return record(op, (state, rate), shape=shape, dtype=wanted.name)
+    return record(op, (state, rate), shape=shape, dtype=requested.name)
 
 
 def binomial(state: Tensor, shape: tuple[int, ...], counts: Any, probs: Any, dtype: Any) -> Tensor:
     """Numbers of successes."""
-    op, wanted = BINOMIAL.name, as_dtype(dtype)
-    if wanted not in _COUNTS:
+    op, requested = BINOMIAL.name, as_dtype(dtype)
+    if requested not in _COUNTS:
         raise InvalidArgumentError(
-            f"Value for attr 'dtype' of {wanted.name} is not in the list of allowed values: half, "
+            f"Value for attr 'dtype' of {requested.name} is not in the list of allowed values: half, "
             f"float, double, int32, int64 [Op:{op}]"
         )
     number, chance = (elementwise.cast(as_tensor(x), dtypes.float64) for x in (counts, probs))
     ending(shape, [number, chance], op)
-    return record(BINOMIAL, (state, number, chance), shape=shape, dtype=wanted.name)
+    return record(BINOMIAL, (state, number, chance), shape=shape, dtype=requested.name)
 
 
 def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
     """Classes by their logits."""
     op = CATEGORICAL.name
-    wanted = dtypes.int64 if dtype is None else as_dtype(dtype)
-    if wanted not in (dtypes.int32, dtypes.int64):
+    requested = dtypes.int64 if dtype is None else as_dtype(dtype)
+    if requested not in (dtypes.int32, dtypes.int64):
         raise ValueError(
-            f"Argument `dtype` got invalid value {wanted!r}. Accepted dtypes are int32 and int64."
+            f"Argument `dtype` got invalid value {requested!r}. Accepted dtypes are int32 and int64."
         )
     x, count = as_tensor(logits), movement.to_ints(num_samples)
     require(x.ndim == 2, op, f"logits should be a matrix, got shape {x.shape.as_list()}")
@@ -345,7 +347,7 @@ def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Ten
     require(count >= 0, op, f"num_samples should be non-negative, got {count}")
     require(x.shape[1] > 0, op, "num_classes should be positive, got 0")
     shape = (x.shape[0], count)
-    return record(CATEGORICAL, (state, x), shape=shape, dtype=wanted.name)
+    return record(CATEGORICAL, (state, x), shape=shape, dtype=requested.name)
 
 
 def shuffled(state: Tensor, value: Any) -> Tensor:

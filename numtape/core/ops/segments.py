@@ -102,8 +102,8 @@ def _sum(x: Tensor, ids: Tensor, size: int, signed: bool = True) -> Tensor:
     if not signed:
         return record(SCATTER_ADD, (x, ids), axis=0, size=size)
     ids = elementwise.select(ids < 0, size, ids)
-    found = record(SCATTER_ADD, (x, ids), axis=0, size=size + 1)
-    return strided_slice(found, tuple((0, dim, 1) for dim in (size, *found.shape[1:])))
+    result = record(SCATTER_ADD, (x, ids), axis=0, size=size + 1)
+    return strided_slice(result, tuple((0, dim, 1) for dim in (size, *result.shape[1:])))
 
 
 def _largest(x: Tensor, ids: Tensor, size: int) -> Tensor:
@@ -153,11 +153,11 @@ def _spread(count: Array, x: Tensor) -> Array:
     return count.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def _filled(found: Tensor, count: Array) -> Tensor:
+def _filled(value: Tensor, count: Array) -> Tensor:
     """Zeros where there is nothing of an id."""
     if count.all():
-        return found
-    return elementwise.select(as_tensor(_spread(count > 0, found)), found, 0)
+        return value
+    return elementwise.select(as_tensor(_spread(count > 0, value)), value, 0)
 
 
 _IDS = """

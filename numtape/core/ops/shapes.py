@@ -62,15 +62,15 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """
     tensor = as_tensor(x)
     if shape is not None:
-        wanted = shape if isinstance(shape, TensorShape) else TensorShape(shape)
-        fits = len(wanted) == tensor.ndim and all(
-            dim in (None, size) for dim, size in zip(wanted, tensor.shape, strict=True)
+        requested = shape if isinstance(shape, TensorShape) else TensorShape(shape)
+        fits = len(requested) == tensor.ndim and all(
+            dim in (None, size) for dim, size in zip(requested, tensor.shape, strict=True)
         )
         require(
             fits,
             "EnsureShape",
             f"Shape of tensor {tensor.shape.as_list()} is not compatible with expected shape "
-            f"{list(wanted)}.",
+            f"{list(requested)}.",
         )
     return movement.identity(tensor)
 
@@ -170,19 +170,19 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def _bitcast_spec(op: Op, x: Spec, to: str) -> Spec:
-    wanted, shape = as_dtype(to), tuple(x.shape)
-    if wanted.size < x.dtype.size:
-        shape = (*shape, x.dtype.size // wanted.size)
-    elif wanted.size > x.dtype.size:
-        ratio = wanted.size // x.dtype.size
+    requested, shape = as_dtype(to), tuple(x.shape)
+    if requested.size < x.dtype.size:
+        shape = (*shape, x.dtype.size // requested.size)
+    elif requested.size > x.dtype.size:
+        ratio = requested.size // x.dtype.size
         require(
             bool(shape) and shape[-1] == ratio,
             op,
-            f"Cannot bitcast from {x.dtype.name} to {wanted.name}: the last axis of shape "
+            f"Cannot bitcast from {x.dtype.name} to {requested.name}: the last axis of shape "
             f"{x.shape} must be {ratio}",
         )
         shape = shape[:-1]
-    return intern(shape, wanted)
+    return intern(shape, requested)
 
 
 def _bitcast(out: Array, x: Array, to: str) -> None:
@@ -212,10 +212,12 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
       >>> tf.bitcast(1.0, tf.int32).numpy() == 0x3F800000
       np.True_
     """
-    x, wanted = as_tensor(input), as_dtype(type)
+    x, requested = as_tensor(input), as_dtype(type)
     require(
-        not (x.dtype.is_bool or wanted.is_bool),
+        not (x.dtype.is_bool or requested.is_bool),
         "Bitcast",
-        f"Cannot bitcast from {x.dtype.name} to {wanted.name}",
+        f"Cannot bitcast from {x.dtype.name} to {requested.name}",
     )
-    return movement.identity(x) if wanted is x.dtype else record(BITCAST, (x,), to=wanted.name)
+    return (
+        movement.identity(x) if requested is x.dtype else record(BITCAST, (x,), to=requested.name)
+    )

@@ -14,10 +14,10 @@ from .define import document
 
 
 def _floating(dtype: Any) -> DType:
-    found = as_dtype(dtype)
-    if not found.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Found {found}")
-    return found
+    result = as_dtype(dtype)
+    if not result.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {result}")
+    return result
 
 
 def _rounded(values: Any, dtype: DType) -> Tensor:
@@ -25,11 +25,11 @@ def _rounded(values: Any, dtype: DType) -> Tensor:
 
 
 def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float) -> Tensor:
-    found, size = _floating(dtype), int(length)
+    value, size = _floating(dtype), int(length)
     if size == 1:
-        return _rounded([1.0], found)
+        return _rounded([1.0], value)
     turns = np.arange(size) / (size + (bool(periodic) and size % 2 == 0) - 1)
-    return _rounded(a - (1 - a) * np.cos(2 * np.pi * turns), found)
+    return _rounded(a - (1 - a) * np.cos(2 * np.pi * turns), value)
 
 
 _LENGTH = """
@@ -124,10 +124,10 @@ def kaiser_bessel_derived_window(
       >>> tf.signal.kaiser_bessel_derived_window(2).numpy().round(3)
       array([0.707, 0.707], dtype=float32)
     """
-    found, half = _floating(dtype), int(window_length) // 2
+    value, half = _floating(dtype), int(window_length) // 2
     sums = np.cumsum(_kaiser(half + 1, float(beta)))
     rising = np.sqrt(sums[:-1] / sums[-1])
-    return _rounded(np.concatenate([rising, rising[::-1]]), found)
+    return _rounded(np.concatenate([rising, rising[::-1]]), value)
 
 
 @document(_COMMON, "<common>")
@@ -142,9 +142,9 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
       >>> tf.signal.vorbis_window(4).numpy().round(3)
       array([0.228, 0.974, 0.974, 0.228], dtype=float32)
     """
-    found, size = _floating(dtype), int(window_length)
+    value, size = _floating(dtype), int(window_length)
     sine = np.sin(np.pi / max(size, 1) * (np.arange(size) + 0.5))
-    return _rounded(np.sin(np.pi / 2 * sine**2), found)
+    return _rounded(np.sin(np.pi / 2 * sine**2), value)
 
 
 def _mel(hertz: Any) -> Any:
@@ -182,7 +182,7 @@ def linear_to_mel_weight_matrix(
       >>> tf.signal.linear_to_mel_weight_matrix(4, 9).shape
       TensorShape([9, 4])
     """
-    found, rate, count = _floating(dtype), float(sample_rate), int(num_mel_bins)
+    value, rate, count = _floating(dtype), float(sample_rate), int(num_mel_bins)
     low, high = float(lower_edge_hertz), float(upper_edge_hertz)
     if count <= 0:
         raise ValueError(f"num_mel_bins must be positive. Got: {count}")
@@ -203,4 +203,4 @@ def linear_to_mel_weight_matrix(
     rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
     falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
     weights = np.maximum(0.0, np.minimum(rising, falling))
-    return _rounded(np.pad(weights, [(1, 0), (0, 0)]), found)
+    return _rounded(np.pad(weights, [(1, 0), (0, 0)]), value)

@@ -52,16 +52,16 @@ def _steps(cut: Cut) -> Ints:
     return tuple(part[2] if len(range(*part)) > 1 else 1 for part in cut)
 
 
-def _part(whole: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
+def _part(full: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
     """The elements of a slice, in place."""
     if 0 in counts:
-        return np.empty(counts, whole.dtype)
-    strides, stride = [], whole.itemsize
-    for dim, step in zip(reversed(whole.shape), reversed(steps), strict=True):
+        return np.empty(counts, full.dtype)
+    strides, stride = [], full.itemsize
+    for dim, step in zip(reversed(full.shape), reversed(steps), strict=True):
         strides.append(step * stride)
         stride *= dim
-    offset = int(begin) * whole.itemsize
-    return np.ndarray(counts, whole.dtype, whole, offset, strides[::-1])
+    offset = int(begin) * full.itemsize
+    return np.ndarray(counts, full.dtype, full, offset, strides[::-1])
 
 
 def _slice_spec(op: Op, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Spec:
@@ -73,14 +73,14 @@ def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> Non
 
 
 def _native(
-    kernel: str, whole: Spec, counts: Ints, steps: Ints, begin: int | None = None
+    kernel: str, full: Spec, counts: Ints, steps: Ints, begin: int | None = None
 ) -> Native | None:
     """The kernel for a slice of ``counts`` elements. ``begin`` is None if that is an operand."""
-    strides, stride = [], whole.dtype.size
-    for dim, step in zip(reversed(whole.shape), reversed(steps), strict=True):
+    strides, stride = [], full.dtype.size
+    for dim, step in zip(reversed(full.shape), reversed(steps), strict=True):
         strides.append(stride * step)
         stride *= dim
-    return strided_native(kernel, whole, counts, strides[::-1], -1 if begin is None else begin)
+    return strided_native(kernel, full, counts, strides[::-1], -1 if begin is None else begin)
 
 
 def _slice_native(out: Spec, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Native | None:

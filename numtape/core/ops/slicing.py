@@ -55,12 +55,12 @@ def unstack(
         f"Expected num={num} slices along axis {at}, but the shape is {x.shape.as_list()}",
     )
     rest = (*x.shape[:at], *x.shape[at + 1 :])
-    found = []
+    results = []
     for k in range(x.shape[at]):
         cut = [(0, dim, 1) for dim in x.shape]
         cut[at] = (k, k + 1, 1)
-        found.append(strided_slice(x, tuple(cut), rest))
-    return found
+        results.append(strided_slice(x, tuple(cut), rest))
+    return results
 
 
 @suggest_keywords
@@ -111,13 +111,13 @@ def split(
         "SplitV",
         f"Sizes {tuple(sizes)} add up to {sum(sizes)}, but axis {at} has {size}",
     )
-    found, start = [], 0
+    result, start = [], 0
     for part in sizes:
         cut = [(0, dim, 1) for dim in x.shape]
         cut[at] = (start, start + part, 1)
-        found.append(_new(strided_slice(x, tuple(cut)), x))
+        result.append(_new(strided_slice(x, tuple(cut)), x))
         start += part
-    return found
+    return result
 
 
 class Way(NamedTuple):
@@ -153,20 +153,20 @@ def way_of(x: Spec, cut: Cut, shape: Ints) -> Way | None:
         else:
             counts = attributes["counts"]
             code = SLICE.with_attributes({"counts": counts, "steps": attributes["steps"]})
-            seen = None
+            visited = None
             if shape != counts:
-                seen = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
+                visited = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
             begin = attributes["begin"], NUMBER
-            way = Way(code, intern(counts, x.dtype), SLICE, begin, seen)
+            way = Way(code, intern(counts, x.dtype), SLICE, begin, visited)
         store_plan(_known, key, way)
     return way
 
 
 def taken(x: Any, way: Way) -> Tensor:
     """The slice of a tensor or variable."""
-    code, spec, op, begin, seen = way
-    found = append(code, spec, x, op, begin)
-    return found if seen is None else append(*seen, found, RESHAPE)
+    code, spec, op, begin, visited = way
+    result = append(code, spec, x, op, begin)
+    return result if visited is None else append(*visited, result, RESHAPE)
 
 
 def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
@@ -180,9 +180,9 @@ def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
     return reshape_if_needed(x, shape) if way is None else taken(x, way)
 
 
-def _new(found: Tensor, x: Tensor) -> Tensor:
+def _new(value: Tensor, x: Tensor) -> Tensor:
     """What a function found, as a tensor of its own if that is its operand."""
-    return identity(found) if found is x else found
+    return identity(value) if value is x else value
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:

@@ -49,8 +49,8 @@ def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
     if len(values) == rank:
         return (1, *map(_number, values), 1)
     if len(values) == rank + 2:
-        found = tuple(map(_number, values))
-        return (found[0], *found[2:], found[1]) if first else found
+        sizes = tuple(map(_number, values))
+        return (sizes[0], *sizes[2:], sizes[1]) if first else sizes
     raise ValueError(
         f"{what} should be of length 1, {rank} or {rank + 2}. Received: {what}={repr_of(value)} of "
         f"length {len(values)}"
@@ -59,12 +59,12 @@ def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
 
 def _number(value: Any) -> int:
     try:
-        found = int(value)
+        result = int(value)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"A size is an int, not {repr_of(value)}.") from None
-    if abs(found) >= 2**31:
+    if abs(result) >= 2**31:
         raise ValueError(f"A size of {repr_of(value)} is too big: it has to fit int32.")
-    return found
+    return result
 
 
 def in_space(values: tuple[int, ...], op: str, what: str) -> Ints:

@@ -262,15 +262,15 @@ def sparse_softmax_cross_entropy_with_logits(
     """
     name = "SparseSoftmaxCrossEntropyWithLogits"
     x = as_tensor(logits)
-    found = as_tensor(labels)
+    result = as_tensor(labels)
     if not x._spec.rank:
         raise ValueError(f"`logits` cannot be a scalar. Received: logits of shape {x.shape}")
-    if (*found._spec.shape,) != (*x._spec.shape,)[:-1]:
+    if (*result._spec.shape,) != (*x._spec.shape,)[:-1]:
         raise ValueError(
             f"`labels.shape.rank` must equal `logits.shape.rank - 1`, and the shapes agree. "
-            f"Received: labels.shape={found.shape}, logits.shape={x.shape} [Op:{name}]"
+            f"Received: labels.shape={result.shape}, logits.shape={x.shape} [Op:{name}]"
         )
-    return 0.0 - pick(log_softmax(x), found, name, "a label value")
+    return 0.0 - pick(log_softmax(x), result, name, "a label value")
 
 
 @suggest_keywords

@@ -252,7 +252,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     """
     from .creation import convert_to_tensor
 
-    found = convert_to_tensor(predictions, dtypes.float32)
+    result = convert_to_tensor(predictions, dtypes.float32)
     at = as_tensor(targets)
     if at.dtype not in (dtypes.int32, dtypes.int64):
         raise InvalidArgumentError(
@@ -260,7 +260,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
         )
     count = movement.to_ints(k)
     require(type(count) is int, IN_TOP_K, f"k must be 0-D, got {dtypes.repr_of(k)}")
-    return record(IN_TOP_K, (found, at), k=count)
+    return record(IN_TOP_K, (result, at), k=count)
 
 
 # Where a value would stand.
@@ -284,13 +284,13 @@ def _bound(out: Array, x: Array, values: Array, right: bool, output: str) -> Non
     if not n or not values.size:
         out[...] = 0
         return
-    x, wanted = x.reshape(rows, n), values.reshape(rows, values.shape[-1])
-    first = np.zeros(wanted.shape, np.intp)
-    left = np.full(wanted.shape, n, np.intp)
+    x, requested = x.reshape(rows, n), values.reshape(rows, values.shape[-1])
+    first = np.zeros(requested.shape, np.intp)
+    left = np.full(requested.shape, n, np.intp)
     while left.any():
         half = left // 2
         here = np.take_along_axis(x, np.minimum(first + half, n - 1), 1)
-        on = (left > 0) & (~(wanted < here) if right else here < wanted)
+        on = (left > 0) & (~(requested < here) if right else here < requested)
         first = np.where(on, first + half + 1, first)
         left = np.where(on, left - half - 1, np.where(left > 0, half, 0))
     np.copyto(out, first.reshape(out.shape), casting="unsafe")
@@ -334,5 +334,5 @@ def searchsorted(
         )
     x, output = as_tensor(sorted_sequence), as_dtype(out_type)
     require(output in (dtypes.int32, dtypes.int64), BOUND, f"out_type={output!r} is no int")
-    wanted = values if isinstance(values, Tensor) else as_tensor(values)
-    return record(BOUND, (x, wanted), right=side == "right", output=output.name)
+    requested = values if isinstance(values, Tensor) else as_tensor(values)
+    return record(BOUND, (x, requested), right=side == "right", output=output.name)

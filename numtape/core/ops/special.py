@@ -240,8 +240,8 @@ def _sinc(out: Array, x: Array, order: int) -> None:
         if power >= 0:
             factor = (-1) ** k / ((2 * k + 1) * math.factorial(power))
             series = series + factor * z**power
-    found = np.where(np.abs(t) < limit, series, far) * np.pi**order
-    out[...] = np.where(np.isinf(x), 0.0, found)
+    value = np.where(np.abs(t) < limit, series, far) * np.pi**order
+    out[...] = np.where(np.isinf(x), 0.0, value)
 
 
 _SINC: Op = defop(

@@ -57,8 +57,8 @@ def stateless_normal(
     """
     op = "StatelessRandomNormal"
     algorithm(alg)
-    dims, wanted = checked_shape(shape, op), floating(dtype)
-    rest = seeded.drawn(checked_seed(seed, op), "normal", dims, wanted)
+    dims, requested = checked_shape(shape, op), floating(dtype)
+    rest = seeded.drawn(checked_seed(seed, op), "normal", dims, requested)
     return seeded.scaled(rest, stddev, mean, op)
 
 
@@ -87,8 +87,8 @@ def stateless_truncated_normal(
     """
     op = "StatelessTruncatedNormal"
     algorithm(alg)
-    dims, wanted = checked_shape(shape, op), floating(dtype)
-    rest = seeded.drawn(checked_seed(seed, op), "truncated", dims, wanted)
+    dims, requested = checked_shape(shape, op), floating(dtype)
+    rest = seeded.drawn(checked_seed(seed, op), "truncated", dims, requested)
     return seeded.scaled(rest, stddev, mean, op)
 
 
@@ -122,9 +122,9 @@ def stateless_uniform(
     """
     op = "StatelessRandomUniform"
     algorithm(alg)
-    dims, wanted = checked_shape(shape, op), dtypes.as_dtype(dtype)
-    if wanted in (dtypes.uint32, dtypes.uint64) and not minval is maxval is None:
-        raise ValueError(f"With bounds, random integers are int32 or int64, not {wanted.name}.")
+    dims, requested = checked_shape(shape, op), dtypes.as_dtype(dtype)
+    if requested in (dtypes.uint32, dtypes.uint64) and not minval is maxval is None:
+        raise ValueError(f"With bounds, random integers are int32 or int64, not {requested.name}.")
     return seeded.uniform(checked_seed(seed, op), dims, minval, maxval, dtype, op)
 
 
@@ -162,10 +162,12 @@ def stateless_gamma(
       >>> tf.random.stateless_gamma([3], seed=[1, 2], alpha=2.0, dtype=tf.float64).numpy()
       array([2.81727356, 1.92413657, 3.33600669])
     """
-    op, wanted = "StatelessRandomGammaV3", floating(dtype)
-    require(wanted is not dtypes.bfloat16, op, "numbers are of half, float or double, not bfloat16")
-    a = operand(alpha, wanted, op)
-    b = operand(1 if beta is None else beta, wanted, op)
+    op, requested = "StatelessRandomGammaV3", floating(dtype)
+    require(
+        requested is not dtypes.bfloat16, op, "numbers are of half, float or double, not bfloat16"
+    )
+    a = operand(alpha, requested, op)
+    b = operand(1 if beta is None else beta, requested, op)
     dims = checked_shape(shape, op)
     a = movement.broadcast_to(a, ending(dims, [a, b], op))
     return seeded.gamma(checked_seed(seed, op), dims, a, b, op)

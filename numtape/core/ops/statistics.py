@@ -72,16 +72,16 @@ def sufficient_statistics(
       >>> count.numpy(), total.numpy(), squares.numpy(), shift
       (np.float32(3.0), np.float32(6.0), np.float32(14.0), None)
     """
-    found = as_tensor(x)
+    result = as_tensor(x)
     number = 1
-    for axis in _axes(found, axes, "SufficientStatistics"):
-        number *= found.shape[axis]
-    count = as_tensor(found.dtype.as_numpy_dtype(number))
+    for axis in _axes(result, axes, "SufficientStatistics"):
+        number *= result.shape[axis]
+    count = as_tensor(result.dtype.as_numpy_dtype(number))
     if shift is None:
-        return count, reduce_sum(found, axes, keepdims), _squares(found, axes, keepdims), None
-    shift = as_tensor(shift, found._spec)
-    distance = found - shift
-    squares = reduce_sum(elementwise.squared_difference(found, shift), axes, keepdims)
+        return count, reduce_sum(result, axes, keepdims), _squares(result, axes, keepdims), None
+    shift = as_tensor(shift, result._spec)
+    distance = result - shift
+    squares = reduce_sum(elementwise.squared_difference(result, shift), axes, keepdims)
     return count, reduce_sum(distance, axes, keepdims), squares, shift
 
 
@@ -146,14 +146,14 @@ def weighted_moments(
       >>> mean.numpy(), variance.numpy()
       (np.float32(2.5), np.float32(0.75))
     """
-    found = as_tensor(x)
-    weights = elementwise.cast(frequency_weights, found.dtype)
-    total = reduce_sum(weights + elementwise.zeros_of(found), axes, True)
-    mean = elementwise.real_divide_no_nan(reduce_sum(weights * found, axes, True), total)
-    distance = weights * elementwise.squared_difference(found, mean)
+    value = as_tensor(x)
+    weights = elementwise.cast(frequency_weights, value.dtype)
+    total = reduce_sum(weights + elementwise.zeros_of(value), axes, True)
+    mean = elementwise.real_divide_no_nan(reduce_sum(weights * value, axes, True), total)
+    distance = weights * elementwise.squared_difference(value, mean)
     variance = elementwise.real_divide_no_nan(reduce_sum(distance, axes, True), total)
     if keepdims:
         return mean, variance
-    gone = _axes(mean, axes, "WeightedMoments")
-    shape = tuple(dim for at, dim in enumerate(mean.shape) if at not in gone)
+    removed = _axes(mean, axes, "WeightedMoments")
+    shape = tuple(dim for at, dim in enumerate(mean.shape) if at not in removed)
     return movement.reshape(mean, shape), movement.reshape(variance, shape)

@@ -71,18 +71,18 @@ def _transposed(
         f"input and out_backprop must have the same batch size: {shape[0]} vs {g.shape[0]}",
     )
     inner = shape[1:-1]
-    found = sliding_windows.geometry(
+    result = sliding_windows.geometry(
         inner, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
     require(
-        found.outer == tuple(g.shape[1:-1]),
+        result.outer == tuple(g.shape[1:-1]),
         op,
         f"Size of out_backprop doesn't match computed: actual = {tuple(g.shape[1:-1])}, computed = "
-        f"{found.outer}, output_shape: {shape}",
+        f"{result.outer}, output_shape: {shape}",
     )
-    if not math.prod(found.outer):
+    if not math.prod(result.outer):
         return back(movement.broadcast_to(as_tensor(0, g._spec), shape), first)
-    return back(conv_input(g, swapped(w, groups), found), first)
+    return back(conv_input(g, swapped(w, groups), result), first)
 
 
 def conv1d_transpose(

@@ -154,10 +154,10 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 def number_of(value: Any, op: str) -> int:
     """One integer."""
-    found = to_ints(value)
-    if not isinstance(found, int):
+    result = to_ints(value)
+    if not isinstance(result, int):
         raise InvalidArgumentError(f"Expected an integer, got {value!r} [Op:{op}]")
-    return found
+    return result
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:

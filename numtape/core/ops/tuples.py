@@ -36,7 +36,7 @@ def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
       InvalidArgumentError: If an index is out of range.
     """
     sizes = np.array(lead, np.int64)
-    said = f"indices do not index into shape {tuple(lead)} [Op:{op}]"
+    message = f"indices do not index into shape {tuple(lead)} [Op:{op}]"
     if not every(
         indices,
         lambda values: (values >= 0) & (values < sizes),
@@ -45,7 +45,7 @@ def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
             if len(lead)
             else comparison.equal(rows, rows)
         ),
-        said,
+        message,
     ):
         values = indices._array().reshape(-1, len(lead))
         row = int(((values < 0) | (values >= sizes)).any(1).argmax())
@@ -62,10 +62,10 @@ def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
 
 def of_integers(indices: Any, op: str) -> Tensor:
     """Tuples of indices: a tensor of integers."""
-    found = as_tensor(indices)
-    require(found.dtype.is_integer, op, f"indices must be integers, got {found.dtype.name}")
-    require(found.ndim > 0, op, "indices must be at least a vector")
-    return found
+    result = as_tensor(indices)
+    require(result.dtype.is_integer, op, f"indices must be integers, got {result.dtype.name}")
+    require(result.ndim > 0, op, "indices must be at least a vector")
+    return result
 
 
 def gather_nd(
@@ -99,21 +99,21 @@ def gather_nd(
       array([[3, 4]], dtype=int32)
     """
     ignore = is_lenient(bad_indices_policy, "GatherNd")
-    x, found = as_tensor(params), of_integers(indices, "GatherNd")
+    x, value = as_tensor(params), of_integers(indices, "GatherNd")
     lead = movement.to_ints(batch_dims)
-    if not isinstance(lead, int) or not 0 <= lead < found.ndim:
-        raise ValueError(f"batch_dims = {batch_dims!r} must be in [0, {found.ndim}).")
+    if not isinstance(lead, int) or not 0 <= lead < value.ndim:
+        raise ValueError(f"batch_dims = {batch_dims!r} must be in [0, {value.ndim}).")
     require(x.ndim > 0, "GatherNd", "params must be at least a vector")
     if lead:
-        found = _with_batch(x, found, lead)
-    depth = found.shape[-1]
+        value = _with_batch(x, value, lead)
+    depth = value.shape[-1]
     require(
         depth <= x.ndim,
         "GatherNd",
         f"index innermost dimension length must be <= params rank; saw: {depth} vs. {x.ndim}",
     )
     sizes, rest = tuple(x.shape[:depth]), tuple(x.shape[depth:])
-    shape = (*found.shape[:-1], *rest)
+    shape = (*value.shape[:-1], *rest)
     require(
         math.prod(sizes) > 0 or not math.prod(shape),
         "GatherNd",
@@ -121,23 +121,23 @@ def gather_nd(
     )
     inside = None
     if ignore:
-        found, inside = clipped(found, sizes)
-    at = places(found, sizes, "GatherNd")
-    if depth == 1 and found.ndim == 2 and inside is None:  # its derivative is slices
+        value, inside = clipped(value, sizes)
+    at = places(value, sizes, "GatherNd")
+    if depth == 1 and value.ndim == 2 and inside is None:  # its derivative is slices
         return record(GATHER, (x, at), axis=0)
     flat = movement.reshape(x, (math.prod(sizes), *rest))
     taken = movement.reshape(record(GATHER, (flat, at), axis=0), shape)
     if inside is None:
         return taken
-    here = movement.reshape(inside, (*found.shape[:-1], *(1 for _ in rest)))
+    here = movement.reshape(inside, (*value.shape[:-1], *(1 for _ in rest)))
     return elementwise.select(here, taken, elementwise.cast(0, taken.dtype))
 
 
 def _with_batch(x: Tensor, indices: Tensor, lead: int) -> Tensor:
     """Tuples that begin with the numbers of the batches that they are in."""
     shape = tuple(indices.shape)
-    said = f"params {x.shape} and indices {indices.shape} must agree in the first {lead} axes"
-    require(shape[:lead] == tuple(x.shape[:lead]), "GatherNd", said)
+    message = f"params {x.shape} and indices {indices.shape} must agree in the first {lead} axes"
+    require(shape[:lead] == tuple(x.shape[:lead]), "GatherNd", message)
     numbers = np.moveaxis(np.indices(shape[:-1])[:lead], 0, -1)
     return concat([as_tensor(numbers), elementwise.cast(indices, dtypes.int64)], -1)
 

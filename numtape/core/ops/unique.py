@@ -61,8 +61,8 @@ UNIQUE = defop(
 
 
 def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
-    found = as_tensor(x)
-    require(found.ndim == 1, UNIQUE, "unique expects a 1D vector.")
+    result = as_tensor(x)
+    require(result.ndim == 1, UNIQUE, "unique expects a 1D vector.")
     output = as_dtype(out_idx)
     require(
         output in (dtypes.int32, dtypes.int64),
@@ -70,14 +70,14 @@ def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
         f"Value for attr 'out_idx' of {output.name} is not in the list of allowed values: int32, "
         "int64",
     )
-    array = found._array()
+    array = result._array()
     different = heard(lambda: _different(array)) if array.size > LARGE else _different(array)
     size = len(different[0])
     return [
         record(
             UNIQUE,
-            (found,),
-            size=found.shape[0] if part == "idx" else size,
+            (result,),
+            size=result.shape[0] if part == "idx" else size,
             part=part,
             output=output.name,
         )

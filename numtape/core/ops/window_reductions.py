@@ -78,10 +78,10 @@ def _argmax(out: Array, x: Array, geometry: Geometry, batched: bool) -> None:
 
 def _counts(geometry: Geometry) -> Array:
     """How many elements each window has: zeros around the image do not count."""
-    found = np.zeros((*geometry.outer, 1), np.int64)
+    array = np.zeros((*geometry.outer, 1), np.int64)
     for _, _, outputs in taps(geometry):
-        found[outputs] += 1
-    return found
+        array[outputs] += 1
+    return array
 
 
 def _average(out: Array, x: Array, geometry: Geometry) -> None:

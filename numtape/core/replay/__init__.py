@@ -1,9 +1,15 @@
-"""Replay: a function is recorded once, and computed again as long as it would do the same.
+"""Record a function call once, and replay the recording as long as it would give the same result.
 
-Four steps, in the order in which they happen. *Observed*: while a call is traced (`call`, into a
-log of its own, `trace`), what it reads of Python's state is noted (`observe`). *Kept*: its rows and
-its guards become a recording (`recording`), in a tree with those that went other ways (`paths`).
-*Compared*: before each replay, what was read (`observe.guards`); after it, the values that Python
-looked at. *Run*: the rows, in one sweep (`ready`), or appended to the caller's log where a tape
-follows (`graft`). `report` says what there is. Start with `calls`.
+The steps, in the order in which they happen:
+
+- *Trace*: `call` runs the function into a separate log (`trace`), and `observe` notes which Python
+  state it reads.
+- *Store*: the rows and guards become a recording (`recording`) in a tree of recordings that differ
+  in their guards (`paths`).
+- *Compare*: `observe.guards` compares the state that was read before each replay. Guards on tensor
+  values are compared after it.
+- *Run*: the rows run in one pass (`ready`), or are appended to the caller's log where a tape
+  records (`graft`).
+
+`report` describes the recordings to users. Start reading at `calls`.
 """

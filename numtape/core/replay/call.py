@@ -1,7 +1,8 @@
-"""Calls that are traced: their results, what they assign, and what becomes of both.
+"""Traced calls: tracing, their results, and their assigned variables.
 
-A call that was traced has changed nothing yet: variables are as before, and its tensors are rows
-of its own log. What is committed gets values, or, where a tape follows, rows of the caller's log.
+`trace_call` runs a function into a separate log. A traced call has changed nothing: variables have
+their old values, and its tensors are rows of that log. The caller then commits it: its results
+become values, or, where a tape records, rows of the caller's log.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ from .recording import Output, Recording
 from .trace import CallDraws, NotReplayable, Trace
 
 Journal = dict[int, tuple[Variable, Tensor]]
-# Runs a function with some tensors in the places of the tensors among its arguments, its leaves.
+# Calls a function with the first list of tensors in place of the second, its tensor arguments.
 RunFunction = Callable[[Sequence[Tensor], Sequence[Tensor]], Any]
-RETRIES = 100  # of an assign where a signal handler assigns the same
+RETRIES = 100  # of an assign, if a signal handler assigns the same variable
 
 
 class TracedCall:
-    """A call that was traced. Variables and random numbers are as before it."""
+    """A traced call. Variables and random state are the same as before the call."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.reads: list[Read] = []
-        self.temporary_reads: list[tuple[int, list[Read]]] = []  # as in `Notes`, for `lasting`
+        self.temporary_reads: list[tuple[int, list[Read]]] = []  # see `select_lasting`
         self.effects: list[str] = []
         self.writes: list[Write] = []
         self.discard_reason = ""
@@ -62,11 +63,11 @@ class TracedCall:
         self.rebuild: Callable[[list[Any]], Any] = list
         self.assigned: list[tuple[Variable, int]] = []
         self.handler_assigned: list[tuple[Variable, int]] = []
-        self.recording: Recording | None = None  # once it is made
+        self.recording: Recording | None = None  # None until it is needed
 
     @property
     def rows(self) -> list[int]:
-        """What leaves the call."""
+        """Return the rows of the outputs and of the assigned variables."""
         output_rows = [out.row for out in self.outputs if out.row >= 0]
         return output_rows + [row for _, row in self.assigned]
 
@@ -78,7 +79,7 @@ def trace_call(
     draws: CallDraws,
     frozen: bool = False,
 ) -> TracedCall:
-    """Call ``run`` with tensors that stand for ``leaves``, in a log of its own."""
+    """Trace a call of ``run`` with tensors that stand for ``leaves``, into a separate log."""
     trace, observer = Trace(draws), Observer(INSTRUCTIONS, frozen)
     call = TracedCall(trace)
     caller = local.log
@@ -90,7 +91,7 @@ def trace_call(
             observer.restart, observer.retry = trace.refuse, trace.retry
         observer.note_start(function)
         for stand_in, original in zip(stand_ins, getattr(leaves, "objects", leaves), strict=True):
-            if type(original) is Tensor:  # of what is none, Python gets a tensor as well
+            if type(original) is Tensor:  # for anything else, Python gets a tensor as well
                 observer.originals[id(stand_in)] = original
         with observer:
             try:
@@ -122,7 +123,7 @@ def trace_call(
         if observer.lost_tracer:
             call.discard_reason = "changes Python's trace function"
         call.outputs, call.rebuild = _outputs(trace, result)
-        local.log = caller  # before it is asked what is assigned: a signal handler may assign
+        local.log = caller  # before assigned values are read, because a signal handler may assign
         created = {
             key: (variable, variable._value)
             for key, variable in trace.created.items()
@@ -135,7 +136,7 @@ def trace_call(
         call.handler_assigned = [
             pair for pair in call.assigned if id(pair[0]) in trace.handler_assigned
         ]
-        trace.assigned = {}  # what it held is not kept by the program
+        trace.assigned = {}  # leaked tensors must not include these values
         if trace.opaque and caller.tapes and caller.is_recorded():
             trace.refuse("a gradient function of it looks at values, assigns or draws")
         trace.clear_tensor_links()
@@ -151,7 +152,7 @@ def trace_call(
         local.log = caller
         drop_ended_losses(trace)
         if trace.handler_assigned:
-            with contextlib.suppress(Exception):  # what goes on is raised
+            with contextlib.suppress(Exception):  # the original error is raised
                 assign_from_handlers(
                     trace,
                     [
@@ -164,13 +165,13 @@ def trace_call(
         trace.end()
         raise
     finally:
-        local.log = caller  # first, and no call: an interrupt comes at calls
+        local.log = caller  # first, and without a call, because interrupts occur at calls
         trace.closed = True
-        observer.stop()  # an interrupt may have come before the block had ended
+        observer.stop()  # an interrupt may have occurred before the block ended
         trace.invalidate_reads()
     tapes = _find_after_collection(lambda: _live_tapes(trace))
     if tapes:
-        for tape in tapes:  # as before the call
+        for tape in tapes:  # restore the state before the call
             tape.clear()
         STATE.seed, STATE.draws = trace.random_state
         if call.handler_assigned:
@@ -192,7 +193,7 @@ def assign_from_handlers(
         with variables._update_lock:
             if set_values(changed, values, expected=expected):
                 return
-        # Handlers go on, and others assign: from what there is now.
+        # Other code assigned meanwhile: compute again from the present values.
         recording = recording or Recording(trace, [], assignments, False)
         expected = [(variable, variable._value) for variable in changed]
         result = recording.run(leaves, CallDraws())
@@ -202,9 +203,9 @@ def assign_from_handlers(
 
 
 def _find_after_collection(find: Callable[[], list[Any]]) -> list[Any]:
-    """What is still there when an exception that held it in a cycle has gone.
+    """Return what ``find`` returns after the objects of an exception's cycles are collected.
 
-    The youngest objects are collected first: all of them, where there are many, takes long.
+    The youngest generation is collected first, because a full collection can take long.
     """
     for generation in range(3):
         if not find():
@@ -214,12 +215,12 @@ def _find_after_collection(find: Callable[[], list[Any]]) -> list[Any]:
 
 
 def _live_tapes(trace: Trace) -> list[Tape]:
-    """Tapes of a call that can still be reached."""
+    """Return the tapes of a call that can still be reached."""
     return [tape for ref in trace.tapes if (tape := ref()) is not None]
 
 
 class _CallJournal(Journal):
-    """What a call assigns, without what signal handlers do meanwhile, which lasts."""
+    """The assigns of a call, without those of signal handlers, which are never undone."""
 
     def __init__(self, codes: set[types.CodeType]) -> None:
         self.codes = codes
@@ -232,7 +233,7 @@ class _CallJournal(Journal):
 
 @contextmanager
 def undo_on_error() -> Iterator[Journal]:
-    """If the block raises, give variables and random numbers their old state."""
+    """Restore variables and random state if the block raises."""
     log: Any = local.log
     trace = log if isinstance(log, Trace) else None
     outer, state = local.journal, (STATE.draws, STATE.seed)
@@ -256,13 +257,13 @@ def undo_on_error() -> Iterator[Journal]:
 
 
 def undo(journal: Journal) -> None:
-    """Give variables their old values."""
+    """Restore the old values of variables."""
     changes = list(journal.values())
     set_values([variable for variable, _ in changes], [value for _, value in changes])
 
 
 def _outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[Any]], Any]]:
-    """The leaves of what a call returns."""
+    """Return the leaves of a call's result, and a function that rebuilds the result."""
     if type(result) is Tensor:
         return [_output(trace, result)], only_value
     leaves, rebuild = flatten_with(result, True)
@@ -281,10 +282,10 @@ def _output(trace: Trace, leaf: Any) -> Output:
 
 
 def as_output(leaf: Any) -> Any:
-    """What a function returns for a leaf: variables, numbers and arrays become tensors.
+    """Convert a leaf of a function's result: variables, numbers and arrays become tensors.
 
     Raises:
-      TypeError: If it is something else that TensorFlow's functions do not return either.
+      TypeError: If the leaf has another type, which TensorFlow's functions refuse as well.
     """
     if type(leaf) is Tensor:
         return without_logits(leaf)
@@ -303,12 +304,12 @@ def as_output(leaf: Any) -> Any:
 
 
 def splice_trace(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any, Any]:
-    """Append a trace to the caller's log, connected with its tensors. Returns the rows' numbers."""
+    """Append a trace to the caller's log, connected to its tensors. Return the new row numbers."""
     to = np.full(trace.n, -1, np.int32)
     log.reserve(trace.n)
     for row in np.flatnonzero(trace.columns.code[: trace.n] == READ_CODE).tolist():
         variable = trace.variables[trace.b[row]]
-        if id(variable) not in trace.created:  # variables are as they were before the call
+        if id(variable) not in trace.created:  # variables have their values from before the call
             to[row] = variable._read_in(log)
     for row, leaf in zip(trace.arguments, leaves, strict=True):
         to[row] = log.row_of(leaf, None, "function")[0]
@@ -319,7 +320,7 @@ def splice_trace(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray
 
 
 def output_values(call: TracedCall, log: Log, to: np.ndarray[Any, Any] | None) -> list[Tensor]:
-    """What leaves a call, as tensors: computed, or, where a tape follows, rows."""
+    """Return outputs and assigned values as tensors: computed, or rows where a tape records."""
     trace, specs = call.trace, SPECS.specs
     if to is not None:
         return [log.tensor(int(to[row]), specs[trace.spec[row]]) for row in call.rows]
@@ -333,7 +334,7 @@ def output_values(call: TracedCall, log: Log, to: np.ndarray[Any, Any] | None) -
 
 
 def find_leaked(trace: Trace) -> list[Tensor]:
-    """Tensors of a call that can still be reached."""
+    """Return tensors of a call that can still be reached, except values of new variables."""
     variable_values = [variable._value for variable in trace.created.values()]
 
     def find_reachable() -> list[Tensor]:
@@ -341,14 +342,14 @@ def find_leaked(trace: Trace) -> list[Tensor]:
         return [x for x in alive if not any(x is value for value in variable_values)]
 
     leaked = find_reachable()
-    if len(leaked) == len(trace.tensors) and leaked:  # no reference counts here
+    if len(leaked) == len(trace.tensors) and leaked:  # reference counts are not available
         return []
     del leaked
     return _find_after_collection(find_reachable)
 
 
 def rehome(tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, Any] | None) -> None:
-    """Give tensors that outlive their trace a place elsewhere."""
+    """Move tensors that outlive their trace to the caller's log, or to stored values."""
     if to is None:
         executor().compute(trace, [tensor._row for tensor in tensors], [], True)
     for tensor in tensors:
@@ -361,13 +362,13 @@ def rehome(tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, An
 
 
 def run_as_python(run: RunFunction, leaves: Sequence[Tensor]) -> Any:
-    """Call a function as Python: if it raises, variables and random state are as before."""
+    """Call a function as Python. If it raises, restore variables and random state."""
     with undo_on_error():
         return convert_result(run(leaves, leaves))
 
 
 def convert_result(result: Any) -> Any:
-    """What a function returns, with tensors in the places of variables, numbers and arrays."""
+    """Convert a function's result: variables, numbers and arrays become tensors."""
     if type(result) is Tensor:
         return without_logits(result)
     leaves, rebuild = flatten_with(result, True)

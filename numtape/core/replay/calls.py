@@ -1,9 +1,9 @@
-"""Replay: calls of a function by their recordings.
+"""Dispatch: each call of a recorded function is replayed, recorded, or run as Python.
 
-For each signature there is a tree of recordings. Two that saw different values at a guard part
-there. A call computes the recording that was right the last time, all of it at once, and looks at
-the guards afterwards; the first one that fails says which recording to try next. Only when all
-guards of one hold is anything assigned. If none is left, the call runs as Python and is recorded.
+Each signature has a tree of recordings. Two recordings that saw different values at a guard branch
+there. A call computes the recording that matched last, completely, and then checks the guards. The
+first guard that fails selects the next recording to try. Variables are assigned only when all
+guards of a recording hold. If no recording matches, the call runs as Python and is recorded.
 """
 
 from __future__ import annotations
@@ -40,17 +40,16 @@ from .call import (
     undo_on_error,
 )
 from .observe.reads import Read, select_lasting
-from .paths import MAX_RECORDINGS, GuardTree, TracedPath
-from .paths import RecordingLimit as Budget
+from .paths import MAX_RECORDINGS, GuardTree, RecordingLimit, TracedPath
 from .ready import FailedGuard, cell_of
 from .recording import Recording, commit
 from .trace import CallDraws, NotReplayable, bits_at
 
-MAX_UNSTABLE_CALLS = 3  # calls in a row that may make variables, or change what names mean
+MAX_UNSTABLE_CALLS = 3  # calls in a row that may create variables or change what they read
 
-_NO_DRAWS = CallDraws()  # nothing is taken from it
-_NO_RESULT = object()  # what a call returns that has not come about
-MAX_RECORDINGS_PER_SIGNATURE = 64  # recordings of one signature
+_NO_DRAWS = CallDraws()  # for recordings without draws
+_NO_RESULT = object()  # no recording matched
+MAX_RECORDINGS_PER_SIGNATURE = 64
 
 
 class Dispatcher:
@@ -58,10 +57,10 @@ class Dispatcher:
 
     Args:
       function: The Python function, for messages and names.
-      run: Calls it with tensors in the places of the tensors among its arguments, its leaves.
-      budget: That of the function.
-      compiled: Whether to compile what is recorded at once.
-      frozen: Whether what it reads of Python's state stays what it was.
+      run_function: Calls it with tensors in place of the tensors among its arguments (its leaves).
+      limit: The function's limit on recordings.
+      compiled: Whether to compile recordings at once.
+      frozen: Whether replays ignore changes of the Python state that the function reads.
     """
 
     __slots__ = (
@@ -81,17 +80,22 @@ class Dispatcher:
     )
 
     def __init__(
-        self, function: Any, run_function: RunFunction, limit: Budget, compiled: bool, frozen: bool
+        self,
+        function: Any,
+        run_function: RunFunction,
+        limit: RecordingLimit,
+        compiled: bool,
+        frozen: bool,
     ) -> None:
         self.function, self.run, self.limit, self.compiled = function, run_function, limit, compiled
         self.frozen = frozen
         self.trees: list[GuardTree] = []
         self.tree: GuardTree | None = None
-        self.reason = ""  # why there are no recordings any more
+        self.reason = ""  # why the signature runs as Python
         self.unstable_calls = 0
-        self.dropped_recordings = 0  # recordings that could never be replayed any more
+        self.dropped_recordings = 0  # recordings whose guards can never hold again
         self.call_count = 0
-        self.python_calls = 0  # how often Python carried out a call that machine code might
+        self.python_calls = 0  # calls that Python carried out and machine code might
         self.slow = bool(settings.check_replay())
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
@@ -100,7 +104,7 @@ class Dispatcher:
         tree = self.tree
         if tree is None or self.slow or self.limit.reason or local.log.tapes or not tree.holds():
             return self._call_slow(leaves, start)
-        # What `_replay_or_record` does where the recording that was right the last time is right again.
+        # The case of `_replay_or_record` in which the path that matched last matches again.
         path = tree.root.latest
         assert path is not None
         recording = path.recording
@@ -114,7 +118,7 @@ class Dispatcher:
                         path.hits += 1
                         path.nanoseconds += perf_counter_ns() - start
                         result = path.result(values)
-                        recording.commit(values, _NO_DRAWS)  # last: nothing can fail behind it
+                        recording.commit(values, _NO_DRAWS)  # last, because nothing after it fails
                         return result
             else:
                 values = recording.run(leaves, _NO_DRAWS)
@@ -144,10 +148,10 @@ class Dispatcher:
         )
 
     def _find_tree(self) -> GuardTree | None:
-        """The recordings for what the names mean now."""
+        """Return the tree of recordings that is valid for the present Python state, or None."""
         tree = self.tree
         if tree is None or not tree.holds():
-            for dead in [t for t in self.trees if t.guards.dead_references]:  # it never holds again
+            for dead in [t for t in self.trees if t.guards.dead_references]:  # never valid again
                 self.trees.remove(dead)
                 self.dropped_recordings += len(dead.paths)
             tree = self.tree = next((t for t in self.trees if t.holds()), None)
@@ -161,16 +165,16 @@ class Dispatcher:
         start: int,
         draws: CallDraws | None = None,
     ) -> Any:
-        """Replay the recording that holds, from ``path`` on; if there is none, record."""
+        """Replay the recording that matches, starting at ``path``. Record if none matches."""
         draws = draws or CallDraws()
         if tree is not None and len(tree.heads) > 1 and path is None:
             path = tree.root.latest
         if tree is not None and path is not None and path.recording.element_reads:
-            path.recording.elements(draws)  # functions of the program may run: no lock is held
-            tree = self._find_tree()  # which may have changed what is compared
+            path.recording.elements(draws)  # may run functions of the program: no lock is held
+            tree = self._find_tree()  # these functions may have changed the state
             path = None if tree is None else tree.root.latest
         if tree is not None and path is not None:
-            # While a call draws or assigns, no other one does; always in this order.
+            # Only one call at a time draws or assigns. The order of the locks is always the same.
             if tree.has_effects:
                 with variables._update_lock, STATE.lock:
                     result = self._replay(tree, path, leaves, draws, start, True)
@@ -199,14 +203,14 @@ class Dispatcher:
         start: int,
         locked: bool,
     ) -> Any:
-        """What the recording that holds gives, committed; or `_NO_RESULT`."""
+        """Return the committed result of the recording that matches, or `_NO_RESULT`."""
         log = local.log
         tried: set[int] = set()
         while path is not None:
             tried.add(id(path.nodes[0]))
             recording = path.recording
             if recording.has_effects and not locked:
-                return _NO_RESULT  # another thread has just found out that there are some
+                return _NO_RESULT  # another thread has just added a recording with effects
             taped = bool(log.tapes) and log.is_recorded()
             if taped and recording.opaque:
                 draws.release_readers()
@@ -217,7 +221,7 @@ class Dispatcher:
                 else:
                     values = recording.run(leaves, draws)
             except Exception:
-                # Guards before what failed do not hold, or Python will say.
+                # Either an earlier guard does not hold, or Python raises the same error.
                 if recording.guards or recording.element_reads:
                     return _NO_RESULT
                 raise
@@ -232,10 +236,10 @@ class Dispatcher:
             return result
         return _NO_RESULT
 
-    # Recording.
+    # Record.
 
     def _record(self, leaves: Sequence[Tensor], draws: CallDraws) -> Any:
-        """Run the function, and keep what it records."""
+        """Run the function and store its recording."""
         try:
             call = trace_call(self.function, self.run, leaves, draws, self.frozen)
         except NotReplayable as refusal:
@@ -251,11 +255,11 @@ class Dispatcher:
         return run_as_python(self.run, leaves)
 
     def _finish(self, call: TracedCall, leaves: Sequence[Tensor], draws: CallDraws) -> Any:
-        """Commit a call that was traced, and keep its recording; `_NO_RESULT` if Python runs again.
+        """Commit a traced call and store its recording. Return `_NO_RESULT` if Python must run.
 
-        While a call was traced no lock was held, for it ran the program's own code. What others,
-        threads or signal handlers, assigned meanwhile stays: what the call read of it is read
-        again, and its assigns are made on top.
+        No lock is held during the trace, because it runs the program's code. Values that other
+        threads or signal handlers assigned meanwhile remain: the call's reads of them are computed
+        again, and its assigns are applied on top.
         """
         trace, log, path = call.trace, local.log, None
         if not (trace.created or trace.reason or call.discard_reason):
@@ -305,15 +309,13 @@ class Dispatcher:
     def _recompute(
         self, call: TracedCall, leaves: Sequence[Tensor], taped: bool, old_draws: CallDraws
     ) -> tuple[list[Tensor] | None, CallDraws, list[tuple[Variable, Tensor]]]:
-        """What leaves a call that was traced, computed from what variables have now.
+        """Recompute the results of a traced call from the present values of variables.
 
-        Also its draws, and what the variables that it assigns had. No values if Python might do
-        something else now, or rows do not say all that it does.
+        Return them with their draws and the present values of assigned variables. The values are
+        None if Python might take another path, or if the rows do not describe the whole call.
         """
         trace, recording = call.trace, call.recording
-        draws = CallDraws(
-            old_draws.readers
-        )  # others may have drawn the numbers of the old one meanwhile
+        draws = CallDraws(old_draws.readers)  # others may have drawn the old numbers meanwhile
         if trace.created or (trace.reason and trace.draws.base >= 0):  # it may have set the seed
             return None, draws, []
         if recording is None:
@@ -325,14 +327,14 @@ class Dispatcher:
                 values = recording.append_to(local.log, leaves, draws)
             else:
                 values = recording.run(leaves, draws)
-        except Exception:  # Python will say
+        except Exception:  # Python raises it as well
             return None, draws, expected
         return (None if isinstance(values, FailedGuard) else values), draws, expected
 
     def _store_or_stop(
         self, call: TracedCall, path: TracedPath | None, reads: list[Read], leaked: list[Tensor]
     ) -> None:
-        """Keep a recording, or note why it is not kept."""
+        """Store a recording, or note why it is not stored."""
         if leaked:
             self._stop_recording(
                 f"it keeps {leaked[0]._describe()}, which it computed, somewhere besides in what "
@@ -360,20 +362,20 @@ class Dispatcher:
         self.limit.recording_count += 1
         if tree not in self.trees:
             self.trees.append(tree)
-        self.tree = tree  # last: other threads take what they find here
+        self.tree = tree  # last, because other threads use it at once
 
     def _stop_recording(self, reason: str) -> None:
         if not self.reason:
             self.reason, self.slow = reason, True
             for tree in self.trees:
-                for path in tree.paths:  # they are shown, but not replayed any more
+                for path in tree.paths:  # still listed by `paths()`, but never replayed again
                     path.recording.release()
             self.limit.warn(self.function, reason)
 
-    # Checking.
+    # Check replays against Python.
 
     def _call_checked(self, leaves: Sequence[Tensor]) -> Any:
-        """Replay, and compare with what Python does."""
+        """Replay, and compare the result with that of Python."""
         draws = CallDraws()
         try:
             call = trace_call(self.function, self.run, leaves, draws, self.frozen)
@@ -387,7 +389,7 @@ class Dispatcher:
                 result = self._compare_with_python(call, leaves, draws)
                 if result is not _NO_RESULT:
                     return result
-        # No recording holds, or others have assigned what it reads.
+        # No recording matches, or other code has assigned variables that it reads.
         tree = self._find_tree()
         latest = None if tree is None else tree.root.latest
         return self._replay_or_record(tree, latest, leaves, perf_counter_ns())
@@ -395,7 +397,7 @@ class Dispatcher:
     def _compare_with_python(
         self, call: TracedCall, leaves: Sequence[Tensor], draws: CallDraws
     ) -> Any:
-        """What a replay returns, if there is one: what a call that was traced does."""
+        """Replay the call and compare it with a traced call. Return the result or `_NO_RESULT`."""
         if call.rows:
             executor().compute(call.trace, call.rows, [], True)
         bits = {
@@ -424,7 +426,7 @@ class Dispatcher:
         bits: dict[int, Any],
         journal: Journal,
     ) -> str:
-        """In what a replay differs from a call that was traced; "" if in nothing."""
+        """Describe how a replay differs from a traced call; "" if it does not."""
         if len(actual) != len(expected):
             return f"it returned {len(actual)} values instead of {len(expected)}"
         for k, (value, reference, out) in enumerate(
@@ -462,7 +464,7 @@ def _tensor_bits(tensor: Tensor) -> int | bytes:
 
 
 def _canonical_bits(bits: int | bytes, spec: Spec) -> int | bytes:
-    """The bits of a value, all NaNs alike: which of two a sum passes on is not promised."""
+    """Return the bits of a value with one NaN for all: which NaN a sum returns is not specified."""
     if not spec.inexact:
         return bits
     raw = bits.to_bytes(8, sys.byteorder, signed=True) if isinstance(bits, int) else bits

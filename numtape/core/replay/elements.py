@@ -1,7 +1,7 @@
-"""Elements of datasets, which each replay reads anew.
+"""Dataset elements, which each replay reads again.
 
-A call reads ahead, and what it read is taken from the dataset when the call is committed. So what
-a path read whose guards did not hold is there for the next path, and for Python.
+A call reads ahead, and takes the elements from the dataset when it is committed. If the guards of a
+path do not hold, the elements that it read remain for the next path and for Python.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ..values.tensor import Tensor
 
 
 class PrefetchedElement(Protocol):
-    """What was read ahead.
+    """An element that was read ahead.
 
     Attributes:
-      kind: The structure and specs of an element, to be compared; None for the end.
+      kind: The structure and specs of the element, for comparison; None at the end of the dataset.
       leaves: Its tensors, which belong to no log.
-      refused: Why a replay cannot have it.
+      refused: Why a replay cannot use it; "" if it can.
     """
 
     kind: Any
@@ -27,39 +27,39 @@ class PrefetchedElement(Protocol):
 
 
 class Reader(Protocol):
-    """What reads a dataset.
+    """A reader of a dataset.
 
     Attributes:
-      taken: How many elements were taken from it.
+      taken: The number of elements that were taken.
     """
 
     taken: int
 
     def read_ahead(self, number: int) -> PrefetchedElement:
-        """Element number ``number`` of those that are not taken yet."""
+        """Return element ``number`` of those that are not taken yet."""
 
     def state_after(self, number: int) -> dict[str, Any]:
-        """The attributes that it has when so many are taken."""
+        """Return the attributes of the reader after ``number`` more elements are taken."""
 
     def advance(self, number: int) -> None:
-        """Take so many."""
+        """Take ``number`` elements."""
 
 
 class StartedReader(NamedTuple):
-    """The reader that a call begins: of which dataset, and which of those that it begins."""
+    """A reader that a call starts: its dataset, and its number among the dataset's readers."""
 
     dataset: Any
     number: int
 
 
 class ElementRead(NamedTuple):
-    """An element that a call read, or a reader that it began.
+    """A dataset element that a call read, or a reader that it started.
 
     Attributes:
-      source: The reader, or how it began.
-      number: Which of the elements that the reader gave in this call; -1 if it began only.
-      kind: That of its entry.
-      rows: Where its tensors are.
+      source: The reader, or a `StartedReader`.
+      number: The position among the elements that the reader gave in this call; -1 for a start.
+      kind: The entry's kind.
+      rows: The rows of its tensors.
     """
 
     source: Any

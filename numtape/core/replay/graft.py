@@ -1,4 +1,4 @@
-"""Rows of one log appended to another: a recorded call, where a tape follows it."""
+"""Append the rows of one log to another: used for a recorded call where a tape records."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _local = threading.local()
 
 
 class SplicedCall:
-    """A function that gives derivatives, as it was recorded: its rows, to be appended again.
+    """A custom gradient function as it was recorded: its rows, which can be appended again.
 
     Attributes:
-      source: The log that has them.
-      to: The rows that those of ``source`` have become.
-      call: What there is of the function.
-      outputs: As of `derive.custom.CustomCall`.
+      source: The log that has the rows.
+      to: The new numbers of the rows of ``source``.
+      call: The recorded call of the function.
+      outputs: The same as in `derive.custom`.
     """
 
     __slots__ = ("call", "outputs", "source", "to")
@@ -34,7 +34,7 @@ class SplicedCall:
         self.outputs = [int(to[row]) for row in call.outputs]
 
     def adjoints(self, log: Log, seeds: list[Tensor]) -> list[int]:
-        """The rows of the operands' adjoints, -1 where there is none."""
+        """Return the rows of the operands' adjoints; -1 where an operand has none."""
         segment = self.call.segment
         if segment is None:
             raise RuntimeError(
@@ -50,17 +50,17 @@ class SplicedCall:
 
 
 def splice(source: Log, target: Log, to: Array) -> None:
-    """Append the rows of ``source`` to ``target``; what has a value there has it here.
+    """Append the rows of ``source`` to ``target``. Rows with values keep them.
 
     Args:
       source: A log that does not change.
       target: This thread's current log.
-      to: int32 by row of ``source``: the row of ``target`` that stands for it, or -1. On return
-        the row that every row has become.
+      to: int32 by row of ``source``: the row of ``target`` that stands for it, or -1. On return,
+        it holds the new number of every row.
     """
     outer, block = local.log, _local.__dict__.pop("block", None)
     try:
-        local.log = target.reentrant_log()  # there will be rows behind the log's
+        local.log = target.reentrant_log()  # the new rows follow the last row of the log
         block = block or _make_block()
         _splice(source, target, to, block)
     finally:
@@ -105,13 +105,12 @@ def _splice(source: Log, target: Log, to: Array, block: Block) -> None:
 
 
 def retract(log: Log, n: int, extra_n: int) -> None:
-    """Take rows back: the log has ``n`` again.
+    """Remove rows: the log has ``n`` rows again.
 
-    Nothing may refer to the rows that go: no tensor, and none of the log's tables, such as those of
-    constants, of leaves and of what variables were read as. So only rows that `splice` appended can
-    be taken back.
+    Nothing may refer to the removed rows: no tensor, and none of the log's tables (constants,
+    leaves, reads of variables). So only rows that `splice` appended can be removed.
     """
-    log.columns.state[n:] = 0  # rows that were written and not published are among them
+    log.columns.state[n:] = 0  # includes rows that were written but not published
     for row in [row for row in log.buffers if row >= n]:
         log.bytes -= log.buffers.pop(row).nbytes
     log.calls = {link: call for link, call in log.calls.items() if link < n}

@@ -1,4 +1,4 @@
-"""The recordings of a signature, in the order of their guards; and how many a function may have."""
+"""The recordings of a signature as a tree of guards, and the limit on recordings of a function."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from .recording import OTHER_ELEMENTS, Recording
 if TYPE_CHECKING:
     from .repeated_calls import RepeatedCall
 
-MAX_RECORDINGS = 1024  # of a function: each Variable or shape among the arguments is a signature
+MAX_RECORDINGS = 1024  # of a function: each variable or shape among its arguments is a signature
 
 _logger = logging.getLogger("numtape")
 
 
 class RecordingLimit:
-    """What the calls of a function with different signatures share.
+    """The state that all signatures of a function share.
 
     Args:
-      touched: What the calls of a method of other objects read and set.
+      accesses: The state that calls of the same method read and write for other objects.
 
     Attributes:
-      made: How many recordings it has made.
-      warned: Whether it was said that it runs as Python.
-      told: Whether it was said what was frozen.
-      reason: Why it runs as Python for all arguments.
-      touched: What its calls read and set, those of a method for all objects.
+      recording_count: The number of recordings that were made.
+      has_warned: Whether the warning that the function runs as Python was issued.
+      has_logged: Whether the frozen reads were logged.
+      reason: Why the function runs as Python for all arguments; "" if it does not.
+      accesses: The state that the calls read and write, for all objects of a method.
     """
 
     __slots__ = ("__weakref__", "accesses", "has_logged", "has_warned", "reason", "recording_count")
@@ -53,16 +53,16 @@ class RecordingLimit:
 
     @property
     def has_capacity(self) -> bool:
-        """Whether it may make another one."""
+        """Return whether another recording may be made."""
         return self.recording_count < MAX_RECORDINGS
 
     def log_frozen_reads(self, function: Any, reads: list[Read], effects: list[str]) -> None:
-        """Say, once, what a recording does not look at again."""
+        """Log once which reads a frozen recording does not compare again."""
         if not self.has_logged:
             self.has_logged = True
             names = list(dict.fromkeys(read.name for read in reads if _may_change(read)))
             if unsupported_reason():
-                names = ["everything"]  # nobody knows what it read
+                names = ["everything"]  # reads are not observed in this Python
             _logger.warning(
                 "numtape.function %r keeps what it read when it was recorded: %s",
                 getattr(function, "__qualname__", repr(function)),
@@ -70,7 +70,7 @@ class RecordingLimit:
             )
 
     def warn(self, function: Any, reason: str) -> None:
-        """Say, once, why it runs as Python."""
+        """Warn once that the function runs as Python, with the reason."""
         if not self.has_warned:
             self.has_warned = True
             name = getattr(function, "__qualname__", repr(function))
@@ -88,7 +88,7 @@ _unobserved_reasons: list[str] = []  # at most one reason
 
 
 def warn_unobserved(reason: str) -> None:
-    """Say, once in a process, why all functions run as Python."""
+    """Warn once in a process that all functions run as Python, with the reason."""
     if not _unobserved_reasons:
         _unobserved_reasons.append(reason)
         location = caller_location()
@@ -102,7 +102,7 @@ def warn_unobserved(reason: str) -> None:
 
 
 def _may_change(read: Read) -> bool:
-    """Whether a read is of something that people change."""
+    """Return whether a read is of a value that programs usually change."""
     if read.kind in (CODE, TYPE, METHOD) or read.value is MISSING:
         return False
     return not isinstance(
@@ -111,7 +111,7 @@ def _may_change(read: Read) -> bool:
 
 
 def only_value(values: list[Any]) -> Any:
-    """What a call returns that returns one thing."""
+    """Return the only value of a call."""
     return values[0]
 
 
@@ -120,14 +120,14 @@ class TracedPath:
 
     Attributes:
       recording: The rows.
-      nodes: Where it passes, guard by guard.
-      rebuild: Puts outputs in their places.
-      hits: How often it was right.
-      nanoseconds: How long these calls took.
-      counts: Both, of calls that machine code carried out.
-      repeated_call: What that needs, if it does; see `repeated_calls`.
-      effects: What the call did besides, which a replay does not do.
-      as_it_is: Whether what the recording gives are the outputs, all of them, in their order.
+      nodes: The nodes on the way from the head to the recording, one for each guard.
+      rebuild: Makes the call's result from a list of outputs.
+      hits: The number of replays.
+      nanoseconds: The total time of these replays.
+      counts: Hits and nanoseconds of calls that machine code carried out.
+      repeated_call: The entry for machine code, if any; see `repeated_calls`.
+      effects: Effects of the recorded call that a replay does not repeat.
+      is_direct: Whether the recording's values are exactly the outputs, in order.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class TracedPath:
         self.is_direct = self._only_rows and not recording.assigned
 
     def result(self, values: list[Tensor]) -> Any:
-        """What the call returns."""
+        """Return the call's result."""
         if self.is_direct:
             return self.rebuild(values)
         if self._only_rows:
@@ -156,24 +156,24 @@ class TracedPath:
 
 
 class GuardNode:
-    """Where recordings may part: the next guard, and what can be seen at it."""
+    """A node of the tree: a guard, with one child for each value that was seen at it."""
 
     __slots__ = ("children", "latest")
 
     def __init__(self) -> None:
         self.children: dict[tuple[int, int | bytes], GuardNode] = {}
-        self.latest: TracedPath | None = None  # the one that was right the last time
+        self.latest: TracedPath | None = None  # the path that matched last
 
 
 class GuardTree:
-    """Recordings that hold while Python's state is the same where they read it.
+    """Recordings that are valid while the same Python state is unchanged.
 
     Attributes:
-      guards: What was read of Python's state.
-      heads: Where the first guard is, by the elements of datasets that are read.
-      root: Knows the path that was right the last time.
+      guards: The Python state that was read.
+      heads: The first node of each path, by the dataset elements that the path reads.
+      root: A node whose `latest` is the path that matched last.
       paths: All recordings.
-      effects: Whether one of them draws random numbers, or assigns.
+      has_effects: Whether a recording draws random numbers or assigns variables.
     """
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class GuardTree:
         self.paths: list[TracedPath] = []
 
     def add(self, path: TracedPath, reads: list[Read]) -> None:
-        """Enter a recording, and what its call read."""
+        """Add a recording, and the reads of its call."""
         self.guards.add(reads)
         self.has_effects |= path.recording.has_effects
         elements = tuple(
@@ -206,14 +206,14 @@ class GuardTree:
         self.prefer(path)
 
     def prefer(self, path: TracedPath) -> None:
-        """A path was right: try it first the next time."""
+        """Note that a path matched, so that it is tried first the next time."""
         if self.root.latest is not path:
-            for node in reversed(path.nodes):  # the root last: an interrupt may come
+            for node in reversed(path.nodes):  # the root last, because an interrupt may occur
                 node.latest = path
             self.root.latest = path
 
     def next_path(self, path: TracedPath, failed: FailedGuard) -> TracedPath | None:
-        """The path to try after one of whose guards failed."""
+        """Return the path to try after a guard of ``path`` failed, or None."""
         if failed is OTHER_ELEMENTS:
             return None
         row = path.recording.guards[failed.guard].row
@@ -221,7 +221,7 @@ class GuardTree:
         return None if node is None else node.latest
 
     def path_for_other_elements(self, tried: set[int]) -> TracedPath | None:
-        """A path that reads other elements of datasets than those that were tried."""
+        """Return a path that reads other dataset elements than the heads in ``tried``, or None."""
         for head in list(self.heads.values()):
             if id(head) not in tried and head.latest is not None:
                 return head.latest
@@ -229,5 +229,5 @@ class GuardTree:
 
 
 def _reader_key(source: Any) -> tuple[Any, ...]:
-    """What tells a reader of a dataset from others. The recording keeps it alive."""
+    """Return a key for a dataset reader. The recording keeps the reader alive."""
     return (id(source.dataset), source.number) if type(source) is StartedReader else (id(source),)

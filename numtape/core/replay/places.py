@@ -1,4 +1,4 @@
-"""What guards say of themselves: where a program looked, and what for."""
+"""Source locations of guards, and the argument checks behind them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 
 class SourceLocation(NamedTuple):
-    """A line of a program."""
+    """A source line of the program."""
 
     file: str
     line: int
 
 
 class Check(NamedTuple):
-    """What a guard is if the program looks at nothing: arguments are checked.
+    """An argument check that reads a value, in place of a read by the program.
 
     Attributes:
-      row: Whose elements are checked.
-      holds: Says of an array which ones are right.
-      said: The error's message if not all are.
+      row: The row whose elements are checked.
+      holds: Returns for an array which elements are valid.
+      message: The error message if an element is invalid.
     """
 
     row: int
@@ -29,7 +29,7 @@ class Check(NamedTuple):
 
 
 def caller_location() -> SourceLocation:
-    """The line of the program that called numtape."""
+    """Return the source line of the program that called numtape."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""What it takes to run the rows of a recording on one device, and what their cells hold."""
+"""Recordings prepared for one device: programs that run the rows, and how to read the results."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _ZERO_PADDING = [bytes(8 - k) for k in range(9)]
 
 
 def cell_of(tensor: Tensor, keep_alive: list[Array]) -> int:
-    """What a cell on the host holds of a tensor: the bits of one element, or an address.
+    """Return a tensor's cell on the host: the bits of one element, or an address.
 
-    What is at the address is appended to ``used``: the tensor may get another home meanwhile.
+    Append the array at that address to ``keep_alive``, because the tensor may move meanwhile.
     """
     array = tensor._array()
     keep_alive.append(array)
@@ -37,29 +37,30 @@ def cell_of(tensor: Tensor, keep_alive: list[Array]) -> int:
         cell = int.from_bytes(raw + _ZERO_PADDING[len(raw)], sys.byteorder, signed=True)
     else:
         cell = address_of(array)
-    if tensor._home is array:  # a log may put a value elsewhere
+    if tensor._home is array:  # a log may store a value elsewhere
         tensor._cell = cell
     return cell
 
 
 class FailedGuard(NamedTuple):
-    """A guard that does not hold: its number, and what was seen instead."""
+    """A guard that does not hold: its number, and the bits that were seen instead."""
 
     guard: int
     bits: int | bytes
 
 
 class PreparedRecording:
-    """What it takes to run a recording on one device: a program for each thread that does.
+    """A recording prepared for one device, with a program for each thread that runs it.
 
     Attributes:
       device: The device.
-      programs: Those that no thread uses now.
-      guard_places, guard_cells: The rows of guards on single elements; gives their cells.
-      expected: What must be in them.
-      arrays: Whether there are other guards.
-      places: Where results are: -1 for a cell, or the row that has a buffer.
-      plain: Whether guards are on single elements, and results are computed.
+      programs: Programs that no thread uses at the moment.
+      guard_rows: The rows of guards on single elements.
+      get_guard_cells: Returns the cells of these rows.
+      expected_bits: The bits that these cells must hold.
+      has_array_guards: Whether there are guards on larger values.
+      buffer_rows: For each result the row that has its buffer; -1 if it is in a cell.
+      is_simple: Whether all guards are on single elements and all results are computed.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -67,12 +68,12 @@ class PreparedRecording:
         self.device = ""
         self.programs: list[Program] = []
         self._template = program = self._plan_program()
-        self._constants = dict(program.log.buffers)  # constants, where the device finds them
+        self._constants = dict(program.log.buffers)  # on the device, if it has its own memory
         buffer_row = program.place
         rows = [buffer_row[row] for row in recording.output_rows]
         self._output_specs = recording._output_specs
         fed = {row: k for k, row in enumerate(recording._fed_rows)}
-        device_rows = set() if program.feed is None else set(fed)  # a fed cell may be unknown here
+        device_rows = set() if program.feed is None else set(fed)  # their cells may be unknown here
         self.buffer_rows = [
             -1 if spec.single and at not in device_rows and not program.late(at) else at
             for at, spec in zip(rows, self._output_specs, strict=True)
@@ -86,8 +87,8 @@ class PreparedRecording:
         self.get_guard_cells = make_getter(self.guard_rows)
         self.expected_bits: tuple[Any, ...] = tuple(guard.bits for guard in scalar_guards)
         self.has_array_guards = len(scalar_guards) < len(guards)
-        # Guards that are checks: their numbers, and which of what is fed they are on; -1 for
-        # what is computed. Constants were checked when they were recorded.
+        # Guards that are checks: the number, the position of the checked value among the fed values
+        # (-1 if it is computed), and the condition. Constants were checked during the trace.
         self._checks = [
             (number, fed.get(guard.check.row, -1), guard.check.holds)
             for number, guard in enumerate(recording.guards)
@@ -95,7 +96,7 @@ class PreparedRecording:
             and guard.check is not None
             and (guard.check.row in fed or not recording.is_leaf(guard.check.row))
         ]
-        self._checked_arrays: dict[int, Array] = {}  # the arrays that were right the last time
+        self._checked_arrays: dict[int, Array] = {}  # arrays that passed the last time
         self.is_simple = not (self.has_array_guards or self._passed_through or self._checks)
         self.programs.append(program)
 
@@ -109,9 +110,9 @@ class PreparedRecording:
         return executor().program(log, list(rows), recording.compiled, reads_values, checks)
 
     def check_inputs(self, program: Program, fed: Sequence[Tensor]) -> FailedGuard | None:
-        """The first check that fails of those on values that the host knows.
+        """Return the first failing check among those on values that the host knows.
 
-        If there are others, the program is unsure.
+        If other checks remain, mark the program as unsure.
         """
         program.unsure = False
         for number, k, holds in self._checks:
@@ -126,22 +127,19 @@ class PreparedRecording:
         return None
 
     def new_program(self) -> Program:
-        """A program for one more thread."""
+        """Make a program for another thread."""
         return self._template.another(_copy_log(self._recording.log))
 
     def plan(self) -> Any:
-        """What is swept, if there is something to sweep."""
+        """Return the plan that is executed, if there is one."""
         return getattr(self._template, "plan", None)
 
     def take_outputs(
         self, program: Program, leaves: Sequence[Tensor], values: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Tensors of what a program has computed. ``values`` are what variables had."""
+        """Return computed results as tensors. ``values`` are the values that variables had."""
         log = program.log
-        for (
-            k,
-            passed_row,
-        ) in self._passed_through:  # arguments, then variables, that are returned as they are
+        for k, passed_row in self._passed_through:  # arguments, then variables, returned unchanged
             source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
             log.buffers[passed_row] = source._stored_value()
         outputs = []
@@ -164,13 +162,13 @@ class PreparedRecording:
 
 
 def with_shape(array: Array, spec: Spec) -> Array:
-    """An array in a spec's shape."""
+    """Return an array in a spec's shape."""
     has_shape = array.shape is spec.shape or array.shape == spec.shape
     return array if has_shape else array.reshape(spec.shape)
 
 
 def make_getter(rows: list[int]) -> Callable[[Any], tuple[int, ...]]:
-    """What takes some cells, as a tuple."""
+    """Return a function that returns the cells of some rows as a tuple."""
     if not rows:
         return lambda cells: ()
     if len(rows) == 1:
@@ -180,7 +178,7 @@ def make_getter(rows: list[int]) -> Callable[[Any], tuple[int, ...]]:
 
 
 def copy_rows(trace: Trace, fed: set[int]) -> Log:
-    """A log with the rows of a trace. Leaves have values, but for those that are fed."""
+    """Return a log with the rows of a trace. Leaves have values, except those that are fed."""
     n = trace.n
     log = Log(max(n, 1))
     for name in log.columns.NAMES:
@@ -202,7 +200,7 @@ def copy_rows(trace: Trace, fed: set[int]) -> Log:
 
 
 def _copy_log(log: Log) -> Log:
-    """A log with the same rows and leaves."""
+    """Return a log with the same rows and leaves."""
     n = log.n
     copy = Log(max(n, 1))
     for name in log.columns.NAMES:

@@ -1,4 +1,4 @@
-"""Recordings: the rows of a call that was traced, to be computed again with other leaves."""
+"""Recordings: the rows of a traced call, which a replay computes again with other leaf values."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .graft import retract, splice
 from .ready import FailedGuard, PreparedRecording, cell_of, copy_rows
 from .trace import CallDraws, Trace, ValueGuard, bits_at
 
-OTHER_ELEMENTS = FailedGuard(-1, 0)  # the elements of a dataset are of another kind
-LARGE_SIZE = 1000  # elements from which it matters who computes an op
+OTHER_ELEMENTS = FailedGuard(-1, 0)  # the elements of a dataset have another structure
+LARGE_SIZE = 1000  # number of elements from which it matters which library computes an op
 
 
 class Output(NamedTuple):
-    """A leaf of what a call returns: a row and its spec, or something that is the same each time.
+    """A leaf of the call's result: a row with its spec, or a constant.
 
     Attributes:
-      row: The row, or -1.
-      spec: Its spec.
-      constant: What is the same each time.
+      row: The row, or -1 for a constant.
+      spec: The row's spec, or None.
+      constant: The value that every replay returns.
     """
 
     row: int
@@ -44,17 +44,17 @@ class Recording:
     """The rows of one call.
 
     Attributes:
-      log: The rows. Its leaves have values; those that are not constants are fed at each call.
-      arguments, variables, inputs, captures: Rows that are fed, and what feeds them: the number
-        of an argument, a variable, a NumPy array from outside, a tensor from outside.
-      draws: Rows of random numbers, their places in the sequence, and how they are drawn.
-      drawn: How many draws there are in the end.
-      feeds: Elements of datasets that are read.
-      guards: What must be seen again.
-      outputs: What the call returns.
-      assigned: Variables and the rows that they become.
-      opaque: Whether it lacks derivatives that functions of the program give.
-      compiled: Whether to compile it before it is replayed for the first time.
+      log: The rows. Constant leaves have values; each replay feeds the others.
+      arguments, variables, inputs, captures: Rows to feed, each with its source: the number of an
+        argument, a variable, a NumPy array from outside, a tensor from outside.
+      draws: Rows of random numbers, their positions in the call's sequence, and the draws.
+      draw_count: The total number of draws.
+      element_reads: The dataset elements to read.
+      guards: Values that a replay must reproduce.
+      outputs: The leaves of the result.
+      assigned: Assigned variables, and the rows of their new values.
+      opaque: Whether derivatives of custom gradient functions are missing.
+      compiled: Whether to compile the rows before the first replay.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Recording:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Sort what is done at each call by what is to be done with it."""
+        """Precompute the lists that each replay uses."""
         spec = self.log.spec
         self._variables_read = [variable for _, variable in self.variables]
         self._read_rows = [row for row, _ in (*self.variables, *self.inputs)]
@@ -105,16 +105,16 @@ class Recording:
         self.has_effects = bool(self.assigned or self.has_draws)
 
     def is_leaf(self, row: int) -> bool:
-        """Whether a row is not computed."""
+        """Return whether a row has a value that is not computed."""
         return bool(self.log.columns.state_view[row] == VALUE)
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return self.log.n
 
     def host_ops(self) -> tuple[str, ...]:
-        """Ops that NumPy or SciPy computes and that may take long, where that is known."""
+        """Return names of ops that NumPy or SciPy computes and that may be slow, where known."""
         plan = None if self._prepared is None else self._prepared.plan()
         names = []
         tried = getattr(plan, "tried", ())
@@ -129,13 +129,13 @@ class Recording:
                 names.append(op.name)
         return tuple(names)
 
-    # Replaying where no tape follows.
+    # Replay where no tape records.
 
     def run(self, leaves: Sequence[Tensor], draws: CallDraws) -> list[Tensor] | FailedGuard:
-        """Compute what leaves the call; nothing is assigned yet.
+        """Compute the results of the call, without assigning variables.
 
         Returns:
-          The outputs that are rows, then the values of assigned variables; or which guard failed.
+          The output rows, then the new values of assigned variables; or the guard that failed.
         """
         prepared = self._prepared
         if prepared is None or prepared.device is not settings.chosen or settings.moved:
@@ -145,11 +145,9 @@ class Recording:
         except IndexError:
             program = prepared.new_program()
         cell, values = program.cell, None
-        keep_alive: list[Array] = []  # until all is computed
+        keep_alive: list[Array] = []  # until all rows are computed
         if self._variables_read:
-            values = [
-                variable._value for variable in self._variables_read
-            ]  # kept until all is computed
+            values = [variable._value for variable in self._variables_read]  # kept alive as well
         if self._input_arrays:
             values = [
                 *(values or ()),
@@ -191,12 +189,12 @@ class Recording:
                 prepared.programs.append(program)
                 return failed
         outputs = prepared.take_outputs(program, leaves, values or []) if self.output_rows else []
-        # Not if anything went wrong: then its memory may still be in use.
+        # Not after an error: the program's memory may still be in use then.
         prepared.programs.append(program)
         return outputs
 
     def elements(self, draws: CallDraws) -> list[Tensor] | None:
-        """The tensors of the elements that are read; None if they are of another kind."""
+        """Return the leaves of all dataset elements; None if one has another structure."""
         tensors: list[Tensor] = []
         for source, number, kind, _ in self.element_reads:
             reader = draws.reader(*source) if type(source) is StartedReader else source
@@ -209,7 +207,7 @@ class Recording:
         return tensors
 
     def prepare(self) -> PreparedRecording:
-        """What it takes to run it on this thread's device."""
+        """Return the recording prepared for this thread's device."""
         device = settings.device()
         prepared = self._prepared_by_device.get(device)
         if prepared is None:
@@ -219,7 +217,7 @@ class Recording:
         return prepared
 
     def release(self) -> None:
-        """Drop what it takes to run it."""
+        """Drop the prepared programs."""
         self._prepared, self._prepared_by_device = None, {}
 
     def _draw(self, log: Log, draws: CallDraws) -> None:
@@ -227,7 +225,7 @@ class Recording:
             log.put(row, draws.take(k, draw), SPECS.specs[log.spec[row]])
 
     def _first_failed_guard(self, program: Program) -> FailedGuard | None:
-        """The first guard that does not hold."""
+        """Return the first guard that does not hold."""
         for k, guard in enumerate(self.guards):
             row = program.place[guard.row]
             if type(guard.bits) is int:
@@ -239,9 +237,9 @@ class Recording:
         return None
 
     def commit(self, values: list[Tensor], draws: CallDraws, log: Log | None = None) -> None:
-        """Assign what the call assigns, and count its draws: all of it, or nothing.
+        """Assign variables and count random draws: both, or neither.
 
-        ``values`` are those of `run`, or, if they are rows of ``log``, of `append_to`.
+        ``values`` come from `run`, or from `append_to`, if they are rows of ``log``.
         """
         if self.has_effects:
             values = values[len(values) - len(self._assigned_variables) :]
@@ -254,15 +252,15 @@ class Recording:
                 element_reads=self.element_reads,
             )
 
-    # Replaying on a log that a tape follows.
+    # Replay on a log that a tape records.
 
     def append_to(
         self, log: Log, leaves: Sequence[Tensor], draws: CallDraws
     ) -> list[Tensor] | FailedGuard:
-        """Append the rows to this thread's log; look at what guards look at.
+        """Append the rows to this thread's log, and check the guards.
 
         Returns:
-          As `run`: tensors of the log, to be computed when they are looked at.
+          The same as `run`, as tensors of the log whose values are computed on demand.
         """
         log.reserve(len(self.arguments) + len(self._read_rows) + len(self.draws))
         elements = self.elements(draws) if self.element_reads else []
@@ -291,7 +289,7 @@ class Recording:
                 rows[row] = log.row_of(tensor, None, "function")[0]
             for row, k, draw in self.draws:
                 rows[row] = log.leaf(draws.take(k, draw), SPECS.specs[self.log.spec[row]])
-            # Leaves stay, whatever happens: the log's tables refer to them.
+            # Leaves remain even after a failure, because the log's tables refer to them.
             appended_at = log.n, log.extra_n
             splice(self.log, log, rows)
             failed = self._first_failed_row(log, rows)
@@ -334,12 +332,12 @@ def commit(
     expected: Sequence[tuple[Variable, Tensor]] = (),
     element_reads: Sequence[ElementRead] = (),
 ) -> bool:
-    """Give variables their values, count ``count`` draws and take elements, in one step.
+    """Assign variables, count ``count`` draws and take dataset elements, in one step.
 
-    If there is a log, the values are rows of it.
+    With a log, the values are rows of the log.
 
     Returns:
-      False, and nothing is done, if a variable does not have the value any more that it ``had``.
+      False, with nothing changed, if a variable's value differs from that in ``expected``.
     """
     journal = local.journal
     if journal is not None:
@@ -361,5 +359,5 @@ def commit(
 
 
 def _read_input(array: Array, spec: Spec) -> Tensor:
-    """What an array from outside holds now."""
+    """Return the present contents of an array from outside as a tensor."""
     return of_array(convert_array(array, spec.dtype.numpy_dtype), spec)

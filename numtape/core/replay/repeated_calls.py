@@ -1,10 +1,10 @@
-"""Replayed calls in machine code, where nothing has to be asked of Python.
+"""Replayed calls in machine code, where no step needs Python.
 
-What a call does is said by `Function.__call__`, `Calls.__call__` and `Recording.run`. A path that
-was right some times gets an `make_entry` in its function: all that machine code needs to do the same,
-where no row is large or NumPy's, nothing is drawn, and results have arrays of their own. Machine
-code stands before `Function.__call__` (see
-`core.native`), and hands on to it whatever is not as the entry says.
+`Function.__call__`, `Dispatcher.__call__` and `Recording.run` define the behavior. A path that
+matched several times gets a `RepeatedCall` entry in its function, with all data that machine code
+needs to do the same. This requires that no row is large or computed by NumPy, that nothing is drawn,
+and that results have separate arrays. The machine code runs before `Function.__call__` (see
+`core.native`) and calls it whenever the entry does not apply.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from .calls import Dispatcher
     from .paths import TracedPath
 
-# What there is once in a process, and of each call; as in kernels/passes/repeated_call.py (a test
-# compares).
+# Words of a process and of a call. kernels/passes/repeated_call.py lists the same names (a test
+# compares them).
 _PROCESS = (
     "GET_ENTRY",
     "GET_ATTRIBUTE",
@@ -159,13 +159,13 @@ _API = {
     "SET_ERROR": "PyErr_Restore",
 }
 NO_LIMIT = 1 << 62
-# Arguments, variables and results: more of them are left to Python. They take some 0.3 µs each, in
-# which no signal is heard.
+# Maximum number of arguments, variables and results. Each takes about 0.3 µs, during which signals
+# are not handled, so Python carries out larger calls.
 MAX_VALUES = 1024
 
 
 class _CallStub:
-    """The machine code before `Function.__call__`, which is put there when this is made."""
+    """The machine code that runs before `Function.__call__`. The constructor installs it."""
 
     def __init__(self, function: type) -> None:
         known = find_layout()
@@ -177,7 +177,7 @@ class _CallStub:
         )
         offsets = known.offsets
         self._error = np.zeros(3, np.int64)
-        # What it refers to stays: finalizers call functions to the very end.
+        # Keeps referenced objects alive: finalizers call functions until the interpreter exits.
         self._referents = (
             known,
             {
@@ -216,7 +216,7 @@ class _CallStub:
             "AT_NAMES": offsets.get("thread.names", -1),
         }
         self._words = np.array([words[name] for name in _PROCESS], np.int64)
-        keep_forever(self)  # before anything refers to it
+        keep_forever(self)  # before machine code refers to it
         source = kernel_source("compiler", "jit", "passes.guards", "passes.repeated_call")
         entry_point = disk.load("passes-repeated-call", source, _compile_stub)[
             "numtape_repeated_call"
@@ -241,14 +241,14 @@ _stub_build = LazyBuild("Replayed calls are carried out by Python", _CallStub)
 
 
 def _stub_or_reason(kind: type, now: bool = False) -> _CallStub | str:
-    """The machine code; or why Python carries out all calls of functions of this class."""
+    """Return the machine code, or the reason why Python carries out all calls of this class."""
     return (
         _stub_build.found(kind, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
     )
 
 
 def describe_executor(kind: type) -> str:
-    """What carries out replayed calls of functions of this class, and why not machine code."""
+    """Describe what carries out replayed calls of this class, and why machine code does not."""
     executor = _stub_or_reason(kind, now=True)
     return f"Python: {executor}" if isinstance(executor, str) else "machine code"
 
@@ -257,7 +257,7 @@ _slot_offsets: dict[tuple[type, str], int] = {}
 
 
 def _slot_offset(holder: Any, name: str) -> int:
-    """Where an object has a slot."""
+    """Return the offset of an object's slot."""
     key = type(holder), name
     if key not in _slot_offsets:
         _slot_offsets[key] = slot_offset(*key)
@@ -267,16 +267,16 @@ def _slot_offset(holder: Any, name: str) -> int:
 def make_entry(
     function: Any, calls: Dispatcher, distinct: bool, defaults: Any
 ) -> tuple[Any, ...] | None:
-    """What machine code needs to call a function as it was called the last time.
+    """Return what machine code needs to repeat the last call of a function.
 
     Args:
       function: The `Function`.
       calls: Its calls with arguments of some specs, all of them tensors.
-      apart: Whether each argument must be another tensor.
-      defaults: The defaults that complete the arguments; None if there are none to look at.
+      distinct: Whether all arguments must be different tensors.
+      defaults: The defaults that complete the arguments; None if none are used.
 
     Returns:
-      A tuple for the function's ``_repeated_call``; None if Python has to carry these calls out.
+      A tuple for the function's ``_repeated_call``; None if Python must carry out these calls.
     """
     tree = calls.tree
     path = tree.root.latest if tree is not None else None
@@ -288,7 +288,7 @@ def make_entry(
     if calls.python_calls & (calls.python_calls - 1) or isinstance(
         _stub_or_reason(type(function)), str
     ):
-        return None  # it was tried before: the next time after twice as many calls
+        return None  # tried before; retry with exponential back-off
     if known is not None:
         known.settle()
     inner = function._parameters._inner
@@ -327,15 +327,15 @@ def _make_repeated_call(
     specs = dict(sweep.buffers)
     for row, spec in zip(ready.buffer_rows, recording._output_specs, strict=True):
         if row >= 0 and (row not in specs or specs[row].shape != spec.shape):
-            return None  # a constant, say, or an array in another shape
+            return None  # for example a constant, or an array with another shape
     return RepeatedCall(function, calls, path, distinct, completed, program, sweep)
 
 
 class RepeatedCall(KeepAlive):
-    """An entry, and all that it refers to by address.
+    """An entry for machine code, with all objects that it refers to by address.
 
     Attributes:
-      entry: What machine code needs: a block of words, and who keeps what they refer to.
+      entry: A block of words, and the list that keeps the referenced objects alive.
     """
 
     def __init__(
@@ -428,7 +428,7 @@ class RepeatedCall(KeepAlive):
     def _make_comparison_table(
         self, calls: Dispatcher, path: TracedPath, plan: Plan | None, completed: list[Any]
     ) -> Array:
-        """A table of what must be as it is now, besides what the program reads."""
+        """Build the table of state that must be unchanged, besides what the program reads."""
         tree = calls.tree
         assert tree is not None
         slots = [
@@ -450,18 +450,18 @@ class RepeatedCall(KeepAlive):
         return table
 
     def holds(self) -> bool:
-        """Whether all is as it must be, but for what the program reads."""
+        """Return whether the entry is valid, apart from what the program reads."""
         return self._words[_CALL.index("LEFT")] > 0 and is_unchanged(self._comparison_table)
 
     def settle(self) -> None:
-        """Count what was swept."""
+        """Add the executed sweeps to the plan's counter."""
         left = self._words[_CALL.index("LEFT")]
         if self._plan is not None and self._plan.done >= 0:
             self._plan.done += (self._limit - left) * self._plan.work
 
 
 def _kind(path: TracedPath, constants: list[int]) -> int:
-    """How the result is made of the outputs."""
+    """Return how the result is built from the outputs."""
     if path.rebuild is only_value:
         return _CONSTANT if constants[0] else _ONE
     kinds: dict[Any, int] = {list: _LIST, tuple: _TUPLE}

@@ -1,9 +1,9 @@
-"""Tracing: one call of a function, recorded in a log of its own to be replayed.
+"""Tracing: run a function once, in a separate log that can be replayed.
 
-A trace computes on the real inputs. Whatever Python learns of a value on the way it learns by a
-look, and every look leaves a *guard*: the row, and the bits that were seen. While all guards hold,
-the same Python would record the same rows. Nothing outside is changed before the call has ended:
-what it assigns is noted in the trace, and random numbers are counted in `CallDraws`.
+A trace computes with the real inputs. When Python reads the value of a tensor, the trace records a
+*guard*: the row and the bits that were read. While all guards hold, the same Python code would
+record the same rows. A trace changes nothing outside: it notes assigned variables, and
+`CallDraws` counts the random numbers. Both take effect when the call is committed.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 
 class NotReplayable(BaseException):
-    """A function does what its replay could not do. Not for programs to catch."""
+    """The function does something that a replay cannot repeat. Programs must not catch this."""
 
 
 class ValueRead(BaseException):
-    """A function that gives derivatives looks at an adjoint. Not for programs to catch."""
+    """A gradient function reads the value of an adjoint. Programs must not catch this."""
 
 
 class ValueGuard(NamedTuple):
-    """What a look saw.
+    """A value that Python read during the trace.
 
     Attributes:
-      row: Which row was looked at.
-      bits: Its cell, or the bytes of a larger value.
-      place: Where.
-      check: What was checked, if that is what the look was for.
+      row: The row whose value was read.
+      bits: The row's cell, or the bytes of a larger value.
+      location: The source line that read it.
+      check: The argument check that read it, if any.
     """
 
     row: int
@@ -58,13 +58,15 @@ class ValueGuard(NamedTuple):
 
 
 class CallDraws:
-    """The random numbers of one call: the same ones for every path that is tried.
+    """The random numbers and dataset elements of one call, shared by all paths that are tried.
 
-    Else a guard that depends on them would choose among them. So it is with elements of datasets.
+    If each path drew other numbers, a guard that depends on them would select a path at random.
+    The same applies to elements of datasets.
 
     Attributes:
-      base: The number of the first one; -1 if there is none.
-      readers: The readers of datasets that the call began, by the id of the dataset.
+      base: The number of the first draw; -1 if nothing was drawn.
+      drawn_arrays: The draws so far: the draw, whether it is counted, and its numbers.
+      readers: The dataset readers that the call started, by the id of the dataset.
     """
 
     __slots__ = ("base", "drawn_arrays", "readers")
@@ -75,14 +77,14 @@ class CallDraws:
         self.readers = {} if readers is None else readers
 
     def reader(self, dataset: Any, number: int) -> Reader:
-        """The reader that the call began as number ``number`` of those of a dataset."""
+        """Return the reader that the call started as number ``number`` for a dataset."""
         readers = self.readers.setdefault(id(dataset), (dataset, []))[1]
         while len(readers) <= number:
             readers.append(dataset._reader())
         return readers[number]
 
     def release_readers(self, element_reads: Sequence[ElementRead] = ()) -> None:
-        """Leave readers that these do not use to whoever reads the dataset next."""
+        """Return unused readers to their datasets, for the next caller."""
         used = {
             (id(x.source.dataset), x.source.number)
             for x in element_reads
@@ -93,7 +95,7 @@ class CallDraws:
         self.readers = {}
 
     def elements_read(self, element_reads: Sequence[ElementRead]) -> list[tuple[Reader, int]]:
-        """How many elements of which readers were read."""
+        """Return which readers were read, each with the number of elements that were read."""
         counts: dict[int, tuple[Reader, int]] = {}
         for source, number, kind, _ in element_reads:
             reader = self.reader(*source) if type(source) is StartedReader else source
@@ -101,7 +103,7 @@ class CallDraws:
         return list(counts.values())
 
     def take(self, k: int, draw: Draw) -> Any:
-        """The numbers of draw ``k`` of this call."""
+        """Return the random numbers of draw ``k`` of this call."""
         if self.base < 0:
             self.base = STATE.draws
         if k < len(self.drawn_arrays) and self.drawn_arrays[k][0] == draw:
@@ -112,11 +114,11 @@ class CallDraws:
         return array
 
     def number_after(self, k: int) -> int:
-        """The number of the draw that follows the first ``k`` of this call."""
+        """Return the number of the draw that follows the first ``k`` draws of this call."""
         return self.base + sum(counted for _, counted, _ in self.drawn_arrays[:k])
 
     def restart(self) -> None:
-        """The call has set the seed."""
+        """Start again at draw 0: the call has set the seed."""
         self.base = 0
         self.drawn_arrays.clear()
 
@@ -126,27 +128,28 @@ class Trace(Log):
 
     Attributes:
       arguments: The row of each tensor among the arguments.
-      inputs: Rows whose values NumPy arrays from outside have, and these arrays.
-      guards: By row, in the order of the looks.
+      inputs: Rows that hold NumPy arrays from outside the function, with these arrays.
+      guards: The guards by row, in the order in which the values were read.
       draws: The call's random numbers.
-      drawn: The rows of draws, their numbers in the call, and how they are drawn.
+      draw_rows: The rows of draws, their numbers in the call, and the draws.
       position: The number of the next draw.
-      reason: Why the trace cannot be replayed.
-      created: Variables that the call made, by id.
-      values: Variables that it read, and what they had, by id.
-      assigned: Variables that it assigned, and their values, by id.
-      opaque: Whether a derivative cannot be recorded that a function of the program gives.
-      upstream: Rows that stand for its adjoints.
-      closed: Whether the call has ended: looks leave no guards any more.
+      reason: Why the trace cannot be replayed; "" if it can.
+      refusal: The reason given to `refuse`; "" if the trace was not refused.
+      created: Variables that the call created, by id.
+      values: Variables that the call read, with the values that it read, by id.
+      assigned: Variables that the call assigned, with the assigned values, by id.
+      opaque: Whether the derivative of a custom gradient function cannot be recorded.
+      upstream: Rows that stand for adjoints while a gradient function is recorded.
+      closed: Whether the call has ended. Reading values then leaves no guards.
       handlers: The code of signal handlers.
-      handled: Variables that they alone have assigned, by id: this lasts, whatever becomes of the
-        call.
-      state: The seed and the number of draws, as they are if the call comes to nothing.
-      feeds: The elements of datasets that it read.
-      elements_taken: Readers of datasets by id: how many elements the call read, and how many were read
-        before.
-      begun: How often it began to read a dataset, by id.
-      begins: Which of these a reader is, by id.
+      handler_assigned: Ids of variables that only signal handlers assigned. These assigns take
+        effect even if the call is abandoned.
+      random_state: The seed and the number of draws to restore if the call is abandoned.
+      element_reads: The dataset elements that the call read.
+      elements_taken: Dataset readers by id, with the number of elements that the call read and
+        the number that was read before the call.
+      reader_counts: Datasets by id, with the number of readers that the call started.
+      started_readers: How the call started a reader, by the reader's id.
     """
 
     __slots__ = (
@@ -204,14 +207,14 @@ class Trace(Log):
         self.started_readers: dict[int, StartedReader] = {}
 
     def argument(self, array: Array, spec: Spec) -> Tensor:
-        """A tensor that stands for an argument."""
+        """Add an argument and return the tensor that stands for it."""
         self.reserve(1)
         row = self.leaf(array, spec)
         self.arguments.append(row)
         return self.tensor(row, spec)
 
     def row_of(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
-        """The row of any operand; an array from outside is read anew in every replay."""
+        """Return the row and spec of an operand. Each replay reads arrays from outside again."""
         row, spec = super().row_of(value, like, op)
         if isinstance(value, np.ndarray) and self._is_input(value):
             self.inputs.append((row, value))
@@ -223,7 +226,7 @@ class Trace(Log):
         return not (self.closed or observer.frozen) and bool(observer.is_outside(array))
 
     def convert_input(self, value: Any, array: Array) -> Any:
-        """A tensor that has the value of an array, if it is from outside."""
+        """Return a tensor with the value of an array if the array is from outside."""
         if not self._is_input(value):
             return array
         spec = intern(array.shape, dtypes.of_array(array))
@@ -243,7 +246,7 @@ class Trace(Log):
         return super().read(variable, value, codes)
 
     def is_stale(self) -> bool:
-        """Whether others have assigned what the call read, or drawn what it drew."""
+        """Return whether another thread changed a variable or random state that the call read."""
         if self.draws.base >= 0 and not self.reason and STATE.draws != self.draws.base:
             return True
         if any(reader.taken != before for reader, _, before in self.elements_taken.values()):
@@ -255,15 +258,15 @@ class Trace(Log):
         )
 
     def current_value(self, variable: Variable) -> Tensor:
-        """A read, whose look leaves a guard."""
+        """Return a tensor for the variable's value. Evaluating it leaves a guard."""
         return variable.read_value()
 
     def read_unwatched(self, variable: Variable) -> int:
-        """Append a read as any other: which tapes follow it is for the replay to say."""
+        """Append a normal read: each replay decides which tapes watch the variable."""
         return variable._read_in(self)
 
     def evaluate_row(self, tensor: Tensor) -> Array:
-        """The value of a row, computed if need be; the look leaves a guard."""
+        """Return the value of a row, computed if necessary, and leave a guard."""
         row, spec = tensor._row, tensor._spec
         if self.upstream and depends_on(self, row, self.upstream):
             raise ValueRead
@@ -274,7 +277,7 @@ class Trace(Log):
         return self.value(row, spec)
 
     def untracked_value(self, tensor: Tensor) -> Array:
-        """The value of a tensor, for what is computed at once: no guard is left."""
+        """Return a tensor's value for immediate computation, without a guard."""
         was_closed, self.closed = self.closed, True
         try:
             return tensor._array()
@@ -282,15 +285,15 @@ class Trace(Log):
             self.closed = was_closed
 
     def call_untracked(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function returns, called in a thread of its own: only this one is observed."""
+        """Call a function in another thread, which is not observed. Return its result."""
         return run_in_thread(function, *arguments)
 
     def guard_value(self, make_tensor: Callable[[], Tensor]) -> None:
-        """Leave a guard."""
+        """Evaluate a tensor, which leaves a guard."""
         make_tensor()._array()
 
     def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Leave a guard."""
+        """Call a function that reads numtape's state, and guard its result."""
         observer = self.observer
         if not (self.closed or observer.frozen):
             name = getattr(function, "__qualname__", repr(function))
@@ -298,7 +301,7 @@ class Trace(Log):
         return function(*arguments)
 
     def start_reader(self, dataset: Any) -> Reader:
-        """What reads a dataset from outside, from its beginning; others are made in replays."""
+        """Start to read a dataset from outside. Each replay starts a reader again."""
         number = self.reader_counts.get(id(dataset), (dataset, 0))[1]
         self.reader_counts[id(dataset)] = dataset, number + 1
         reader = self.draws.reader(dataset, number)
@@ -307,7 +310,10 @@ class Trace(Log):
         return reader
 
     def read_element(self, reader: Reader) -> list[Tensor] | None:
-        """The leaves of a reader's next element; None if it has ended. Each replay has its own."""
+        """Return the leaves of a reader's next element, or None at the end of the dataset.
+
+        Each replay reads an element again.
+        """
         self._not_in_effects()
         _, number, _ = self.elements_taken.setdefault(id(reader), (reader, 0, reader.taken))
         observer, state = self.observer, (STATE.seed, STATE.draws)
@@ -334,7 +340,7 @@ class Trace(Log):
         return tensors
 
     def consume_elements(self) -> None:
-        """What was read is read, as Python reads it: the call raises."""
+        """Advance readers past the elements that the call read, as Python does if it raises."""
         for reader, number, _ in self.elements_taken.values():
             reader.advance(number)
         self.draws.release_readers(self.element_reads)
@@ -346,7 +352,7 @@ class Trace(Log):
         on_tensor: Callable[[Any], Tensor],
         message: str,
     ) -> bool:
-        """Whether a condition holds for all elements. The guard says what the look was for."""
+        """Return whether a condition holds for all elements. The guard notes the check."""
         truth = reduce_all(on_tensor(x))
         holds = bool(truth)
         guard = self.guards.get(truth._row)
@@ -358,7 +364,7 @@ class Trace(Log):
     def segment(
         self, adjoints: Callable[[Log, list[Tensor]], list[int]], specs: Sequence[Spec]
     ) -> Segment | None:
-        """What a function that gives derivatives records; None if it does more than that."""
+        """Return the rows that a gradient function records; None if it has other effects."""
         assigned, position, draw_count = self.assigned, self.position, len(self.draw_rows)
         outer_upstream, start = self.upstream, self.n
         seeds = append_upstream(self, specs)
@@ -370,7 +376,7 @@ class Trace(Log):
             if self.assigned is assigned and self.position == position:
                 return Segment(rows, start, self.n, adjoint_rows)
         except (ValueRead, Exception):
-            pass  # if it is asked for, and the function raises, Python will say
+            pass  # Python reports the error if the derivative is requested
         finally:
             self.upstream = outer_upstream
         self.restore((assigned, position))
@@ -379,19 +385,19 @@ class Trace(Log):
         return None
 
     def may_need_gradients(self) -> bool:
-        """Tapes from outside may ask."""
+        """Return True: tapes from outside may request derivatives."""
         return True
 
     def drop_calls(self) -> None:
-        """Tapes from outside may ask for derivatives."""
+        """Do nothing: tapes from outside may request derivatives of the calls."""
 
     def _not_in_effects(self) -> None:
-        """What is printed or logged is not observed, and not done by replays."""
+        """Refuse the call if it prints or logs here: replays do not repeat printing."""
         if self.observer is not None and self.observer.printing_follower is not None:
             self.refuse("it assigns or draws while it prints or logs")
 
     def draw(self, draw: Draw) -> Tensor:
-        """A tensor of random numbers, drawn anew in every replay."""
+        """Return a tensor of random numbers. Each replay draws again."""
         self._not_in_effects()
         array = self.draws.take(self.position, draw)
         spec = intern(array.shape, dtypes.of_array(array))
@@ -402,9 +408,9 @@ class Trace(Log):
         return self.tensor(row, spec)
 
     def assign(self, variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
-        """Note what variables are to become; reads in this log see it."""
+        """Note new values of variables. Later reads in this log return them."""
         self._not_in_effects()
-        # Rows: what is read after this is not what the variable was before the call.
+        # Adopted as rows: values read after this differ from those before the call.
         changes = {
             id(variable): (variable, self.adopt(value))
             for variable, value in zip(variables, values, strict=True)
@@ -417,81 +423,81 @@ class Trace(Log):
         self.forget_reads(variables)
 
     def forget_reads(self, variables: Iterable[Variable]) -> None:
-        """Read variables anew."""
+        """Make the next use of each variable append a new read."""
         for variable in variables:
             read = variable._read
             if read is not None and read[0] is self:
                 variable._read = None
 
     def clear_tensor_links(self) -> None:
-        """Forget slices, masks and logits: no tensor refers to another one."""
+        """Remove references between tensors: slices, masks and logits."""
         for tensor in self.tensors:
             for tie in ("_sliced", "_keras_mask", "_keras_logits"):
                 if hasattr(tensor, tie):
                     delattr(tensor, tie)
 
     def end(self) -> None:
-        """Let go of tensors, which refer to this log: what it holds is freed with the last one.
+        """Drop the tensors, which refer to this log, so that the log can be freed.
 
-        Arrays of the program are among it, of which some cannot grow until then.
+        The log also holds arrays of the program, which NumPy cannot resize until then.
         """
         self.tensors = []
 
     def adopt(self, value: Tensor) -> Tensor:
-        """The tensor as a row of this log."""
+        """Return the tensor as a row of this log."""
         if value._home is self:
             return value
         self.reserve(1)
         return self.tensor(*self.row_of(value, None, "assign"))
 
     def on_variable_created(self, variable: Variable) -> None:
-        """The call makes a variable."""
+        """Note that the call creates a variable."""
         self.created[id(variable)] = variable
 
     def on_seed_set(self) -> None:
-        """The call sets the random seed."""
+        """Note that the call sets the random seed, which a replay cannot repeat."""
         self.draws.restart()
         self.position = 0
         self.reason = "it sets the random seed"
 
     def refuse(self, reason: str) -> NoReturn:
-        """Give up: the function runs without a recording, whoever catches this."""
+        """Abandon the trace. The function runs as Python, even if the program catches the error."""
         self.refusal = reason
         raise NotReplayable(reason)
 
     def retry(self, reason: str) -> None:
-        """Give up if the call can begin again: layers may have variables that it has made."""
+        """Abandon the trace if the call can start again, that is, if it created no variables."""
         if not self.created:
             self.refuse(reason)
 
     def on_default_copied(self, array: Array) -> None:
-        """Arrays of defaults are observed."""
+        """Observe an array that is a parameter's default."""
         self.observer.note_default(array)
 
     def on_container_created(self, container: Any) -> None:
-        """The call's own containers are not from outside."""
+        """Note that the call created a container."""
         self.observer.note_created(container)
 
     def on_container_copied(self, container: Any, original: Any) -> None:
-        """The call has a container in the place of one that it was given."""
+        """Note that the call uses ``container`` in place of ``original``."""
         self.observer.originals[id(container)] = original
 
     def checkpoint(self) -> tuple[dict[int, tuple[Variable, Tensor]], int]:
-        """What the call has assigned and drawn so far."""
+        """Return the assigned variables and the number of draws, for `restore`."""
         return self.assigned, self.position
 
     def restore(self, mark: tuple[dict[int, tuple[Variable, Tensor]], int]) -> None:
-        """Assign and draw again from a mark on; what signal handlers did since then lasts."""
+        """Undo assigns and draws after a checkpoint, except assigns by signal handlers."""
         self.forget_reads(variable for variable, _ in self.assigned.values())
         lasting = {key: self.assigned[key] for key in self.handler_assigned & self.assigned.keys()}
         self.assigned, self.position = mark[0] | lasting, mark[1]
 
     def collect(self) -> bool:
-        """Rows stay where they are."""
+        """Return False: rows of a trace are never removed."""
         return False
 
     def complete(self) -> None:
-        """What a call computes belongs to where it is replayed."""
+        """Do nothing: values that a call computes belong to the caller of the replay."""
 
 
 def _convert_input(value: Any, array: Array) -> Any:
@@ -509,7 +515,7 @@ tensors.before_printing = _guard_print_options
 
 
 def bits_at(log: Log, row: int) -> int | bytes:
-    """What guards compare: a row's cell, or the bytes of a larger value."""
+    """Return the bits that guards compare: a row's cell, or the bytes of a larger value."""
     spec = SPECS.specs[log.spec[row]]
     if spec.single:
         bits = log.columns.cell_view[row]

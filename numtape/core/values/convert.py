@@ -116,8 +116,8 @@ def _infer_dtype(value: Any, array: np.ndarray[Any, Any], types: set[type]) -> D
         if not array.size or isinstance(first, complex):
             return dtypes.complex128
         raise ValueError(
-            f"Can't convert Python sequence with mixed types to Tensor: {repr_of(value)} begins with "
-            f"a real number. Give a dtype, or write complex numbers."
+            f"Can't convert Python sequence with mixed types to Tensor: {repr_of(value)} "
+            f"begins with a real number. Give a dtype, or write complex numbers."
         )
     if kind == "O":
         return dtypes.of_int(int(array.min()), int(array.max()))
@@ -131,8 +131,8 @@ def _infer_dtype(value: Any, array: np.ndarray[Any, Any], types: set[type]) -> D
         return dtypes.bool_
     if isinstance(first, bool | np.bool_) or np.bool_ in types:
         raise ValueError(
-            f"Can't convert Python sequence with mixed types to Tensor: {repr_of(value)} begins with "
-            f"a bool. Give a dtype, or write numbers only."
+            f"Can't convert Python sequence with mixed types to Tensor: {repr_of(value)} "
+            f"begins with a bool. Give a dtype, or write numbers only."
         )
     # NumPy ints in a list are treated like Python ints.
     return dtypes.of_int(int(array.min()), int(array.max())) if array.size else dtypes.int32
@@ -238,8 +238,8 @@ def _format_brief(value: Any) -> str:
 def _unsupported_error(value: Any) -> ValueError:
     texts = any(isinstance(x, str | bytes | np.str_ | np.bytes_) for x in leaves(value))
     return ValueError(
-        f"Attempt to convert a value ({_format_brief(value)}) with an unsupported type ({type(value)}) to "
-        f"a Tensor.{' numtape has no string tensors.' if texts else ''}"
+        f"Attempt to convert a value ({_format_brief(value)}) with an unsupported type "
+        f"({type(value)}) to a Tensor.{' numtape has no string tensors.' if texts else ''}"
     )
 
 

@@ -261,7 +261,7 @@ class LambdaCallback(Callback):
         **kwargs: Any,
     ) -> None:
         vars(self).update(kwargs)
-        given = {
+        provided = {
             "on_epoch_begin": on_epoch_begin,
             "on_epoch_end": on_epoch_end,
             "on_train_begin": on_train_begin,
@@ -269,4 +269,4 @@ class LambdaCallback(Callback):
             "on_train_batch_begin": on_train_batch_begin,
             "on_train_batch_end": on_train_batch_end,
         }
-        vars(self).update({name: f for name, f in given.items() if f is not None})
+        vars(self).update({name: f for name, f in provided.items() if f is not None})

@@ -14,16 +14,16 @@ _OLDER = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_ba
 
 def as_numbers(logs: dict[str, Any] | None) -> dict[str, Any]:
     """Logs by the order of their names, inner dicts opened; tensors are floats, or else arrays."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in sorted((logs or {}).items()):
         if isinstance(value, dict):
-            found.update(as_numbers(value))
+            result.update(as_numbers(value))
             continue
         try:
-            found[name] = float(value)
+            result[name] = float(value)
         except (TypeError, ValueError):
-            found[name] = value.numpy() if isinstance(value, Tensor) else value
-    return found
+            result[name] = value.numpy() if isinstance(value, Tensor) else value
+    return result
 
 
 def _overrides(callback: Any, *names: str) -> bool:
@@ -115,12 +115,12 @@ class CallbackList(Callback):
 
     def _nt_wanting(self, name: str) -> list[Any]:
         """The callbacks that override a method; looked for once in a training."""
-        found = self._nt_wanted.get(name)
-        if found is None:
+        result = self._nt_wanted.get(name)
+        if result is None:
             names = [name, *([_OLDER[name]] if name in _OLDER else [])]
-            found = [one for one in self.callbacks if _overrides(one, *names)]
-            self._nt_wanted[name] = found
-        return found
+            result = [one for one in self.callbacks if _overrides(one, *names)]
+            self._nt_wanted[name] = result
+        return result
 
     def _nt_call(self, name: str, *place: int, logs: dict[str, Any] | None) -> None:
         wanting = self._nt_wanting(name)

@@ -78,8 +78,8 @@ class ModelCheckpoint(MonitorCallback):
         """Save, if there were enough batches."""
         if isinstance(self.save_freq, str):
             return
-        anew = self._nt_last_batch is None or batch <= self._nt_last_batch
-        self._nt_batches += batch + 1 if anew else batch - (self._nt_last_batch or 0)
+        is_new = self._nt_last_batch is None or batch <= self._nt_last_batch
+        self._nt_batches += batch + 1 if is_new else batch - (self._nt_last_batch or 0)
         self._nt_last_batch = batch
         if self._nt_batches >= self.save_freq:
             self._nt_batches = 0

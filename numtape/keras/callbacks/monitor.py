@@ -68,9 +68,9 @@ def _direction(model: Any, name: str) -> str | None:
     for metric in getattr(model, "metrics", None) or []:
         for part in (metric, *(getattr(metric, "metrics", None) or [])):
             if getattr(part, "name", None) == name:
-                found: str | None = getattr(part, "_direction", None)
-                if found is not None:
-                    return found
+                result: str | None = getattr(part, "_direction", None)
+                if result is not None:
+                    return result
     return None
 
 

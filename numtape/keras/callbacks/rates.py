@@ -49,16 +49,16 @@ class LearningRateScheduler(Callback):
         optimizer = self.model.optimizer
         before = rate(optimizer)
         try:
-            found = self.schedule(epoch, before)
+            value = self.schedule(epoch, before)
         except TypeError:  # a function of the epoch alone
-            found = self.schedule(epoch)
-        if not isinstance(found, float | np.float32 | np.float64):
+            value = self.schedule(epoch)
+        if not isinstance(value, float | np.float32 | np.float64):
             raise ValueError(
-                f"The output of the `schedule` function should be a float. Got: {found}"
+                f"The output of the `schedule` function should be a float. Got: {value}"
             )
-        optimizer.learning_rate = found
+        optimizer.learning_rate = value
         if self.verbose > 0:
-            say(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {found}.")
+            say(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {value}.")
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Add the learning rate to the logs."""
@@ -164,8 +164,8 @@ class ReduceLROnPlateau(MonitorCallback):
         before = rate(self.model.optimizer)
         if before <= np.float32(self.min_lr):
             return False
-        found = max(before * self.factor, self.min_lr)
-        self.model.optimizer.learning_rate = found
+        value = max(before * self.factor, self.min_lr)
+        self.model.optimizer.learning_rate = value
         if self.verbose > 0:
-            say(f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {found}.")
+            say(f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {value}.")
         return True

@@ -39,8 +39,8 @@ class Activation(_Elementwise):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(inputs)``."""
-        found: Tensor = self._nt_activation()(inputs)
-        return found
+        result: Tensor = self._nt_activation()(inputs)
+        return result
 
 
 def _not_negative(value: Any, name: str, kind: str) -> float:
@@ -179,8 +179,8 @@ class PReLU(_Elementwise):
     def call(self, inputs: Tensor) -> Tensor:
         """Give the activation of each element."""
         below = original(self.alpha) * activations.relu(-inputs)
-        found: Tensor = activations.relu(inputs) - below
-        return found
+        result: Tensor = activations.relu(inputs) - below
+        return result
 
 
 @documented(
@@ -205,12 +205,12 @@ class Softmax(_Elementwise):
         if mask is None:
             return activations.softmax(inputs, self.axis)
         there = mask if mask.dtype is bool_ else cast(mask, inputs.dtype) > 0.5
-        shape, given = tuple(inputs.shape), tuple(there.shape)
-        sizes = zip(given[::-1], shape[::-1], strict=False)
-        if len(given) > len(shape) or any(m not in (1, n) for m, n in sizes):
+        shape, provided = tuple(inputs.shape), tuple(there.shape)
+        sizes = zip(provided[::-1], shape[::-1], strict=False)
+        if len(provided) > len(shape) or any(m not in (1, n) for m, n in sizes):
             raise ValueError(
                 "The `mask` must be broadcastable to `inputs`. Received: "
-                f"inputs.shape={shape}, mask.shape={given}"
+                f"inputs.shape={shape}, mask.shape={provided}"
             )
         least = -3e4 if inputs.dtype.name == "float16" else -1e9
         return select(there, activations.softmax(select(there, inputs, least), self.axis), 0.0)

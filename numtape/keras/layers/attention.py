@@ -80,10 +80,10 @@ class _Attention(ConfiguredLayer):
         weights = softmax(scores)
         if training and self.dropout > 0:
             weights = general_dropout(weights, self.dropout, self.seed_generator.uniform)
-        found = matmul(weights, value)
+        result = matmul(weights, value)
         if mask is not None and mask[0] is not None:
-            found = select(movement.expand_dims(cast(mask[0], bool_), -1), found, 0.0)
-        return (found, weights) if return_attention_scores else found
+            result = select(movement.expand_dims(cast(mask[0], bool_), -1), result, 0.0)
+        return (result, weights) if return_attention_scores else result
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Give the mask of the query."""
@@ -156,8 +156,8 @@ class Attention(_Attention):
 
     def _nt_scores(self, query: Tensor, key: Tensor) -> Tensor:
         if self.score_mode == "dot":
-            found = matmul(query, key, transpose_b=True)
-            return found if self.scale is None else multiply(found, original(self.scale))
+            result = matmul(query, key, transpose_b=True)
+            return result if self.scale is None else multiply(result, original(self.scale))
         both: Any = movement.expand_dims(query, -2) + movement.expand_dims(key, -3)
         if self.scale is not None:
             both = both * original(self.scale)

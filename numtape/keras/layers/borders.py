@@ -39,8 +39,10 @@ def _pairs(value: Any, rank: int, name: str) -> _Pairs:
             f"`{name}` should have {rank} elements. Received: {name}={repr_of(value)}."
         )
     places = ("1st", "2nd", "3rd")
-    found = (integers(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False))
-    return tuple((before, behind) for before, behind in found)
+    result = (
+        integers(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False)
+    )
+    return tuple((before, behind) for before, behind in result)
 
 
 class _Borders(ConfiguredLayer):
@@ -74,8 +76,8 @@ class _Cropping(_Borders):
             slice(before, before + (size or 0))
             for (before, _), size in zip(pairs, shape, strict=True)
         )
-        found: Tensor = inputs[cut]
-        return found
+        result: Tensor = inputs[cut]
+        return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of what is left."""
@@ -254,18 +256,18 @@ class _UpSampling(ConfiguredLayer):
         for axis, times in enumerate(joined(1, self._nt_times, 1, self.data_format)):
             if times > 1:
                 before, size, behind = parts_of(tuple(inputs.shape), axis)
-                apart = movement.reshape(inputs, (before, size, 1, behind))
-                wide = movement.broadcast_to(apart, (before, size, times, behind))
+                separate = movement.reshape(inputs, (before, size, 1, behind))
+                wide = movement.broadcast_to(separate, (before, size, times, behind))
                 inputs = movement.reshape(
                     wide, (*inputs.shape[:axis], size * times, *inputs.shape[axis + 1 :])
                 )
         return inputs
 
-    def _nt_resized(self, inputs: Tensor, whole: Shape) -> Tensor:
+    def _nt_resized(self, inputs: Tensor, full: Shape) -> Tensor:
         if self.data_format == "channels_last":
-            return resize(inputs, whole[1:-1], self.interpolation)
-        found = resize(movement.transpose(inputs, (0, 2, 3, 1)), whole[2:], self.interpolation)
-        return movement.transpose(found, (0, 3, 1, 2))
+            return resize(inputs, full[1:-1], self.interpolation)
+        result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], self.interpolation)
+        return movement.transpose(result, (0, 3, 1, 2))
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape with the larger sizes in space."""

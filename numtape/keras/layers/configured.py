@@ -142,21 +142,21 @@ def integers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ..
     Raises:
       ValueError: If they are not so many, no ints, or too small.
     """
-    said = f"The `{name}` argument must be a tuple of {count} integers. Received {name}={repr_of(value)}"
+    message = f"The `{name}` argument must be a tuple of {count} integers. Received {name}={repr_of(value)}"
     try:
-        found = (value,) * count if isinstance(value, int) else tuple(value)
-        if len(found) != count or any(isinstance(n, str) for n in found):
+        result = (value,) * count if isinstance(value, int) else tuple(value)
+        if len(result) != count or any(isinstance(n, str) for n in result):
             raise ValueError
-        found = tuple(int(n) for n in found)
+        result = tuple(int(n) for n in result)
     except (TypeError, ValueError):
-        raise ValueError(said) from None
-    wrong = {n for n in found if n < least}
+        raise ValueError(message) from None
+    wrong = {n for n in result if n < least}
     if wrong:
         raise ValueError(
-            f"{said}, including values {wrong} that do not satisfy `value "
+            f"{message}, including values {wrong} that do not satisfy `value "
             f"{'>= 0' if least == 0 else '> 0'}`"
         )
-    return found
+    return result
 
 
 def positive(value: Any, name: str) -> int:

@@ -56,15 +56,15 @@ def slid(
     padding: str,
 ) -> Shape:
     """How many places a window has that slides over axes of given sizes."""
-    found: list[int | None] = []
+    items: list[int | None] = []
     for size, width, stride, rate in zip(space, kernel, strides, rates, strict=True):
         if size is None:
-            found.append(None)
+            items.append(None)
         elif padding == "valid":
-            found.append((size - rate * (width - 1) - 1) // stride + 1)
+            items.append((size - rate * (width - 1) - 1) // stride + 1)
         else:
-            found.append((size - 1) // stride + 1)
-    return tuple(found)
+            items.append((size - 1) // stride + 1)
+    return tuple(items)
 
 
 class Sliding(ConfiguredLayer):
@@ -108,7 +108,7 @@ class Sliding(ConfiguredLayer):
             before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
             x = pad(x, list(joined((0, 0), [(before, 0)], (0, 0), self.data_format)))
             padding = "valid"
-        found: Tensor = _CONVOLUTIONS[self.rank](
+        result: Tensor = _CONVOLUTIONS[self.rank](
             self._nt_floats(x),
             kernel,
             self._nt_for_all_axes(strides),
@@ -116,7 +116,7 @@ class Sliding(ConfiguredLayer):
             FORMATS[self.data_format][self.rank],
             self._nt_for_all_axes(self.dilation_rate),
         )
-        return found
+        return result
 
     def _nt_for_all_axes(self, steps: tuple[int, ...]) -> list[Any]:
         """Steps in space, and ones for the batch and the channels."""
@@ -156,15 +156,15 @@ class Sliding(ConfiguredLayer):
                 f"{self.kernel_size} and input of shape {shape}."
             )
         space, channels = parted(shape, self.data_format)
-        found = self._nt_space(space)
-        if any(n is not None and n <= 0 < (m or 1) for n, m in zip(found, space, strict=True)):
+        result = self._nt_space(space)
+        if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
             raise ValueError(
                 "Computed output size would be zero or negative. Received `inputs "
                 f"shape={shape}`, `kernel shape={self.kernel_size}`, "
                 f"`dilation_rate={self.dilation_rate}`, `strides={self.strides}`, "
                 f"`padding={self.padding}`."
             )
-        return joined(shape[0], found, self._nt_features(channels), self.data_format)
+        return joined(shape[0], result, self._nt_features(channels), self.data_format)
 
 
 class Convolution(Sliding):

@@ -60,7 +60,7 @@ class Dot(Merge):
     def call(self, inputs: Any) -> Any:
         """Give the sums of products."""
         x, y = inputs
-        whole = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
+        full = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
         i, j = self._nt_both_axes(tuple(x.shape), tuple(y.shape))
         if self.normalize:
             x, y = l2_normalize(x, i, 1e-14), l2_normalize(y, j, 1e-14)
@@ -72,7 +72,7 @@ class Dot(Merge):
         product = matmul(
             movement.reshape(x, (batch, rows, size)), movement.reshape(y, (batch, size, columns))
         )
-        return movement.reshape(product, whole)
+        return movement.reshape(product, full)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape without the axes that were summed over."""

@@ -30,7 +30,7 @@ class _Shapes(NamedTuple):
     outputs: tuple[int, ...]  # those that the output has
 
 
-def _shapes(equation: str, bias_axes: str | None, inputs: Shape, given: Shape) -> _Shapes:
+def _shapes(equation: str, bias_axes: str | None, inputs: Shape, provided: Shape) -> _Shapes:
     """The shapes that an equation means, for inputs of a shape.
 
     Raises:
@@ -51,11 +51,11 @@ def _shapes(equation: str, bias_axes: str | None, inputs: Shape, given: Shape) -
         )
     # The first axis is the batch: it is not in the shape that was given.
     lead, tail = (inputs[:elided], ()) if before else ((), inputs[len(x) :])
-    output = (*lead, *given) if lead else (inputs[0], *given, *tail)
+    output = (*lead, *provided) if lead else (inputs[0], *provided, *tail)
     if len(output) != len(y) + elided:
         raise ValueError(
             f"The equation '{equation}' has an output of {len(y)} letters, but `output_shape`, "
-            f"without the batch, is {given}."
+            f"without the batch, is {provided}."
         )
     at = len(lead)
     sizes_in = dict(zip(x, inputs[at:], strict=False))
@@ -63,11 +63,11 @@ def _shapes(equation: str, bias_axes: str | None, inputs: Shape, given: Shape) -
     output = (*lead, *own, *tail)
     sizes_out = dict(zip(y, own, strict=True))
     for letter, size in sizes_in.items():
-        wanted = sizes_out.get(letter, size)
-        if wanted is not None and wanted != size:
+        requested = sizes_out.get(letter, size)
+        if requested is not None and requested != size:
             raise ValueError(
                 f"Input shape and output shape do not match at shared dimension '{letter}'. Input "
-                f"shape is {size}, and output shape is {wanted}."
+                f"shape is {size}, and output shape is {requested}."
             )
     for letter in y:
         if letter not in x and letter not in w:
@@ -93,8 +93,8 @@ def _shapes(equation: str, bias_axes: str | None, inputs: Shape, given: Shape) -
         first = min(map(y.find, bias_axes), default=len(y))
         bias = tuple(sizes_out[c] if c in bias_axes else 1 for c in y[first:])
         bias = (*bias, *(1 for _ in tail)) if behind else bias
-    made = tuple(k for k, letter in enumerate(w) if letter in y)
-    return _Shapes(kernel, bias, output, tuple(k for k in range(len(w)) if k not in made), made)
+    shapes = tuple(k for k, letter in enumerate(w) if letter in y)
+    return _Shapes(kernel, bias, output, tuple(k for k in range(len(w)) if k not in shapes), shapes)
 
 
 @documented(
@@ -131,14 +131,14 @@ class EinsumDense(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        given = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
-        if any(n is not None and not isinstance(n, int) for n in given):
+        provided = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
+        if any(n is not None and not isinstance(n, int) for n in provided):
             raise ValueError(
                 f"`output_shape` must be an int or a tuple of ints, got {repr_of(output_shape)}"
             )
         self._nt_keep(
             equation=equation,
-            output_shape=given,
+            output_shape=provided,
             activation=activation,
             bias_axes=bias_axes,
             kernel_initializer=kernel_initializer,
@@ -172,10 +172,10 @@ class EinsumDense(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(einsum(equation, inputs, kernel) + bias)``."""
-        found = einsum(self.equation, self._nt_floats(inputs), original(self.kernel))
+        value = einsum(self.equation, self._nt_floats(inputs), original(self.kernel))
         if self.bias is not None:
-            found = found + original(self.bias)
-        result: Tensor = self._nt_activation()(found)
+            value = value + original(self.bias)
+        result: Tensor = self._nt_activation()(value)
         return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

@@ -60,8 +60,8 @@ class Embedding(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the vectors of the inputs."""
-        whole = inputs if inputs.dtype.is_integer else as_indices(inputs, int32)
-        return gather(original(self.embeddings), whole)
+        full = inputs if inputs.dtype.is_integer else as_indices(inputs, int32)
+        return gather(original(self.embeddings), full)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Give where the inputs are not 0, if 0 is padding."""

@@ -141,8 +141,8 @@ class Masking(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, and 0 where all features are the mask's value."""
         there = reduce_any(self._nt_differs(inputs), -1, True)
-        found: Tensor = select(there, inputs, cast(0.0, inputs.dtype))
-        return found
+        result: Tensor = select(there, inputs, cast(0.0, inputs.dtype))
+        return result
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Give where a feature is not the mask's value."""

@@ -98,20 +98,20 @@ class Merge(ConfiguredLayer):
                 "Cannot merge tensors with different batch sizes. Received tensors with shapes "
                 f"{shapes}"
             )
-        found = shapes[0][1:]
+        result = shapes[0][1:]
         for shape in shapes[1:]:
-            found = _common(found, shape[1:])
-        return (next(iter(batches), None), *found)
+            result = _common(result, shape[1:])
+        return (next(iter(batches), None), *result)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Give where one of the masks is true; none if an input has none."""
         masks = _masks(inputs, previous_mask)
         if masks is None or any(mask is None for mask in masks):
             return None
-        found = masks[0]
+        result = masks[0]
         for mask in masks[1:]:
-            found = comparison.logical_or(found, mask)
-        return found
+            result = comparison.logical_or(result, mask)
+        return result
 
 
 def _masks(inputs: Any, masks: Any) -> list[Any] | None:
@@ -145,10 +145,10 @@ class _Folded(Merge):
     """Inputs that are made one by a function of two."""
 
     def _nt_merged(self, inputs: list[Any]) -> Any:
-        found = inputs[0]
+        result = inputs[0]
         for x in inputs[1:]:
-            found = self._nt_both(found, x)
-        return found
+            result = self._nt_both(result, x)
+        return result
 
     def _nt_both(self, x: Any, y: Any) -> Any:
         raise NotImplementedError
@@ -197,16 +197,16 @@ class Multiply(_Folded):
 
     def _nt_merged(self, inputs: list[Any]) -> Any:
         masks = [_spread(x) for x in inputs]
-        found = super()._nt_merged(
+        result = super()._nt_merged(
             [
                 x if mask is None else where(mask, x, ones_like(x))
                 for x, mask in zip(inputs, masks, strict=True)
             ]
         )
         if any(mask is None for mask in masks):
-            return found
+            return result
         there = functools.reduce(comparison.logical_or, masks)
-        return where(there, found, zeros_like(found))
+        return where(there, result, zeros_like(result))
 
     def _nt_both(self, x: Any, y: Any) -> Any:
         return x * y
@@ -228,17 +228,17 @@ class _Extreme(_Folded):
     """The largest or the smallest input, of those that their masks count."""
 
     def _nt_merged(self, inputs: list[Any]) -> Any:
-        found, known = inputs[0], _spread(inputs[0])
+        result, known = inputs[0], _spread(inputs[0])
         for x in inputs[1:]:
             mask = _spread(x)
             if mask is not None:
-                x = where(mask, x, found)
+                x = where(mask, x, result)
             if known is not None:
-                found = where(known, found, x)
+                result = where(known, result, x)
             both = mask is not None and known is not None
             known = comparison.logical_or(known, mask) if both else None
-            found = self._nt_both(found, x)
-        return found
+            result = self._nt_both(result, x)
+        return result
 
 
 @documented(_WRONG)
@@ -303,21 +303,21 @@ class Concatenate(Merge):
                 f"concatenation axis. Received: input_shape={shapes}"
             )
         sizes = [shape[self.axis] for shape in shapes]
-        whole = list(shapes[0])
-        whole[self.axis] = None if None in sizes else sum(n for n in sizes if n is not None)
-        return tuple(whole)
+        full = list(shapes[0])
+        full[self.axis] = None if None in sizes else sum(n for n in sizes if n is not None)
+        return tuple(full)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Give the masks, one behind the other; where an input has none, all counts."""
         masks = _masks(inputs, previous_mask)
         if masks is None or all(mask is None for mask in masks):
             return None
-        whole = []
+        full = []
         for x, mask in zip(inputs, masks, strict=True):
             if mask is None:
-                whole.append(ones_like(x, bool_))
+                full.append(ones_like(x, bool_))
             elif mask.ndim < x.ndim:
-                whole.append(movement.broadcast_to(movement.expand_dims(mask, -1), tuple(x.shape)))
+                full.append(movement.broadcast_to(movement.expand_dims(mask, -1), tuple(x.shape)))
             else:
-                whole.append(mask)
-        return reduce_any(concat(whole, self.axis), -1)
+                full.append(mask)
+        return reduce_any(concat(full, self.axis), -1)

@@ -43,11 +43,11 @@ def _another(initializer: Any) -> Any:
     return initializer
 
 
-def _projection(free: int, bound: int, made: int) -> tuple[str, str]:
+def _projection(free: int, bound: int, created: int) -> tuple[str, str]:
     """The equation of a dense layer, and its bias's letters: some axes stay, some are made."""
     letters = string.ascii_lowercase
     stay, summed = letters[:free], letters[free : free + bound]
-    new = letters[free + bound : free + bound + made]
+    new = letters[free + bound : free + bound + created]
     return f"{stay}{summed},{summed}{new}->{stay}{new}", new
 
 
@@ -134,14 +134,19 @@ class MultiHeadAttention(ConfiguredLayer):
         self.supports_masking = True
 
     def _nt_dense(
-        self, name: str, shape: Shape, made: tuple[int, ...], bound: int = 1, activation: Any = None
+        self,
+        name: str,
+        shape: Shape,
+        created: tuple[int, ...],
+        bound: int = 1,
+        activation: Any = None,
     ) -> EinsumDense:
         """A projection of the last axes onto new ones, with its weights made."""
         free = len(shape) - bound
-        equation, letters = _projection(free, bound, len(made))
+        equation, letters = _projection(free, bound, len(created))
         layer = EinsumDense(
             equation,
-            (*[None] * (free - 1), *made),
+            (*[None] * (free - 1), *created),
             activation,
             letters if self.use_bias else None,
             _another(self.kernel_initializer),
@@ -181,9 +186,9 @@ class MultiHeadAttention(ConfiguredLayer):
         )
         self.value_dense = self._nt_dense("value", value, (heads, self.value_dim))
         self.dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
-        made = self.output_shape or (query[-1],)
+        created = self.output_shape or (query[-1],)
         self.output_dense = self._nt_dense(
-            "attention_output", (*query[:-1], heads, self.value_dim), made, 2
+            "attention_output", (*query[:-1], heads, self.value_dim), created, 2
         )
 
     def _nt_equations(self, rank: int) -> tuple[str, str]:
@@ -207,11 +212,16 @@ class MultiHeadAttention(ConfiguredLayer):
         return f"{k},{q}->{scores}", f"{scores},{v}->{y}"
 
     def _nt_mask(
-        self, query: Tensor, value: Tensor, masks: tuple[Any, Any, Any], given: Any, triangle: bool
+        self,
+        query: Tensor,
+        value: Tensor,
+        masks: tuple[Any, Any, Any],
+        provided: Any,
+        triangle: bool,
     ) -> Any:
         """Where a query sees a value: masks of shape (batch, queries, values), all together."""
         query_mask, value_mask, key_mask = masks
-        parts = [] if given is None else [cast(given, bool_)]
+        parts = [] if provided is None else [cast(provided, bool_)]
         if query_mask is not None:
             parts.append(movement.expand_dims(cast(query_mask, bool_), -1))
         for mask in (value_mask, key_mask):
@@ -227,12 +237,12 @@ class MultiHeadAttention(ConfiguredLayer):
             if triangle:
                 parts.append(causal(queries, values))
             if self.sliding_window is not None:
-                apart = np.abs(np.arange(queries)[:, None] - np.arange(values))
-                parts.append(as_tensor((apart < self.sliding_window)[None]))
-        found = None
+                separate = np.abs(np.arange(queries)[:, None] - np.arange(values))
+                parts.append(as_tensor((separate < self.sliding_window)[None]))
+        result = None
         for part in parts:
-            found = part if found is None else comparison.logical_and(found, part)
-        return found
+            result = part if result is None else comparison.logical_and(result, part)
+        return result
 
     def call(
         self,
@@ -267,9 +277,9 @@ class MultiHeadAttention(ConfiguredLayer):
         weights = movement.reshape(weights, shape)
         if there is not None:
             weights = select(there, weights, 0.0)
-        seen = self.dropout_layer(weights, training=training) if self.dropout else weights
-        found = einsum(combining, seen, values)
-        output = self.output_dense(found if gate is None else found * gate)
+        visited = self.dropout_layer(weights, training=training) if self.dropout else weights
+        result = einsum(combining, visited, values)
+        output = self.output_dense(result if gate is None else result * gate)
         return (output, weights) if return_attention_scores else output
 
     def compute_mask(self, query: Any, previous_mask: Any = None) -> Any:

@@ -33,11 +33,11 @@ def serialize(layer: Any) -> Any:
       >>> tf.keras.layers.serialize(tf.keras.layers.LSTM(3))["class_name"]
       'LSTM'
     """
-    found = _kind().serialize(layer)
-    if found and found["module"] == "keras.layers" and hasattr(layer, "compile"):
-        functional = found["class_name"] == "Functional"
-        found["module"] = FUNCTIONAL if functional else "keras"  # a model
-    return found
+    result = _kind().serialize(layer)
+    if result and result["module"] == "keras.layers" and hasattr(layer, "compile"):
+        functional = result["class_name"] == "Functional"
+        result["module"] = FUNCTIONAL if functional else "keras"  # a model
+    return result
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:

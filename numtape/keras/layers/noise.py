@@ -62,7 +62,7 @@ def _noise_shape(noise_shape: Any, inputs: Tensor) -> tuple[int, ...]:
     if noise_shape is None:
         return tuple(inputs.shape)
     sizes = zip(noise_shape, tuple(inputs.shape), strict=True)
-    return tuple(size if wanted is None else wanted for wanted, size in sizes)
+    return tuple(size if requested is None else requested for requested, size in sizes)
 
 
 @documented(f"{_RANGE[:-1]}, or ``noise_shape`` is no shape.")
@@ -231,8 +231,8 @@ class GaussianNoise(_Noise):
 
     def _nt_changed(self, inputs: Tensor) -> Tensor:
         noise = self.seed_generator.normal(inputs.shape, inputs.dtype)
-        found: Tensor = inputs + noise * self.stddev
-        return found
+        result: Tensor = inputs + noise * self.stddev
+        return result
 
 
 @documented(
@@ -255,8 +255,8 @@ class GaussianDropout(_Noise):
     def _nt_changed(self, inputs: Tensor) -> Tensor:
         deviation = math.sqrt(self.rate / (1.0 - self.rate)) if self.rate < 1 else math.inf
         noise = self.seed_generator.normal(inputs.shape, inputs.dtype)
-        found: Tensor = inputs * (1.0 + noise * deviation)
-        return found
+        result: Tensor = inputs * (1.0 + noise * deviation)
+        return result
 
 
 @documented(_RANGE)
@@ -283,6 +283,8 @@ class AlphaDropout(_Noise):
         low = -1.6732632423543772 * 1.0507009873554805  # what selu gives far below 0
         scale = ((1 - self.rate) * (1 + self.rate * low**2)) ** -0.5
         draws = self.seed_generator.uniform(_noise_shape(self.noise_shape, inputs), inputs.dtype)
-        kept = cast(draws >= self.rate, inputs.dtype)
-        found: Tensor = scale * (inputs * kept + low * (1 - kept)) - scale * low * self.rate
-        return found
+        retained = cast(draws >= self.rate, inputs.dtype)
+        result: Tensor = (
+            scale * (inputs * retained + low * (1 - retained)) - scale * low * self.rate
+        )
+        return result

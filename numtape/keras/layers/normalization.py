@@ -146,8 +146,8 @@ class LayerNormalization(Normalizing):
             rows = movement.reshape(x, (*lead, math.prod(shape[len(lead) :])))
             return movement.reshape(normalize(rows, self.epsilon), shape)
         mean, variance = moments(x, list(axes), keepdims=True)
-        found: Tensor = (x - mean) * elementwise.rsqrt(variance + self.epsilon)
-        return found
+        result: Tensor = (x - mean) * elementwise.rsqrt(variance + self.epsilon)
+        return result
 
     def _nt_along(self, weight: Any, wide: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         """A weight in a shape that broadcasts with the inputs."""
@@ -229,11 +229,11 @@ class GroupNormalization(Normalizing):
         shape = tuple(inputs.shape)
         (axis,) = counted(self.axis, shape)
         each = shape[axis] // self.groups
-        apart = (*shape[:axis], self.groups, each, *shape[axis + 1 :])
-        x = movement.reshape(inputs, apart)
-        axes = [k for k in range(1, len(apart)) if k != axis]
+        separate = (*shape[:axis], self.groups, each, *shape[axis + 1 :])
+        x = movement.reshape(inputs, separate)
+        axes = [k for k in range(1, len(separate)) if k != axis]
         mean, variance = moments(x, axes, keepdims=True)
-        wide = tuple(n if k in (axis, axis + 1) else 1 for k, n in enumerate(apart))
+        wide = tuple(n if k in (axis, axis + 1) else 1 for k, n in enumerate(separate))
         factor: Any = elementwise.rsqrt(variance + self.epsilon)
         result = (x - mean) * factor
         if self.gamma is not None:
@@ -260,8 +260,8 @@ class UnitNormalization(ConfiguredLayer):
         """Give the inputs, divided by their length."""
         inputs = self._nt_floats(inputs)
         square = reduce_sum(elementwise.square(inputs), self.axis, True)
-        found: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(square), 1e12)
-        return found
+        result: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(square), 1e12)
+        return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the inputs."""
@@ -297,8 +297,8 @@ class RMSNormalization(ConfiguredLayer):
         mean = reduce_mean(elementwise.square(inputs), list(axes), True)
         wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         factor = elementwise.rsqrt(mean + self.epsilon)
-        found: Tensor = inputs * factor * movement.reshape(original(self.scale), wide)
-        return found
+        result: Tensor = inputs * factor * movement.reshape(original(self.scale), wide)
+        return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the inputs."""

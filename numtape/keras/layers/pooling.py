@@ -59,27 +59,27 @@ class Pooling(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Give one element for each window and channel."""
         self.compute_output_shape(inputs.shape)
-        found: Tensor = self._nt_pool(
+        result: Tensor = self._nt_pool(
             inputs,
             list(self.pool_size),
             list(self.strides),
             self.padding.upper(),
             FORMATS[self.data_format][self.rank],
         )
-        return found
+        return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the output: as many places as the window has."""
         shape = tuple(input_shape)
         space, channels = parted(shape, self.data_format)
-        found = slid(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
-        if any(n is not None and n <= 0 < (m or 1) for n, m in zip(found, space, strict=True)):
+        result = slid(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
+        if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
             raise ValueError(
                 "Computed output size would be zero or negative. Received: `inputs.shape="
                 f"{shape}`, `pool_size={self.pool_size}`, `strides={self.strides}`, "
                 f"`padding={self.padding}`."
             )
-        return joined(shape[0], found, channels, self.data_format)
+        return joined(shape[0], result, channels, self.data_format)
 
 
 @documented(_WRONG, strides=_STRIDES, name="Its name.")
@@ -196,8 +196,8 @@ class GlobalPooling(ConfiguredLayer):
         """Give one element for each channel."""
         if self._nt_reduce is reduce_mean:
             inputs = self._nt_floats(inputs)
-        found: Tensor = self._nt_reduce(inputs, self._nt_axes, self.keepdims)
-        return found
+        result: Tensor = self._nt_reduce(inputs, self._nt_axes, self.keepdims)
+        return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape (batch, channels), or with axes of size 1 in space."""

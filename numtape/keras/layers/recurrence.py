@@ -40,8 +40,8 @@ def masked(mask: Tensor | None, new: Any, old: Any) -> Any:
     """A structure of tensors: the new ones where the mask, of shape (batch, 1), holds."""
     if mask is None:
         return new
-    kept = [_chosen(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
-    return pack_sequence_as(new, kept)
+    retained = [_chosen(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
+    return pack_sequence_as(new, retained)
 
 
 def _chosen(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:

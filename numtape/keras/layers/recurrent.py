@@ -38,7 +38,7 @@ _recurrent = documented("ValueError: If ``cell`` is none.", **ARGUMENTS)
 def _over(
     cell: Any,
     inputs: list[Tensor],
-    whole: Tensor | None,
+    full: Tensor | None,
     states: Any,
     masks: Any,
     training: Any,
@@ -63,10 +63,10 @@ def _over(
         for one, state in zip(cell.cells, states, strict=True):
             listed = is_nested(state)
             inputs, new = _over(
-                one, inputs, whole, list(state) if listed else [state], masks, training, zero_output
+                one, inputs, full, list(state) if listed else [state], masks, training, zero_output
             )
             last.append(new if listed else new[0])
-            whole = None
+            full = None
         return inputs, last
     if not isinstance(cell, Cell):
 
@@ -74,9 +74,9 @@ def _over(
             return called(cell, x, states, training)
 
         return passed(one_step, inputs, states, masks, zero_output)
-    whole = stack(inputs) if whole is None else whole
-    project, step = cell.over(int(whole.shape[1]), int(whole.shape[2]), training)
-    parts = [unstacked(part) for part in project(whole)]
+    full = stack(inputs) if full is None else full
+    project, step = cell.over(int(full.shape[1]), int(full.shape[2]), training)
+    parts = [unstacked(part) for part in project(full)]
     return passed(step, [*zip(*parts, strict=True)], states, masks, zero_output)
 
 
@@ -161,13 +161,13 @@ class RNN(ConfiguredLayer):
         Returns:
           A list of tensors, or of lists of them for cells on top of each other.
         """
-        found = first_state(self.cell, batch_size, self._nt_dtype)
-        return list(found) if is_nested(found) else [found]
+        result = first_state(self.cell, batch_size, self._nt_dtype)
+        return list(result) if is_nested(result) else [result]
 
     def reset_state(self) -> None:
         """Begin the next call with zeros, if states are kept."""
-        kept = flatten(self.states or [])
-        assign_all(kept, [zeros(tuple(v.shape), v.dtype) for v in kept])
+        retained = flatten(self.states or [])
+        assign_all(retained, [zeros(tuple(v.shape), v.dtype) for v in retained])
 
     def reset_states(self) -> None:
         """Begin the next call with zeros, if states are kept."""
@@ -196,18 +196,18 @@ class RNN(ConfiguredLayer):
         if sequences.dtype is not self._nt_dtype:
             sequences = cast(sequences, self._nt_dtype)
         states = self._nt_begun(batch, initial_state)
-        whole = time_first(sequences)
+        full = time_first(sequences)
         masks = None if mask is None else self._nt_mask_steps(mask, batch, length)
         fused = isinstance(self.cell, Cell) or (
             isinstance(self.cell, StackedRNNCells) and isinstance(self.cell.cells[0], Cell)
         )
         if self.go_backwards:
-            whole = whole[::-1]
+            full = full[::-1]
             masks = None if masks is None else masks[::-1]
         outputs, states = _over(
             self.cell,
-            [] if fused else unstacked(whole),
-            whole,
+            [] if fused else unstacked(full),
+            full,
             states,
             masks,
             training,
@@ -215,8 +215,8 @@ class RNN(ConfiguredLayer):
         )
         if self.stateful:
             assign_all(flatten(self.states), flatten(states))
-        found = stack(outputs, 1) if self.return_sequences else outputs[-1]
-        return (found, *states) if self.return_state else found
+        result = stack(outputs, 1) if self.return_sequences else outputs[-1]
+        return (result, *states) if self.return_state else result
 
     def _nt_begun(self, batch: int, initial_state: Any) -> list[Any]:
         """The states at the beginning, checked."""
@@ -239,20 +239,20 @@ class RNN(ConfiguredLayer):
         return [map_structure(self._nt_state, state) for state in states]
 
     def _nt_state(self, x: Any) -> Tensor:
-        found = as_tensor(x)
-        return found if found.dtype is self._nt_dtype else cast(found, self._nt_dtype)
+        result = as_tensor(x)
+        return result if result.dtype is self._nt_dtype else cast(result, self._nt_dtype)
 
     def _nt_mask_steps(self, mask: Any, batch: int, length: int) -> list[Tensor]:
-        found = flatten(mask)[0]
-        found = cast(as_tensor(found), bool_)
-        if tuple(found.shape[:2]) != (batch, length):
+        result = flatten(mask)[0]
+        result = cast(as_tensor(result), bool_)
+        if tuple(result.shape[:2]) != (batch, length):
             raise ValueError(
-                f"Layer '{self.name}' got a mask of shape {tuple(found.shape)} for sequences of "
+                f"Layer '{self.name}' got a mask of shape {tuple(result.shape)} for sequences of "
                 f"batch size {batch} and {length} time steps."
             )
-        if found.ndim == 2:
-            found = found[:, :, None]
-        return unstacked(time_first(found))
+        if result.ndim == 2:
+            result = result[:, :, None]
+        return unstacked(time_first(result))
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         """The mask of the outputs: that of the inputs, if all of them are given.
@@ -264,8 +264,8 @@ class RNN(ConfiguredLayer):
         Returns:
           A mask or None, in a list with None for each state if these are given.
         """
-        found = flatten(previous_mask)[0] if self.return_sequences else None
-        return [found, *(None for _ in self.state_size)] if self.return_state else found
+        result = flatten(previous_mask)[0] if self.return_sequences else None
+        return [result, *(None for _ in self.state_size)] if self.return_state else result
 
     def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
         """The shape of the output.
@@ -279,10 +279,10 @@ class RNN(ConfiguredLayer):
         """
         batch, length = sequences_shape[0], sequences_shape[1]
         size = output_size_of(self.cell)
-        found = (batch, length, size) if self.return_sequences else (batch, size)
+        result = (batch, length, size) if self.return_sequences else (batch, size)
         if not self.return_state:
-            return found
-        return found, *(
+            return result
+        return result, *(
             [(batch, n) for n in state] if isinstance(state, list | tuple) else (batch, state)
             for state in self.state_size
         )

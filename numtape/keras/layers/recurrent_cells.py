@@ -117,9 +117,9 @@ class Cell(ConfiguredLayer):
         if not training or not 0.0 < rate < 1.0:
             return []
         count = self._nt_gates if self.implementation == 1 else 1
-        whole = ones((batch, size), self._nt_dtype)
+        full = ones((batch, size), self._nt_dtype)
         draw = self.seed_generator.uniform
-        return [general_dropout(whole, rate, draw) for _ in range(count)]
+        return [general_dropout(full, rate, draw) for _ in range(count)]
 
     def _nt_product(self, x: Tensor, kernel: Any, masks: list[Tensor]) -> Tensor:
         """``x @ kernel``, with what is dropped, for any number of axes."""
@@ -130,8 +130,8 @@ class Cell(ConfiguredLayer):
             x = x * masks[0]
         if x.ndim == 2:
             return matmul(x, kernel)
-        found = matmul(reshape(x, (-1, int(x.shape[-1]))), kernel)
-        return reshape(found, (*x.shape[:-1], int(kernel.shape[1])))
+        result = matmul(reshape(x, (-1, int(x.shape[-1]))), kernel)
+        return reshape(result, (*x.shape[:-1], int(kernel.shape[1])))
 
     def over(self, batch: int, features: int, training: Any) -> tuple[Project, Step]:
         """What projects inputs, of one time or of all, and what goes one step with them.
@@ -146,13 +146,13 @@ class Cell(ConfiguredLayer):
         states = self._nt_dropped(batch, self.units, self.recurrent_dropout, training)
 
         def project(x: Tensor) -> list[Tensor]:
-            found = self._nt_product(x, kernel, masks)
-            return self._nt_grouped(found, bias)
+            result = self._nt_product(x, kernel, masks)
+            return self._nt_grouped(result, bias)
 
         return project, self._nt_step(original(self.recurrent_kernel), bias, states)
 
-    def _nt_grouped(self, found: Tensor, bias: Any) -> list[Tensor]:
-        return [found if bias is None else found + bias]
+    def _nt_grouped(self, value: Tensor, bias: Any) -> list[Tensor]:
+        return [value if bias is None else value + bias]
 
     def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
         raise NotImplementedError
@@ -286,15 +286,15 @@ class LSTMCell(Cell):
         self.state_size = [units, units]
 
     def _nt_biased(self) -> LayerVariable:
-        given, units = self.bias_initializer, self.units
+        provided, units = self.bias_initializer, self.units
 
         def initializer(shape: Any, dtype: Any = None) -> Tensor:
-            parts = ((given, 1), (initializers.Ones(), 1), (given, 2))
+            parts = ((provided, 1), (initializers.Ones(), 1), (provided, 2))
             return concat([make((n * units,), dtype) for make, n in parts], 0)
 
         return self.add_weight(
             (4 * units,),
-            initializer if self.unit_forget_bias else given,
+            initializer if self.unit_forget_bias else provided,
             name="bias",
             regularizer=self.bias_regularizer,
             constraint=self.bias_constraint,
@@ -370,10 +370,10 @@ class GRUCell(Cell):
         columns = 3 * self.units
         return self._nt_weight("bias", (2, columns) if self.reset_after else (columns,))
 
-    def _nt_grouped(self, found: Tensor, bias: Any) -> list[Tensor]:
+    def _nt_grouped(self, value: Tensor, bias: Any) -> list[Tensor]:
         if bias is not None:
-            found = found + (bias[0] if self.reset_after else bias)
-        return split(found, [2 * self.units, self.units], -1)
+            value = value + (bias[0] if self.reset_after else bias)
+        return split(value, [2 * self.units, self.units], -1)
 
     def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
         gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()

@@ -34,16 +34,16 @@ class _Named(RNN):
 
     _nt_cell: type[Cell]
 
-    def _nt_make(self, given: dict[str, Any]) -> None:
+    def _nt_make(self, provided: dict[str, Any]) -> None:
         """Make the cell and the layer with the arguments of its constructor, by name."""
-        kwargs = dict(given["kwargs"])
-        use_cudnn = given.get("use_cudnn", "auto")
+        kwargs = dict(provided["kwargs"])
+        use_cudnn = provided.get("use_cudnn", "auto")
         if use_cudnn not in ("auto", True, False):
             raise ValueError(
                 f"Invalid valid received for argument `use_cudnn`. Expected one of {{'auto', True, "
                 f"False}}. Received: use_cudnn={repr_of(use_cudnn)}"
             )
-        own = {name: given[name] for name in _arguments(self._nt_cell)}
+        own = {name: provided[name] for name in _arguments(self._nt_cell)}
         own.update({n: kwargs.pop(n) for n in ("implementation",) if n in kwargs})
         cell = self._nt_cell(
             **own,
@@ -59,7 +59,7 @@ class _Named(RNN):
             "unroll",
             "activity_regularizer",
         )
-        RNN.__init__(self, cell, **{name: given[name] for name in how}, **kwargs)
+        RNN.__init__(self, cell, **{name: provided[name] for name in how}, **kwargs)
         self.input_spec = InputSpec(ndim=3)
 
     def __getattr__(self, name: str) -> Any:

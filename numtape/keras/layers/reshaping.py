@@ -71,16 +71,16 @@ class Reshape(ConfiguredLayer):
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the batch and the new shape."""
         batch, *sizes = tuple(input_shape)
-        total, wanted = _product(sizes), self.target_shape
-        known = math.prod(n for n in wanted if n != -1)
+        total, requested = _product(sizes), self.target_shape
+        known = math.prod(n for n in requested if n != -1)
         if total is None:
-            return (batch, *(None if n == -1 else n for n in wanted))
-        if (total % known if known else total) if -1 in wanted else total != known:
+            return (batch, *(None if n == -1 else n for n in requested))
+        if (total % known if known else total) if -1 in requested else total != known:
             raise ValueError(
                 "The total size of the tensor must be unchanged. Received: "
-                f"input_shape={tuple(input_shape)}, target_shape={wanted}"
+                f"input_shape={tuple(input_shape)}, target_shape={requested}"
             )
-        return (batch, *(total // max(known, 1) if n == -1 else n for n in wanted))
+        return (batch, *(total // max(known, 1) if n == -1 else n for n in requested))
 
 
 @documented(

@@ -69,10 +69,10 @@ class Normalization(ConfiguredLayer):
 
     def get_config(self) -> dict[str, Any]:
         """Give the arguments that make a layer like this one."""
-        given = {"mean": self.input_mean, "variance": self.input_variance}
+        provided = {"mean": self.input_mean, "variance": self.input_variance}
         return super().get_config() | {
             name: None if value is None else np.asarray(value).tolist()
-            for name, value in given.items()
+            for name, value in provided.items()
         }
 
     def build(self, input_shape: Any) -> None:
@@ -104,17 +104,17 @@ class Normalization(ConfiguredLayer):
                 shape=(), initializer="zeros", dtype="int32", trainable=False, name="count"
             )
 
-    def _nt_constant(self, given: Any) -> Any:
+    def _nt_constant(self, provided: Any) -> Any:
         """Given moments in a shape that broadcasts with the inputs."""
-        value = np.asarray(given, self.dtype)
+        value = np.asarray(provided, self.dtype)
         sizes = [1] * len(self._nt_wide)
         for axis, size in zip(self._nt_kept_axes[::-1], value.shape[::-1], strict=False):
             sizes[axis] = size
         return np.broadcast_to(value.reshape(sizes), self._nt_wide)
 
-    def _nt_moment(self, given: Any, name: str) -> Tensor:
-        if given is not None:
-            return as_tensor(self._nt_constant(given))
+    def _nt_moment(self, provided: Any, name: str) -> Tensor:
+        if provided is not None:
+            return as_tensor(self._nt_constant(provided))
         return reshape(original(getattr(self, name)), self._nt_wide)
 
     @property
@@ -127,8 +127,8 @@ class Normalization(ConfiguredLayer):
         """The variance, in a shape that broadcasts with the inputs; None before there is one."""
         return self._nt_shown(self.input_variance, "adapt_variance")
 
-    def _nt_shown(self, given: Any, name: str) -> Any:
-        return self._nt_moment(given, name) if self.built else None
+    def _nt_shown(self, provided: Any, name: str) -> Any:
+        return self._nt_moment(provided, name) if self.built else None
 
     def adapt(self, data: Any) -> None:
         """Find mean and variance of the data.
@@ -188,20 +188,20 @@ class Normalization(ConfiguredLayer):
                 f"iterables of batches."
             )
         for batch in data:
-            found = batch[0] if isinstance(batch, tuple) else batch
-            if not hasattr(found, "shape"):
+            value = batch[0] if isinstance(batch, tuple) else batch
+            if not hasattr(value, "shape"):
                 raise TypeError(
                     "adapt() expects an iterable that yields arrays or tensors with a `.shape` "
-                    f"attribute. Got an element of type {type(found).__name__}."
+                    f"attribute. Got an element of type {type(value).__name__}."
                 )
-            yield np.asarray(found, np.float64)
+            yield np.asarray(value, np.float64)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, or back as they were."""
         inputs = self._nt_floats(inputs)
         scale = elementwise.maximum(elementwise.sqrt(self.variance), 1e-7)
-        found: Tensor = self.mean + inputs * scale if self.invert else (inputs - self.mean) / scale
-        return found
+        result: Tensor = self.mean + inputs * scale if self.invert else (inputs - self.mean) / scale
+        return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the inputs."""
@@ -228,8 +228,8 @@ class Rescaling(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``inputs * scale + offset``."""
         scale, offset = (np.asarray(value, self.dtype) for value in (self.scale, self.offset))
-        found: Tensor = self._nt_floats(inputs) * as_tensor(scale) + as_tensor(offset)
-        return found
+        result: Tensor = self._nt_floats(inputs) * as_tensor(scale) + as_tensor(offset)
+        return result
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the inputs."""

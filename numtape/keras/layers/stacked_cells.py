@@ -100,8 +100,8 @@ class StackedRNNCells(Layer):
         """
         new = []
         for cell, state in zip(self.cells, states, strict=True):
-            inputs, found = called(cell, inputs, state, training)
-            new.append(found)
+            inputs, value = called(cell, inputs, state, training)
+            new.append(value)
         return inputs, new
 
     def get_config(self) -> dict[str, Any]:
@@ -128,10 +128,10 @@ def output_size_of(cell: Any) -> int:
     size = getattr(cell, "output_size", None)
     if size is None:
         size = cell.state_size
-    found = size[0] if isinstance(size, list | tuple) else size
-    if not isinstance(found, int):
+    result = size[0] if isinstance(size, list | tuple) else size
+    if not isinstance(result, int):
         raise ValueError("output_size must be an integer.")
-    return found
+    return result
 
 
 def called(cell: Any, inputs: Any, states: Any, training: Any) -> tuple[Any, Any]:

@@ -73,25 +73,25 @@ class Transposed(Sliding):
         self._nt_built_for(channels)
 
     def _nt_space(self, space: Shape) -> Shape:
-        found: list[int | None] = []
+        items: list[int | None] = []
         more = self.output_padding or (None,) * self.rank
         windows = zip(space, self.kernel_size, self.strides, self.dilation_rate, more, strict=True)
         for size, width, stride, rate, extra in windows:
             reach = (width - 1) * rate + 1
             if size is None:
-                found.append(None)
+                items.append(None)
             elif self.padding == "valid":
                 behind = max(reach, stride) - reach if extra is None else extra
-                found.append((size - 1) * stride + reach + behind)
+                items.append((size - 1) * stride + reach + behind)
             else:
-                found.append(
+                items.append(
                     size * stride if extra is None else (size - 1) * stride + reach % 2 + extra
                 )
-        return tuple(found)
+        return tuple(items)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
-        found = conv_transpose(
+        result = conv_transpose(
             self._nt_floats(inputs),
             original(self.kernel),
             self.compute_output_shape(inputs.shape),
@@ -100,7 +100,7 @@ class Transposed(Sliding):
             FORMATS[self.data_format][self.rank],
             list(self.dilation_rate),
         )
-        return self._nt_finished(found)
+        return self._nt_finished(result)
 
 
 @documented(WRONG)

@@ -249,21 +249,21 @@ class Bidirectional(Layer):
         Returns:
           A tensor, or a tuple of both outputs; and the states of both, if they are wanted.
         """
-        found = []
+        value = []
         half = 0 if initial_state is None else len(initial_state) // 2
         for k, layer in enumerate((self.forward_layer, self.backward_layer)):
             names = signature_of(type(layer).call).all
-            given = {"training": training, "mask": mask}
-            named = {name: x for name, x in given.items() if name in names}
+            provided = {"training": training, "mask": mask}
+            named = {name: x for name, x in provided.items() if name in names}
             state = None if initial_state is None else initial_state[k * half : (k + 1) * half]
             if state is not None or "initial_state" in names:
                 named["initial_state"] = state
-            found.append(layer(sequences, **named))
+            value.append(layer(sequences, **named))
         states: tuple[Any, ...] = ()
         if self.return_state:
-            states = (*found[0][1:], *found[1][1:])
-            found = [found[0][0], found[1][0]]
-        one, other = (x if x.dtype is self._nt_dtype else cast(x, self._nt_dtype) for x in found)
+            states = (*value[0][1:], *value[1][1:])
+            value = [value[0][0], value[1][0]]
+        one, other = (x if x.dtype is self._nt_dtype else cast(x, self._nt_dtype) for x in value)
         if self.return_sequences:
             other = reverse(other, [1])
         merged: Any = (one, other)
@@ -289,16 +289,16 @@ class Bidirectional(Layer):
         Returns:
           A tuple, or several.
         """
-        found = self.forward_layer.compute_output_shape(sequences_shape)
+        result = self.forward_layer.compute_output_shape(sequences_shape)
         states: tuple[Any, ...] = ()
         if self.return_state:
-            found, states = found[0], tuple(found[1:]) * 2
-        found = tuple(found)
+            result, states = result[0], tuple(result[1:]) * 2
+        result = tuple(result)
         if self.merge_mode is None:
-            return (found, found, *states)
+            return (result, result, *states)
         if self.merge_mode == "concat":
-            found = (*found[:-1], found[-1] * 2)
-        return (found, *states) if self.return_state else found
+            result = (*result[:-1], result[-1] * 2)
+        return (result, *states) if self.return_state else result
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         """The mask of the outputs: that of the inputs, if all of them are given.
@@ -312,10 +312,10 @@ class Bidirectional(Layer):
         """
         if isinstance(previous_mask, list):
             previous_mask = previous_mask[0]
-        found = previous_mask if self.return_sequences else None
+        result = previous_mask if self.return_sequences else None
         if self.merge_mode is None:
-            return (found, found)
-        return (found,) if self.return_state else found
+            return (result, result)
+        return (result,) if self.return_state else result
 
     @property
     def states(self) -> Any:
@@ -352,11 +352,11 @@ class Bidirectional(Layer):
         Returns:
           A layer.
         """
-        made = {
+        entries = {
             name: deserialize(config.get(name), custom_objects)
             for name in ("layer", "backward_layer")
         }
-        return cls(**{**config, **made})
+        return cls(**{**config, **entries})
 
 
 def _again(layer: Layer, prefix: str, **changes: Any) -> Any:

@@ -53,8 +53,8 @@ def _right(labels: Tensor, y_pred: Tensor) -> Tensor:
     shape = labels.shape
     if 0 < labels.ndim == y_pred.ndim and shape[-1] == 1:
         labels = squeeze(labels, -1)
-    found = cast(equal(labels, cast(argmax(y_pred, -1), labels.dtype)), float32)
-    return reshape(found, shape) if found.ndim < len(shape) else found
+    result = cast(equal(labels, cast(argmax(y_pred, -1), labels.dtype)), float32)
+    return reshape(result, shape) if result.ndim < len(shape) else result
 
 
 @_function
@@ -81,16 +81,16 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     array([1., 0.], dtype=float32)
     """
     y_pred = as_tensor(y_pred)
-    found = _right(cast(as_tensor(y_true), y_pred.dtype), y_pred)
-    return squeeze(found, -1) if found.ndim > 1 and found.shape[-1] == 1 else found
+    result = _right(cast(as_tensor(y_true), y_pred.dtype), y_pred)
+    return squeeze(result, -1) if result.ndim > 1 and result.shape[-1] == 1 else result
 
 
 def _among(labels: Tensor, y_pred: Tensor, k: Any) -> Tensor:
     """Where labels are among the ``k`` classes of the largest predictions."""
     shape = labels.shape
     rows = reshape(cast(y_pred, float32), (-1, y_pred.shape[-1])) if y_pred.ndim > 2 else y_pred
-    found = in_top_k(reshape(as_indices(labels, int32), (-1,)), rows, k)
-    return reshape(cast(found, float32), shape)
+    result = in_top_k(reshape(as_indices(labels, int32), (-1,)), rows, k)
+    return reshape(cast(result, float32), shape)
 
 
 @_function
@@ -118,8 +118,8 @@ def sparse_top_k_categorical_accuracy(
     shape = y_true.shape
     labels = reshape(cast(y_true, y_pred.dtype), (-1,))
     rows = reshape(y_pred, (-1, y_pred.shape[-1]))[:, :k]
-    found = reduce_any(equal(expand_dims(labels, 1), rows), 1)
-    return reshape(cast(found, float32), shape)
+    result = reduce_any(equal(expand_dims(labels, 1), rows), 1)
+    return reshape(cast(result, float32), shape)
 
 
 @metric_class

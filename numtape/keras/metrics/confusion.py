@@ -35,11 +35,11 @@ def parsed(thresholds: Any, default: float = 0.5) -> list[float]:
     if thresholds is None:
         return [default]
     several = isinstance(thresholds, list | tuple | np.ndarray)
-    found = list(thresholds) if several else [thresholds]
-    wrong = [t for t in found if not isinstance(t, int | float | np.number) or not 0 <= t <= 1]
-    if wrong or not found:
+    result = list(thresholds) if several else [thresholds]
+    wrong = [t for t in result if not isinstance(t, int | float | np.number) or not 0 <= t <= 1]
+    if wrong or not result:
         raise ValueError(f"Threshold values must be in [0, 1]. Received: {wrong}")
-    return found
+    return result
 
 
 def evenly(thresholds: Sequence[float]) -> bool:
@@ -110,12 +110,12 @@ class Counter:
         if not self.multi_label:
             y_pred, positive, negative = (reshape(x, (-1,)) for x in (y_pred, positive, negative))
         above = self._above_even if self.even else self._above
-        found = {}
+        entries = {}
         for part, true, false in ((positive, "tp", "fn"), (negative, "fp", "tn")):
             if true in names or false in names:
-                found[true] = above(y_pred, part)
-                found[false] = reduce_sum(part, 0) - found[true]
-        return [found[name] for name in names]
+                entries[true] = above(y_pred, part)
+                entries[false] = reduce_sum(part, 0) - entries[true]
+        return [entries[name] for name in names]
 
     def _above(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
         """The sum of the amounts of predictions above each threshold."""
@@ -138,8 +138,8 @@ class Counter:
         # Those of a column follow one another. What is below the first threshold is left out.
         first = as_tensor(np.arange(columns, dtype=np.int32) * count)
         place = select(place < 0, -1, place + first)
-        found = unsorted_segment_sum(amounts, place, count * columns)
-        return cumsum(transpose(reshape(found, (columns, count))), reverse=True)
+        result = unsorted_segment_sum(amounts, place, count * columns)
+        return cumsum(transpose(reshape(result, (columns, count))), reverse=True)
 
 
 class _Count(Metric):
@@ -162,8 +162,8 @@ class _Count(Metric):
           y_pred: Predictions from 0 to 1, of the same shape.
           sample_weight: A weight for each example or element.
         """
-        found = self._nt_counter((self._nt_kind,), y_true, y_pred, sample_weight)
-        add_all([self.accumulator], found)
+        value = self._nt_counter((self._nt_kind,), y_true, y_pred, sample_weight)
+        add_all([self.accumulator], value)
 
     def result(self) -> Tensor:
         """The count so far.
@@ -259,8 +259,8 @@ class _Share(Metric):
           y_pred: Predictions from 0 to 1, of the same shape.
           sample_weight: A weight for each example or element.
         """
-        found = self._nt_counter(("tp", self._nt_other[0]), y_true, y_pred, sample_weight)
-        add_all([self.true_positives, getattr(self, self._nt_other[1])], found)
+        value = self._nt_counter(("tp", self._nt_other[0]), y_true, y_pred, sample_weight)
+        add_all([self.true_positives, getattr(self, self._nt_other[1])], value)
 
     def result(self) -> Tensor:
         """The share so far; 0 without any.

@@ -34,8 +34,8 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
 
     def standard(x: Tensor) -> Tensor:
         x = x - reduce_mean(x, axis, True)
-        found: Tensor = x / reduce_std(x, axis, True)
-        return found
+        result: Tensor = x / reduce_std(x, axis, True)
+        return result
 
     y_true, y_pred = _pair(y_true, y_pred)
     return reduce_mean(standard(y_true) * standard(y_pred), axis)

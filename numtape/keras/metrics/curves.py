@@ -117,8 +117,8 @@ class _Best(_Counts):
         Returns:
           A scalar.
         """
-        asked, wanted = self._nt_rates()
-        return reduce_max(select(asked >= self.value, wanted, 0.0))
+        asked, requested = self._nt_rates()
+        return reduce_max(select(asked >= self.value, requested, 0.0))
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.
@@ -365,18 +365,18 @@ class AUC(_Counts):
         else:
             smaller = self.summation_method == "minoring"
             heights = (minimum if smaller else maximum)(y[:-1], y[1:])
-        found: Tensor = (x[:-1] - x[1:]) * heights
-        return found
+        result: Tensor = (x[:-1] - x[1:]) * heights
+        return result
 
     def _nt_interpolated(self, tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
         """Areas under the curve on which true positives grow evenly with positives."""
-        found = tp[:-1] - tp[1:]
+        result = tp[:-1] - tp[1:]
         positives = tp + fp
         before, after = positives[:-1], positives[1:]
-        slope = divide_no_nan(found, maximum(before - after, 0.0))
+        slope = divide_no_nan(result, maximum(before - after, 0.0))
         offset = tp[1:] - slope * after
         ratio = select(before * after > 0.0, divide_no_nan(before, maximum(after, 0.0)), 1.0)
-        return divide_no_nan(slope * (found + offset * log(ratio)), maximum(tp[1:] + fn[1:], 0.0))
+        return divide_no_nan(slope * (result + offset * log(ratio)), maximum(tp[1:] + fn[1:], 0.0))
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.

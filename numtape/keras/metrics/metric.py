@@ -133,8 +133,8 @@ class Metric:
             raise RuntimeError(
                 "You forgot to call `super().__init__()` in the `__init__()` method. Go add it!"
             )
-        wanted = keras_dtype(dtype or None)
-        value = cast(initializers.get(initializer)(tuple(shape), wanted), wanted)
+        requested = keras_dtype(dtype or None)
+        value = cast(initializers.get(initializer)(tuple(shape), requested), requested)
         path = f"{self.name.replace('/', '>')}/{name or 'variable'}"
         variable = LayerVariable(Variable(value, trainable=False, name=path))
         self._nt_variables = (*self._nt_variables, variable)
@@ -175,10 +175,10 @@ class Metric:
           >>> [v.name for v in tf.keras.metrics.Mean().variables]
           ['total', 'count']
         """
-        found: dict[int, Variable] = {id(original(v)): v for v in self._nt_variables}
+        variables: dict[int, Variable] = {id(original(v)): v for v in self._nt_variables}
         for v in _variables(vars(self)):
-            found.setdefault(id(original(v)), v)
-        return list(found.values())
+            variables.setdefault(id(original(v)), v)
+        return list(variables.values())
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Add what a batch says to the state, to be overridden.

@@ -51,8 +51,8 @@ class IoU(Metric):
     ) -> None:
         super().__init__(dtype or "int64", name)
         num_classes = to_int("num_classes", num_classes)
-        given = to_list(target_class_ids, "target_class_ids")
-        target_class_ids = [to_int("target_class_ids", k) for k in given]
+        provided = to_list(target_class_ids, "target_class_ids")
+        target_class_ids = [to_int("target_class_ids", k) for k in provided]
         if num_classes < 1 or not target_class_ids:
             raise ValueError(f"There are no classes: {num_classes=}, {target_class_ids=}.")
         if max(target_class_ids) >= num_classes:
@@ -124,8 +124,8 @@ class IoU(Metric):
         targets = np.array(self.target_class_ids, np.int32)
         both, either = (cast(gather(x, targets), float32) for x in (both, either))
         there = either > 1e-9
-        found = select(there, both / (either + EPSILON), 0.0)
-        mean: Tensor = reduce_sum(found) / (reduce_sum(cast(there, float32)) + EPSILON)
+        value = select(there, both / (either + EPSILON), 0.0)
+        mean: Tensor = reduce_sum(value) / (reduce_sum(cast(there, float32)) + EPSILON)
         return mean
 
     def get_config(self) -> dict[str, Any]:
@@ -185,10 +185,10 @@ class BinaryIoU(IoU):
         Returns:
           A dict of arguments.
         """
-        found = self._nt_without(
+        result = self._nt_without(
             "num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis"
         )
-        return {**found, "threshold": self.threshold}
+        return {**result, "threshold": self.threshold}
 
 
 @metric_class

@@ -87,8 +87,8 @@ class Sum(Metric):
         Returns:
           A scalar.
         """
-        found: Tensor = self.total.read_value()
-        return found
+        result: Tensor = self.total.read_value()
+        return result
 
 
 @metric_class

@@ -103,12 +103,12 @@ class FBetaScore(Metric):
             chosen = logical_and(largest, abs_(y_pred) > 1e-9)
         else:
             chosen = y_pred > self.threshold
-        found = cast(chosen, self._nt_dtype)
+        value = cast(chosen, self._nt_dtype)
         weight = None
         if sample_weight is not None:
             weight = expand_dims(cast(as_tensor(sample_weight), self._nt_dtype), 1)
         axis = None if self.average == "micro" else 0
-        parts = (found * y_true, found * (1.0 - y_true), (1.0 - found) * y_true, y_true)
+        parts = (value * y_true, value * (1.0 - y_true), (1.0 - value) * y_true, y_true)
         add_all(
             self._nt_variables,
             [reduce_sum(part if weight is None else part * weight, axis) for part in parts],
@@ -280,8 +280,8 @@ class R2Score(Metric):
             )
             warn(f"{problem} Falling back to standard R2 score.")
             return score
-        found: Tensor = 1.0 - (1.0 - score) * (samples - 1.0) / free
-        return found
+        result: Tensor = 1.0 - (1.0 - score) * (samples - 1.0) / free
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with.

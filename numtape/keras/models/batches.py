@@ -48,10 +48,10 @@ def weights_of_classes(y: Any, class_weight: dict[int, float]) -> np.ndarray[Any
     if classes.ndim > 1:
         classes = classes.argmax(-1) if classes.shape[-1] != 1 else classes[..., 0]
     classes = np.round(classes).astype(np.int64)
-    found = np.ones(classes.shape, np.float32)
+    result = np.ones(classes.shape, np.float32)
     for number, weight in class_weight.items():
-        found[classes == number] = weight
-    return found
+        result[classes == number] = weight
+    return result
 
 
 def array_of(x: Any) -> Any:
@@ -306,8 +306,8 @@ def check_sizes(data: Batch) -> None:
 def split(data: Batch, share: float) -> tuple[Batch, Batch]:
     """Data without their last share, and that share."""
     arrays: Any = tuple(map(arrays_of, data))
-    for part, given in zip(arrays, data, strict=True):
-        if part is None and given is not None:
+    for part, provided in zip(arrays, data, strict=True):
+        if part is None and provided is not None:
             raise ValueError("validation_split needs arrays.")
     check_sizes(arrays)
     n = len(flatten(arrays[0])[0])

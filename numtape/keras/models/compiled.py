@@ -54,7 +54,7 @@ def metric_of(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
     if identifier is None:
         raise ValueError("Expected metric, received `None`")
     if str(identifier).lower() in ("accuracy", "acc"):
-        found: Any = _by_shape(
+        value: Any = _by_shape(
             y_true,
             y_pred,
             (
@@ -64,10 +64,10 @@ def metric_of(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
             ),
         )(name=str(identifier))
     else:
-        found = metrics.get(identifier)
-    if not isinstance(found, Metric):
-        found = MeanMetricWrapper(found, name=_name(found))
-    metric: Metric = found
+        value = metrics.get(identifier)
+    if not isinstance(value, Metric):
+        value = MeanMetricWrapper(value, name=_name(value))
+    metric: Metric = value
     if isinstance(identifier, str):
         metric.name = identifier
     return metric
@@ -104,15 +104,15 @@ class Outputs:
                     f"{kind} has keys {sorted(y)}, but the model's outputs are {self.names}."
                 )
             return [y.get(name) for name in self.names]
-        found = flatten(y)
-        if len(found) != self.count:
+        result = flatten(y)
+        if len(result) != self.count:
             raise ValueError(
-                f"{kind} and y_pred have different structures: {len(found)} for "
+                f"{kind} and y_pred have different structures: {len(result)} for "
                 f"{self.count} outputs."
             )
-        return found
+        return result
 
-    def spread(self, given: Any, kind: str, several: bool) -> list[Any]:
+    def spread(self, provided: Any, kind: str, several: bool) -> list[Any]:
         """What is given for each output: a dict by name, a list, or one for all.
 
         Args:
@@ -120,31 +120,31 @@ class Outputs:
           kind: What it is called.
           several: Whether a list may be of things for one output.
         """
-        if isinstance(given, dict) and not (self.single and (several or self.names == [None])):
-            unknown = [name for name in given if name not in self.names]
+        if isinstance(provided, dict) and not (self.single and (several or self.names == [None])):
+            unknown = [name for name in provided if name not in self.names]
             if unknown:
                 raise ValueError(
                     f"Expected keys {self.names} in {kind} dict, but found "
-                    f"{kind}.keys()={list(given)}"
+                    f"{kind}.keys()={list(provided)}"
                 )
         if self.single:
-            if isinstance(given, dict):
-                given = next(iter(given.values()), None)
-            elif isinstance(given, list | tuple) and not several:
-                if len(given) != 1:
-                    raise ValueError(f"`{kind}` has {len(given)} entries for one output.")
-                given = given[0]
-            return [given]
-        if isinstance(given, dict):
-            return [given.get(name) for name in self.names]
-        if isinstance(given, list | tuple):
-            if len(given) != self.count:
+            if isinstance(provided, dict):
+                provided = next(iter(provided.values()), None)
+            elif isinstance(provided, list | tuple) and not several:
+                if len(provided) != 1:
+                    raise ValueError(f"`{kind}` has {len(provided)} entries for one output.")
+                provided = provided[0]
+            return [provided]
+        if isinstance(provided, dict):
+            return [provided.get(name) for name in self.names]
+        if isinstance(provided, list | tuple):
+            if len(provided) != self.count:
                 raise ValueError(
-                    f"`{kind}` must match the number of outputs, got {len(given)} entries for "
+                    f"`{kind}` must match the number of outputs, got {len(provided)} entries for "
                     f"{self.count} outputs."
                 )
-            return list(given)
-        return [given] * self.count
+            return list(provided)
+        return [provided] * self.count
 
 
 class CompiledLoss:
@@ -174,11 +174,11 @@ class CompiledLoss:
     def _build(self, y_true: Any, y_pred: Any) -> Outputs:
         loss, weights, names = self._given
         outputs = Outputs(y_pred, names)
-        wanted = outputs.spread(loss, "loss", False)
+        requested = outputs.spread(loss, "loss", False)
         factors = outputs.spread(weights, "loss_weights", False)
-        truth, predicted = self._truth(outputs, wanted, y_true), outputs.flat(y_pred)
+        truth, predicted = self._truth(outputs, requested, y_true), outputs.flat(y_pred)
         parts: list[tuple[int, Any, Any]] = []
-        for k, identifier in enumerate(wanted):
+        for k, identifier in enumerate(requested):
             if identifier is not None:
                 parts.append((k, _loss_of(identifier, truth[k], predicted[k]), factors[k]))
         if len(parts) > 1:
@@ -189,23 +189,23 @@ class CompiledLoss:
         return outputs
 
     @staticmethod
-    def _truth(outputs: Outputs, wanted: list[Any], y_true: Any) -> list[Any]:
-        given = flatten(y_true)
-        losing = [k for k, identifier in enumerate(wanted) if identifier is not None]
-        if not isinstance(y_true, dict) and len(given) == len(losing) < outputs.count:
-            found: list[Any] = [None] * outputs.count
-            for k, y in zip(losing, given, strict=True):
-                found[k] = y
-            return found
+    def _truth(outputs: Outputs, requested: list[Any], y_true: Any) -> list[Any]:
+        provided = flatten(y_true)
+        losing = [k for k, identifier in enumerate(requested) if identifier is not None]
+        if not isinstance(y_true, dict) and len(provided) == len(losing) < outputs.count:
+            result: list[Any] = [None] * outputs.count
+            for k, y in zip(losing, provided, strict=True):
+                result[k] = y
+            return result
         return outputs.targets(y_true)
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
         """The loss of all outputs."""
         outputs = self._outputs or self._build(y_true, y_pred)
-        wanted: list[Any] = [None] * outputs.count
+        requested: list[Any] = [None] * outputs.count
         for k, function, _ in self._parts:
-            wanted[k] = function
-        truth, predicted = self._truth(outputs, wanted, y_true), outputs.flat(y_pred)
+            requested[k] = function
+        truth, predicted = self._truth(outputs, requested, y_true), outputs.flat(y_pred)
         example_weights: list[Any] = [None] * outputs.count
         if sample_weight is not None:
             one = len(flatten(sample_weight)) == 1 and not isinstance(sample_weight, dict)
@@ -224,8 +224,8 @@ class CompiledLoss:
             total = value if total is None else total + value
         if total is None:
             raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
-        found: Tensor = total
-        return found
+        result: Tensor = total
+        return result
 
 
 Group = list[tuple[int, list[Metric]]]  # the metrics of each output
@@ -237,11 +237,11 @@ class CompiledMetrics:
     name = "compile_metrics"
 
     def __init__(self, plain: Any, weighted: Any, output_names: list[str] | None) -> None:
-        for kind, given in (("metrics", plain), ("weighted_metrics", weighted)):
-            if given is not None and not isinstance(given, list | tuple | dict):
+        for kind, provided in (("metrics", plain), ("weighted_metrics", weighted)):
+            if provided is not None and not isinstance(provided, list | tuple | dict):
                 raise ValueError(
                     f"Expected `{kind}` argument to be a list, tuple, or dict. Received instead: "
-                    f"{kind}={given} of type {type(given)}"
+                    f"{kind}={provided} of type {type(provided)}"
                 )
         for identifier in flatten([plain, weighted]):  # an unknown name is an error at once
             if isinstance(identifier, str) and identifier.lower() not in ("accuracy", "acc"):
@@ -256,9 +256,9 @@ class CompiledMetrics:
         predicted = outputs.flat(y_pred)
         truth = self._truth(outputs, y_true)
         groups: list[Group] = []
-        for kind, given in (("metrics", plain), ("weighted_metrics", weighted)):
+        for kind, provided in (("metrics", plain), ("weighted_metrics", weighted)):
             group: Group = []
-            for k, its in enumerate(outputs.spread(given, kind, True) if given else []):
+            for k, its in enumerate(outputs.spread(provided, kind, True) if provided else []):
                 if its is not None:
                     listed = its if isinstance(its, list | tuple) else [its]
                     group.append((k, [metric_of(m, truth[k], predicted[k]) for m in listed]))
@@ -288,10 +288,10 @@ class CompiledMetrics:
         truth, predicted = self._truth(outputs, y_true), outputs.flat(y_pred)
         weights: list[Any] = [None] * outputs.count
         if sample_weight is not None:
-            given = flatten(sample_weight)
+            provided = flatten(sample_weight)
             weights = (
-                given * outputs.count
-                if len(given) == 1
+                provided * outputs.count
+                if len(provided) == 1
                 else outputs.targets(sample_weight, "sample_weight")
             )
         for k, its in self._groups[0]:
@@ -308,14 +308,14 @@ class CompiledMetrics:
 
     def result(self) -> dict[str, Any]:
         """Their values, by name: with the output's before it, where there are several."""
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for number, group in enumerate(self._groups):
             for name, m in self._named(group):
-                if name in found and number:
+                if name in result and number:
                     output, _, _ = name.rpartition(m.name)
                     name = f"{output}weighted_{m.name}"
-                found[_free(name, found)] = m.result()
-        return found
+                result[_free(name, result)] = m.result()
+        return result
 
     def _named(self, group: Group) -> Iterable[tuple[str, Metric]]:
         outputs = self._outputs
@@ -326,8 +326,8 @@ class CompiledMetrics:
 
 
 def _free(name: str, taken: dict[str, Any]) -> str:
-    number, found = 1, name
-    while found in taken:
-        found = f"{name}_{number}"
+    number, result = 1, name
+    while result in taken:
+        result = f"{name}_{number}"
         number += 1
-    return found
+    return result

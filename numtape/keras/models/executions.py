@@ -27,9 +27,9 @@ def blocks(group: list[Batch], size: int) -> Iterator[list[Batch]]:
     kinds = [_kind(batch) for batch in group] if size > 1 else []
     k = 0
     while k < len(group):
-        whole = size > 1 and k + size <= len(group) and len(set(kinds[k : k + size])) == 1
-        yield group[k : k + (size if whole else 1)]
-        k += size if whole else 1
+        full = size > 1 and k + size <= len(group) and len(set(kinds[k : k + size])) == 1
+        yield group[k : k + (size if full else 1)]
+        k += size if full else 1
 
 
 def _kind(batch: Batch) -> Any:

@@ -61,7 +61,7 @@ class Graph:
 
     def _walk(self) -> None:
         """Find the nodes, depth first from the outputs, without recursion."""
-        given = {id(x) for x in self.inputs}
+        provided = {id(x) for x in self.inputs}
         done: set[int] = set()
         stack: list[tuple[KerasTensor, bool]] = [(x, False) for x in reversed(self.outputs)]
         while stack:
@@ -73,7 +73,7 @@ class Graph:
                 continue
             node = self.entries.get(id(tensor), node)
             is_input = not node.inputs
-            if is_input and id(tensor) not in given:
+            if is_input and id(tensor) not in provided:
                 raise self._disconnected(tensor)
             if id(node) in done:
                 continue
@@ -113,8 +113,8 @@ class Graph:
                 source = self.source(x)
                 if source is not None and id(source) in inside:
                     depths[id(source)] = max(depth + 1, depths.get(id(source), 0))
-        found = sorted(deepest.values(), key=lambda d: (-d[0], self._order[id(d[1])]))
-        return [operation for _, operation in found]
+        items = sorted(deepest.values(), key=lambda d: (-d[0], self._order[id(d[1])]))
+        return [operation for _, operation in items]
 
     @property
     def layers(self) -> list[Any]:
@@ -142,15 +142,15 @@ class Graph:
         """The inputs in the graph's order. A dict goes by the keys, or by the inputs' names."""
         if isinstance(inputs, dict) and not isinstance(self.structure, dict):
             _check_keys([x.name for x in self.inputs], inputs)
-            found = [inputs[x.name] for x in self.inputs]
+            results = [inputs[x.name] for x in self.inputs]
         else:
-            found = _leaves_of(self.structure, inputs)
-        if len(found) != len(self.inputs):
+            results = _leaves_of(self.structure, inputs)
+        if len(results) != len(self.inputs):
             raise ValueError(
                 f"The model expects {len(self.inputs)} input(s), {[x.name for x in self.inputs]}, "
-                f"but it received {len(found)} input tensors."
+                f"but it received {len(results)} input tensors."
             )
-        return found
+        return results
 
     def _adjusted(self, x: Any, symbol: KerasTensor) -> Any:
         """An input of the dtype and rank that it was declared with."""
@@ -161,16 +161,16 @@ class Graph:
         x = as_tensor(x)
         if x.dtype is not dtype:
             x = cast(x, dtype)
-        shape, wanted = tuple(x.shape), symbol.shape
-        if len(shape) == len(wanted) + 1 and shape[-1] == 1:
+        shape, requested = tuple(x.shape), symbol.shape
+        if len(shape) == len(requested) + 1 and shape[-1] == 1:
             x = squeeze(x, -1)
-        elif len(shape) == len(wanted) - 1 and wanted[-1] == 1:
+        elif len(shape) == len(requested) - 1 and requested[-1] == 1:
             x = expand_dims(x, -1)
-        if not self._fits(tuple(x.shape), wanted):
-            missing = shape == wanted[1:]
+        if not self._fits(tuple(x.shape), requested):
+            missing = shape == requested[1:]
             raise ValueError(
                 f"Invalid input shape for input with name '{symbol.name}'. Expected shape "
-                f"{wanted}, but input has incompatible shape {shape}"
+                f"{requested}, but input has incompatible shape {shape}"
                 + ": the axis of examples is missing, x[None] has it"
                 * missing
             )
@@ -189,8 +189,10 @@ class Graph:
 
     def run(self, inputs: Any, training: Any = None, masks: Any = None) -> Any:
         """The outputs for inputs."""
-        given = [inputs] if type(inputs) is Tensor and len(self.inputs) == 1 else self.flat(inputs)
-        adjusted = [self._adjusted(x, s) for x, s in zip(given, self.inputs, strict=True)]
+        provided = (
+            [inputs] if type(inputs) is Tensor and len(self.inputs) == 1 else self.flat(inputs)
+        )
+        adjusted = [self._adjusted(x, s) for x, s in zip(provided, self.inputs, strict=True)]
         if masks is not None:
             for x, mask in zip(adjusted, flatten(masks), strict=False):
                 if mask is not None:
@@ -205,18 +207,18 @@ class Graph:
             if only is not None:
                 key = id(symbols[0])
                 if key not in values:
-                    found = node.operation(values[id(only)])
-                    if type(found) is not Tensor:
-                        (found,) = flatten(found)
-                    values[key] = found
+                    result = node.operation(values[id(only)])
+                    if type(result) is not Tensor:
+                        (result,) = flatten(result)
+                    values[key] = result
                 continue
             if all(id(x) in values for x in symbols):
                 continue
             args, kwargs = map_structure(value, (node.args, node.kwargs))
             if training is not None and kwargs.get("training") is not None:
                 kwargs = {**kwargs, "training": training}  # the whole model's comes first
-            found = flatten(node.operation(*args, **kwargs))
-            values.update((id(s), x) for s, x in zip(symbols, found, strict=True))
+            result = flatten(node.operation(*args, **kwargs))
+            values.update((id(s), x) for s, x in zip(symbols, result, strict=True))
         if type(self.results) is KerasTensor:
             return values[id(self.results)]
         return map_structure(lambda s: values[id(s)], self.results)

@@ -25,7 +25,7 @@ def to_config(graph: Graph) -> dict[str, Any]:
       graph: A graph.
     """
     places: Places = {}
-    made: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     calls: dict[int, list[Any]] = {}
     for x in graph.inputs:
         places[id(x)] = graph.entries[id(x)].operation.name, 0, 0
@@ -38,7 +38,7 @@ def to_config(graph: Graph) -> dict[str, Any]:
         described = (
             _operation(operation) if isinstance(operation, Operation) else serialize(operation)
         )
-        made.append(
+        items.append(
             {
                 **described,
                 "name": operation.name,
@@ -57,7 +57,7 @@ def to_config(graph: Graph) -> dict[str, Any]:
         return _Place(places[id(x)])
 
     return {
-        "layers": made,
+        "layers": items,
         "input_layers": map_structure(place, graph.structure),
         "output_layers": map_structure(place, graph.results),
     }
@@ -115,7 +115,7 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
     Raises:
       ValueError: If the class of a layer is unknown, or connections are missing.
     """
-    found: dict[tuple[str, int], list[Any]] = {}
+    entries: dict[tuple[str, int], list[Any]] = {}
     waiting: list[tuple[str, Any, int, dict[str, Any]]] = []
     for described in config["layers"]:
         name, calls = described["name"], described["inbound_nodes"]
@@ -125,18 +125,18 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
         else:
             operation = deserialize(described, custom_objects)
             if operation._nt_inbound_nodes:  # an InputLayer's own
-                found[name, 0] = operation._nt_inbound_nodes[0].outputs
+                entries[name, 0] = operation._nt_inbound_nodes[0].outputs
         first = len(operation._nt_inbound_nodes)
         waiting += [(name, operation, k, call) for k, call in enumerate(calls, first)]
     while waiting:
         later = []
         for name, operation, k, call in waiting:
-            before = k == 0 or (name, k - 1) in found
-            if before and all(place in found for place in _needed(call)):
-                args, kwargs = _decoded(call["args"], found), _decoded(call["kwargs"], found)
+            before = k == 0 or (name, k - 1) in entries
+            if before and all(place in entries for place in _needed(call)):
+                args, kwargs = _decoded(call["args"], entries), _decoded(call["kwargs"], entries)
                 if isinstance(operation, Operation) and operation.kind == "GetItem":
                     args = [args[0], *(tuple(x) if isinstance(x, list) else x for x in args[1:])]
-                found[name, k] = [
+                entries[name, k] = [
                     x for x in flatten(operation(*args, **kwargs)) if isinstance(x, KerasTensor)
                 ]
             else:
@@ -144,7 +144,7 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
         if len(later) == len(waiting):
             raise ValueError(f"The config does not say what is given to the layer {later[0][0]!r}.")
         waiting = later
-    return _ends(config["input_layers"], found), _ends(config["output_layers"], found)
+    return _ends(config["input_layers"], entries), _ends(config["output_layers"], entries)
 
 
 def _needed(value: Any) -> set[tuple[str, int]]:
@@ -158,39 +158,39 @@ def _needed(value: Any) -> set[tuple[str, int]]:
     return _needed(list(value.values()))
 
 
-def _decoded(value: Any, found: dict[tuple[str, int], list[Any]]) -> Any:
+def _decoded(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
     if isinstance(value, list | tuple):
-        return type(value)(_decoded(x, found) for x in value)
+        return type(value)(_decoded(x, result) for x in value)
     if not isinstance(value, dict):
         return value
     kind = value.get("class_name")
     if kind == "__keras_tensor__":
-        return _at(value["config"]["keras_history"], found)
+        return _at(value["config"]["keras_history"], result)
     if kind == "__tuple__":
-        return tuple(_decoded(x, found) for x in value["items"])
+        return tuple(_decoded(x, result) for x in value["items"])
     if kind == "__slice__":
         parts = value["config"]
-        return slice(*(_decoded(parts[name], found) for name in _SLICE))
+        return slice(*(_decoded(parts[name], result) for name in _SLICE))
     if kind == "__ellipsis__":
         return Ellipsis
     if kind == "__numpy__":
         return np.array(value["config"]["value"], value["config"]["dtype"])
-    return {key: _decoded(x, found) for key, x in value.items()}
+    return {key: _decoded(x, result) for key, x in value.items()}
 
 
-def _ends(value: Any, found: dict[tuple[str, int], list[Any]]) -> Any:
+def _ends(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
     """The inputs or outputs of a graph: places in lists, tuples and dicts."""
     if isinstance(value, list) and len(value) == 3 and isinstance(value[0], str):
-        return _at(value, found)
+        return _at(value, result)
     if isinstance(value, list | tuple):
-        return type(value)(_ends(x, found) for x in value)
+        return type(value)(_ends(x, result) for x in value)
     if isinstance(value, dict) and "class_name" not in value:
-        return {key: _ends(x, found) for key, x in value.items()}
-    return _decoded(value, found)
+        return {key: _ends(x, result) for key, x in value.items()}
+    return _decoded(value, result)
 
 
-def _at(place: Any, found: dict[tuple[str, int], list[Any]]) -> Any:
+def _at(place: Any, value: dict[tuple[str, int], list[Any]]) -> Any:
     name, call, output = place
-    if (name, call) not in found:
+    if (name, call) not in value:
         raise ValueError(f"The config has no layer {name!r}, or it is not called so often.")
-    return found[name, call][output]
+    return value[name, call][output]

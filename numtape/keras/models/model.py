@@ -201,13 +201,13 @@ class Model(Saved, Trainer, Layer):
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name; layers in a row or in a graph by their numbers."""
-        found = super()._nt_saved_parts()
-        stacks = [found.pop(name, None) for name in ("_nt_stack", "_nt_graph_layers")]
+        result = super()._nt_saved_parts()
+        stacks = [result.pop(name, None) for name in ("_nt_stack", "_nt_graph_layers")]
         if any(stacks):
-            found["layers"] = self.layers
+            result["layers"] = self.layers
         if self.optimizer is not None:  # also if it is known under another name
-            found["optimizer"] = self.optimizer
-        return found
+            result["optimizer"] = self.optimizer
+        return result
 
     def _nt_the_graph(self, what: str) -> Graph:
         if self._nt_graph is None:

@@ -27,10 +27,10 @@ def duration(seconds: float) -> str:
 
 
 def _left(seconds: float) -> str:
-    whole = int(seconds)
+    full = int(seconds)
     if seconds > 3600:
-        return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
-    return f"{whole // 60}:{whole % 60:02d}" if seconds > 60 else f"{whole}s"
+        return f"{full // 3600}:{full % 3600 // 60:02d}:{full % 60:02d}"
+    return f"{full // 60}:{full % 60:02d}" if seconds > 60 else f"{full}s"
 
 
 def shown(values: dict[str, Any]) -> str:

@@ -111,8 +111,8 @@ class Saved:
         Raises:
           NotImplementedError: If something has no configuration.
         """
-        found: dict[str, Any] = self._nt_saving.compile_config(self)
-        return found
+        result: dict[str, Any] = self._nt_saving.compile_config(self)
+        return result
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compile with what `get_compile_config` gave.

@@ -109,7 +109,7 @@ class Steps(LayerState):
         """
         model: Any = self
         model._nt_check_begun()
-        made = optimizers.get(optimizer)
+        created = optimizers.get(optimizer)
         names = self.output_names
         compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
         compiled_metrics = None
@@ -127,7 +127,7 @@ class Steps(LayerState):
             "steps_per_execution": steps_per_execution,
             "jit_compile": jit_compile,
         }
-        self.optimizer, self.loss = made, loss
+        self.optimizer, self.loss = created, loss
         self._nt_compile_loss, self._nt_compile_metrics = compiled_loss, compiled_metrics
         self._nt_loss_tracker = Mean("loss")
         self.run_eagerly, self.jit_compile = run_eagerly, jit_compile
@@ -147,13 +147,13 @@ class Steps(LayerState):
     @property
     def metrics(self) -> list[Any]:
         """The loss, the metrics in attributes, and those that `compile` was given."""
-        found: list[Any] = [] if self._nt_loss_tracker is None else [self._nt_loss_tracker]
-        found += super().metrics
+        result: list[Any] = [] if self._nt_loss_tracker is None else [self._nt_loss_tracker]
+        result += super().metrics
         if self._nt_compile_metrics is not None:
-            found.append(self._nt_compile_metrics)
+            result.append(self._nt_compile_metrics)
         if self._nt_compile_loss is not None:
-            found += self._nt_compile_loss.metrics
-        return found
+            result += self._nt_compile_loss.metrics
+        return result
 
     @property
     def metrics_names(self) -> list[str]:
@@ -196,20 +196,20 @@ class Steps(LayerState):
           >>> model.compute_loss(y=tf.constant([[1.0]]), y_pred=tf.constant([[3.0]])).numpy()
           np.float32(4.0)
         """
-        found = []
+        value = []
         if self._nt_compile_loss is not None:
             if y is None:
                 raise ValueError(
                     "The loss that `compile` was given compares outputs with targets, and there "
                     "are none: pass `y`, or data of pairs (x, y)."
                 )
-            found.append(self._nt_compile_loss(y, y_pred, sample_weight))
+            value.append(self._nt_compile_loss(y, y_pred, sample_weight))
         layer: Any = self
-        found += [reduce_sum(as_tensor(loss)) for loss in layer.losses]
-        if not found:
+        value += [reduce_sum(as_tensor(loss)) for loss in layer.losses]
+        if not value:
             raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
-        total = found[0]
-        for loss in found[1:]:
+        total = value[0]
+        for loss in value[1:]:
             total = total + cast(loss, total.dtype)
         return total
 
@@ -244,11 +244,11 @@ class Steps(LayerState):
         Returns:
           A dict by their names.
         """
-        found: dict[str, Any] = {}
+        output: dict[str, Any] = {}
         for m in self.metrics:
             result = m.result()
-            found.update(result if isinstance(result, dict) else {m.name: result})
-        return found
+            output.update(result if isinstance(result, dict) else {m.name: result})
+        return output
 
     def _nt_call(self, x: Any, training: bool) -> Any:
         model: Any = self
@@ -258,13 +258,13 @@ class Steps(LayerState):
             if "training" in signature.all or signature.takes_any_keyword
             else {}
         )
-        found = model(x, **options)
-        if found is None:
+        result = model(x, **options)
+        if result is None:
             raise ValueError(
                 f"None values not supported: `{type(self).__name__}.call()` gives None. Does it "
                 f"end with `return`?"
             )
-        return found
+        return result
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """One step of training.
@@ -285,8 +285,8 @@ class Steps(LayerState):
         variables = self.trainable_weights
         if variables and self.optimizer is not None:
             self.optimizer.apply(tape.gradient(scaled, variables), variables)
-        found: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
-        return found
+        result: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
+        return result
 
     def _nt_track(self, loss: Tensor, x: Any) -> None:
         if self._nt_loss_tracker is not None:
@@ -306,8 +306,8 @@ class Steps(LayerState):
         x, y, weight = batch
         y_pred = self._nt_call(x, False)
         self._nt_track(self._nt_loss(batch, y_pred, False), x)
-        found: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
-        return found
+        result: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
+        return result
 
     def predict_step(self, data: Any) -> Any:
         """One step of `predict`.
@@ -351,13 +351,13 @@ class Steps(LayerState):
         """What computes steps for batches of this structure: it takes the leaves of each."""
         key = kind, count, map_structure(lambda x: None if x is None else 0, batch)
         name = repr(key)
-        found: Step | None = self._nt_functions.get(name)
-        if found is None:
+        result: Step | None = self._nt_functions.get(name)
+        if result is None:
             self._nt_prepare(kind, batch)
             there = [x is not None for x in flatten(batch)]
-            found = self._nt_made_step(kind, batch, there, count)
-            self._nt_functions[name] = found
-        return found
+            result = self._nt_made_step(kind, batch, there, count)
+            self._nt_functions[name] = result
+        return result
 
     def _nt_made_step(self, kind: str, batch: Batch, there: list[bool], count: int) -> Step:
         method = getattr(self, f"{kind}_step")
@@ -369,8 +369,8 @@ class Steps(LayerState):
         def step(*tensors: Tensor) -> Any:
             if simple:
                 return method(tensors if len(tensors) > 1 else tensors[0])
-            given = dict(zip(order, tensors, strict=True))
-            x, y, weight = map_structure(lambda k: None if k is None else given[k], places)
+            provided = dict(zip(order, tensors, strict=True))
+            x, y, weight = map_structure(lambda k: None if k is None else provided[k], places)
             return method((x, y, weight) if weight is not None else (x, y))
 
         def steps(*tensors: Tensor) -> Any:

@@ -29,7 +29,7 @@ def summary(
     """Print a model's summary; see `Model.summary`."""
     graph = model._nt_graph
     is_chain = graph is None or graph.is_chain
-    shown = list(model.layers if graph is None or not _is_drawn(model) else graph.operations)
+    displayed = list(model.layers if graph is None or not _is_drawn(model) else graph.operations)
     names = ["Layer (type)", "Output Shape", "Param #"]
     if is_chain:
         default, ends = 88, positions or [0.45, 0.80, 1.0]
@@ -44,7 +44,7 @@ def summary(
     length = line_length or min(default, shutil.get_terminal_size().columns - 4)
     widths = _widths(length, ends)
     rows = []
-    for layer in _in_range(shown, layer_range):
+    for layer in _in_range(displayed, layer_range):
         for prefix, inner in _nested(layer, expand_nested):
             row = [f"{prefix}{inner.name} ({_kind(inner)})", _shape(inner), _params(inner)]
             if not is_chain:
@@ -76,20 +76,20 @@ def _widths(length: int, ends: list[float]) -> list[int]:
     if min(cells) < 6:
         raise ValueError("Insufficient console width to print summary.")
     excess = sum(cells) - (length - len(cells) - 1)
-    found = []
+    widths = []
     for number, cell in enumerate(cells):
         less = round(excess / (len(cells) - number))
         excess -= less
-        found.append(cell - less - 2)
-    return found
+        widths.append(cell - less - 2)
+    return widths
 
 
 def _nested(layer: Any, inside: bool, level: int = 0) -> list[tuple[str, Any]]:
-    found = [("   " * level + "└ " if level else "", layer)]
+    results = [("   " * level + "└ " if level else "", layer)]
     if inside:
         for inner in getattr(layer, "layers", ()):
-            found += _nested(inner, True, level + 1)
-    return found
+            results += _nested(inner, True, level + 1)
+    return results
 
 
 def _in_range(layers: list[Any], names: list[str] | None) -> list[Any]:
@@ -115,8 +115,8 @@ def _shape(operation: Any) -> str:
         structure = map_structure(str, operation.output_shape)
     else:
         return "?"
-    found = flatten(structure)
-    return str(found[0]) if len(found) == 1 else str(structure).replace("'", "")
+    result = flatten(structure)
+    return str(result[0]) if len(result) == 1 else str(structure).replace("'", "")
 
 
 def _params(operation: Any) -> str:
@@ -133,7 +133,7 @@ def _trainable(operation: Any) -> str:
 
 def _connections(operation: Any, graph: Any) -> str:
     nodes = [node for node in graph.nodes if node.operation is operation]
-    found = []
+    connections = []
     for node in nodes:
         for x in node.inputs:
             before = graph.source(x)
@@ -141,8 +141,8 @@ def _connections(operation: Any, graph: Any) -> str:
             output = next(
                 k for k, other in enumerate(before.outputs) if other is x or x in graph.inputs
             )
-            found.append(f"{before.operation.name}[{place}][{output}]")
-    return ", ".join(found) or "-"
+            connections.append(f"{before.operation.name}[{place}][{output}]")
+    return ", ".join(connections) or "-"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -171,10 +171,10 @@ def _table(names: list[str], rows: list[list[str]], widths: list[int]) -> list[s
             lines.append(bar + bar.join(parts) + bar)
         return lines
 
-    found = [edge(_LINES[0]), *cells(names, "┃"), edge(_LINES[1])]
+    items = [edge(_LINES[0]), *cells(names, "┃"), edge(_LINES[1])]
     for number, row in enumerate(rows):
-        found += [edge(_LINES[2])] * (number > 0) + cells(row, "│")
-    return [*found, edge(_LINES[3])]
+        items += [edge(_LINES[2])] * (number > 0) + cells(row, "│")
+    return [*items, edge(_LINES[3])]
 
 
 def _totals(model: Any) -> list[str]:

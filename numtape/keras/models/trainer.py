@@ -93,7 +93,7 @@ class Trainer(Steps):
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
         verbose = _verbosity(verbose)
         data = batches(x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight)
-        held: Batches | None = None
+        stored: Batches | None = None
         if validation_data is not None:
             vx, vy, weight = (
                 (validation_data, None, None)
@@ -108,21 +108,21 @@ class Trainer(Steps):
             ):
                 raise ValueError("`validation_data` has no targets: give a pair (x, y).")
             size = validation_batch_size or (batch_size if _is_arrays(vx) else None)
-            held = batches(vx, vy, weight, size, validation_steps, False)
-        told = self._nt_told(callbacks, verbose, data.steps, epochs, add_history=True)
+            stored = batches(vx, vy, weight, size, validation_steps, False)
+        requested = self._nt_told(callbacks, verbose, data.steps, epochs, add_history=True)
         self.stop_training = False
-        told.on_train_begin()
+        requested.on_train_begin()
         logs: dict[str, Any] = {}
         for epoch in range(initial_epoch, epochs):
             if epoch > initial_epoch and data.is_spent():
                 break
-            logs = self._nt_epoch(epoch, epochs, data, held, told, verbose, validation_freq)
+            logs = self._nt_epoch(epoch, epochs, data, stored, requested, verbose, validation_freq)
             if self.stop_training:
                 break
         finalize = getattr(self.optimizer, "finalize_variable_values", None)
         if finalize is not None and epochs > initial_epoch:
             finalize(self.trainable_weights)
-        told.on_train_end(logs)
+        requested.on_train_end(logs)
         return self.history
 
     def _nt_told(
@@ -150,41 +150,41 @@ class Trainer(Steps):
         epoch: int,
         epochs: int,
         data: Batches,
-        held: Batches | None,
-        told: CallbackList,
+        stored: Batches | None,
+        requested: CallbackList,
         verbose: int,
         validation_freq: Any,
     ) -> dict[str, Any]:
         self.reset_metrics()
-        told.on_epoch_begin(epoch)
+        requested.on_epoch_begin(epoch)
         if verbose:
             _write(f"Epoch {epoch + 1}/{epochs}\n")
         progress = Progress(data.steps, verbose)
         try:
-            last, count = self._nt_steps("train", data, told, progress)
+            last, count = self._nt_steps("train", data, requested, progress)
             logs = numbers(self._nt_result(last))
-            if held is not None and _is_due(epoch, validation_freq) and not held.is_spent():
-                found = self._nt_evaluated(held, told)
-                logs.update((f"val_{name}", value) for name, value in found.items())
+            if stored is not None and _is_due(epoch, validation_freq) and not stored.is_spent():
+                value = self._nt_evaluated(stored, requested)
+                logs.update((f"val_{name}", value) for name, value in value.items())
             progress.end(count, logs)
         except BaseException:
             progress.broken()
             raise
-        told.on_epoch_end(epoch, logs)
+        requested.on_epoch_end(epoch, logs)
         return logs
 
     def _nt_steps(
         self,
         kind: str,
         data: Batches,
-        told: CallbackList,
+        requested: CallbackList,
         progress: Progress | None,
     ) -> tuple[Any, int]:
         """Take the steps of an epoch; returns what the last one gave, and their number."""
         result: Any = None
         count, size = 0, self.steps_per_execution
-        begin, end = (getattr(told, f"on_{kind}_batch_{when}") for when in ("begin", "end"))
-        heard = any(told.wants(f"on_{kind}_batch_{when}") for when in ("begin", "end"))
+        begin, end = (getattr(requested, f"on_{kind}_batch_{when}") for when in ("begin", "end"))
+        heard = any(requested.wants(f"on_{kind}_batch_{when}") for when in ("begin", "end"))
         stop = {"train": "stop_training", "test": "stop_evaluating"}[kind]
         for group in together(data.epoch(), size):
             first = count
@@ -250,26 +250,26 @@ class Trainer(Steps):
         self._nt_check_compiled("evaluate")
         verbose = _verbosity(verbose)
         data = batches(x, y, sample_weight, batch_size, steps, False)
-        told = self._nt_told(callbacks, verbose, data.steps)
+        requested = self._nt_told(callbacks, verbose, data.steps)
         progress = Progress(data.steps, verbose)
         try:
-            logs = self._nt_evaluated(data, told, progress)
+            logs = self._nt_evaluated(data, requested, progress)
         except BaseException:
             progress.broken()
             raise
         return logs if return_dict else self._nt_in_order(logs)
 
     def _nt_evaluated(
-        self, data: Batches, told: CallbackList, progress: Progress | None = None
+        self, data: Batches, requested: CallbackList, progress: Progress | None = None
     ) -> dict[str, Any]:
         self.stop_evaluating = False
-        told.on_test_begin()
+        requested.on_test_begin()
         self.reset_metrics()
-        last, count = self._nt_steps("test", data, told, progress)
+        last, count = self._nt_steps("test", data, requested, progress)
         logs = numbers(self._nt_result(last))
         if progress is not None:
             progress.end(count, logs)
-        told.on_test_end(logs)
+        requested.on_test_end(logs)
         return logs
 
     def _nt_in_order(self, logs: dict[str, Any]) -> Any:
@@ -279,8 +279,8 @@ class Trainer(Steps):
             parts = metric.metrics if isinstance(metric, CompiledMetrics) else [metric]
             names += [part.name for part in parts if part.name in logs]
         names += sorted(set(logs) - set(names))
-        found = [logs[name] for name in names]
-        return found[0] if len(found) == 1 else found
+        items = [logs[name] for name in names]
+        return items[0] if len(items) == 1 else items
 
     def predict(
         self,
@@ -313,19 +313,19 @@ class Trainer(Steps):
         """
         verbose = _verbosity(verbose)
         data = batches(x, None, None, batch_size, steps, False)
-        told = self._nt_told(callbacks, verbose, data.steps)
+        requested = self._nt_told(callbacks, verbose, data.steps)
         progress = Progress(data.steps, verbose)
         self.stop_predicting = False
-        told.on_predict_begin()
+        requested.on_predict_begin()
         outputs: list[Any] = []
         count, size = 0, self.steps_per_execution
         for group in together(data.epoch(), size):
             first = count
-            told.on_predict_batch_begin(first)
+            requested.on_predict_batch_begin(first)
             taken = [self._nt_taken("predict", (batch[0], None, None)) for batch in group]
             outputs.append(map_structure(_joined, *(map_structure(_as_array, t) for t in taken)))
             count += len(group)
-            told.on_predict_batch_end(first + size - 1, {"outputs": outputs[-1]})
+            requested.on_predict_batch_end(first + size - 1, {"outputs": outputs[-1]})
             if progress.due(count):
                 progress.show(count, {})
             if self.stop_predicting:
@@ -333,7 +333,7 @@ class Trainer(Steps):
         if not outputs:
             raise ValueError(_NO_BATCHES)
         progress.end(count, {})
-        told.on_predict_end()
+        requested.on_predict_end()
         return map_structure(_joined, *outputs)
 
     # --- One batch ---------------------------------------------------------------------------

@@ -108,8 +108,8 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
     name = config.get("class_name") if isinstance(config, dict) else None
     if isinstance(name, str) and name.lower() in _KIND.known:
         config = {**config, "class_name": name.lower()}
-    found: Optimizer = _KIND.deserialize(config, custom_objects)
-    return found
+    result: Optimizer = _KIND.deserialize(config, custom_objects)
+    return result
 
 
 def get(identifier: Any) -> Any:

@@ -95,13 +95,13 @@ class Adafactor(Optimizer):
     def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
-        rate, stays = shared
+        rate, is_kept = shared
         squares = square(gradient) + self.epsilon_1
         if len(slots) == 1:
-            new = [stays * slots[0] + (1.0 - stays) * squares]
+            new = [is_kept * slots[0] + (1.0 - is_kept) * squares]
         else:
-            rows = stays * slots[0] + (1.0 - stays) * reduce_mean(squares, -1)
-            columns = stays * slots[1] + (1.0 - stays) * reduce_mean(squares, -2)
+            rows = is_kept * slots[0] + (1.0 - is_kept) * reduce_mean(squares, -1)
+            columns = is_kept * slots[1] + (1.0 - is_kept) * reduce_mean(squares, -2)
             ratio = rows / reduce_mean(rows, -1, True)
             new = [rows, columns, expand_dims(ratio, -1) * expand_dims(columns, -2)]
         step = gradient / sqrt(new[-1])

@@ -182,15 +182,15 @@ class Optimizer(Stepping):
                 "When passing `grads` without `variables`, the optimizer must already be built on "
                 "a list of variables. Call `optimizer.build(trainable_variables)` first."
             )
-        given = self._nt_trained if trainable_variables is None else list(trainable_variables)
+        provided = self._nt_trained if trainable_variables is None else list(trainable_variables)
         kinds = set(map(type, grads))
-        for gradient, variable in () if kinds <= _USUAL else zip(grads, given, strict=False):
+        for gradient, variable in () if kinds <= _USUAL else zip(grads, provided, strict=False):
             if isinstance(gradient, Variable) and not isinstance(variable, Variable):
                 raise TypeError(
                     f"{gradient.name!r} is a variable, and comes where its gradient should be: "
                     f"pairs are (gradient, variable), so `zip(gradients, variables)`."
                 )
-        trained = trained_variables(given)
+        trained = trained_variables(provided)
         if len(grads) != len(trained):
             raise ValueError(
                 "The list of gradients does not match the list of variables: "
@@ -198,7 +198,7 @@ class Optimizer(Stepping):
             )
         pairs, missing = list(zip(grads, trained, strict=True)), []
         if type(None) in kinds:
-            left_out = [v for g, v in zip(grads, given, strict=True) if g is None]
+            left_out = [v for g, v in zip(grads, provided, strict=True) if g is None]
             missing = [getattr(v, "path", v.name) for v in left_out]
             pairs = [(g, v) for g, v in pairs if g is not None]
         if len(missing) == len(grads):

@@ -55,7 +55,7 @@ class Saved:
           Names by those of `_nt_saved_parts`.
         """
         places = {id(own): (kind, place) for own, kind, place in self._nt_places}
-        found: dict[str, str] = {}
+        saved_names: dict[str, str] = {}
         alone = 0
         for k, own in enumerate(self._nt_saved_parts()["_variables"]):
             if id(own) in places:
@@ -66,10 +66,10 @@ class Saved:
                     name = f"{kind} of {node}"
             else:
                 name, alone = f"{alone}: {_last(own)}", alone + 1
-            while name in found.values():
+            while name in saved_names.values():
                 name += "+"
-            found[f"_variables/{k}"] = name
-        return found
+            saved_names[f"_variables/{k}"] = name
+        return saved_names
 
     # --- Lists and dicts
 

@@ -109,10 +109,12 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     def __call__(self, step: Any) -> Any:
         """The step size of a step, a scalar."""
         step = as_tensor(step)
-        found = rate_of(self.values[-1])
+        result = rate_of(self.values[-1])
         for boundary, value in zip(self.boundaries[::-1], self.values[-2::-1], strict=True):
-            found = select(step <= cast(boundary, step.dtype), as_tensor(value, found._spec), found)
-        return found
+            result = select(
+                step <= cast(boundary, step.dtype), as_tensor(value, result._spec), result
+            )
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """What it was made with: a dict of arguments."""
@@ -381,5 +383,5 @@ def deserialize(
       >>> tf.keras.optimizers.schedules.deserialize(config)(10).numpy()
       np.float32(0.5)
     """
-    found: LearningRateSchedule = _KIND.deserialize(config, custom_objects)
-    return found
+    result: LearningRateSchedule = _KIND.deserialize(config, custom_objects)
+    return result

@@ -30,18 +30,18 @@ Groups = Sequence[Sequence[tuple[str, float]]]
 
 def trained_variables(variables: Iterable[Any]) -> list[Variable]:
     """The variables that hold the state of these."""
-    given = list(variables)
-    if set(map(type, given)) == {Variable}:  # none is another name of one
-        return given
-    found = []
-    for variable in given:
+    provided = list(variables)
+    if set(map(type, provided)) == {Variable}:  # none is another name of one
+        return provided
+    trained_variables = []
+    for variable in provided:
         if type(variable) is LayerVariable:  # as those of layers are
-            found.append(variable._original)
+            trained_variables.append(variable._original)
             continue
         if not isinstance(variable, Variable):
             raise TypeError(f"{repr_of(variable)} is no variable: there is nothing to train.")
-        found.append(original(variable))
-    return found
+        trained_variables.append(original(variable))
+    return trained_variables
 
 
 class State(Saved):
@@ -86,14 +86,14 @@ class State(Saved):
     ) -> Variable:
         """A variable of the optimizer, or one that it keeps for a trained one."""
         full = name if trained is None else named(trained, name)
-        found = Variable(value, trainable=False, name=f"{self.name}/{full}", dtype=dtype)
+        result = Variable(value, trainable=False, name=f"{self.name}/{full}", dtype=dtype)
         # A new tuple: a recording may have read the old one.
-        self._nt_named = (*self._nt_named, LayerVariable(found))
+        self._nt_named = (*self._nt_named, LayerVariable(result))
         if trained is not None and id(trained) in self._nt_index:
-            self._nt_places = (*self._nt_places, (found, name, self._nt_index[id(trained)]))
+            self._nt_places = (*self._nt_places, (result, name, self._nt_index[id(trained)]))
         if self.built:
             notify_changed(self)
-        return found
+        return result
 
     @property
     def iterations(self) -> Variable | Tensor:
@@ -213,8 +213,8 @@ class State(Saved):
         for group in self._nt_groups():
             for variable, own in zip(trained, slots, strict=True):
                 for name, start in group:
-                    made = fill(variable.shape, as_tensor(start, variable._spec))
-                    own.append(self._nt_own(made, name, variable.dtype, variable))
+                    created = fill(variable.shape, as_tensor(start, variable._spec))
+                    own.append(self._nt_own(created, name, variable.dtype, variable))
         self._nt_averages, self._nt_accumulators, self._nt_slots = averages, accumulators, slots
 
     def _nt_groups(self) -> Groups:
@@ -264,8 +264,8 @@ class State(Saved):
         return self._nt_named[-1]
 
     def _nt_like(self, trained: Variable, name: str, initializer: Any = "zeros") -> Variable:
-        made = initializers.get(initializer)(tuple(trained.shape), trained.dtype)
-        return self._nt_own(made, name, trained.dtype, trained)
+        result = initializers.get(initializer)(tuple(trained.shape), trained.dtype)
+        return self._nt_own(result, name, trained.dtype, trained)
 
     def add_optimizer_variables(
         self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros"
@@ -300,11 +300,11 @@ class State(Saved):
                 f"The number of provided names must match the number of provided initializers. "
                 f"Received name={name!r}, initializer={initializer!r}"
             )
-        found: tuple[list[Variable], ...] = tuple([] for _ in names)
+        add_optimizer_variables: tuple[list[Variable], ...] = tuple([] for _ in names)
         for variable in trainable_variables:
-            for own, each, start in zip(found, names, starts, strict=True):
+            for own, each, start in zip(add_optimizer_variables, names, starts, strict=True):
                 own.append(self.add_variable_from_reference(variable, each, start))
-        return found[0] if isinstance(name, str) else found
+        return add_optimizer_variables[0] if isinstance(name, str) else add_optimizer_variables
 
     # --- Which variables are known
 

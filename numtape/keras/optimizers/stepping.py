@@ -29,8 +29,8 @@ class Changes:
         self.new: dict[int, tuple[Variable, Tensor]] = {}
 
     def __getitem__(self, variable: Variable) -> Operand:
-        found = self.new.get(id(variable))
-        return variable if found is None else found[1]
+        result = self.new.get(id(variable))
+        return variable if result is None else result[1]
 
     def __setitem__(self, variable: Variable, value: Tensor) -> None:
         self.new[id(variable)] = variable, value
@@ -118,10 +118,10 @@ class Stepping(State):
         self, pairs: list[tuple[Any, Variable]], changes: Changes
     ) -> list[Tensor | IndexedSlices]:
         """Gradients of their variables' shapes and dtypes, or their means over several calls."""
-        found: list[Tensor | IndexedSlices] = []
+        results: list[Tensor | IndexedSlices] = []
         for gradient, variable in pairs:
             if isinstance(gradient, IndexedSlices) and self._nt_takes_slices(variable):
-                found.append(gradient)
+                results.append(gradient)
                 continue
             if type(gradient) is not Tensor or gradient._spec is not variable._spec:
                 gradient = dense(gradient, variable)
@@ -132,8 +132,8 @@ class Stepping(State):
                 total = changes[own] + gradient
                 changes[own] = total
                 gradient = total / float(self.gradient_accumulation_steps or 1)
-            found.append(gradient)
-        return found
+            results.append(gradient)
+        return results
 
     def _nt_takes_slices(self, variable: Variable) -> bool:
         """Whether a step takes IndexedSlices as they are."""
@@ -236,13 +236,13 @@ class Stepping(State):
     def _nt_average(self, changes: Changes) -> None:
         """Running means of all variables, and what becomes of the variables."""
         count = self._nt_count()
-        kept: dict[DType, Tensor] = {}
+        retained: dict[DType, Tensor] = {}
         for variable, average in zip(self._nt_trained, self._nt_averages, strict=False):
-            stays = kept.get(variable.dtype)
-            if stays is None:  # nothing, in the first step
-                stays = cast(not_equal(count, 0), variable.dtype) * self.ema_momentum
-                kept[variable.dtype] = stays
-            changes[average] = stays * average + (1.0 - stays) * changes[variable]
+            is_kept = retained.get(variable.dtype)
+            if is_kept is None:  # nothing, in the first step
+                is_kept = cast(not_equal(count, 0), variable.dtype) * self.ema_momentum
+                retained[variable.dtype] = is_kept
+            changes[average] = is_kept * average + (1.0 - is_kept) * changes[variable]
         if self._nt_averages and self.ema_overwrite_frequency:
             due = equal(floormod(count + 1, self.ema_overwrite_frequency), 0)
             for variable, average in zip(self._nt_trained, self._nt_averages, strict=True):

@@ -81,9 +81,9 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
         if not getattr(model.optimizer, "built", True):
             model.optimizer.build(model.trainable_variables)
     skipped: list[str] = []
-    whole = Graph(model, (Metric, Optimizer)).variables.values()
+    full = Graph(model, (Metric, Optimizer)).variables.values()
     Restoration(where, nodes, arrays, Metric).begin(
-        [_root(model)], None if skip_mismatch else whole, skipped if skip_mismatch else None
+        [_root(model)], None if skip_mismatch else full, skipped if skip_mismatch else None
     )
     if skipped:
         warn(f"A total of {len(skipped)} variables could not be loaded. Example: {skipped[0]}")

@@ -98,15 +98,15 @@ def serialize_keras_object(obj: Any) -> Any:
     kind = type(obj)
     module = _module_of(kind)
     config = obj.get_config()
-    found = {
+    result = {
         "module": module or kind.__module__,
         "class_name": kind.__name__,
         "config": serialize_keras_object(_as_lists(config) if module else config),
         "registered_name": None if module else get_registered_name(kind),
     }
     if isinstance(obj, models.Model) and obj._nt_built_for is not None:
-        found["build_config"] = serialize_keras_object(_as_tuples(obj._nt_built_for))
-    return found
+        result["build_config"] = serialize_keras_object(_as_tuples(obj._nt_built_for))
+    return result
 
 
 def _as_lists(config: Any) -> Any:
@@ -170,27 +170,27 @@ def _made(config: Any) -> Any:
     if kind == "function":
         return _named(config, config["config"], losses, metrics)
     module = _MODULES.get(str(config.get("module")))
-    found = _named(config, kind, *([] if module is None else [module]))
-    if not inspect.isclass(found) or not hasattr(found, "from_config"):
+    value = _named(config, kind, *([] if module is None else [module]))
+    if not inspect.isclass(value) or not hasattr(value, "from_config"):
         raise TypeError(f"{kind!r} is no class with a `from_config`.")
     try:
-        made = found.from_config(own_arguments(found, _plain(config.get("config") or {})))
+        result = value.from_config(own_arguments(value, _plain(config.get("config") or {})))
     except TypeError as error:
         raise ValueError(
-            f"{found.__name__} could not be made of its config: {error}. Its `get_config` has to "
+            f"{value.__name__} could not be made of its config: {error}. Its `get_config` has to "
             f"give the arguments of its `__init__`, or its `from_config` has to take them."
         ) from error
-    if isinstance(made, models.Model) and config.get("build_config") and not made.built:
-        made.build(**_made(config["build_config"]))
-    return made
+    if isinstance(result, models.Model) and config.get("build_config") and not result.built:
+        result.build(**_made(config["build_config"]))
+    return result
 
 
 def _named(config: dict[str, Any], name: str, *modules: Any) -> Any:
     """The class or function of a name: registered, one's own, or of one of our modules."""
     for known in (config.get("registered_name"), name):
-        found = get_registered_object(str(known))
-        if found is not None:
-            return found
+        result = get_registered_object(str(known))
+        if result is not None:
+            return result
     for module in modules:
         if name in module.__all__:
             return getattr(module, name)
@@ -218,8 +218,8 @@ def compile_config(model: Any) -> dict[str, Any]:
     """What a model was compiled with."""
     if not model.compiled:
         return {}
-    given = {**model._nt_compile_arguments, "optimizer": model.optimizer}
-    return {name: serialize_keras_object(x) for name, x in given.items()}
+    provided = {**model._nt_compile_arguments, "optimizer": model.optimizer}
+    return {name: serialize_keras_object(x) for name, x in provided.items()}
 
 
 def compile_from(model: Any, config: dict[str, Any]) -> None:

@@ -132,9 +132,9 @@ def pad_sequences(
     """
     if not hasattr(sequences, "__len__"):
         raise ValueError("`sequences` must be iterable.")
-    for kind, given in (("Padding", padding), ("Truncating", truncating)):
-        if given not in ("pre", "post"):
-            raise ValueError(f'{kind} type "{given}" not understood')
+    for kind, provided in (("Padding", padding), ("Truncating", truncating)):
+        if provided not in ("pre", "post"):
+            raise ValueError(f'{kind} type "{provided}" not understood')
     for one in sequences:
         if not hasattr(one, "__len__"):
             raise ValueError(
@@ -151,23 +151,23 @@ def pad_sequences(
         raise ValueError(f"`maxlen` must not be negative. Received: maxlen={maxlen}")
     inner = next((np.asarray(one).shape[1:] for one in sequences if len(one)), ())
     try:
-        found = np.full((len(sequences), length, *inner), value, dtype=dtype)
+        array = np.full((len(sequences), length, *inner), value, dtype=dtype)
     except (OverflowError, TypeError, ValueError):
         raise ValueError(
             f"Sequences cannot be filled up with {repr_of(value)} in an array of {repr_of(dtype)}."
         ) from None
     for k, one in enumerate(sequences):
-        kept = one[max(len(one) - length, 0) :] if truncating == "pre" else one[:length]
-        if not len(kept):
+        retained = one[max(len(one) - length, 0) :] if truncating == "pre" else one[:length]
+        if not len(retained):
             continue
-        part = np.asarray(kept, dtype=dtype)
+        part = np.asarray(retained, dtype=dtype)
         if part.shape[1:] != inner:
             raise ValueError(
                 f"Shape of sample {part.shape[1:]} of sequence at position {k} is different from "
                 f"expected shape {inner}"
             )
-        found[k, (slice(length - len(part), None) if padding == "pre" else slice(len(part)))] = part
-    return found
+        array[k, (slice(length - len(part), None) if padding == "pre" else slice(len(part)))] = part
+    return array
 
 
 def set_random_seed(seed: int) -> None:

@@ -112,8 +112,8 @@ def timeseries_dataset_from_array(
       [([[0, 1, 2], [1, 2, 3]], [3, 4]), ([[2, 3, 4]], [5])]
     """
     data = np.asarray(data)
-    wanted = None if targets is None else np.asarray(targets)
-    if not data.ndim or (wanted is not None and not wanted.ndim):
+    requested = None if targets is None else np.asarray(targets)
+    if not data.ndim or (requested is not None and not requested.ndim):
         raise ValueError("A series, and what is wanted, are arrays whose first axis is time.")
     size = len(data)
     sequence_length = to_int("sequence_length", sequence_length)
@@ -141,13 +141,13 @@ def timeseries_dataset_from_array(
                 f"{name}={number}, for data of length {size}"
             )
     count = end - start - (sequence_length - 1) * sampling_rate
-    count = count if wanted is None else min(count, len(wanted))
+    count = count if requested is None else min(count, len(requested))
     starts = np.arange(0, max(count, 0), sequence_stride)
     if shuffle:
         seed = None if seed is None else abs(to_int("seed", seed))
         np.random.default_rng(seed).shuffle(starts)
     series = as_tensor(data[start:end])
-    goals = None if wanted is None else as_tensor(wanted[start:end])
+    goals = None if requested is None else as_tensor(requested[start:end])
     steps = as_tensor(np.arange(sequence_length) * sampling_rate)
 
     def window(first: Any) -> Any:
