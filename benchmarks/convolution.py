@@ -69,7 +69,7 @@ def network(tf: Any) -> tuple[list[Any], Callable[..., Any], Callable[..., Any]]
     return variables, read, step
 
 
-def trained(tf: Any) -> tuple[float, float]:
+def train(tf: Any) -> tuple[float, float]:
     """The part of the held-out digits that it reads, and the seconds that it learned."""
     x, y, test_x, test_y = digits()
     _, read, step = network(tf)
@@ -111,7 +111,7 @@ def torch_step(threads: int) -> Callable[[], Any]:
     return step
 
 
-def timed(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
+def time_calls(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """Medians of rounds, in which each has its turn."""
     for call in calls.values():
         for _ in range(STEPS):
@@ -130,7 +130,7 @@ def main() -> None:
     """Train and time."""
     import numtape as tf
 
-    accuracy, seconds = trained(tf)
+    accuracy, seconds = train(tf)
     print(f"{accuracy:.2%} of held-out digits after {seconds:.1f} s")
     x, y, *_ = digits()
     batch = tf.constant(x[:BATCH]), tf.constant(y[:BATCH])
@@ -141,7 +141,7 @@ def main() -> None:
     }
     if importlib.util.find_spec("torch"):
         calls["PyTorch"] = torch_step(os.cpu_count() or 1)
-    for name, value in timed(calls).items():
+    for name, value in time_calls(calls).items():
         print(f"{name}: {value * 1e6:.0f} µs a step of {BATCH} images")
 
 

@@ -43,12 +43,12 @@ class Data(Protocol):
     """The inputs of one case."""
 
     def for_check(self) -> Data:
-        """Gives the inputs for the one step that is compared with ``expected``."""
+        """Gives the inputs for the one step that is compared with ``compute_expected``."""
 
-    def expected(self) -> list[Array]:
+    def compute_expected(self) -> list[Array]:
         """Gives what one step must give, computed in float64."""
 
-    def observed(self, result: object, weights: list[Array]) -> list[Array]:
+    def compute_observed(self, result: object, weights: list[Array]) -> list[Array]:
         """Gives the same from what a step returned and the weights it left."""
 
     def work(self) -> Work:
@@ -66,7 +66,7 @@ class Chain:
         """A chain keeps no state: the step itself is compared."""
         return self
 
-    def expected(self) -> list[Array]:
+    def compute_expected(self) -> list[Array]:
         """Value and slope carried forward together."""
         x = float(self.x)
         y, slope = x, 1.0
@@ -74,7 +74,7 @@ class Chain:
             y, slope = math.sin(y) * x, math.cos(y) * slope * x + math.sin(y)
         return [np.asarray(slope)]
 
-    def observed(self, result: object, weights: list[Array]) -> list[Array]:
+    def compute_observed(self, result: object, weights: list[Array]) -> list[Array]:
         """The slope is all there is."""
         return [np.asarray(result)]
 
@@ -104,7 +104,7 @@ class Network:
         """With a rate of 1 the update shows the gradient, not the rounding of the weights."""
         return dataclasses.replace(self, learning_rate=1.0)
 
-    def expected(self) -> list[Array]:
+    def compute_expected(self) -> list[Array]:
         """The loss and its gradients by hand, in the order of ``weights``."""
         kernels, biases = (
             [w.astype(np.float64) for w in self.weights[first::2]] for first in (0, 1)
@@ -131,7 +131,7 @@ class Network:
             g = g @ k.T * (1 - value**2 if self.activation == "tanh" else value > 0)
         return [np.asarray(loss), *gradients]
 
-    def observed(self, result: object, weights: list[Array]) -> list[Array]:
+    def compute_observed(self, result: object, weights: list[Array]) -> list[Array]:
         """The loss, and the gradients as the step's updates show them."""
         updates = zip(self.weights, weights, strict=True)
         return [np.asarray(result), *((old - new) / self.learning_rate for old, new in updates)]
@@ -184,12 +184,12 @@ class Program:
         """Arrays of full size: smaller ones may take another path."""
         return self
 
-    def expected(self) -> list[Array]:
+    def compute_expected(self) -> list[Array]:
         """The value, and derivatives that were worked out on paper."""
         result = self.by_hand(*(x.astype(np.float64) for x in (*self.inputs, *self.constants)))
         return [np.asarray(x) for x in result]
 
-    def observed(self, result: Any, weights: list[Array]) -> list[Array]:
+    def compute_observed(self, result: Any, weights: list[Array]) -> list[Array]:
         """The value and the gradients are what a step returns."""
         return [np.asarray(array) for array in result]
 
@@ -259,11 +259,11 @@ class Derivatives:
         """Nothing is kept."""
         return self
 
-    def expected(self) -> list[Array]:
+    def compute_expected(self) -> list[Array]:
         """The matrix, worked out on paper."""
         return self.by_hand(self.x, *self.constants)
 
-    def observed(self, result: Any, weights: list[Array]) -> list[Array]:
+    def compute_observed(self, result: Any, weights: list[Array]) -> list[Array]:
         """The matrix is what a step returns."""
         return [np.asarray(result)]
 

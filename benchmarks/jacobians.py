@@ -36,7 +36,7 @@ def _inputs() -> tuple[Any, Any, Any]:
     return w, random.normal(size=200).astype(np.float32), np.linspace(-1, 1, 50, dtype=np.float32)
 
 
-def _taped(tf: Any, wrap: Callable[[Any], Any]) -> dict[str, Callable[[], Any]]:
+def _run_with_tape(tf: Any, wrap: Callable[[Any], Any]) -> dict[str, Callable[[], Any]]:
     """What TensorFlow and numtape run."""
     w, x, h = map(tf.constant, _inputs())
 
@@ -139,10 +139,10 @@ def calls_of(library: str) -> dict[str, Callable[[], Any]]:
     if library == "TF eager":
         import tensorflow
 
-        return _taped(tensorflow, lambda f: f)
+        return _run_with_tape(tensorflow, lambda f: f)
     import numtape
 
-    return _taped(numtape, numtape.function if library == "nt.function" else lambda f: f)
+    return _run_with_tape(numtape, numtape.function if library == "nt.function" else lambda f: f)
 
 
 if __name__ == "__main__":

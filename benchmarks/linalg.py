@@ -52,7 +52,7 @@ def cases(tf: Any, torch: Any, n: int) -> dict[str, tuple[Any, Any, list[Any]]]:
     }
 
 
-def compared(tf: Any, torch: Any, own: Any, reference: Any, operands: list[Any]) -> list[float]:
+def compare(tf: Any, torch: Any, own: Any, reference: Any, operands: list[Any]) -> list[float]:
     """Seconds of a value with gradients: eager, replayed, PyTorch."""
     xs = [tf.constant(x) for x in operands]
     leaves = [torch.tensor(x, requires_grad=True) for x in operands]
@@ -99,7 +99,7 @@ def main() -> None:
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for n in ROWS:
         for name, (own, reference, operands) in cases(tf, torch, n).items():
-            eager, replay, peer = compared(tf, torch, own, reference, operands)
+            eager, replay, peer = compare(tf, torch, own, reference, operands)
             print(
                 f"| {name} | {n} | {eager * 1e6:.0f} µs | {replay * 1e6:.0f} µs | "
                 f"{peer * 1e6:.0f} µs | {eager / peer:.2f} | {replay / peer:.2f} |",

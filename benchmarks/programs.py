@@ -117,7 +117,7 @@ def _windows(images: Array, filters: Array) -> Array:
     return np.lib.stride_tricks.sliding_window_view(images, filters.shape[:2], axis=(1, 2))
 
 
-def _convolved(images: Array, filters: Array) -> Array:
+def _convolve(images: Array, filters: Array) -> Array:
     return np.einsum("bhwcij,ijco->bhwo", _windows(images, filters), filters, optimize=True)
 
 
@@ -127,9 +127,9 @@ def _by_filters(images: Array, filters: Array, g: Array) -> Array:
 
 def convolutions_by_hand(first: Array, second: Array, images: Array) -> list[Array]:
     """Back through a filter, each of its places takes its share."""
-    inner = _convolved(images, first)
+    inner = _convolve(images, first)
     passed = np.maximum(inner, 0)
-    out = _convolved(passed, second)
+    out = _convolve(passed, second)
     g = 2 * out / out.size
     back = np.zeros_like(passed)
     for i, j in np.ndindex(*second.shape[:2]):

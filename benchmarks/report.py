@@ -154,12 +154,12 @@ def goals(
     return goals
 
 
-def rounded(value: Any) -> Any:
+def round_value(value: Any) -> Any:
     """Shortens every float in a nest."""
     if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
+        return {key: round_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [rounded(item) for item in value]
+        return [round_value(item) for item in value]
     return _short(value) if isinstance(value, float) else value
 
 
@@ -195,8 +195,8 @@ def collect(
         }
         if case.kind == "step" and case.data and rates:
             floors = roofline.floors(case.data().work(), rates, own)
-            cases[name]["roofline"] = rounded(floors)
-    machine = {"rates": rounded(rates), "scaling": rounded(scaling)}
+            cases[name]["roofline"] = round_value(floors)
+    machine = {"rates": round_value(rates), "scaling": round_value(scaling)}
     return {**about, **machine, "columns": headings, "cases": cases}
 
 

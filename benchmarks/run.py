@@ -24,7 +24,7 @@ from benchmarks.worker import Failed, in_worker
 DEVICES = ("cpu", "reference", "cuda")
 
 
-def _chosen(parser: argparse.ArgumentParser, names: list[str] | None, table: Any) -> list[str]:
+def _choose(parser: argparse.ArgumentParser, names: list[str] | None, table: Any) -> list[str]:
     """Those names, in the order of their table; all of them if none were given."""
     unknown = [name for name in names or () if name not in table]
     if unknown:
@@ -94,10 +94,10 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     if arguments.rounds is not None and arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
     on_gpu = arguments.device == "cuda"
-    arguments.cases = _chosen(parser, arguments.cases, GPU_CASES if on_gpu else CASES)
+    arguments.cases = _choose(parser, arguments.cases, GPU_CASES if on_gpu else CASES)
     if not on_gpu and arguments.peers == "usual":
         arguments.libraries = arguments.libraries or list(USUAL)
-    arguments.libraries = _chosen(
+    arguments.libraries = _choose(
         parser, arguments.libraries, GPU_LIBRARIES if on_gpu else LIBRARIES
     )
     if on_gpu and (arguments.readme or arguments.scaling or arguments.rounds):

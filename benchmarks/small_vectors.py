@@ -45,7 +45,7 @@ def _flow(z: Any, p: Any, stack: Any) -> Any:
     return stack([p[0] * x - p[1] * x * y, p[2] * x * y - p[3] * y])
 
 
-def _stacked(p: Any, z: Any, stack: Any, total: Any) -> Any:
+def _stack_values(p: Any, z: Any, stack: Any, total: Any) -> Any:
     loss = 0.0
     for _ in range(STEPS):
         z = _step(lambda z: _flow(z, p, stack), z)
@@ -79,7 +79,7 @@ def _linear(m: Any, z: Any, matvec: Any, total: Any) -> Any:
     return loss
 
 
-def _taped(tf: Any, wrap: Callable[[Any], Any]) -> dict[str, Callable[[], Any]]:
+def _run_with_tape(tf: Any, wrap: Callable[[Any], Any]) -> dict[str, Callable[[], Any]]:
     p, z, m = tf.Variable(PARAMETERS), tf.constant(START), tf.Variable(MATRIX)
 
     def gradient(f: Callable[[], Any], x: Any) -> Any:
@@ -92,7 +92,7 @@ def _taped(tf: Any, wrap: Callable[[Any], Any]) -> dict[str, Callable[[], Any]]:
         return lambda: call().numpy()
 
     return {
-        "stack": gradient(lambda: _stacked(p, z, tf.stack, tf.reduce_sum), p),
+        "stack": gradient(lambda: _stack_values(p, z, tf.stack, tf.reduce_sum), p),
         "scalars": gradient(lambda: _scalars(p, z), p),
         "matvec": gradient(lambda: _linear(m, z, tf.linalg.matvec, tf.reduce_sum), m),
     }
@@ -108,7 +108,7 @@ def _torch() -> dict[str, Callable[[], Any]]:
         return lambda: torch.autograd.grad(f(), x)[0].numpy()
 
     return {
-        "stack": gradient(lambda: _stacked(p, z, torch.stack, torch.sum), p),
+        "stack": gradient(lambda: _stack_values(p, z, torch.stack, torch.sum), p),
         "scalars": gradient(lambda: _scalars(p, z), p),
         "matvec": gradient(lambda: _linear(m, z, torch.mv, torch.sum), m),
     }
@@ -121,7 +121,7 @@ def _jax() -> dict[str, Callable[[], Any]]:
 
     p, z, m = (jnp.array(x, jnp.float32) for x in (PARAMETERS, START, MATRIX))
 
-    def scanned(f: Callable[[Any, Any], Any], x: Any) -> Any:
+    def scan(f: Callable[[Any, Any], Any], x: Any) -> Any:
         def loss(x: Any) -> Any:
             def body(z: Any, _: Any) -> Any:
                 z = _step(lambda z: f(x, z), z)
@@ -133,8 +133,8 @@ def _jax() -> dict[str, Callable[[], Any]]:
         return lambda: np.asarray(gradient(x))
 
     return {
-        "stack": scanned(lambda p, z: _flow(z, p, jnp.stack), p),
-        "matvec": scanned(lambda m, z: m @ z, m),
+        "stack": scan(lambda p, z: _flow(z, p, jnp.stack), p),
+        "matvec": scan(lambda m, z: m @ z, m),
     }
 
 
@@ -146,7 +146,7 @@ def calls_of(library: str) -> dict[str, Callable[[], Any]]:
         return _jax()
     import numtape
 
-    return _taped(numtape, numtape.function if library == "nt.function" else lambda f: f)
+    return _run_with_tape(numtape, numtape.function if library == "nt.function" else lambda f: f)
 
 
 if __name__ == "__main__":

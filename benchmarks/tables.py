@@ -49,7 +49,7 @@ def three(value: float) -> str:
     return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
-def scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
+def scale(value: float, scales: tuple[tuple[float, str], ...]) -> str:
     """Three digits and the largest unit that is not larger."""
     scale, name = next((s for s in scales if value >= s[0]), scales[-1])
     return f"{three(value / scale)} {name}"
@@ -59,7 +59,7 @@ def figure(value: float, unit: str) -> str:
     """Three digits and the unit that suits them."""
     if unit == "MiB":
         return f"{value:.1f} MiB"
-    return scaled(value, _SECONDS)
+    return scale(value, _SECONDS)
 
 
 def _cell(case: dict[str, Any], heading: str) -> str:
@@ -101,9 +101,9 @@ def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
         yield [
             case["title"],
             figure(own["median"], "s") if own else NOTHING,
-            scaled(floor["bytes"], BYTES),
+            scale(floor["bytes"], BYTES),
             figure(floor["floor_memory"], "s"),
-            scaled(products, _OPERATIONS) if products else NOTHING,
+            scale(products, _OPERATIONS) if products else NOTHING,
             figure(floor["floor_products"], "s") if products else NOTHING,
             figure(calls, "s") if calls else NOTHING,
             three(ratio) if ratio else NOTHING,
@@ -147,7 +147,7 @@ def unsteady(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def aligned(lines: list[list[str]], words: int) -> str:
+def align(lines: list[list[str]], words: int) -> str:
     """Aligns columns: the first and the last ``words`` ones to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -166,7 +166,7 @@ def markdown(lines: list[list[str]], words: int) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in (header, rule, *others))
 
 
-def joined(*blocks: str) -> str:
+def join(*blocks: str) -> str:
     """Blocks with an empty line between them."""
     return "\n\n".join(block for block in blocks if block)
 
@@ -174,9 +174,9 @@ def joined(*blocks: str) -> str:
 def plain(result: dict[str, Any]) -> str:
     """Gives the tables with aligned columns, and what they were measured with."""
     cases, floors = list(rows(result)), list(_floors(result))
-    about_floors = (aligned(floors, 0), _about_floors(result)) if floors else ()
+    about_floors = (align(floors, 0), _about_floors(result)) if floors else ()
     left_out = _left_out(result["cases"].values())
-    return joined(aligned(cases, 2), left_out, _about(result), *about_floors)
+    return join(align(cases, 2), left_out, _about(result), *about_floors)
 
 
 def _left_out(cases: Iterable[dict[str, Any]]) -> str:
@@ -203,7 +203,7 @@ def markdown_cases(result: dict[str, Any]) -> str:
         lines = [[case["title"], *(_cell(case, heading) for heading in headings)] for case in cases]
         markdown_cases.append(markdown([["case", *headings], *lines], 0))
     left_out = _left_out(result["cases"].values())
-    return joined(*_by_library(result, "a step", _cell), left_out, *markdown_cases, _about(result))
+    return join(*_by_library(result, "a step", _cell), left_out, *markdown_cases, _about(result))
 
 
 def markdown_first(result: dict[str, Any]) -> str:
@@ -213,7 +213,7 @@ def markdown_first(result: dict[str, Any]) -> str:
         seconds = case["columns"].get(heading, {}).get("first_step")
         return NOTHING if seconds is None else figure(seconds, "s")
 
-    return joined(*_by_library(result, "the first step", cell))
+    return join(*_by_library(result, "the first step", cell))
 
 
 def _takes_part(heading: str, cases: list[dict[str, Any]]) -> bool:
@@ -236,7 +236,7 @@ def _by_library(
 def markdown_floors(result: dict[str, Any]) -> str:
     """Gives the table of the floors, or nothing where no step was measured."""
     floors = list(_floors(result))
-    return joined(markdown(floors, 0), _about_floors(result)) if floors else ""
+    return join(markdown(floors, 0), _about_floors(result)) if floors else ""
 
 
 def has_markers(readme: Path) -> bool:

@@ -184,14 +184,14 @@ def measure(name: str, dtype: str, repeat: Any, times: int, rounds: int) -> tupl
     libm = _libm(row.libm, dtype)
     addresses = _ours(name, dtype), libm.address
 
-    def compiled(address: int) -> Callable[[], None]:
+    def compile_code(address: int) -> Callable[[], None]:
         return lambda: repeat(address, times, *places, BLOCK)
 
     def numpy() -> None:
         for _ in range(times):
             row.numpy(*operands, **({} if row.numpy is _rsqrt else {"out": out}))
 
-    columns = [compiled(addresses[0]), numpy, compiled(addresses[1])]
+    columns = [compile_code(addresses[0]), numpy, compile_code(addresses[1])]
     samples: list[list[float]] = [[] for _ in columns]
     with np.errstate(all="ignore"):
         for function in columns:

@@ -72,7 +72,7 @@ class _Served:
         assert make is not None
         data = make()
         checked = data.for_check()
-        expected = checked.expected()
+        expected = checked.compute_expected()
         self.variants = {}
         outcome: dict[str, dict[str, float] | LeftOut | str] = {}
         importlib.import_module(f"benchmarks.libs.{self.library}_")
@@ -88,7 +88,7 @@ class _Served:
                 start = time.perf_counter()
                 result = variant.step()
                 first = built + time.perf_counter() - start
-                error = relative_error(checked.observed(result, variant.weights()), expected)
+                error = relative_error(checked.compute_observed(result, variant.weights()), expected)
                 if error > AGREE:
                     raise ArithmeticError(f"the first step is off by {error:.1e}")
                 candidates[heading].step()

@@ -56,7 +56,7 @@ def steps() -> dict[str, Any]:
     return STEPS
 
 
-def performed(name: str) -> Found:
+def perform(name: str) -> Found:
     """One step's verdict and facts, here and now."""
     begin = time.perf_counter()
     try:
@@ -71,7 +71,7 @@ def performed(name: str) -> Found:
     return {**entries, "seconds": round(time.perf_counter() - begin, 2)}
 
 
-def asked(name: str, seconds: float) -> Found:
+def request(name: str, seconds: float) -> Found:
     """The same from a process of its own, which may also die, or not end in time."""
     begin = time.perf_counter()
     command = [sys.executable, "-m", "benchmarks.gpu.first", "--step", name]
@@ -105,7 +105,7 @@ def _one_after_another(
         if left < 1:
             yield name, {"verdict": NO_ANSWER, "problem": "no time was left", "seconds": 0.0}
         else:
-            yield name, performed(name) if here else asked(name, min(LONGEST, left))
+            yield name, perform(name) if here else request(name, min(LONGEST, left))
 
 
 def _side_by_side(names: Sequence[str], ends: float, many: int) -> Iterator[tuple[str, Found]]:
@@ -167,20 +167,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-benchmarks", action="store_true", help="only the steps")
     provided = parser.parse_args(arguments)
     if provided.step:
-        print(_ANSWER + json.dumps(performed(provided.step)), flush=True)
+        print(_ANSWER + json.dumps(perform(provided.step)), flush=True)
         return 0
     ends = time.perf_counter() + provided.budget
-    from benchmarks.gpu.steps import ALONE, simulated
+    from benchmarks.gpu.steps import ALONE, is_simulated
 
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    name = f"{'simulated-' if simulated() else ''}first-{today}.json"
+    name = f"{'simulated-' if is_simulated() else ''}first-{today}.json"
     output: Path = provided.output or Path(__file__).parents[1] / "results" / name
     names = provided.steps or [*steps()]
     alone = [name for name in names if name in ALONE]
     beside = [name for name in names if name not in ALONE]
     value: dict[str, Any] = {
         "date": today,
-        "simulated": simulated(),
+        "simulated": is_simulated(),
         "machine": report.machine(),
         "steps": {},
     }

@@ -56,13 +56,13 @@ class Program:
         drawn = np.random.default_rng(9).standard_normal(self.draws, np.float32)
         return dataclasses.replace(self, inputs=[*self.inputs, drawn], draws=None)
 
-    def expected(self) -> list[Array]:
+    def compute_expected(self) -> list[Array]:
         """The value and the gradients, worked out on paper."""
         provided = self.inputs if self.upstream is None else [*self.inputs, self.upstream]
         wide = (x.astype(np.float64) if x.dtype.kind == "f" else x for x in provided)
         return self.by_hand(*wide)
 
-    def observed(self, result: list[Array], weights: list[Array]) -> list[Array]:
+    def compute_observed(self, result: list[Array], weights: list[Array]) -> list[Array]:
         """The same from what a step gave."""
         return [np.asarray(array) for array in result]
 
@@ -95,7 +95,7 @@ def _uniform(seed: int, shape: tuple[int, ...], low: float, high: float, dtype: 
     return np.resize(block, shape)
 
 
-def _moved(*arrays: Array) -> int:
+def _move(*arrays: Array) -> int:
     return sum(array.nbytes for array in arrays)
 
 
@@ -103,7 +103,7 @@ def long_chain(size: int) -> Program:
     """A chain of elementwise ops that ends in a sum, and both gradients."""
     x, y = (_uniform(seed, (size,), -1, 1, np.float32) for seed in (8, 9))
     # Each input is read, and its gradient written.
-    moved = 2 * _moved(x, y) + x.itemsize
+    moved = 2 * _move(x, y) + x.itemsize
     return Program(formulas.long_chain, formulas.long_chain_by_hand, [x, y], moved, 2)
 
 
@@ -111,7 +111,7 @@ def black_scholes(size: int, dtype: str) -> Program:
     """Prices of options, and five Greeks of each."""
     bounds = ((50, 150), (50, 150), (0.01, 0.05), (0.1, 0.5), (0.1, 2))
     arrays = [_uniform(seed, (size,), low, high, dtype) for seed, (low, high) in enumerate(bounds)]
-    moved = 2 * _moved(*arrays) + arrays[0].nbytes
+    moved = 2 * _move(*arrays) + arrays[0].nbytes
     return Program(formulas.black_scholes, formulas.black_scholes_by_hand, arrays, moved, sources=5)
 
 
@@ -133,7 +133,7 @@ def total(rows: int, columns: int, axis: int | None) -> Program:
         lambda ops, x: ops.sum(x, axis),
         lambda x: [x.sum(axis)],
         [x],
-        _moved(x) + retained * x.itemsize,
+        _move(x) + retained * x.itemsize,
     )
 
 
@@ -145,7 +145,7 @@ def softmax(rows: int, columns: int, gradient: bool) -> Program:
         lambda ops, x: ops.softmax(x),
         formulas.softmax_by_hand,
         [x],
-        2 * _moved(x) * (2 if gradient else 1),
+        2 * _move(x) * (2 if gradient else 1),
         int(gradient),
         upstream,
     )
@@ -157,7 +157,7 @@ def layer_norm(rows: int, columns: int, gradient: bool) -> Program:
     gamma = _uniform(14, (columns,), 0.5, 1.5, np.float32)
     beta = _uniform(15, (columns,), -1, 1, np.float32)
     upstream = _uniform(16, x.shape, -1, 1, np.float32) if gradient else None
-    moved = _moved(x, x, gamma, beta)
+    moved = _move(x, x, gamma, beta)
     return Program(
         lambda ops, x, gamma, beta: ops.layer_norm(x, gamma, beta),
         functools.partial(formulas.layer_norm_by_hand, EPSILON),
@@ -178,7 +178,7 @@ def gather(rows: int, columns: int) -> Program:
         lambda ops, table, at: ops.gather(table, at),
         lambda table, at: [table[at]],
         [table, at],
-        read + _moved(at, table),
+        read + _move(at, table),
     )
 
 
@@ -190,6 +190,6 @@ def scatter_add(rows: int, columns: int) -> Program:
         lambda ops, added, at: ops.scatter_add(added, at, rows),
         functools.partial(formulas.scatter_add_by_hand, rows),
         [added, at],
-        _moved(added, at, added),
+        _move(added, at, added),
         scatters=True,
     )

@@ -90,16 +90,16 @@ class Session:
         """Measures a library in a worker, and in another one after it if that dies."""
         value, size = self.found, self._size
         with contextlib.ExitStack() as stack:
-            worker = _started(library, caches, stack)
-            about = self._asked(library, worker, "ready", {"missing": "it does not start"})
+            worker = _start(library, caches, stack)
+            about = self._request(library, worker, "ready", {"missing": "it does not start"})
             if "missing" in about:
                 value.skipped[library] = about["missing"]
                 yield f"{library}: skipped: {about['missing']}"
                 return
             value.gpus[library] = about
-            for what, rates in self._asked(library, worker, "ceilings", {}, size).items():
+            for what, rates in self._request(library, worker, "ceilings", {}, size).items():
                 value.ceilings.setdefault(what, {}).update(rates)
-            value.overheads |= self._asked(library, worker, "overheads", {}, size)
+            value.overheads |= self._request(library, worker, "overheads", {}, size)
             yield f"{library}: ceilings and overheads"
             for name, row in value.rows.items():
                 if self.spent > self._budget:
@@ -116,10 +116,10 @@ class Session:
                     broken = any("failed" in column for column in outcome.values())
                 if broken:  # what an error leaves of a context can fail all cases behind it
                     worker.close()
-                    worker = _started(library, caches, stack)
+                    worker = _start(library, caches, stack)
                 yield f"{library}: {name}"
 
-    def _asked(
+    def _request(
         self, library: str, worker: Worker, method: str, otherwise: Any, *arguments: object
     ) -> Any:
         try:
@@ -150,7 +150,7 @@ class Session:
             for which in ("cold", "warm"):
                 with contextlib.ExitStack() as stack:
                     begin = time.perf_counter()
-                    worker = _started(OURS, _caches(folder), stack)
+                    worker = _start(OURS, _caches(folder), stack)
                     try:
                         worker.call("ready")
                         started = time.perf_counter() - begin
@@ -188,7 +188,7 @@ def _caches(folder: str) -> dict[str, str]:
     return {variable: os.path.join(folder, part) for variable, part in parts.items()}
 
 
-def _started(library: str, caches: dict[str, str], stack: contextlib.ExitStack) -> Worker:
+def _start(library: str, caches: dict[str, str], stack: contextlib.ExitStack) -> Worker:
     worker = Worker(library, {**environment(), **caches}, TIMEOUT, Served)
     return stack.enter_context(contextlib.closing(worker))
 

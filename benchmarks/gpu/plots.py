@@ -50,7 +50,7 @@ def _dots(axes: Axes, result: dict[str, Any], names: list[str], key: str, scale:
     bare(axes, "both")
 
 
-def _titled(figure: Figure, result: dict[str, Any]) -> None:
+def _set_title(figure: Figure, result: dict[str, Any]) -> None:
     if result["simulated"]:
         figure.suptitle("simulated: no GPU was measured")
 
@@ -62,16 +62,16 @@ def rates(result: dict[str, Any]) -> Figure:
         for name, case in result["cases"].items()
         if name != "small_net" and case["columns"] and case["roofline"].get("floor")
     ]
-    return _drawn(result, names, "of_floor", 100.0, "% of the ceiling's rate", ceiling=100)
+    return _draw(result, names, "of_floor", 100.0, "% of the ceiling's rate", ceiling=100)
 
 
 def steps(result: dict[str, Any]) -> Figure:
     """Milliseconds a step."""
     names = [name for name, case in result["cases"].items() if case["columns"]]
-    return _drawn(result, names, "median", 1e3, "ms a step")
+    return _draw(result, names, "median", 1e3, "ms a step")
 
 
-def _drawn(
+def _draw(
     result: dict[str, Any],
     names: list[str],
     key: str,
@@ -100,7 +100,7 @@ def _drawn(
         axes.set_xlim(left=-2)
     axes.set_xlabel(label)
     axes.legend(ncols=6, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
-    _titled(figure, result)
+    _set_title(figure, result)
     return figure
 
 

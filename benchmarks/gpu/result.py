@@ -41,7 +41,7 @@ def floors(work: Work, tensor_float: bool, rates: dict[str, float]) -> dict[str,
     }
 
 
-def _compared(case: Case, row: Row, tails: dict[str, list[Array]]) -> None:
+def _compare(case: Case, row: Row, tails: dict[str, list[Array]]) -> None:
     """Takes out columns whose results, where they were timed, are not those of the first one."""
     first = next(iter(tails), None)
     for heading, tail in tails.items():
@@ -58,7 +58,7 @@ def _case(
     columns: dict[str, Any] = {
         heading: {
             **report.statistics(row.samples[heading]),
-            **report.rounded(row.details.get(heading, {})),
+            **report.round_value(row.details.get(heading, {})),
         }
         for heading in headings
         if row.samples.get(heading)
@@ -67,9 +67,9 @@ def _case(
     medians = {heading: column["median"] for heading, column in columns.items()}
     for column in columns.values():
         if OURS in medians:
-            column["ratio"] = report.rounded(column["median"] / medians[OURS])
+            column["ratio"] = report.round_value(column["median"] / medians[OURS])
         if floor is not None:
-            column["of_floor"] = report.rounded(floor / column["median"])
+            column["of_floor"] = report.round_value(floor / column["median"])
     # A quick run has other sizes and few repeats: it says nothing about goals.
     known = {} if rough or floor is None else {FLOOR: floor}
     return {
@@ -90,10 +90,10 @@ def collect(value: Found, libraries: list[str], about: dict[str, Any]) -> dict[s
     cases = {}
     for name, row in value.rows.items():
         if not (rough and CASES[name].drawn):
-            _compared(CASES[name], row, value.tails.get(name, {}))
+            _compare(CASES[name], row, value.tails.get(name, {}))
         work = value.works.get(name)
         roofline = floors(work, CASES[name].tensor_float, rates) if work else {}
-        cases[name] = _case(CASES[name], row, headings, report.rounded(roofline), rough)
+        cases[name] = _case(CASES[name], row, headings, report.round_value(roofline), rough)
     displayed = [h for h in headings if any(h in case["columns"] for case in cases.values())]
     return {
         "schema": SCHEMA,
@@ -102,9 +102,9 @@ def collect(value: Found, libraries: list[str], about: dict[str, Any]) -> dict[s
         "left_out": value.left_out,
         "gpu": value.gpus.get(OURS, {}),
         "libraries": value.gpus,
-        "ceilings": report.rounded(value.ceilings),
-        "overheads": report.rounded(value.overheads),
-        "first_call": report.rounded(value.first_call),
+        "ceilings": report.round_value(value.ceilings),
+        "overheads": report.round_value(value.overheads),
+        "first_call": report.round_value(value.first_call),
         "columns": displayed,
         "cases": cases,
     }

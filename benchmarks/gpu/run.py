@@ -17,8 +17,8 @@ from benchmarks.worker import Batch, Failed
 BUDGET = 330.0
 
 
-def simulated() -> bool:
-    """Says whether Numba's simulator stands in for a GPU, as ``core.settings.simulated`` does."""
+def is_simulated() -> bool:
+    """Says whether Numba's simulator stands in for a GPU, as ``core.settings.is_simulated`` does."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
@@ -53,16 +53,16 @@ def main(
     if why is not None:
         print(why, file=sys.stderr)
         return 2
-    rough = quick or simulated()
-    size = "tiny" if simulated() else "small" if quick else "full"
+    rough = quick or is_simulated()
+    size = "tiny" if is_simulated() else "small" if quick else "full"
     session = measure.Session(cases, size, batch(size), budget)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    output = output or default_output(today, simulated())
+    output = output or default_output(today, is_simulated())
     print(f"written to {output}, after each library", file=sys.stderr)
     about = {
         "date": today,
         "device": "cuda",
-        "simulated": simulated(),
+        "simulated": is_simulated(),
         "quick": rough,
         "size": size,
         "budget": budget,
@@ -70,10 +70,10 @@ def main(
             dict.fromkeys(d for name in libraries for d in LIBRARIES[name].distributions)
         ),
         "machine": report.machine(),
-        "driver": None if simulated() else measure.driver(),
+        "driver": None if is_simulated() else measure.driver(),
     }
 
-    def written() -> dict[str, Any]:
+    def write() -> dict[str, Any]:
         spent = {"seconds": round(session.spent, 1)}
         value = result.collect(session.found, libraries, {**about, **spent})
         report.write_json(value, output)
@@ -81,8 +81,8 @@ def main(
 
     for done in session.measure(libraries):
         print(f"{session.spent:6.0f} s  {done}", file=sys.stderr)
-        written()
-    value = written()
+        write()
+    value = write()
     print(tables.plain(value))
     if value["columns"] and importlib.util.find_spec("matplotlib"):
         from benchmarks.gpu import plots

@@ -11,12 +11,12 @@ from benchmarks.tables import (
     BYTES,
     NOTHING,
     TIMES,
-    aligned,
+    align,
     figure,
-    joined,
+    join,
     markdown,
     rows,
-    scaled,
+    scale,
     three,
 )
 
@@ -46,8 +46,8 @@ def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
         yield [
             case["title"],
             figure(own["median"], "s"),
-            scaled(moved, BYTES) if moved else NOTHING,
-            f"{scaled(moved / own['median'], BYTES)}/s" if moved else NOTHING,
+            scale(moved, BYTES) if moved else NOTHING,
+            f"{scale(moved / own['median'], BYTES)}/s" if moved else NOTHING,
             figure(floor, "s") if floor else NOTHING,
             f"{three(100 * own['of_floor'])} %" if floor else NOTHING,
             figure(own["first_step"], "s"),
@@ -57,16 +57,16 @@ def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
 
 def _memory(column: dict[str, Any] | None) -> str:
     peak = column and column["peak_bytes"]
-    return NOTHING if peak is None else scaled(peak, BYTES)
+    return NOTHING if peak is None else scale(peak, BYTES)
 
 
 def about(result: dict[str, Any]) -> str:
     """Says what a result was measured with, and what is missing in it."""
     gpu, driver = result["gpu"], result["driver"] or {}
     rates = best(result["ceilings"])
-    ceilings = [f"copies {scaled(rates['copy'], BYTES)}/s"] if "copy" in rates else []
+    ceilings = [f"copies {scale(rates['copy'], BYTES)}/s"] if "copy" in rates else []
     ceilings += [
-        f"{what} products {scaled(rates[what], _RATES)}"
+        f"{what} products {scale(rates[what], _RATES)}"
         for what in ("float32", "tf32", "float64")
         if what in rates
     ]
@@ -107,12 +107,12 @@ def about(result: dict[str, Any]) -> str:
 
 def plain(result: dict[str, Any]) -> str:
     """Gives the tables with aligned columns, and what they were measured with."""
-    return joined(aligned(list(rows(result)), 2), aligned(list(_floors(result)), 0), about(result))
+    return join(align(list(rows(result)), 2), align(list(_floors(result)), 0), about(result))
 
 
 def markdown_cases(result: dict[str, Any]) -> str:
     """Gives the table of all cases, and what it was measured with."""
-    return joined(markdown(list(rows(result)), 2), about(result))
+    return join(markdown(list(rows(result)), 2), about(result))
 
 
 def markdown_floors(result: dict[str, Any]) -> str:

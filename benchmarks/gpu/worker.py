@@ -86,8 +86,8 @@ class Served:
         for _ in range(CHECKED):
             results = [self.library.fetch(result) for result in step.run()]
             weights = step.weights()
-            observed = data.observed(results[0] if weights else results, weights)
-            error = relative_error(observed, data.expected())
+            observed = data.compute_observed(results[0] if weights else results, weights)
+            error = relative_error(observed, data.compute_expected())
             if error > case.tolerance:
                 raise ArithmeticError(f"a step is off by {error:.1e}")
             worst, data = max(worst, error), inputs.after(data, weights)

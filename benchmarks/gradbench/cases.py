@@ -70,7 +70,7 @@ def wave(size: int, start: int = 1) -> Array:
     return result
 
 
-def drawn(sizes: list[int], which: int) -> Array:
+def draw(sizes: list[int], which: int) -> Array:
     """One of several draws that follow each other, as GradBench makes them."""
     state = np.random.RandomState(SEED)
     return [state.rand(size) for size in sizes[: which + 1]][which]
@@ -80,7 +80,7 @@ def det(size: Size) -> Arguments:
     """A matrix; size: its rows, from 5."""
     (rows,) = size
     sizes = [k * k for k in range(5, rows + 1)]
-    return (drawn(sizes, len(sizes) - 1).reshape(rows, rows),)
+    return (draw(sizes, len(sizes) - 1).reshape(rows, rows),)
 
 
 def text(characters: int) -> Array:
@@ -107,13 +107,13 @@ def points(n: int) -> Array:
 def llsq(size: Size) -> Arguments:
     """Coefficients and points; size: how many points and coefficients, and which draw it is."""
     n, m, which = size
-    return drawn([m] * (which + 1), which), points(n)
+    return draw([m] * (which + 1), which), points(n)
 
 
 def lse(size: Size) -> Arguments:
     """A vector of 2500 · 2^k elements; size: that number."""
     doublings = int(math.log2(size[0] / 2500))
-    return (drawn([2500 << k for k in range(doublings + 1)], doublings),)
+    return (draw([2500 << k for k in range(doublings + 1)], doublings),)
 
 
 ODES = [
@@ -132,7 +132,7 @@ ODES = [
 def ode(size: Size) -> Arguments:
     """Parameters, steps and the weights of the results; size: how many parameters and steps."""
     n, steps = size
-    x = drawn([length for length, _ in ODES], ODES.index((n, steps)))
+    x = draw([length for length, _ in ODES], ODES.index((n, steps)))
     return x, steps, np.cos(np.arange(n))
 
 

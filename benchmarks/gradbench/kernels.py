@@ -27,7 +27,7 @@ def determinant(size: int) -> Any:
     def larger(m: int, minor: Callable[[Array, int], float]) -> Callable[[Array, int], float]:
         row = size - m
 
-        def expanded(a: Array, columns: int) -> float:
+        def expand(a: Array, columns: int) -> float:
             total = 0.0
             sign = 1.0
             for k in range(m):
@@ -37,7 +37,7 @@ def determinant(size: int) -> Any:
                 sign = -sign
             return total
 
-        return expanded
+        return expand
 
     minor = last
     for m in range(2, size + 1):

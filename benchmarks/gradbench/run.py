@@ -137,7 +137,7 @@ def main(argv: list[str] | None = None) -> int:
         "seconds": seconds,
         "versions": report.versions(d for n in installed for d in LIBRARIES[n].distributions),
         "machine": report.machine(),
-        "cases": report.rounded(cases),
+        "cases": report.round_value(cases),
     }
     output = provided.output or report.default_output(f"gradbench-{today}.json")
     report.write_json(result, output)

@@ -35,7 +35,7 @@ class Variant:
     weights: Callable[[], list[Array]] = list
 
 
-def built(
+def build(
     data: Data, builders: Mapping[type, Callable[..., Variant]], *arguments: object
 ) -> Variant:
     """Gives what the builder for this kind of inputs makes of them.
@@ -74,7 +74,7 @@ def function_of(
     return partial(data.function, ops)
 
 
-def shaped(data: Program, value: Iterable[Any]) -> list[Any]:
+def reshape_like(data: Program, value: Iterable[Any]) -> list[Any]:
     """Gives a value and its gradients in the shapes of their case.
 
     Some libraries have no arrays without axes, or none with a single one.

@@ -10,7 +10,7 @@ from autograd import numpy as anp
 from autograd.scipy.special import erf
 
 from benchmarks.inputs import Array, Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, built, function_of
+from benchmarks.libs import Variant, build, function_of
 
 
 def _chain(data: Chain) -> Variant:
@@ -92,4 +92,4 @@ BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _d
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    return {"autograd": built(data, BUILDERS)}
+    return {"autograd": build(data, BUILDERS)}

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks import programs
 from benchmarks.inputs import Array, Chain, Data, Derivatives, Formula, Network, Program
-from benchmarks.libs import LeftOut, Variant, built, function_of, shaped
+from benchmarks.libs import LeftOut, Variant, build, function_of, reshape_like
 
 
 def _sum(x: Any) -> Any:
@@ -101,7 +101,7 @@ def _asian(data: Program, f: Callable[..., Any]) -> Variant:
     path = ca.Function("path", [*shared, noise], outputs)
     mapped = path.map("paths", "serial", paths, [0, 1, 2], [0, 1, 2, 3])
     arguments = [ca.DM(x) for x in (*data.inputs, *data.constants)]
-    return Variant(lambda: shaped(data, mapped(*arguments)))
+    return Variant(lambda: reshape_like(data, mapped(*arguments)))
 
 
 def _solves(data: Program, f: Callable[..., Any]) -> Variant:
@@ -116,7 +116,7 @@ def _solves(data: Program, f: Callable[..., Any]) -> Variant:
     def step() -> list[Array]:
         value, *gradients = mapped(*arguments)
         stacked = (np.stack(np.hsplit(np.asarray(g), batch)) for g in gradients)
-        return shaped(data, [value, *stacked])
+        return reshape_like(data, [value, *stacked])
 
     return Variant(step)
 
@@ -134,7 +134,7 @@ def _lstm(data: Program, f: Callable[..., Any]) -> Variant:
     outputs = [value, *(ca.gradient(value, w) for w in symbols)]
     function = ca.Function("lstm", symbols, outputs)
     arguments = [ca.DM(np.atleast_2d(w)) for w in data.inputs]
-    return Variant(lambda: [np.asarray(x) for x in shaped(data, function(*arguments))])
+    return Variant(lambda: [np.asarray(x) for x in reshape_like(data, function(*arguments))])
 
 
 PROGRAMS = {programs.asian: _asian, programs.solves: _solves, programs.lstm: _lstm}
@@ -173,4 +173,4 @@ BUILDERS = {
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs; it computes in float64 throughout."""
-    return {"CasADi": built(data, BUILDERS)}
+    return {"CasADi": build(data, BUILDERS)}

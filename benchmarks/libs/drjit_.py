@@ -11,7 +11,7 @@ from drjit.llvm.ad import Float, Float64, TensorXf, TensorXf64, UInt32
 
 from benchmarks import programs
 from benchmarks.inputs import Array, Chain, Data, Derivatives, Formula, Network, Program
-from benchmarks.libs import FIRST_ORDER, LeftOut, Variant, built, function_of, shaped
+from benchmarks.libs import FIRST_ORDER, LeftOut, Variant, build, function_of, reshape_like
 
 
 def _relu(x: Any) -> Any:
@@ -132,7 +132,7 @@ def _value_and_gradients(data: Program, inputs: list[Any], constants: list[Any])
         result = value_and_gradients(inputs, constants)
         dr.eval(result)
         dr.sync_thread()
-        return shaped(data, result)
+        return reshape_like(data, result)
 
     return Variant(step)
 
@@ -178,4 +178,4 @@ BUILDERS = {
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    return {"Dr.Jit": built(data, BUILDERS)}
+    return {"Dr.Jit": build(data, BUILDERS)}

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, built, function_of
+from benchmarks.libs import Variant, build, function_of
 
 OPS = SimpleNamespace(
     log=jnp.log,
@@ -120,4 +120,4 @@ BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _d
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    return {"JAX jit": built(data, BUILDERS)}
+    return {"JAX jit": build(data, BUILDERS)}

@@ -9,7 +9,7 @@ import mlx.nn as nn
 import numpy as np
 
 from benchmarks.inputs import Array, Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, built, function_of
+from benchmarks.libs import Variant, build, function_of
 
 # Its solver of systems cannot be differentiated.
 OPS = SimpleNamespace(
@@ -126,4 +126,4 @@ BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _d
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     mx.set_default_device(mx.cpu)
-    return {"MLX": built(data, BUILDERS)}
+    return {"MLX": build(data, BUILDERS)}

@@ -11,7 +11,7 @@ import numpy as np
 import numtape as nt
 from benchmarks.cases import COMPILED, OURS, REPLAYED, UNFUSED
 from benchmarks.inputs import Chain, Data, Derivatives, Formula, Network, Program
-from benchmarks.libs import Variant, built, function_of
+from benchmarks.libs import Variant, build, function_of
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.log.log import Log, local
 
@@ -134,13 +134,13 @@ def variants(data: Data) -> dict[str, Variant]:
         REPLAYED: nt.function,
         COMPILED: lambda function: nt.function(function, jit_compile=True),
     }
-    variants = {heading: built(data, BUILDERS, created) for heading, created in ways.items()}
+    variants = {heading: build(data, BUILDERS, created) for heading, created in ways.items()}
     if isinstance(data, Formula):
-        variants[UNFUSED] = _unfused(_program(data, lambda function: function))
+        variants[UNFUSED] = _disable_fusion(_program(data, lambda function: function))
     return variants
 
 
-def _unfused(variant: Variant) -> Variant:
+def _disable_fusion(variant: Variant) -> Variant:
     """The same with a log of its own, whose plans are never compiled."""
     own, step = Log(), variant.step
 

@@ -11,7 +11,7 @@ import pytensor.tensor as pt
 
 from benchmarks import programs
 from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, built, function_of
+from benchmarks.libs import Variant, build, function_of
 
 OPS = SimpleNamespace(
     log=pt.log,
@@ -31,12 +31,12 @@ def _asian(spot: Any, rate: Any, volatility: Any, noise: Any) -> Any:
     dt = programs.YEARS / steps
     drift, spread = (rate - 0.5 * volatility**2) * dt, volatility * pt.sqrt(dt)
 
-    def advanced(row: Any, price: Any, total: Any, drift: Any, spread: Any) -> tuple[Any, Any]:
+    def advance(row: Any, price: Any, total: Any, drift: Any, spread: Any) -> tuple[Any, Any]:
         price = price * pt.exp(drift + spread * row)
         return price, total + price
 
     _, totals = pytensor.scan(
-        advanced,
+        advance,
         sequences=[noise],
         outputs_info=[pt.full((paths,), spot), pt.zeros((paths,))],
         non_sequences=[drift, spread],
@@ -130,4 +130,4 @@ BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _d
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    return {"PyTensor": built(data, BUILDERS)}
+    return {"PyTensor": build(data, BUILDERS)}

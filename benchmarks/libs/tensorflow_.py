@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, built, function_of
+from benchmarks.libs import Variant, build, function_of
 
 # What is made of a function before it is called.
 Made = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -119,4 +119,4 @@ BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _d
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     ways = {"TF eager": _as_written, "tf.function": tf.function}
-    return {heading: built(data, BUILDERS, created) for heading, created in ways.items()}
+    return {heading: build(data, BUILDERS, created) for heading, created in ways.items()}

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import torch
 
 from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, built, function_of
+from benchmarks.libs import Variant, build, function_of
 
 
-def _convolved(images: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
+def _convolve(images: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
     """The channels come second here, in shape; in memory they may be last, as in PyTorch's own."""
     last = torch.conv2d(images.permute(0, 3, 1, 2), filters.permute(3, 2, 0, 1))
     return last.permute(0, 2, 3, 1)
@@ -28,7 +28,7 @@ OPS = SimpleNamespace(
     sigmoid=torch.sigmoid,
     relu=torch.relu,
     solve=torch.linalg.solve,
-    convolved=_convolved,
+    convolved=_convolve,
 )
 
 
@@ -122,4 +122,4 @@ BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _d
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    return {"PyTorch": built(data, BUILDERS, False)}
+    return {"PyTorch": build(data, BUILDERS, False)}

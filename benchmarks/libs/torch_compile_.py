@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from benchmarks.inputs import Data
-from benchmarks.libs import Variant, built
+from benchmarks.libs import Variant, build
 from benchmarks.libs.torch_ import BUILDERS
 
 
@@ -13,4 +13,4 @@ def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     # What it compiled for another case is of the same code, and would make all shapes dynamic.
     torch.compiler.reset()
-    return {"torch.compile": built(data, BUILDERS, True)}
+    return {"torch.compile": build(data, BUILDERS, True)}

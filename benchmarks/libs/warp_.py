@@ -11,7 +11,7 @@ import warp as wp
 
 from benchmarks import formulas, programs
 from benchmarks.inputs import Array, Chain, Data, Derivatives, Program
-from benchmarks.libs import FIRST_ORDER, LeftOut, Variant, built, function_of, shaped
+from benchmarks.libs import FIRST_ORDER, LeftOut, Variant, build, function_of, reshape_like
 
 # A loop that is not unrolled keeps no values of its passes, and gives a wrong gradient.
 wp.config.max_unroll = 64
@@ -94,7 +94,7 @@ def _product(
 
 
 @wp.kernel
-def _squashed(x: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
+def _squash(x: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
     i = wp.tid()
     out[i] = wp.tanh(x[i])  # not in the loop's kernel: on the way back its sum would be 0 there
 
@@ -121,7 +121,7 @@ def _back(tape: Any, out: Any, seed: Any, arrays: list[Any]) -> list[Array]:
     return results
 
 
-def _differentiated(
+def _differentiate(
     kernel: Any, inputs: list[Array], constants: list[Array], size: int, launches: int
 ) -> Any:
     """A step that gives the value and the gradients as arrays."""
@@ -141,7 +141,7 @@ def _differentiated(
 
 def _chain(data: Chain) -> Variant:
     assert data.length == LENGTH
-    step = _differentiated(_sines, [np.array([data.x])], [], 1, 1)
+    step = _differentiate(_sines, [np.array([data.x])], [], 1, 1)
     return Variant(lambda: float(step()[1][0]))
 
 
@@ -154,8 +154,8 @@ def _program(data: Program) -> Variant:
         steps, launches = data.constants[0].shape
         assert steps == STEPS
     inputs = [np.atleast_1d(x) for x in data.inputs]
-    step = _differentiated(kernel, inputs, data.constants, size, launches)
-    return Variant(lambda: shaped(data, step()))
+    step = _differentiate(kernel, inputs, data.constants, size, launches)
+    return Variant(lambda: reshape_like(data, step()))
 
 
 def _derivatives(data: Derivatives) -> Variant:
@@ -172,7 +172,7 @@ def _derivatives(data: Derivatives) -> Variant:
         with wp.Tape() as tape:
             for before, product, after in ((x, *stages[:2]), stages[1:]):
                 wp.launch(_product, size, [weights, before], [product], device="cpu")
-                wp.launch(_squashed, size, [product], [after], device="cpu")
+                wp.launch(_squash, size, [product], [after], device="cpu")
         return np.stack([_back(tape, stages[-1], unit, [x])[0] for unit in units])
 
     return Variant(step)
@@ -183,4 +183,4 @@ BUILDERS = {Chain: _chain, Program: _program, Derivatives: _derivatives}
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    return {"Warp": built(data, BUILDERS)}
+    return {"Warp": build(data, BUILDERS)}

@@ -271,7 +271,7 @@ def _depthwise(dtype: str, by_input: bool) -> Any:
                     out[c * each + m] += x[c] * w[c * each + m]
 
     @jit
-    def summed(out_: int, x_: int, w_: int, channels: int, each: int) -> None:
+    def sum_products(out_: int, x_: int, w_: int, channels: int, each: int) -> None:
         out, x, w = at(out_), at(x_), at(w_)
         if each == 1:
             for c in range(channels):
@@ -320,7 +320,7 @@ def _depthwise(dtype: str, by_input: bool) -> Any:
                         x = x_ + (((n * s[6] + u) * s[7] + v) * s[8] + w) * other
                         there = y_ + tap[3] * channels * each * kind
                         if by_input:
-                            summed(out, x, there, channels, each)
+                            sum_products(out, x, there, channels, each)
                         else:
                             spread(out, x, there, channels, each)
                 n, a, b, c = next_place(n, a, b, c, s)

@@ -39,11 +39,11 @@ def _operation(count: int, result: Any, emit: Callable[..., Any]) -> Any:
         value = emit(builder, *args)
         return context.get_dummy_value() if result is types.void else value
 
-    def typed(*_: Any) -> Any:
+    def infer_type(*_: Any) -> Any:
         return result(*[types.intp] * count), codegen
 
     # Numba reads the number of parameters off the function.
-    namespace: dict[str, Any] = {"typed": typed}
+    namespace: dict[str, Any] = {"typed": infer_type}
     listed = ", ".join(arguments)
     exec(f"def operation(typingctx, {listed}):\n    return typed({listed})", namespace)
     return intrinsic(namespace["operation"])
@@ -106,15 +106,15 @@ def lanes(dtype: str) -> Lanes:
         store(builder, builder.select(taken, value, before), best)
         store(builder, builder.select(taken, spread(builder, k), load(builder, place)), place)
 
-    def chosen(builder: Any, place: Any, k: Any) -> Any:
+    def choose(builder: Any, place: Any, k: Any) -> Any:
         return builder.fcmp_ordered("==", load(builder, place), spread(builder, k))
 
     def any_at(builder: Any, place: Any, k: Any) -> Any:
-        bits = builder.bitcast(chosen(builder, place, k), ir.IntType(count))
+        bits = builder.bitcast(choose(builder, place, k), ir.IntType(count))
         return builder.icmp_unsigned("!=", bits, ir.IntType(count)(0))
 
     def swap_at(builder: Any, x: Any, y: Any, place: Any, k: Any) -> None:
-        here, first, second = chosen(builder, place, k), load(builder, x), load(builder, y)
+        here, first, second = choose(builder, place, k), load(builder, x), load(builder, y)
         store(builder, builder.select(here, second, first), x)
         store(builder, builder.select(here, first, second), y)
 

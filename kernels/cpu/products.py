@@ -96,7 +96,7 @@ def transpose_into(dtype: str) -> Any:
     return matrix
 
 
-def transposed(dtype: str) -> Any:
+def transpose_matrix(dtype: str) -> Any:
     """``out = x @ y.T`` for each of a batch; one unit of work.
 
     Parameters: those of `arrays.gemm`.
@@ -115,4 +115,4 @@ def transposed(dtype: str) -> Any:
     return kernel
 
 
-KERNELS: dict[str, Callable[..., Any]] = {"transposed": transposed}
+KERNELS: dict[str, Callable[..., Any]] = {"transposed": transpose_matrix}

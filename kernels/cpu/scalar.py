@@ -58,14 +58,14 @@ def _saturating(name: str) -> Any:
 def _rounding(name: str) -> Any:
     """From a float to a whole one, which every processor has an instruction for."""
 
-    def rounded(typingctx: Any, x: Any) -> Any:
+    def round_value(typingctx: Any, x: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             function = builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type])
             return builder.call(function, args)
 
         return x(x), codegen
 
-    return intrinsic(rounded)
+    return intrinsic(round_value)
 
 
 @intrinsic

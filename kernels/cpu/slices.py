@@ -81,7 +81,7 @@ def among_zeros(item: str) -> Any:
     return _slice_kernel(item, True)
 
 
-def joined(item: str) -> Any:
+def join(item: str) -> Any:
     """Arrays joined along an axis.
 
     The operand x is the addresses of the arrays. Parameters: how many there are, how many runs each
@@ -105,5 +105,5 @@ def joined(item: str) -> Any:
 
 
 KERNELS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (part, among_zeros, joined)
+    function.__name__: function for function in (part, among_zeros, join)
 }

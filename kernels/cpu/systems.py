@@ -32,7 +32,7 @@ def _moves(dtype: str) -> tuple[Any, Any]:
     """Take the numbers of matrices that lie one after the other into lanes, and put them back."""
     at, turn, width = POINTERS[dtype], transpose_into(dtype), BYTES // ITEM[dtype]
 
-    def taken(block_: int, source_: int, present: int, size: int) -> None:
+    def take(block_: int, source_: int, present: int, size: int) -> None:
         if present == width:
             turn(block_, source_, width, size)
         else:
@@ -51,7 +51,7 @@ def _moves(dtype: str) -> tuple[Any, Any]:
                 for k in range(size):
                     target[lane * size + k] = block[k * width + lane]
 
-    return jit(taken), jit(put)
+    return jit(take), jit(put)
 
 
 def factor(dtype: str) -> Any:

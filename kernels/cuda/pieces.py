@@ -58,7 +58,7 @@ def copying(word: str) -> tuple[str, Any, Any, Any]:
     def put(out: Any, i: Any, piece: Any) -> None:
         out[i] = piece
 
-    def chosen(there: Any, piece: Any) -> Any:
+    def choose(there: Any, piece: Any) -> Any:
         return piece if there else zero
 
-    return word, device(fetch), device(put), device(chosen)
+    return word, device(fetch), device(put), device(choose)

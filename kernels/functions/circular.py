@@ -167,9 +167,9 @@ def _tan(x: Value, k: Value, tangent: Value) -> Value:
 
 def tan_32(x: Value) -> Value:
     """At most 1.8 ulp off for |x| up to REACH; computed in float64 but for a last division."""
-    k, r = _remainder_32(absolute(x).converted("fpext", WIDE))
+    k, r = _remainder_32(absolute(x).convert("fpext", WIDE))
     z = r * r
-    return _tan(x, k, fma(r * z, polynomial(z, TAN_32), r).converted("fptrunc", FLOAT32))
+    return _tan(x, k, fma(r * z, polynomial(z, TAN_32), r).convert("fptrunc", FLOAT32))
 
 
 def tan_64(x: Value) -> Value:

@@ -274,16 +274,16 @@ def _log2(x: Value) -> tuple[Value, Value]:
 def power_32(x: Value, y: Value) -> Value:
     """``x ** y``, at most 0.6 ulp off; computed in float64."""
     times = below(above(y, -LARGEST[x.format]), LARGEST[x.format])
-    k, f, _ = _split(absolute(x).converted("fpext", WIDE))
+    k, f, _ = _split(absolute(x).convert("fpext", WIDE))
     s = f / (f + 2.0)
-    high = fma(s, polynomial(s * s, LOG2), k) * times.converted("fpext", WIDE)
+    high = fma(s, polynomial(s * s, LOG2), k) * times.convert("fpext", WIDE)
     high = below(above(high, -END[WIDE]), END[WIDE])
     biased = WIDE.round + WIDE.bias
     rounded = high + biased
     r = high - (rounded - biased)
     result = fma(r, polynomial(r, EXP2[WIDE]), 1.0)
     result = result * (rounded.bits() << WIDE.mantissa).number()
-    return _special_powers(x, y, result.converted("fptrunc", FLOAT32))
+    return _special_powers(x, y, result.convert("fptrunc", FLOAT32))
 
 
 def power_64(x: Value, y: Value) -> Value:

@@ -169,7 +169,7 @@ class Value:
         """The float with the same bits."""
         return self._write("bitcast", self.ir, self.format.number)
 
-    def converted(self, name: str, format: Format) -> Value:
+    def convert(self, name: str, format: Format) -> Value:
         """The float in another format."""
         return Value(self._builder, getattr(self._builder, name)(self.ir, format.number), format)
 
@@ -191,9 +191,7 @@ def widen(function: Function) -> Function:
     """A function of float32 that is computed in float64."""
 
     def narrow(*operands: Value) -> Value:
-        return function(*(x.converted("fpext", WIDE) for x in operands)).converted(
-            "fptrunc", FLOAT32
-        )
+        return function(*(x.convert("fpext", WIDE) for x in operands)).convert("fptrunc", FLOAT32)
 
     return narrow
 

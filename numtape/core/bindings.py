@@ -34,7 +34,7 @@ from .values import convert, memory
 from .values.tensor import Tensor
 
 
-def _swapped(function: Any) -> Any:
+def _swap(function: Any) -> Any:
     return lambda x, y: function(y, x)
 
 
@@ -54,16 +54,16 @@ def _invert(x: Any) -> Tensor:
 def _equal(x: Any, y: Any) -> Any:
     if y is None:
         return False
-    return _compared(comparison.equal_, x, y, False)
+    return _compare(comparison.equal_, x, y, False)
 
 
 def _not_equal(x: Any, y: Any) -> Any:
     if y is None:
         return True
-    return _compared(comparison.not_equal_, x, y, True)
+    return _compare(comparison.not_equal_, x, y, True)
 
 
-def _compared(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
+def _compare(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
     """An elementwise comparison; shapes that do not fit compare as unequal."""
     try:
         return op(x, y)
@@ -92,13 +92,13 @@ OPERATORS: dict[str, Any] = {
     "__mul__": ew.multiply,
     "__rmul__": make_reflected(ew.multiply),
     "__truediv__": record_if_inexact(ew.real_divide, arithmetic.divide),
-    "__rtruediv__": record_reflected_if_inexact(ew.real_divide, _swapped(arithmetic.divide)),
+    "__rtruediv__": record_reflected_if_inexact(ew.real_divide, _swap(arithmetic.divide)),
     "__floordiv__": arithmetic.floordiv,
-    "__rfloordiv__": _swapped(arithmetic.floordiv),
+    "__rfloordiv__": _swap(arithmetic.floordiv),
     "__mod__": arithmetic.floormod,
-    "__rmod__": _swapped(arithmetic.floormod),
+    "__rmod__": _swap(arithmetic.floormod),
     "__pow__": record_if_inexact(ew.pow_float, _pow),
-    "__rpow__": record_reflected_if_inexact(ew.pow_float, _swapped(arithmetic.pow_)),
+    "__rpow__": record_reflected_if_inexact(ew.pow_float, _swap(arithmetic.pow_)),
     "__matmul__": _product,
     "__rmatmul__": make_reflected(_product),
     "__neg__": ew.negative,
@@ -110,11 +110,11 @@ OPERATORS: dict[str, Any] = {
     "__eq__": _equal,
     "__ne__": _not_equal,
     "__and__": _and,
-    "__rand__": _swapped(_and),
+    "__rand__": _swap(_and),
     "__or__": _or,
-    "__ror__": _swapped(_or),
+    "__ror__": _swap(_or),
     "__xor__": _xor,
-    "__rxor__": _swapped(_xor),
+    "__rxor__": _swap(_xor),
     "__invert__": _invert,
     "__getitem__": getitem,
 }

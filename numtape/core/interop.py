@@ -186,7 +186,7 @@ def _gpu_capsule(
         )
     gpu, value = _device(), _on_gpu(tensor)
     if copy:
-        value = _copied(value.address, value.shape, value.dtype)
+        value = _copy_array(value.address, value.shape, value.dtype)
     if stream != UNORDERED:
         gpu.order(gpu.stream, stream)
     interface = _interface(value, _has_flags(max_version) and not copy)
@@ -220,7 +220,7 @@ def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
     Its memory is given back after what others do with it in the default stream, for which ours
     waits then.
     """
-    value.owner.lent = True
+    value.owner.is_lent = True
     return {
         "shape": tuple(value.shape),
         "typestr": value.dtype.str,
@@ -266,7 +266,7 @@ class _Ready:
 
 def from_dlpack(value: Any) -> Tensor:
     """See `numtape.experimental.dlpack.from_dlpack`."""
-    array, on_gpu = _received(value)
+    array, on_gpu = _receive(value)
     dtype = dtypes.of_array(array)
     address = array.__array_interface__["data"][0]
     if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
@@ -299,16 +299,16 @@ def is_on_gpu(value: Any) -> bool:
 
 def copy_of(value: Any, dtype: DType | None) -> Tensor:
     """A tensor with a copy of an array on a GPU, in another dtype if wanted."""
-    shadow, on_gpu = _received(value)
+    shadow, on_gpu = _receive(value)
     result = dtypes.of_array(shadow)
     computed = result is not dtypes.float16 or dtype in (None, result)
     try:
         if on_gpu and computed and shadow.flags.c_contiguous and shadow.dtype.isnative:
             address = shadow.__array_interface__["data"][0]
-            copied: Any = _copied(address, shadow.shape, shadow.dtype)
+            copied: Any = _copy_array(address, shadow.shape, shadow.dtype)
         else:
             kind = (dtype or result).numpy_dtype
-            copied = convert_array(_downloaded(shadow) if on_gpu else shadow, kind)
+            copied = convert_array(_download(shadow) if on_gpu else shadow, kind)
     finally:
         if on_gpu:
             _device().keep(shadow)  # until the copy is made
@@ -318,7 +318,7 @@ def copy_of(value: Any, dtype: DType | None) -> Tensor:
     return cast(tensor, dtype)
 
 
-def _copied(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+def _copy_array(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
     """A copy of contiguous elements, on the GPU."""
     from .cuda.runtime.device import empty
     from .cuda.runtime.device_array import DeviceArray
@@ -329,7 +329,7 @@ def _copied(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Devic
     return DeviceArray(memory, memory.address, shape, dtype)
 
 
-def _downloaded(shadow: Array) -> Array:
+def _download(shadow: Array) -> Array:
     """The array on the host, laid out as on the GPU."""
     low, high = np.lib.array_utils.byte_bounds(shadow)
     memory = np.empty(high - low, np.uint8)
@@ -338,28 +338,28 @@ def _downloaded(shadow: Array) -> Array:
     return np.ndarray(shadow.shape, shadow.dtype, memory, begin, shadow.strides)
 
 
-def _received(value: Any) -> tuple[Array, bool]:
+def _receive(value: Any) -> tuple[Array, bool]:
     """An array of another library: NumPy's, or, if it has elements on the GPU (True), a shadow."""
-    array, on_gpu = _taken(value)
+    array, on_gpu = _take(value)
     return array, on_gpu and array.size > 0
 
 
-def _taken(value: Any) -> tuple[Array, bool]:
+def _take(value: Any) -> tuple[Array, bool]:
     fields = _capsule_fields(value)
     if fields is not None:
-        on_gpu = _checked(fields.device, fields.number)
+        on_gpu = _check(fields.device, fields.number)
         if on_gpu:  # nobody said in which stream it is computed
             gpu = _device()
             gpu.order(LEGACY_STREAM, gpu.stream)
-        return _opened(value, fields), on_gpu
+        return _open_capsule(value, fields), on_gpu
     if hasattr(value, "__dlpack__"):
-        on_gpu = _checked(*value.__dlpack_device__())
-        capsule = _asked(value, {"stream": int(_device().stream)} if on_gpu else {})
+        on_gpu = _check(*value.__dlpack_device__())
+        capsule = _request(value, {"stream": int(_device().stream)} if on_gpu else {})
         fields = _capsule_fields(capsule)
         if fields is not None:
-            return _opened(capsule, fields), on_gpu
+            return _open_capsule(capsule, fields), on_gpu
     elif hasattr(value, "__cuda_array_interface__"):
-        _checked(*_GPU)
+        _check(*_GPU)
         return _shadow(value), True
     kind = type(value).__name__
     raise InvalidArgumentError(
@@ -369,7 +369,7 @@ def _taken(value: Any) -> tuple[Array, bool]:
     )
 
 
-def _checked(kind: int, number: int) -> bool:
+def _check(kind: int, number: int) -> bool:
     """Whether a device is our GPU; raises if it is one whose memory cannot be used."""
     on_gpu = settings.device() == "cuda"
     if kind in (CPU, CUDA_HOST) or (kind == CUDA_MANAGED and not on_gpu):
@@ -392,7 +392,7 @@ def _checked(kind: int, number: int) -> bool:
     return True
 
 
-def _asked(value: Any, options: dict[str, Any]) -> Any:
+def _request(value: Any, options: dict[str, Any]) -> Any:
     """The capsule of an object; older ones know of no versions."""
     try:
         return value.__dlpack__(max_version=(1, 0), **options)
@@ -400,7 +400,7 @@ def _asked(value: Any, options: dict[str, Any]) -> Any:
         return value.__dlpack__(**options)
 
 
-def _opened(capsule: Any, fields: _Fields) -> Array:
+def _open_capsule(capsule: Any, fields: _Fields) -> Array:
     """The array that a capsule holds, which is used up."""
     name = f"{_KINDS.get(fields.kind, f'DLPack {fields.kind}-')}{fields.bits}"
     if name not in _HELD or fields.lanes != 1:

@@ -191,11 +191,11 @@ def device() -> str:
         if here is not None:
             return here
     if chosen is None:
-        chosen = _checked(os.environ.get("NUMTAPE_DEVICE") or "cpu")
+        chosen = _check(os.environ.get("NUMTAPE_DEVICE") or "cpu")
     return chosen
 
 
-def _checked(name: str) -> str:
+def _check(name: str) -> str:
     choice = name.strip().lower()
     if choice not in DEVICES:
         raise ValueError(f"NUMTAPE_DEVICE={name!r} is not one of {', '.join(DEVICES)}.")
@@ -218,7 +218,7 @@ def native_recorders() -> bool:
     return record() == "native"
 
 
-def simulated() -> bool:
+def is_simulated() -> bool:
     """Whether Numba's simulator of a GPU is switched on, by its own ``NUMBA_ENABLE_CUDASIM``.
 
     Returns:
@@ -259,7 +259,7 @@ def override(device: str) -> Iterator[None]:
       'reference'
     """
     global chosen, moved
-    before, chosen = chosen, _checked(device)
+    before, chosen = chosen, _check(device)
     moved = moved or "cuda" in (before, chosen)
     try:
         yield

@@ -86,10 +86,10 @@ def as_array(x: Any) -> Any:
 def as_tensors(element: Any) -> Any:
     """An element as users get it: a nest of tensors (and datasets)."""
 
-    def converted(x: Any) -> Any:
+    def convert(x: Any) -> Any:
         return to_tensor(x, None) if isinstance(x, np.ndarray | np.generic) else x
 
-    return map_leaves(converted, element)
+    return map_leaves(convert, element)
 
 
 def as_result(value: Any) -> Any:
@@ -156,7 +156,7 @@ def batch(elements: list[Any]) -> Any:
     """
     component = iter(range(len(leaves(elements[0]))))
 
-    def joined(*parts: Any) -> Any:
+    def join(*parts: Any) -> Any:
         at = next(component)
         first = parts[0].shape
         for k, part in enumerate(parts):
@@ -169,7 +169,7 @@ def batch(elements: list[Any]) -> Any:
             return stack(parts)
         return np.array(parts) if not first else np.stack(parts)
 
-    return map_leaves(joined, *elements)
+    return map_leaves(join, *elements)
 
 
 def pad_batch(elements: list[Any], shapes: Any, values: Any) -> Any:
@@ -179,7 +179,7 @@ def pad_batch(elements: list[Any], shapes: Any, values: Any) -> Any:
       DataLossError: If an element is larger than its shape.
     """
 
-    def joined(shape: Any, value: Any, *parts: Any) -> Any:
+    def join(shape: Any, value: Any, *parts: Any) -> Any:
         arrays = [np.asarray(as_array(part)) for part in parts]
         largest = np.max([x.shape for x in arrays], axis=0).tolist() if arrays[0].ndim else []
         shape_ = [
@@ -203,7 +203,7 @@ def pad_batch(elements: list[Any], shapes: Any, values: Any) -> Any:
         same = 0 if values is None else as_array(values)
         values = map_leaves(lambda _: same, first)
     shape_list = [
-        joined(shape, as_array(value), *parts)
+        join(shape, as_array(value), *parts)
         for shape, value, parts in zip(sizes, leaves(values), zip(*flat, strict=True), strict=True)
     ]
     places = iter(shape_list)
@@ -236,7 +236,7 @@ def common(a: Any, b: Any) -> Any:
       TypeError: If structures, dtypes or ranks differ.
     """
 
-    def joined(x: TensorSpec, y: TensorSpec) -> TensorSpec:
+    def join(x: TensorSpec, y: TensorSpec) -> TensorSpec:
         if x.dtype is not y.dtype:
             raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}")
         if x.shape is None or y.shape is None or len(x.shape) != len(y.shape):
@@ -246,6 +246,6 @@ def common(a: Any, b: Any) -> Any:
         )
 
     try:
-        return map_leaves(joined, a, b)
+        return map_leaves(join, a, b)
     except ValueError:
         raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}") from None

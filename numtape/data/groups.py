@@ -89,7 +89,7 @@ class Groups(Pipeline):
 
         def spec() -> Any:
             if not same:
-                return self._peeked(dataset)
+                return self._peek(dataset)
             return map_leaves(
                 lambda one: elements.with_first_axis(one, many if drop else None),
                 self.element_spec,
@@ -104,7 +104,7 @@ class Groups(Pipeline):
         return dataset
 
     @staticmethod
-    def _peeked(dataset: Pipeline) -> Any:
+    def _peek(dataset: Pipeline) -> Any:
         for element in dataset._start():
             return map_leaves(
                 lambda one: TensorSpec([None] * len(one.shape), one.dtype), spec_of(element)

@@ -20,7 +20,7 @@ from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, OutOfRangeError
 from . import elements
 from .elements import as_element, as_tensors, map_leaves
-from .source import Source, element_of, isolated, read_in
+from .source import Source, element_of, isolate, read_in
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
@@ -131,7 +131,7 @@ class Pipeline(elements.Flow):
 
     def _reader(self) -> Source:
         """What reads the elements for a call that is recorded or replayed."""
-        with isolated():
+        with isolate():
             return Source(self._start())
 
     def _drop_leftovers(self, sources: list[Source]) -> None:

@@ -54,7 +54,7 @@ _threads = _Threads()
 
 
 @contextmanager
-def isolated() -> Iterator[None]:
+def isolate() -> Iterator[None]:
     """Run the block as if it were outside of the call that is recorded, under no tape."""
     before = local.log
     try:
@@ -143,7 +143,7 @@ class Source:
         state = STATE.seed, STATE.draws
         try:
             local.journal, _threads.apart.noted = journal, False
-            with isolated():
+            with isolate():
                 if not self._pulled:
                     self._pulled.extend(islice(self._elements, 1))  # one call of C
                 if not self._pulled:

@@ -134,10 +134,10 @@ def function(
     """
     compiled = bool(experimental_compile if jit_compile is None else jit_compile)
 
-    def decorated(python_function: Callable[..., Any]) -> Function:
+    def decorate(python_function: Callable[..., Any]) -> Function:
         return Function(python_function, input_signature, compiled, freeze=freeze)
 
-    return decorated if func is None else decorated(func)
+    return decorate if func is None else decorate(func)
 
 
 class Function:

@@ -59,13 +59,13 @@ class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc_
 def weakly_bound(function: Any, reference: Callable[[], Any]) -> Callable[..., Any]:
     """A method whose object is not kept alive."""
 
-    def bound(*args: Any, **kwargs: Any) -> Any:
+    def bind(*args: Any, **kwargs: Any) -> Any:
         instance = reference()
         if instance is None:
             raise ReferenceError(f"The object whose method {function.__name__} is has gone.")
         return function.__get__(instance)(*args, **kwargs)
 
-    return functools.update_wrapper(bound, function)
+    return functools.update_wrapper(bind, function)
 
 
 PLAIN = (int, float, bool, str, bytes, type(None))

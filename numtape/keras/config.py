@@ -92,7 +92,9 @@ def set_epsilon(value: float) -> None:
       >>> tf.keras.config.epsilon()
       1e-07
     """
-    _unchanged("epsilon", value, _EPSILON, "the argument `epsilon` of layers and optimizers")
+    _require_unchanged(
+        "epsilon", value, _EPSILON, "the argument `epsilon` of layers and optimizers"
+    )
 
 
 def set_floatx(value: str) -> None:
@@ -109,7 +111,9 @@ def set_floatx(value: str) -> None:
       >>> tf.keras.config.floatx()
       'float32'
     """
-    _unchanged("floatx", value, floatx(), "the argument `dtype` of layers, metrics and losses")
+    _require_unchanged(
+        "floatx", value, floatx(), "the argument `dtype` of layers, metrics and losses"
+    )
 
 
 def set_image_data_format(data_format: str) -> None:
@@ -126,7 +130,7 @@ def set_image_data_format(data_format: str) -> None:
       >>> tf.keras.config.image_data_format()
       'channels_last'
     """
-    _unchanged(
+    _require_unchanged(
         "image_data_format",
         data_format,
         image_data_format(),
@@ -134,6 +138,6 @@ def set_image_data_format(data_format: str) -> None:
     )
 
 
-def _unchanged(name: str, value: object, current: object, instead: str) -> None:
+def _require_unchanged(name: str, value: object, current: object, instead: str) -> None:
     if value != current:
         raise ValueError(f"{name} is always {current!r} in numtape, not {value!r}: use {instead}.")

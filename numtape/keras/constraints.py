@@ -10,7 +10,7 @@ from ..core.log.tensors import as_tensor
 from ..core.ops.clipping import reduce_euclidean_norm
 from ..core.ops.elementwise import clip_by_value, maximum
 from ..core.values.tensor import Tensor
-from .described import described
+from .described import describe
 from .named import Configured, Kind
 
 _EPSILON = 1e-7
@@ -21,7 +21,7 @@ _MEANINGS = {
     "axis": "The axes along which lengths are taken: 0 for what comes into each unit of a `Dense` "
     "layer, ``[0, 1, 2]`` for each filter of a `Conv2D` layer.",
 }
-_constraint = described(_MEANINGS, "", "")
+_constraint = describe(_MEANINGS, "", "")
 
 
 class Constraint(Configured):

@@ -83,7 +83,7 @@ def _logits(y_pred: Tensor, op: str, from_logits: bool) -> Tensor | None:
     return result
 
 
-def _smoothed(y_true: Tensor, smoothing: float, classes: int | None = None) -> Tensor:
+def _smooth(y_true: Tensor, smoothing: float, classes: int | None = None) -> Tensor:
     """Labels, of each of which a part is shared by all classes; None: those of the last axis."""
     if not (smoothing := to_float(smoothing, "label_smoothing")):
         return y_true
@@ -108,7 +108,7 @@ def categorical_crossentropy(
     array([0.2876821], dtype=float32)
     """
     y_true, y_pred = _of_classes("categorical_crossentropy", y_true, y_pred)
-    y_true = _smoothed(y_true, label_smoothing)
+    y_true = _smooth(y_true, label_smoothing)
     logits = _logits(y_pred, "Softmax", from_logits)
     if logits is not None:
         result: Tensor = softmax_losses.softmax_cross_entropy_with_logits(y_true, logits, axis)
@@ -188,7 +188,7 @@ def binary_crossentropy(
     array([0.6931472], dtype=float32)
     """
     y_true, y_pred = _fitting(y_true, y_pred)
-    y_true = _smoothed(y_true, label_smoothing, 2)
+    y_true = _smooth(y_true, label_smoothing, 2)
     return reduction.reduce_mean(_binary(y_true, y_pred, from_logits), axis)
 
 
@@ -211,7 +211,7 @@ def binary_focal_crossentropy(
     array([0.1732868], dtype=float32)
     """
     y_true, y_pred = _fitting(y_true, y_pred)
-    y_true = _smoothed(y_true, label_smoothing, 2)
+    y_true = _smooth(y_true, label_smoothing, 2)
     if from_logits:
         y_pred = sigmoid(y_pred)
     result = _binary(y_true, y_pred, False)
@@ -240,7 +240,7 @@ def categorical_focal_crossentropy(
     array([0.0433217], dtype=float32)
     """
     y_true, y_pred = _of_classes("categorical_focal_crossentropy", y_true, y_pred)
-    y_true = _smoothed(y_true, label_smoothing)
+    y_true = _smooth(y_true, label_smoothing)
     if from_logits:
         y_pred = softmax_losses.softmax(y_pred, axis)
     y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))

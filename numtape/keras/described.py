@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 Described = TypeVar("Described", bound=Callable[..., Any])
 
 
-def described(
+def describe(
     arguments: dict[str, str], returns: str, raises: str
 ) -> Callable[[Described], Described]:
     """A decorator that adds the sections on arguments, result and errors, before the example.

@@ -62,7 +62,7 @@ def own_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
     own_arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
     if not kind.__module__.startswith("numtape."):
         return own_arguments
-    accepted = _accepted(kind)
+    accepted = _accepted_names(kind)
     for name in [name for name in own_arguments if name in _IDLE and name not in accepted]:
         if own_arguments[name] != _IDLE[name]:
             raise ValueError(
@@ -72,7 +72,7 @@ def own_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
     return own_arguments
 
 
-def _accepted(kind: type) -> set[str]:
+def _accepted_names(kind: type) -> set[str]:
     """The names of the parameters of a class, and of those that it passes on to."""
     names: set[str] = set()
     for one in kind.__mro__:

@@ -23,7 +23,7 @@ from ..core.values import dtypes
 from ..core.values.dtypes import DType, repr_of
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from .described import described
+from .described import describe
 from .dtypes import keras_dtype
 from .named import Configured
 
@@ -45,8 +45,8 @@ _MEANINGS = {
     "all before it.",
     "output_axes": "Those that count as outputs; None for the last, times all but two.",
 }
-_constant = described(_MEANINGS, "", "")
-_random = described(_MEANINGS, "", "ValueError: If an argument is none of those.")
+_constant = describe(_MEANINGS, "", "")
+_random = describe(_MEANINGS, "", "ValueError: If an argument is none of those.")
 
 
 class Initializer(Configured):
@@ -79,7 +79,7 @@ class Initializer(Configured):
         return self.from_config(self.get_config())
 
 
-def _asked(shape: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
+def _request(shape: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
     sizes = tuple(int(n) for n in TensorShape(shape))
     return sizes, keras_dtype(dtype)
 
@@ -94,7 +94,7 @@ class Zeros(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """Zeros of a shape and a dtype."""
-        return zeros(*_asked(shape, dtype))
+        return zeros(*_request(shape, dtype))
 
 
 @_constant
@@ -107,7 +107,7 @@ class Ones(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """Ones of a shape and a dtype."""
-        return ones(*_asked(shape, dtype))
+        return ones(*_request(shape, dtype))
 
 
 @_constant
@@ -123,7 +123,7 @@ class Constant(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """The value in each element of a shape, in a dtype."""
-        sizes, requested = _asked(shape, dtype)
+        sizes, requested = _request(shape, dtype)
         result: Tensor = cast(self.value, requested) * ones(sizes, requested)
         return result
 
@@ -151,7 +151,7 @@ class Identity(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """The matrix of a shape, which has two axes, in a dtype."""
-        sizes, requested = _asked(shape, dtype)
+        sizes, requested = _request(shape, dtype)
         if len(sizes) != 2:
             raise ValueError(
                 f"Identity matrix initializer can only be used for 2D matrices. Received: "
@@ -194,7 +194,7 @@ class RandomInitializer(Initializer):
 
     def _nt_drawn(self, draw: Any, shape: Any, dtype: Any, *parameters: Any) -> Tensor:
         """Numbers that a stateless function draws from the seed: those of Keras on TensorFlow."""
-        sizes, requested = _asked(shape, dtype)
+        sizes, requested = _request(shape, dtype)
         exact = (
             requested
             if requested is dtypes.float64 or not requested.is_floating
@@ -325,7 +325,7 @@ class VarianceScaling(RandomInitializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """Draws of a shape, in a dtype."""
-        sizes, _ = _asked(shape, dtype)
+        sizes, _ = _request(shape, dtype)
         ins, outputs = compute_fans(sizes, self.input_axes, self.output_axes)
         fan = {"fan_in": ins, "fan_out": outputs, "fan_avg": (ins + outputs) / 2.0}[self.mode]
         variance = self.scale / max(1.0, fan)
@@ -371,7 +371,7 @@ class Orthogonal(RandomInitializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
         """The matrix of a shape, which has two axes or more, in a dtype."""
-        sizes, requested = _asked(shape, dtype)
+        sizes, requested = _request(shape, dtype)
         if len(sizes) < 2:
             raise ValueError(
                 f"The tensor to initialize must be at least two-dimensional. Received: "

@@ -12,7 +12,7 @@ from ..compat.names import getter as _getter
 from ..core.ops.elementwise import cast
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from .described import described
+from .described import describe
 from .dtypes import keras_dtype
 from .initial import (
     Constant,
@@ -33,7 +33,7 @@ _MEANINGS = {
     "input_axes": "The axes that count as inputs; None for the last but one, times all before.",
     "output_axes": "Those that count as outputs; None for the last, times all but two.",
 }
-_law = described(_MEANINGS, "", "ValueError: If ``seed`` is no integer.")
+_law = describe(_MEANINGS, "", "ValueError: If ``seed`` is no integer.")
 
 
 class _Scaled(VarianceScaling):

@@ -23,10 +23,10 @@ from .call_arguments import is_tensor, shapes_for, tensors_in
 from .habits import LAYER
 from .input_spec import assert_input_compatibility
 from .layer_losses import LayerLosses
-from .layer_path import noted
+from .layer_path import mark_built
 from .layer_variable import LayerVariable as LayerVariable
-from .located import located
-from .symbolic import KerasTensor, Node, inferred, is_symbolic, pass_masks, symbols_of
+from .located import add_location
+from .symbolic import KerasTensor, Node, infer, is_symbolic, pass_masks, symbols_of
 
 _TRAINING = frozenset({"training"})
 
@@ -96,7 +96,7 @@ class Layer(LayerLosses):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "build" in vars(cls):
-            cls.build = noted(cls.build)  # type: ignore[method-assign]
+            cls.build = mark_built(cls.build)  # type: ignore[method-assign]
 
     @property
     def input_spec(self) -> Any:
@@ -198,7 +198,7 @@ class Layer(LayerLosses):
     def _nt_inferred(self, *args: Any, **kwargs: Any) -> Any:
         """What ``call`` gives for symbolic tensors, found by calls with zeros."""
         try:
-            return inferred(self.call, args, kwargs)
+            return infer(self.call, args, kwargs)
         finally:
             self._nt_clear_losses()
 
@@ -310,7 +310,7 @@ class Layer(LayerLosses):
                 self, training, self._nt_computed, symbolic, args, kwargs, first, mask
             )
         except OpError as error:
-            located(error, self, first)
+            add_location(error, self, first)
             raise
 
     def _nt_masks(

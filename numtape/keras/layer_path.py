@@ -34,7 +34,7 @@ class LayerPath:
         )
 
 
-def noted(build: Callable[..., Any]) -> Callable[..., Any]:
+def mark_built(build: Callable[..., Any]) -> Callable[..., Any]:
     """``build`` that notes when it is done: the first call does not make the variables again."""
 
     @wraps(build)

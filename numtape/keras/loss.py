@@ -18,15 +18,15 @@ from ..errors import OpError
 from ..function.pickling import refuse_older
 from ..module import snake_case
 from ..nest import map_structure
-from .described import described
+from .described import describe
 from .dtypes import keras_dtype
-from .located import located
+from .located import add_location
 from .loss_functions import ARGUMENTS, same_rank
 
 _REDUCTIONS = ("sum_over_batch_size", "sum", None, "none", "mean", "mean_with_sample_weight")
 
 
-def weighted(
+def weight(
     values: Tensor, weight: Any, reduction_: str | None, mask: Tensor | None = None
 ) -> Tensor:
     """Losses times their weights, added up.
@@ -69,7 +69,7 @@ _MEANINGS = {
     'of weights), or ``"none"``.',
     "dtype": "The dtype it computes in: float32 without.",
 }
-loss_class = described(_MEANINGS, "", "ValueError: If there is no such reduction.")
+loss_class = describe(_MEANINGS, "", "ValueError: If there is no such reduction.")
 
 
 @loss_class
@@ -118,19 +118,19 @@ class Loss:
         Returns:
           A tensor: a scalar, unless ``reduction`` is "none".
         """
-        known = None if _nested(y_pred) else mask_of(y_pred)
+        known = None if _nest(y_pred) else mask_of(y_pred)
         requested, value = self._nt_wanted, self._nt_found
-        y_true = map_structure(requested, y_true) if _nested(y_true) else requested(y_true)
-        y_pred = map_structure(value, y_pred) if _nested(y_pred) else value(y_pred)
+        y_true = map_structure(requested, y_true) if _nest(y_true) else requested(y_true)
+        y_pred = map_structure(value, y_pred) if _nest(y_pred) else value(y_pred)
         try:
-            return weighted(
+            return weight(
                 self._nt_computed(self.call(y_true, y_pred)),
                 sample_weight,
                 self.reduction,
                 _both(self._nt_mask(y_true), known),
             )
         except OpError as error:
-            located(error, self, y_true, y_pred)
+            add_location(error, self, y_true, y_pred)
             raise
 
     def _nt_found(self, x: Any) -> Tensor:
@@ -219,7 +219,7 @@ def _both(mask: Any, other: Any) -> Any:
     return logical_and(mask, other)
 
 
-def _nested(x: Any) -> bool:
+def _nest(x: Any) -> bool:
     """Whether it is a nest of tensors, not a list of numbers."""
     return isinstance(x, dict) or (
         isinstance(x, list | tuple) and any(isinstance(part, Tensor | dict) for part in x)

@@ -14,7 +14,7 @@ from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.comparison import equal, less_equal, logical_or
 from ..core.values.dtypes import float32
 from ..core.values.tensor import Tensor
-from .described import described
+from .described import describe
 
 __all__ = [
     "categorical_hinge",
@@ -53,7 +53,7 @@ ARGUMENTS = {
     "gamma": "The power of what is wrong: the larger, the less easy examples count.",
     "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
 }
-loss_function = described(
+loss_function = describe(
     ARGUMENTS,
     "A tensor without the last axis: a loss for each example.",
     "InvalidArgumentError: If shapes do not go together.",

@@ -16,7 +16,7 @@ from ..core.ops.movement import transpose
 from ..core.ops.reduction import reduce_sum
 from ..core.values.dtypes import repr_of
 from ..core.values.tensor import Tensor
-from .described import described
+from .described import describe
 from .named import Configured, Kind
 
 _MEANINGS = {
@@ -25,7 +25,7 @@ _MEANINGS = {
     "factor": "What the mean is multiplied by.",
     "mode": '``"rows"`` or ``"columns"``.',
 }
-_penalty = described(_MEANINGS, "", "ValueError: If a factor is no finite number from 0 on.")
+_penalty = describe(_MEANINGS, "", "ValueError: If a factor is no finite number from 0 on.")
 
 
 class Regularizer(Configured):

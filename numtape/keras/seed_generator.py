@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.log.variable import Variable
 from ..core.ops.random import fresh_seed
-from ..core.ops.seeded import numbered
+from ..core.ops.seeded import number
 from ..core.values.dtypes import int64
 from ..core.values.tensor import Tensor
 from .dtypes import keras_dtype
@@ -41,15 +41,15 @@ class SeedGenerator:
         """What a checkpoint stores, by name."""
         return {"state": self.state}
 
-    def _drawn(self, kind: str, shape: Any, dtype: Any) -> Tensor:
+    def _draw(self, kind: str, shape: Any, dtype: Any) -> Tensor:
         state = self.state.read_value()
         self.state.assign_add(np.array([0, 1]))
-        return numbered(state, kind, tuple(shape), keras_dtype(dtype))
+        return number(state, kind, tuple(shape), keras_dtype(dtype))
 
     def uniform(self, shape: Any, dtype: Any) -> Tensor:
         """Numbers from 0 to 1, without 1."""
-        return self._drawn("uniform", shape, dtype)
+        return self._draw("uniform", shape, dtype)
 
     def normal(self, shape: Any, dtype: Any) -> Tensor:
         """Numbers of the normal distribution around 0 with a deviation of 1."""
-        return self._drawn("normal", shape, dtype)
+        return self._draw("normal", shape, dtype)

@@ -73,7 +73,7 @@ class Operation:
         """The function's value; of symbolic tensors a symbolic one."""
         if not is_symbolic((args, kwargs)):
             return self.function(*args, **kwargs)
-        outputs = inferred(self.function, args, kwargs)
+        outputs = infer(self.function, args, kwargs)
         Node(self, args, kwargs, outputs)
         return outputs
 
@@ -231,7 +231,7 @@ def is_symbolic(structure: Any) -> bool:
     return any(isinstance(x, KerasTensor) for x in flatten(structure))
 
 
-def inferred(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def infer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """What a function would give for symbolic tensors: symbolic ones.
 
     It is called with zeros, of which nothing is computed unless it looks at them. It is called
@@ -239,7 +239,7 @@ def inferred(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     What it assigns is undone.
     """
     unknown = any(None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor))
-    items = [_sampled(function, args, kwargs, k) for k in range(1 + unknown)]
+    items = [_sample(function, args, kwargs, k) for k in range(1 + unknown)]
 
     def symbol(x: Tensor, *others: Tensor) -> KerasTensor:
         sizes = zip(x.shape, *(other.shape for other in others), strict=True)
@@ -248,7 +248,7 @@ def inferred(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return map_structure(symbol, *items)
 
 
-def _sampled(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> Any:
+def _sample(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> Any:
     def sample(x: Any) -> Any:
         if not isinstance(x, KerasTensor):
             return x
@@ -282,7 +282,7 @@ def pass_masks(
         places[:] = [k for k, one in enumerate(result) if one is not None]
         return [result[k] for k in places]
 
-    result = inferred(masks, (inputs, mask), {})
+    result = infer(masks, (inputs, mask), {})
     symbols = dict(zip(places, result, strict=True))
     for k, x in enumerate(flatten(outputs)):
         if isinstance(x, KerasTensor):

@@ -165,9 +165,9 @@ class Kernel:
           >>> twice.njit(4)
           8
         """
-        return self._jitted({})
+        return self._jit({})
 
-    def _jitted(self, kernels: dict[Any, Any]) -> Any:
+    def _jit(self, kernels: dict[Any, Any]) -> Any:
         """The same; ``kernels`` has those that are being made: they may call each other."""
         if self._call is None:
             locate(self)

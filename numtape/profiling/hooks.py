@@ -89,13 +89,13 @@ class Hooks:
         clock = self.profile.clock
 
         @functools.wraps(function)
-        def timed(*args: Any, **kwargs: Any) -> Any:
+        def time(*args: Any, **kwargs: Any) -> Any:
             if not clock.is_own_thread():
                 return function(*args, **kwargs)
             with clock.during(how, "" if clock.begun else caller()):
                 return function(*args, **kwargs)
 
-        return timed
+        return time
 
     def _heard(self, tensor: Any, line: str) -> None:
         if self.profile.clock.is_own_thread():
@@ -133,7 +133,7 @@ class Hooks:
         profile, clock = self.profile, self.profile.clock
 
         @functools.wraps(call)
-        def called(calls: Any, leaves: Any) -> Any:
+        def call_cell(calls: Any, leaves: Any) -> Any:
             if not clock.is_own_thread():
                 return call(calls, leaves)
             for tree in calls.trees:
@@ -148,7 +148,7 @@ class Hooks:
                 with clock.aside():
                     profile.record_call(calls, leaves, calls.limit.recording_count - before)
 
-        return called
+        return call_cell
 
     def _tape(self, make: Any) -> Any:
         profile = self.profile
@@ -165,20 +165,20 @@ class Hooks:
         profile = self.profile
 
         @functools.wraps(gradient)
-        def asked(tape: Any, *args: Any, **kwargs: Any) -> Any:
+        def request(tape: Any, *args: Any, **kwargs: Any) -> Any:
             if profile.clock.is_own_thread():
                 profile.record_gradient(tape)
             return gradient(tape, *args, **kwargs)
 
-        return asked
+        return request
 
     def _watch_step(self, apply: Any) -> Any:
         profile = self.profile
 
         @functools.wraps(apply)
-        def stepped(*args: Any, **kwargs: Any) -> Any:
+        def step(*args: Any, **kwargs: Any) -> Any:
             if profile.clock.is_own_thread() and not local.log.nested:
                 profile.record_step(caller())
             return apply(*args, **kwargs)
 
-        return stepped
+        return step

@@ -36,7 +36,7 @@ def compiled(loop):
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     kernel = function(loop_source(loop), reduced)
     text = compiler.ptx(kernel, parameters(loop), "group", (9, 0))
-    said = compiler.linked(text, (9, 0))[1]
+    said = compiler.link(text, (9, 0))[1]
     spilled = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
     registers = max(map(int, re.findall(r"Used (\d+) registers", said)))
     return text, registers, sum(int(x) for pair in spilled for x in pair)
@@ -304,7 +304,7 @@ import numpy as np
 import numtape as tf
 from numtape.core.cuda import fusion as fused
 
-found, joined = fused.Joiner.found, []
+found, joined = fused.Fuser.fuse, []
 
 
 def noted(self):
@@ -313,7 +313,7 @@ def noted(self):
     return made
 
 
-fused.Joiner.found = noted
+fused.Fuser.fuse = noted
 draw = np.random.default_rng(1)
 x, y = (tf.constant(draw.uniform(-1, 1, (3, 8))) for _ in range(2))
 column = tf.constant(draw.uniform(-1, 1, (3, 1)))

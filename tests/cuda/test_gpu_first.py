@@ -88,9 +88,9 @@ def test_a_step_that_dies_or_does_not_end(monkeypatch):
     from benchmarks.gpu import first
 
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
-    late = first.asked("cubin", 0.01)
+    late = first.request("cubin", 0.01)
     assert late["verdict"] == "no answer"
-    dead = first.asked("no step of this name", 100)
+    dead = first.request("no step of this name", 100)
     assert dead["verdict"] == "wrong"
     assert "status 2" in dead["problem"]
     assert "invalid choice" in dead["traceback"]

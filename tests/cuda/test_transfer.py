@@ -238,7 +238,7 @@ def test_another_librarys_context_stays(gpu):
     used(gpu)
     gc.collect()
     assert contexts == [55]
-    with gpu.entered():
+    with gpu.enter_context():
         used(gpu)
         assert contexts == [55, PRIMARY]
     assert contexts == [55]
@@ -250,7 +250,7 @@ def test_a_context_that_is_ours_is_only_asked_for(gpu):
     gpu.upload(numbers(8), memory.address)
     names = [name for name, *_ in gpu._driver.calls if name.startswith("cuCtx")]
     assert names == ["cuCtxGetCurrent"]
-    with gpu.entered():
+    with gpu.enter_context():
         gpu._driver.calls.clear()
         gpu.upload(numbers(8), memory.address)
     assert [name for name, *_ in gpu._driver.calls] == ["cuMemcpyHtoDAsync"]

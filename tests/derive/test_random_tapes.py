@@ -1,12 +1,11 @@
 """Random loops with tapes: the same bits, whether machine code repeats steps or Python does all."""
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
-from processes import environment, output
+from processes import SUPPORT, environment, output
 
 from numtape.core.native import layout
 
@@ -21,7 +20,7 @@ pytestmark = [
 
 def course(first, how):
     """What programs computed in a process of their own."""
-    script = os.path.join(os.path.dirname(__file__), "tape_programs.py")
+    script = str(SUPPORT / "tape_programs.py")
     child = subprocess.Popen(
         [sys.executable, script, str(first), str(first + BLOCK)],
         text=True,

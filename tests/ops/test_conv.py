@@ -184,8 +184,8 @@ def test_labels_that_do_not_fit_cannot_be(tf):
 def test_a_network_reads_digits(tf, monkeypatch):
     """98 % of held-out digits; `python -m benchmarks.convolution` says how fast."""
     monkeypatch.syspath_prepend(ROOT)
-    from benchmarks.convolution import trained
+    from benchmarks.convolution import train
 
-    accuracy, seconds = trained(tf)
+    accuracy, seconds = train(tf)
     assert accuracy >= 0.98
     assert seconds < 600  # it hangs; how long it takes depends on what else runs

@@ -1175,4 +1175,4 @@ def test_paths_say_why_there_are_none(tf):
     f = tf.function(lambda x: kept.append(x * 2.0) or x)
     with one_warning():
         f(tf.constant(1.0))
-    assert "runs as Python: it keeps a tensor of shape ()" in repr(f.paths())
+    assert "runs as Python: it stores a tensor of shape ()" in repr(f.paths())

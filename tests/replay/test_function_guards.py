@@ -668,7 +668,7 @@ def test_what_a_function_deletes(tf):
             return x
         return x + 1.0
 
-    with one_warning("it deletes what state has"):
+    with one_warning("it deletes a part of state"):
         same(drop(tf.constant(1.0)), 2.0)
     same(drop(tf.constant(1.0)), 1.0)
     state.extra = 1.0

@@ -142,8 +142,8 @@ def test_formula_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(2):
             results = variant.step()
             assert all(computed(result) for result in results)
-            observed = data.observed(results, [])
-            assert inputs.relative_error(observed, data.expected()) < 1e-4
+            observed = data.compute_observed(results, [])
+            assert inputs.relative_error(observed, data.compute_expected()) < 1e-4
 
 
 SMALL_PROGRAMS = {
@@ -191,8 +191,8 @@ def test_programs_are_right(name: str, library: str, monkeypatch: pytest.MonkeyP
     assert set(found) <= set(libs.LIBRARIES[library].headings)
     for variant in found.values():
         for _ in range(2):
-            observed = data.observed(variant.step(), [])
-            assert inputs.relative_error(observed, data.expected()) < 1e-5
+            observed = data.compute_observed(variant.step(), [])
+            assert inputs.relative_error(observed, data.compute_expected()) < 1e-5
     assert data.work().traffic > 0
 
 
@@ -374,7 +374,7 @@ def test_a_wrong_gpu_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     data = case.data("tiny")
     served = Served("numtape")
     served._library = SimpleNamespace(fetch=np.asarray)
-    right = data.expected()[0]
+    right = data.compute_expected()[0]
     assert served._check(case, data, Step(lambda: [right]))["relative_error"] == 0
     with pytest.raises(ArithmeticError, match="off by"):
         served._check(case, data, Step(lambda: [right * 1.001]))
@@ -399,7 +399,7 @@ def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def steps(self, data: Data) -> dict[str, Callable[[], libs.Step]]:
             right = lambda: libs.Step(data.expected)  # noqa: E731
-            return {"right": right, "wrong": lambda: libs.Step(lambda: [0 * data.expected()[0]])}
+            return {"right": right, "wrong": lambda: libs.Step(lambda: [0 * data.compute_expected()[0]])}
 
         def seconds(self, run: Callable[[], object], count: int) -> float:
             counts.append(count)

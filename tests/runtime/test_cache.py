@@ -695,7 +695,7 @@ def build():
     compiled.append(1)
     return bytes(100), ["none"], []
 for _ in range(2):
-    cache.kept("none", "text", build)
+    cache.load_or_compile("none", "text", build)
 print(len(compiled))
 """
 

@@ -135,7 +135,7 @@ from numtape.core.compile import cache
 for k in range(40):
     name = f"{sys.argv[1]}{k}"
     for again in range(2):
-        found = cache.kept(name, name, lambda: (name.encode() * 100, ["f"], []))
+        found = cache.load_or_compile(name, name, lambda: (name.encode() * 100, ["f"], []))
         assert found[0] == name.encode() * 100
 """
 

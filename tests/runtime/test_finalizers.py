@@ -149,8 +149,8 @@ def test_the_gpu_is_asked_later():
         resources.Code(device, 9, "kernel"),
         resources.Timer(device),
     ]
-    things[1].lent = True
-    assert (things[0].lent, things[1].lent) == (False, True)
+    things[1].is_lent = True
+    assert (things[0].is_lent, things[1].is_lent) == (False, True)
     device.asked.clear()
     gc.disable()
     try:
@@ -221,7 +221,7 @@ def test_a_finalizer_while_a_thread_gets_its_log(tf, monkeypatch):
             y = v * v
         found.append(float(tape.gradient(y, v)))
 
-    monkeypatch.setattr(ThreadState, "new", staticmethod(new))
+    monkeypatch.setattr(ThreadState, "make_log", staticmethod(new))
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(60)
@@ -243,7 +243,12 @@ def test_no_source_has_finalizers_or_callbacks_in_python():
                 called = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 if called in ("ref", "_Reference"):
                     wrong |= not ast.unparse(node.args[1]).startswith(
-                        ("partial(", "functools.partial(", "self._gone.append", "self.gone.append")
+                        (
+                            "partial(",
+                            "functools.partial(",
+                            "self.dead_references.append",
+                            "self._dead.append",
+                        )
                     )
             if wrong:
                 found.append(f"{path.name}:{node.lineno}")

@@ -104,7 +104,7 @@ def test_copies_begin_without(tf, made, again):
 def test_objects_go_when_nobody_holds_them(tf, made, cls):
     point = made(cls, 5.0)
     move(tf, point)
-    table, ref = vars(cls.__mro__[-2])["moved"]._kept, weakref.ref(point)
+    table, ref = vars(cls.__mro__[-2])["moved"]._method_table, weakref.ref(point)
     assert len(table) == 1
     gc.disable()
     try:
@@ -169,7 +169,7 @@ def test_objects_that_lead_to_themselves_go(tf, how):
 
 
 def test_objects_that_do_not_say_when_they_go_are_few(tf, made):
-    table = vars(Number)["moved"]._kept
+    table = vars(Number)["moved"]._method_table
     for k in range(2 * MAX_STRONG):
         same(made(Number, k).moved(tf.constant(1.0)), k + 2.0)
         assert len(table) <= MAX_STRONG
@@ -194,7 +194,7 @@ def test_entries_go_without_running_python(tf, made):
 
 def test_entry_that_its_object_left_behind_is_nobody_elses(tf, made):
     """Where even a function of C cannot be called any more."""
-    table = vars(Point)["moved"]._kept
+    table = vars(Point)["moved"]._method_table
     point, other = made(Point, 5.0), made(Point, 7.0)
     move(tf, point)
     table[id(other)] = weakref.ref(made(Point, 1.0)), table[id(point)][1]

@@ -294,16 +294,16 @@ def test_interrupted_repeating_binds_the_memory_of_its_log():
 
     def prepare():
         memory, block = adjoints.AdjointCache(), Block("repeat")
-        memory.refresh(small, block)
+        memory.bind(small, block)
         return memory, block
 
     def check(state):
         memory, block = state
         for log in (small, large):
-            memory.refresh(log, block)
+            memory.bind(log, block)
             assert_bound(block, **columns_of(log))
 
-    interrupted_at_each_line(prepare, lambda state: state[0].refresh(large, state[1]), check)
+    interrupted_at_each_line(prepare, lambda state: state[0].bind(large, state[1]), check)
 
 
 def test_interrupted_templates_are_bound():
@@ -347,7 +347,7 @@ def test_interrupted_sweeps_have_the_memory_that_they_bind():
 
     def plan(size):
         return SimpleNamespace(
-            arena=size, partials=size, scratch=size, body=size, found=0, addresses=[]
+            arena=size, partials=size, scratch=size, body=size, n_groups=0, addresses=[]
         )
 
     def prepare():

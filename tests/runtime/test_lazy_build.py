@@ -37,7 +37,7 @@ def test_what_may_pass_is_tried_again_ever_more_seldom(error):
         return 7
 
     made = once.LazyBuild("It is done", make)
-    questions = [made.found(k) for k in range(40)]
+    questions = [made.get(k) for k in range(40)]
     assert tries == [0, 2, 6, 14, 30]
     assert set(questions[:30]) == {str(error) or "MemoryError"} and set(questions[30:]) == {7}
 
@@ -50,7 +50,7 @@ def test_who_wants_to_know_has_it_tried_now():
         raise MemoryError
 
     made = once.LazyBuild("It is done", make)
-    assert [made.found(now=True) for _ in range(5)] == ["MemoryError"] * 5 and len(tries) == 5
+    assert [made.get(now=True) for _ in range(5)] == ["MemoryError"] * 5 and len(tries) == 5
 
 
 def test_what_is_not_as_known_stays_so():
@@ -61,7 +61,7 @@ def test_what_is_not_as_known_stays_so():
         raise layout.UnsupportedLayout("a list is a tuple")
 
     made = once.LazyBuild("It is done", make)
-    assert {made.found(now=True) for _ in range(100)} == {"a list is a tuple"}
+    assert {made.get(now=True) for _ in range(100)} == {"a list is a tuple"}
     assert len(tries) == 1 and made.never
 
 
@@ -80,7 +80,7 @@ def test_alarm_is_for_the_program():
     before = signal.signal(signal.SIGALRM, alarm)
     try:
         with pytest.raises(TimeoutError, match="too late"):
-            once.LazyBuild("It is done", make).found()
+            once.LazyBuild("It is done", make).get()
     finally:
         signal.signal(signal.SIGALRM, before)
 
@@ -95,7 +95,7 @@ def test_it_is_not_tried_where_the_stack_ends():
         return deeper(sys.getrecursionlimit() - depth - left)
 
     def deeper(n):
-        return made.found() if n <= 0 else deeper(n - 1)
+        return made.get() if n <= 0 else deeper(n - 1)
 
     assert at(once.STACK_RESERVE // 2) == "there is not enough of the stack left"
     assert at(2 * once.STACK_RESERVE) == 7

@@ -12,7 +12,8 @@ import pytest
 from processes import run, start
 
 from numtape.core import settings
-from numtape.core.cpu import interruptible, rng, workers
+from numtape.core.cpu import interruptible, workers
+from numtape.core.cpu import rng as cpu_rng
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.ops import random, unique
 from numtape.core.values import memory
@@ -251,7 +252,7 @@ def test_errors_that_handlers_raise_are_raised(tf, monkeypatch, handler):
 def test_random_numbers_are_the_same_while_interrupts_are_heard_of(monkeypatch, tf):
     tf.random.set_seed(3)
     expected = tf.random.normal([100_000]).numpy()
-    monkeypatch.setattr(rng, "LONG", 5)
+    monkeypatch.setattr(cpu_rng, "LONG", 5)
     tf.random.set_seed(3)
     assert np.array_equal(tf.random.normal([100_000]).numpy(), expected)
 
@@ -457,7 +458,7 @@ def test_plain_calls_that_are_watched_do_what_they_did(tf, monkeypatch):
             s += np.random.random()  # noqa: NPY002
         return s
 
-    assert tf.kernel(rng)(4) == pytest.approx(np.random.RandomState(0).random(4).sum())
+    assert tf.kernel(draws)(4) == pytest.approx(np.random.RandomState(0).random(4).sum())
 
 
 def test_rows_of_kernels_that_took_long_are_interrupted(tf, monkeypatch):

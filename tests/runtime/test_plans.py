@@ -584,7 +584,7 @@ def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
     with fresh_log() as log:
         first = [shared() for _ in range(4)]
         sweeper = log.workspace.sweeper
-        block, _ = sweeper.workers[0].shared()
+        block, _ = sweeper.workers[0].share()
         wide(60)
         first.append(shared())
         assert log.workspace.sweeper is sweeper

@@ -429,7 +429,7 @@ def test_nothing_is_imported_before_it_is_asked_for():
 def paths_of(function):
     """The text of a function's paths, and what it says can be mended."""
     text = repr(function.paths())
-    return text, [line for line in text.split("\n") if line.startswith("to mend: ")]
+    return text, [line for line in text.split("\n") if line.startswith("to fix: ")]
 
 
 @pytest.mark.records
@@ -456,7 +456,7 @@ def test_paths_of_a_value_that_is_another_one_each_time(tf):
         f(tf.constant([n, 1.0]))
     (advice,) = paths_of(f)[1]
     file, line = here("repeated").split("/")[-1].split(":")
-    assert advice.startswith(f"to mend: {file}:{line}: for _ in range(int(x[0])):")
+    assert advice.startswith(f"to fix: {file}:{line}: for _ in range(int(x[0])):")
     assert "saw 5 values" in advice
     for _ in range(3):  # now it is replayed
         for n in range(5):
@@ -475,7 +475,7 @@ def test_paths_of_a_name_that_is_another_one_each_time(tf):
         state.rate = 0.5 * k
         f(tf.constant(1.0))
     (advice,) = paths_of(f)[1]
-    assert advice.startswith("to mend: state.rate had 4 values")
+    assert advice.startswith("to fix: state.rate had 4 values")
 
 
 @pytest.mark.records
@@ -484,7 +484,7 @@ def test_paths_of_ever_new_arguments(tf):
     for n in range(20):
         f(tf.constant(1.0), n)
     text, (advice,) = paths_of(f)
-    assert advice.startswith("to mend: 20 kinds of arguments, hardly one of which came again")
+    assert advice.startswith("to fix: 20 kinds of arguments, most of which occurred once")
     assert "\n... and 8 more\n" in text
     assert len(f.paths()) == 20
 
@@ -497,8 +497,10 @@ def test_paths_of_functions_that_run_as_python(tf):
         f(tf.ones(2))
         f(tf.ones(3))
     text, advice = paths_of(f)
-    assert "runs as Python: it keeps a tensor of shape (2,)" in text
-    assert advice == ["to mend: take that out of the function; what it calls is replayed then"]
+    assert "runs as Python: it stores a tensor of shape (2,)" in text
+    assert advice == [
+        "to fix: move that out of the function; functions that it calls are then replayed"
+    ]
 
 
 @pytest.mark.records

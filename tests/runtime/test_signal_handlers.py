@@ -155,7 +155,7 @@ def one(at):
     count_at, target = 0, at
     if not warm:
         from numtape.core.values import interning
-        interning.let_go()
+        interning.free_unused()
     sys.settrace(trace)
     try:
         program()

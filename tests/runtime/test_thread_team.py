@@ -119,11 +119,11 @@ told, put, words = blas.threads()
 threads = ctypes.CFUNCTYPE(ctypes.c_int)(told)
 ctypes.CFUNCTYPE(None, ctypes.c_int)(put)(2)
 tf.matmul(np.ones((512, 512)), np.ones((512, 512))).numpy()
-print(threads(), blas._held[:2].any())
-blas._held[1:3] = 1, 3  # as if another thread were at it
+print(threads(), blas._thread_words[:2].any())
+blas._thread_words[1:3] = 1, 3  # as if another thread were at it
 pid = os.fork()
 if pid == 0:
-    os._exit(0 if threads() == 3 and not blas._held.any() else 1)
+    os._exit(0 if threads() == 3 and not blas._thread_words.any() else 1)
 print(os.waitpid(pid, 0)[1])
 """
 

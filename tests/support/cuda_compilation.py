@@ -28,7 +28,7 @@ SLOW_PATHS = "__internal_trig_reduction_slowpath"
 def report(make, dtypes, symbol):
     """What the assembler says of a kernel: registers, bytes of stack, bytes spilled."""
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
-    code, said = compiler.linked(compiler.ptx(make(), dtypes, symbol, CAPABILITY), CAPABILITY)
+    code, said = compiler.link(compiler.ptx(make(), dtypes, symbol, CAPABILITY), CAPABILITY)
     assert code[:4] == b"\x7fELF"
     found = dict.fromkeys(("registers", "stack", "spilled"), 0)
     found["registers"] = max(map(int, re.findall(r"Used (\d+) registers", said)))

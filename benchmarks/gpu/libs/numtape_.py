@@ -74,7 +74,7 @@ def _network(data: Network, created: Made) -> Step:
     return Step(lambda: [advancing.step()], advancing.weights)
 
 
-def _computed(step: Step) -> Step:
+def _compute(step: Step) -> Step:
     """The same step, whose results are computed, and left where they are."""
 
     def run() -> list[nt.Tensor]:
@@ -106,7 +106,7 @@ class Library(libs.Library):
             "name": self._gpu.name,
             "capability": capability,
             "toolkit": self._gpu.toolkit(),
-            "clock": "the host's" if nt.config.simulated() else self.clock,
+            "clock": "the host's" if nt.config.is_simulated() else self.clock,
         }
 
     def allow_tensor_float(self, allowed: bool) -> None:
@@ -123,9 +123,9 @@ class Library(libs.Library):
             # They go to the GPU in the first step, and stay there.
             make = functools.partial(_program, data, [nt.constant(x) for x in provided])
             if data.scatters:
-                ways[ATOMICS] = _switched(nt.config.experimental.enable_nondeterministic_scatter)
+                ways[ATOMICS] = _switch(nt.config.experimental.enable_nondeterministic_scatter)
         return {
-            heading: functools.partial(lambda created: _computed(make(created)), created)
+            heading: functools.partial(lambda created: _compute(make(created)), created)
             for heading, created in ways.items()
         }
 
@@ -197,7 +197,7 @@ class Library(libs.Library):
         return {"launch": self._copy(64), "replay of one kernel": functools.partial(one, x)}
 
 
-def _switched(switch: Callable[[bool], None]) -> Made:
+def _switch(switch: Callable[[bool], None]) -> Made:
     """Replays that are recorded and run with a switch on."""
 
     def created(function: Callable[..., Any]) -> Callable[..., Any]:

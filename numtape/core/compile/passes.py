@@ -153,7 +153,7 @@ def _compile_with_numba(unit: str) -> disk.Built:
 
     records = importlib.import_module("numtape.kernels.passes.tables")
 
-    def typed(kind: str) -> str | Record:
+    def infer_type(kind: str) -> str | Record:
         fields = _records().get(kind)
         if fields is None:
             return _KINDS[kind]
@@ -162,7 +162,7 @@ def _compile_with_numba(unit: str) -> disk.Built:
     functions = []
     for symbol, module in _UNITS[unit].items():
         jitted = getattr(importlib.import_module(f"numtape.kernels.{module}"), symbol)
-        parameters = [typed(kind) for kind in _parameters(symbol).values()]
+        parameters = [infer_type(kind) for kind in _parameters(symbol).values()]
         functions.append(Function(f"numtape_{symbol}", jitted, parameters, block=True))
     built: disk.Built = compile_unit(unit, functions)
     return built

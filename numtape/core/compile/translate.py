@@ -124,14 +124,14 @@ class _Body(Expressions):
             raise self._unknown(node)
         parameters: list[Value] = []
 
-        def taken(kind: Any) -> Value:
+        def take(kind: Any) -> Value:
             if isinstance(kind, Fields):
-                return Value(kind, parts=tuple(map(taken, kind.kinds)))
+                return Value(kind, parts=tuple(map(take, kind.kinds)))
             parameters.append(Value(kind, f"%p{len(parameters)}"))
             return parameters[-1]
 
         for argument, kind in zip(node.args.args, self._kinds, strict=True):
-            value = taken(kind)
+            value = take(kind)
             if isinstance(kind, Fields):
                 self._variables[argument.arg] = value
             else:

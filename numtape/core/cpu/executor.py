@@ -15,7 +15,7 @@ from ..values.memory import LARGE_BYTES, Array, address_of
 from ..values.spec import Spec
 from . import fuse, repeated_evaluation, sweeper
 from .buffers import POOL
-from .rng import drawn
+from .rng import compute_drawn
 from .sweeper import LONG_WORK, Sweeper
 from .workers import settle
 
@@ -84,7 +84,7 @@ class Executor:
 
     def draw(self, name: str, key: list[int], spec: Spec) -> Array:
         """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
-        return drawn(name, key, spec)
+        return compute_drawn(name, key, spec)
 
     def fill(self, value: int, spec: Spec) -> Array:
         """An array that has one value everywhere."""

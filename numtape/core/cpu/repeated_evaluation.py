@@ -254,7 +254,7 @@ _once = LazyBuild("Looks are carried out by Python", _Code)
 
 def _code_or_reason(now: bool = False) -> _Code | str:
     """The machine code; or why Python carries out all looks."""
-    return _once.found(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
+    return _once.get(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
 def words() -> Any:

@@ -33,7 +33,7 @@ def _kernel(name: str, dtype: str) -> tuple[int, Any]:
     return address, lambda *arguments: function(*map(ctypes.c_int64, arguments))
 
 
-def drawn(name: str, key: list[int], spec: Spec) -> Array:
+def compute_drawn(name: str, key: list[int], spec: Spec) -> Array:
     """An array of random numbers, the same on any number of threads; see `cpu.Executor.draw`."""
     out = POOL.empty(spec)
     parameters = np.array([*key, spec.size], np.uint64)

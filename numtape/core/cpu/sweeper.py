@@ -103,7 +103,7 @@ class Worker:
         self.begun[0] = 0
         return block
 
-    def shared(self) -> tuple[Block, Block]:
+    def share(self) -> tuple[Block, Block]:
         """The control blocks of `lanes` and `units`, made when a group is first watched."""
         if self.blocks is None:
             lanes, units = Block("lanes"), Block("units")
@@ -342,7 +342,7 @@ class Sweeper:
 
     def _lanes(self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int) -> Callable[[], int]:
         """A thread's part of a lane group."""
-        block, _ = worker.shared()
+        block, _ = worker.share()
         put, slots = block.set, block.slots
         # Another plan may have moved the first worker's slots, which the sweep uses as well.
         worker.fit(plan, block)
@@ -363,7 +363,7 @@ class Sweeper:
         rows = [int(order[group[G_ROWS]]), *program[code:end, 1].tolist()]
         cells, cell = log.columns.address, log.columns.cell_view
         sizes = SPECS.size
-        _, block = worker.shared()
+        _, block = worker.share()
         put, slots = block.set, block.slots
         for name, row in zip(("out", "x", "y", "z"), (rows + rows[-1:] * 3)[:4], strict=True):
             put[slots[name]] = cells + 8 * row if sizes[log.spec[row]] == 1 else cell[row]

@@ -60,7 +60,7 @@ class Runner:
         """Keep the arena, and the GPU's context."""
         self.running = True
         try:
-            with device().entered():
+            with device().enter_context():
                 yield
         finally:
             self.running = False
@@ -193,7 +193,7 @@ class Program:
             value = tensor._stored_value()
         if not tensor._spec.single:
             self._inputs.append((row, value))
-        elif type(value) is DeviceArray and not value.known and not self.looked:
+        elif type(value) is DeviceArray and not value.is_known and not self.looked:
             if row in self._leaf:
                 self._late.append((row, value))
         else:
@@ -328,7 +328,7 @@ class Executor:
             return
         assert isinstance(plan, GpuPlan)
         try:
-            with device().entered():
+            with device().enter_context():
                 _allocate(log, plan)
                 work.runner.run(log, plan)
         except ResourceExhaustedError as error:
@@ -376,7 +376,11 @@ class Executor:
 
         They are drawn on the GPU, but for single elements, which are not kept there.
         """
-        return draw_values(name, key, spec) if spec.size > 1 else reference.drawn(name, key, spec)
+        return (
+            draw_values(name, key, spec)
+            if spec.size > 1
+            else reference.compute_drawn(name, key, spec)
+        )
 
     def fill(self, value: int, spec: Spec) -> DeviceArray:
         """An array that has one value everywhere."""

@@ -33,17 +33,17 @@ class BufferPool:
             memory = self.free_buffers.pop()
         except IndexError:
             memory = empty(size)
-        if memory.lent:  # what other libraries do with it comes first
+        if memory.is_lent:  # what other libraries do with it comes first
             gpu = device()
             gpu.order(LEGACY_STREAM, gpu.stream)
-            memory.lent = False
+            memory.is_lent = False
         self.pending[memory.address] = memory
         return PooledBuffer(memory, self)
 
     def back(self, memory: Any, lent: list[bool]) -> None:
         """Nothing refers to a loan any more, which other libraries may have used."""
         if lent[0]:
-            memory.lent = True
+            memory.is_lent = True
         if len(self.free_buffers) < self.MOST:
             self.free_buffers.append(memory)
         else:
@@ -176,7 +176,7 @@ class Graphs:
         graph = self._known.get(key)
         if graph is None:
             if key in self._known:
-                graph = gpu.captured(lambda launcher: launch_plan(launcher, plan, at))
+                graph = gpu.capture(lambda launcher: launch_plan(launcher, plan, at))
             elif len(self._known) >= self.MOST:
                 self._known.clear()
             self._known[key] = graph

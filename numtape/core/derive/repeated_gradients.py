@@ -136,7 +136,7 @@ def describe_backend() -> str:
     """Return "machine code" if it records repeated gradients, or the reason why Python does."""
     if not settings.native_recorders():
         return "Python: NUMTAPE_RECORD=python"
-    code = _lazy_build.found(now=True)
+    code = _lazy_build.get(now=True)
     return f"Python: {code}" if isinstance(code, str) else "machine code"
 
 
@@ -163,7 +163,7 @@ def prepare(
     if adjoints.columns_id != id(log.columns):  # another log, or other columns
         adjoints.columns_id, adjoints.reuse_count = id(log.columns), 0
     count = adjoints.reuse_count = adjoints.reuse_count + 1
-    if count < TURNS or count & (count - 1) or isinstance(_lazy_build.found(), str):
+    if count < TURNS or count & (count - 1) or isinstance(_lazy_build.get(), str):
         return
     fast_path = _make_fast_path(log, tape, adjoints, first, target, sources, results)
     if fast_path is not None:  # drop those of other columns

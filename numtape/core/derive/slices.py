@@ -23,7 +23,7 @@ from ..log.tensors import as_tensor, from_owned_array
 from ..log.variable import Variable
 from ..ops.checks import every
 from ..ops.joining import stack
-from ..ops.random import drawn as drawn_anew
+from ..ops.random import draw as drawn_anew
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor

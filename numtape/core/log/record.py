@@ -170,11 +170,11 @@ def binary(op: Op, **attributes: Any) -> Recorder:
 def make_reflected(record: Recorder) -> Any:
     """Return the reflected operator of a binary function: ``y op x``."""
 
-    def reflected(x: Any, y: Any) -> Tensor:
+    def reflect(x: Any, y: Any) -> Tensor:
         return record(y, x)
 
-    offer_to_native(reflected)
-    return reflected
+    offer_to_native(reflect)
+    return reflect
 
 
 def record_if_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:

@@ -94,7 +94,7 @@ def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
     def stub(*args: Any) -> Any:
         raise NotImplementedError
 
-    def typed(*args: Any) -> Any:
+    def infer_type(*args: Any) -> Any:
         from numba.core.errors import TypingError
 
         try:
@@ -127,8 +127,8 @@ def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
         exec(compile(text, f"<call of {gradient_.program.name}>", "exec"), scope)
         return scope["call"]
 
-    typed.__annotations__.clear()
-    overload(stub, strict=False)(typed)
+    infer_type.__annotations__.clear()
+    overload(stub, strict=False)(infer_type)
     names = ", ".join(f"x{j}" for j in range(kernel.python_function.__code__.co_argcount))
     scope: dict[str, Any] = {"stub": stub}
     exec(f"def gradient({names}): return stub({names})", scope)
@@ -271,7 +271,7 @@ def plain(
 
     def replace(value: Any) -> Any:
         if hasattr(type(value), "_jitted"):
-            return kernels.get(value.python_function) or value._jitted(kernels)
+            return kernels.get(value.python_function) or value._jit(kernels)
         if value is stop_gradient or not isinstance(value, FunctionType):
             return value
         return plain(value, options, compiled, kernels)

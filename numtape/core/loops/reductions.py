@@ -101,12 +101,12 @@ class Reductions(Expressions):
         if name == "mean":
             return mean
 
-        def squared(own: list[str]) -> str:
+        def square(own: list[str]) -> str:
             away = self.put("", "-", [item(own), mean], node)
             return self.put("", "*", [away, away], node)
 
         spread = self.put(
-            "", "/", [self._fold_elements("+", shape, squared, node, "0.0"), size], node
+            "", "/", [self._fold_elements("+", shape, square, node, "0.0"), size], node
         )
         return spread if name == "var" else self.put("", "sqrt", [spread], node)
 

@@ -159,7 +159,7 @@ class Views(Writer):
         most = length if step > 0 else self.int_op("-", length, "1", node)
         least = "0" if step > 0 else "-1"
 
-        def bound(limit: Any, other: str) -> str:
+        def bind(limit: Any, other: str) -> str:
             if limit is None:
                 return other
             text = self.number(limit)
@@ -172,8 +172,8 @@ class Views(Writer):
                 text = self.put("", "max", [text, least], node)
             return text if text == "0" and step > 0 else self.int_op("min", text, most, node)
 
-        start = bound(node.lower, "0" if step > 0 else most)
-        stop = bound(node.upper, length if step > 0 else "-1")
+        start = bind(node.lower, "0" if step > 0 else most)
+        stop = bind(node.upper, length if step > 0 else "-1")
         count = (
             self.int_op("-", stop, start, node) if step > 0 else self.int_op("-", start, stop, node)
         )

@@ -40,7 +40,7 @@ NAMES = (*CALLS, "array_of", "FAILED")
 SYMBOLS = ["getbuffer", "getbuffer_setup"]
 
 
-def _built() -> disk.Built:
+def _build() -> disk.Built:
     """Object code with the protocol's function, and what takes the addresses of `NAMES`."""
     from llvmlite import ir
 
@@ -51,7 +51,7 @@ def _built() -> disk.Built:
     writer = Writer(module, {}, NAMES)
     value, view, flags = writer.function(SYMBOLS[0], 3).args
     b, call, failed = writer.builder, writer.call, writer.block()
-    array = writer.need(call("PyObject_CallOneArg", writer.known("array_of"), value), failed)
+    array = writer.need(call("PyObject_CallOneArg", writer.known_object("array_of"), value), failed)
     refused = writer.failed("PyObject_GetBuffer", array, view, flags)
     call("Py_DecRef", array)
     b.ret(b.select(refused, WORD(-1), WORD(0)))
@@ -64,8 +64,8 @@ def _built() -> disk.Built:
     kind, error, trace = (b.load(place) for place in places)
     with b.if_then(writer.is_not(trace, WORD(0))):
         call("PyException_SetTraceback", error, trace)
-    call("PyList_SetSlice", writer.known("FAILED"), WORD(0), WORD(COUNT), WORD(0))
-    call("PyList_Append", writer.known("FAILED"), error)
+    call("PyList_SetSlice", writer.known_object("FAILED"), WORD(0), WORD(COUNT), WORD(0))
+    call("PyList_Append", writer.known_object("FAILED"), error)
     call("PyErr_Clear")
     call("PyErr_Restore", kind, error, trace)
     b.store(WORD(0), writer.at(view, 8))  # whose buffer it is: nobody's
@@ -78,7 +78,7 @@ def _code() -> int:
     """The address of the machine code, ready for use."""
     files = [Path(__file__).parent / name for name in ("buffer_protocol.py", "writer.py")]
     source = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    result = disk.load("buffers", source, _built)
+    result = disk.load("buffers", source, _build)
     objects: dict[str, Any] = {"array_of": array_of, "FAILED": FAILED_EXPORTS}
     known = [id(objects[x]) if x in objects else address_of_call(x) for x in NAMES]
     words = (ctypes.c_int64 * len(known))(*known)
@@ -149,4 +149,4 @@ _once = LazyBuild("memoryview(tensor) is a TypeError", _used)
 
 def begin() -> None:
     """Have tensors support the protocol, where that can be; if not now, then when asked again."""
-    _once.found()
+    _once.get()

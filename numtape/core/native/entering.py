@@ -20,7 +20,7 @@ NOTHING, ENTERED, RAISED, THERE = 0, 1, 2, 4
 class Entering(References):
     """Writes what enters operands."""
 
-    def entered(self) -> Any:
+    def enter_context(self) -> Any:
         """``entered(value, other)``: enter an operand. A number takes the dtype of the other one.
 
         It gives `ENTERED`; `THERE` if it had a row; `NOTHING` if that is left to Python; or
@@ -32,7 +32,7 @@ class Entering(References):
         status = b.alloca(WORD)
         b.store(WORD(NOTHING), status)
         kinds = {
-            name: b.icmp_unsigned("==", kind, self.known(name))
+            name: b.icmp_unsigned("==", kind, self.known_object(name))
             for name in ("Variable", "Tensor", "float", "int")
         }
         chosen = kinds["float"]
@@ -92,7 +92,9 @@ class Entering(References):
         """`Variable._read_in`: a row for the variable's value, which may be used again."""
         b, fresh, following = self.builder, self.block(), self.block()
         read = self.need(self.field(variable, "variable._read"), undone)
-        b.cbranch(self.is_not(self.field(read, "type"), self.known("tuple")), fresh, following)
+        b.cbranch(
+            self.is_not(self.field(read, "type"), self.known_object("tuple")), fresh, following
+        )
         b.position_at_end(following)
         b.cbranch(self.is_not(self.item(read, 0), log), fresh, there)
         b.position_at_end(fresh)
@@ -197,7 +199,7 @@ class Entering(References):
         self.leave(b.fcmp_unordered("uno", number, number), undone)
         place = self.to_int(self.field(spec, "spec.id"))
         double, single, whole, packed = (self.block() for _ in range(4))
-        dtypes = b.switch(self.load_int(self.known("SPECS.dtype"), place, HALF), undone)
+        dtypes = b.switch(self.load_int(self.known_object("SPECS.dtype"), place, HALF), undone)
         for dtype, block in ((float64, double), (float32, single), (int32, whole), (int64, whole)):
             dtypes.add_case(WORD(dtype.code), block)
         b.position_at_end(whole)
@@ -240,7 +242,7 @@ class Entering(References):
     def _spec(self, other: Any, undone: Any) -> Any:
         """The spec of an operand that is a tensor or a variable."""
         b, tensor, variable, there = self.builder, *(self.block() for _ in range(3))
-        tensors = b.icmp_unsigned("==", self.field(other, "type"), self.known("Tensor"))
+        tensors = b.icmp_unsigned("==", self.field(other, "type"), self.known_object("Tensor"))
         b.cbranch(tensors, tensor, variable)
         b.position_at_end(tensor)
         first = self.field(other, "tensor._spec")
@@ -255,11 +257,11 @@ class Entering(References):
     def scalar(self, spec: Any, value: Any, undone: Any) -> Any:
         """The spec of a number beside an operand of a spec: of its dtype, where that fits."""
         b, integer, exact, fits = self.builder, *(self.block() for _ in range(3))
-        kinds = self.is_not(self.field(spec, "spec.inexact"), self.known("True"))
+        kinds = self.is_not(self.field(spec, "spec.inexact"), self.known_object("True"))
         b.cbranch(kinds, exact, fits)
         b.position_at_end(exact)  # an int of one digit fits these
         place = self.to_int(self.field(spec, "spec.id"))
-        dtypes = b.switch(self.load_int(self.known("SPECS.dtype"), place, HALF), undone)
+        dtypes = b.switch(self.load_int(self.known_object("SPECS.dtype"), place, HALF), undone)
         for dtype in (int32, int64):
             dtypes.add_case(WORD(dtype.code), integer)
         b.position_at_end(integer)
@@ -268,7 +270,7 @@ class Entering(References):
         b.branch(fits)
         b.position_at_end(fits)
         result = self.need(self.field(spec, "spec.scalar"), undone)
-        self.leave(b.icmp_unsigned("==", result, self.known("None")), undone)
+        self.leave(b.icmp_unsigned("==", result, self.known_object("None")), undone)
         return result
 
     def _double(self, value: Any, is_float: Any, undone: Any) -> Any:
@@ -294,23 +296,29 @@ class Entering(References):
     def of_zero(self, zero: Any, spec: Any) -> tuple[Any, Any, Any]:
         """The key of a zero in `Log._const_rows`, which has its sign."""
         b = self.builder
-        is_float = b.icmp_unsigned("==", self.field(zero, "type"), self.known("float"))
+        is_float = b.icmp_unsigned("==", self.field(zero, "type"), self.known_object("float"))
         below = b.icmp_signed("<", self.field(zero, "float.value"), WORD(0))
-        sign = b.select(b.and_(is_float, below), self.known("-1.0"), self.known("1.0"))
-        return sign, spec, self.known("None")
+        sign = b.select(
+            b.and_(is_float, below), self.known_object("-1.0"), self.known_object("1.0")
+        )
+        return sign, spec, self.known_object("None")
 
     def log(self, missed: Any, failed: Any) -> Any:
         """The thread's log, if it is no trace and no rule's."""
         other = missed
         if self.asks:
             other = self.block()
-            log = self.call("PyObject_GetAttr", self.known("local"), self.known("log"))
+            log = self.call(
+                "PyObject_GetAttr", self.known_object("local"), self.known_object("log")
+            )
             self.need(log, failed)  # an interrupt, where `ByCaller` finds the log
         else:
             here = self.need(self.call("PyThreadState_GetDict"), missed)
-            found = self.call("PyDict_GetItemWithError", here, self.known("key"))
+            found = self.call("PyDict_GetItemWithError", here, self.known_object("key"))
             names = self.field(self.need(found, missed), "thread.names")
-            log = self.need(self.call("PyDict_GetItemWithError", names, self.known("log")), missed)
+            log = self.need(
+                self.call("PyDict_GetItemWithError", names, self.known_object("log")), missed
+            )
         self.need_type(log, "Log", other)
         if self.asks:
             b, there = self.builder, self.builder.block
@@ -339,10 +347,12 @@ class Entering(References):
         b, single, large, there = self.builder, *(self.block() for _ in range(3))
         place = self.to_int(self.field(spec, "spec.id"))
         start, ends = self.field(array, "array.data"), []
-        b.cbranch(self.is_not(self.field(spec, "spec.single"), self.known("True")), large, single)
+        b.cbranch(
+            self.is_not(self.field(spec, "spec.single"), self.known_object("True")), large, single
+        )
 
         b.position_at_end(single)
-        sizes = b.switch(self.load_int(self.known("SPECS.item"), place, HALF), undone)
+        sizes = b.switch(self.load_int(self.known_object("SPECS.item"), place, HALF), undone)
         for kind in (BYTE, SHORT, HALF, WORD):
             block = self.block()
             sizes.add_case(WORD(kind.width // 8), block)
@@ -352,7 +362,7 @@ class Entering(References):
 
         b.position_at_end(large)
         before, limit = self.field(log, "log.bytes"), self.field(log, "log.bytes_limit")
-        size = self.load_int(self.known("SPECS.bytes"), place, WORD)
+        size = self.load_int(self.known_object("SPECS.bytes"), place, WORD)
         total = b.add(self.small(before, undone), size)
         self.leave(b.icmp_signed(">", total, self.small(limit, undone)), undone)
         counted = self.need(self.call("PyLong_FromSsize_t", total), undone)
@@ -379,7 +389,7 @@ class Entering(References):
         """Make the log one longer. Its length before: the object, which is the caller's now."""
         old = self.field(log, "log.n")
         n = self.to_int(old)
-        self.write(log, "log.code", n, self.known(code))
+        self.write(log, "log.code", n, self.known_object(code))
         self.write(log, "log.spec", n, self.to_int(self.field(spec, "spec.id")))
         self.put(new, log, "log.n")
         return old, n

@@ -184,7 +184,7 @@ def use(wanted: bool = True) -> None:
     except IndexError:  # another thread is at it, or whoever was interrupted
         return
     try:
-        code = _state.once.found() if wanted else _state.once.made
+        code = _state.once.get() if wanted else _state.once.made
         if isinstance(code, RecorderCode):
             record.offer_to_native = _offer if wanted else record.PATCHABLE.add
             change = code.put if wanted else code.take

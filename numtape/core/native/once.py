@@ -56,7 +56,7 @@ class LazyBuild(Generic[Made]):
         self.reason, self.never = "nobody has asked yet", False
         self._failures = self._wait = 0
 
-    def found(self, *given: Any, now: bool = False) -> Made | str:
+    def get(self, *given: Any, now: bool = False) -> Made | str:
         """Return the object, built by ``make(*given)`` if needed, or the reason why there is none.
 
         With ``now`` an attempt is made even if the last one was recent.

@@ -74,7 +74,7 @@ class References(Writer):
         """``release(tensors)``: empty the list. Unreferenced tensors become spare ones."""
         function = self.function("release", 3)
         b, full, failed = self.builder, self.block(), self.block()
-        tensors, spare = self.load(function.args[1]), self.known("spare")
+        tensors, spare = self.load(function.args[1]), self.known_object("spare")
         with self.each(tensors) as (tensor, following):
             things = self._unreferenced_fields(tensor, following)
             many = b.icmp_unsigned(">=", self.field(spare, "list.size"), WORD(MAX_SPARE))
@@ -95,7 +95,7 @@ class References(Writer):
         b.position_at_end(ended)
         everything = WORD(0), self.field(tensors, "list.size"), WORD(0)
         self.leave(self.failed("PyList_SetSlice", tensors, *everything), failed)
-        none = self.known("None")
+        none = self.known_object("None")
         self.call("Py_IncRef", none)
         b.ret(none)
         b.position_at_end(failed)
@@ -140,7 +140,7 @@ class References(Writer):
     def tensor(self) -> Any:
         """``tensor()``: a spare tensor, or a new one if there is none; 0 is a MemoryError."""
         function = self.function("tensor", 0, internal=True)
-        b, none, spare = self.builder, self.block(), self.known("spare")
+        b, none, spare = self.builder, self.block(), self.known_object("spare")
         size = self.need(self.field(spare, "list.size"), none)
         last = b.sub(size, WORD(1))
         tensor = self.element(spare, last)
@@ -148,7 +148,7 @@ class References(Writer):
         self.call("PyObject_GC_Track", tensor)
         b.ret(tensor)
         b.position_at_end(none)
-        b.ret(self.call("PyType_GenericAlloc", self.known("Tensor"), WORD(0)))
+        b.ret(self.call("PyType_GenericAlloc", self.known_object("Tensor"), WORD(0)))
         return function
 
     def element(self, things: Any, k: Any) -> Any:

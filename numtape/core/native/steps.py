@@ -83,13 +83,13 @@ class _Writer(Entering):
         b = self.builder
         tensor, other, variable, rest, number, no = (self.block() for _ in range(6))
         kind = self.field(value, "type")
-        chosen = b.switch(b.sub(kind, self.known("Tensor")), rest)
+        chosen = b.switch(b.sub(kind, self.known_object("Tensor")), rest)
         chosen.add_case(WORD(0), tensor)
 
         b.position_at_end(rest)
-        self.leave(b.icmp_unsigned("==", kind, self.known("Variable")), variable)
-        self.leave(b.icmp_unsigned("==", kind, self.known("float")), number)
-        b.cbranch(b.icmp_unsigned("==", kind, self.known("int")), number, no)
+        self.leave(b.icmp_unsigned("==", kind, self.known_object("Variable")), variable)
+        self.leave(b.icmp_unsigned("==", kind, self.known_object("float")), number)
+        b.cbranch(b.icmp_unsigned("==", kind, self.known_object("int")), number, no)
 
         b.position_at_end(tensor)
         self.leave(self.is_not(self.field(value, "tensor._home"), log), other)
@@ -167,7 +167,9 @@ class _Writer(Entering):
         if entry.inexact:
             self.need_type(values[0], "Tensor", declined)
             spec = self.need(self.field(values[0], "tensor._spec"), declined)
-            self.leave(self.is_not(self.field(spec, "spec.inexact"), self.known("True")), declined)
+            self.leave(
+                self.is_not(self.field(spec, "spec.inexact"), self.known_object("True")), declined
+            )
         if entry.swapped:
             values.reverse()
         closure = self._closure(called, entry, declined)
@@ -279,7 +281,9 @@ class _Writer(Entering):
         n, most = self.to_int(old), self.field(log, "log.limit")
         limit = self.to_int(most)
         digits = self.load(most, self.offsets["int.digits"])
-        self.leave(self.is_not(digits, self.known("one digit")), missed)  # as all rows then have
+        self.leave(
+            self.is_not(digits, self.known_object("one digit")), missed
+        )  # as all rows then have
         self.leave(b.icmp_signed(">=", n, limit), missed)
         self.write(log, "log.code", n, self.to_int(code))
         for column, row in zip(("log.a", "log.b", "log.c"), rows, strict=False):
@@ -315,7 +319,7 @@ class _Writer(Entering):
         # An int that nobody else has becomes another number: how long the log is now.
         own, other, there = self.block(), self.block(), self.block()
         self.leave(self.is_not(self.field(row, "references"), WORD(1)), other)
-        b.cbranch(self.is_not(self.field(row, "type"), self.known("int")), other, own)
+        b.cbranch(self.is_not(self.field(row, "type"), self.known_object("int")), other, own)
         b.position_at_end(own)
         place = self.at(row, self.offsets["int.digit"], HALF.as_pointer())
         b.store(b.trunc(more, HALF), place)

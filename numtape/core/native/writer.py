@@ -55,7 +55,7 @@ class Writer:
         """Store a word in an object's field."""
         self.builder.store(word, self.at(holder, self.offsets[name]))
 
-    def known(self, name: str) -> Any:
+    def known_object(self, name: str) -> Any:
         """An address of the process."""
         place = [HALF(0), HALF(self.places[name])]
         return self.builder.load(self.builder.gep(self.table, place, inbounds=True))
@@ -63,7 +63,7 @@ class Writer:
     def call(self, name: str, *words: Any) -> Any:
         """Call a function of Python's."""
         kind = ir.FunctionType(WORD, [WORD] * len(words)).as_pointer()
-        return self.builder.call(self.builder.inttoptr(self.known(name), kind), words)
+        return self.builder.call(self.builder.inttoptr(self.known_object(name), kind), words)
 
     def is_not(self, word: Any, other: Any) -> Any:
         """Whether two words differ."""
@@ -82,7 +82,7 @@ class Writer:
 
     def need_type(self, value: Any, name: str, to: Any) -> None:
         """Go elsewhere if an object is of another type."""
-        self.leave(self.is_not(self.field(value, "type"), self.known(name)), to)
+        self.leave(self.is_not(self.field(value, "type"), self.known_object(name)), to)
 
     def item(self, pair: Any, k: int) -> Any:
         """A tuple's item."""
@@ -96,7 +96,9 @@ class Writer:
     def small(self, value: Any, to: Any) -> Any:
         """A Python int from 0 to 2**30 - 1; go elsewhere if it is another one."""
         b, digits = self.builder, self.load(value, self.offsets["int.digits"])
-        one, none = (self.is_not(digits, self.known(name)) for name in ("one digit", "no digit"))
+        one, none = (
+            self.is_not(digits, self.known_object(name)) for name in ("one digit", "no digit")
+        )
         self.leave(b.and_(one, none), to)
         return self.to_int(value)
 
@@ -159,7 +161,10 @@ class Writer:
         They are put in one tuple that is there for this alone: nobody can see it meanwhile, since
         numbers and specs are compared without running anything of Python's.
         """
-        scratch, none = self.known({2: "pair", 3: "triple"}[len(key)]), self.known("None")
+        scratch, none = (
+            self.known_object({2: "pair", 3: "triple"}[len(key)]),
+            self.known_object("None"),
+        )
         self.fill(scratch, *key)
         result = self.call("PyDict_GetItemWithError", table, scratch)
         self.fill(scratch, *[none] * len(key))

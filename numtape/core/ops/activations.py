@@ -18,7 +18,7 @@ from ..values import dtypes
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import rules
-from .define import binary_op, named, unary_op
+from .define import binary_op, name_of, unary_op
 from .elementwise import (
     abs_,
     cast,
@@ -393,4 +393,4 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     return result if moved is x else transpose(result, order)
 
 
-named(globals(), __name__)
+name_of(globals(), __name__)

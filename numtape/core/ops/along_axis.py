@@ -161,7 +161,7 @@ def argmin(
 _WIDER = {"f": np.float64, "c": np.complex128}
 
 
-def _accumulated(ufunc: Any, x: Array, axis: int) -> Array:
+def _accumulate(ufunc: Any, x: Array, axis: int) -> Array:
     """Running results. Those of float32 are rounded once each: all else is done in float64."""
     result: Array = ufunc.accumulate(x, axis, _WIDER.get(x.dtype.kind, x.dtype))
     return result
@@ -173,11 +173,11 @@ def _scan(ufunc: Any) -> Any:
         at = (slice(None),) * axis
         source, target = x[(*at, flip)], out[(*at, flip)]
         if not exclusive:
-            target[...] = _accumulated(ufunc, source, axis)
+            target[...] = _accumulate(ufunc, source, axis)
         elif x.size:
             target[(*at, slice(0, 1))] = ufunc.identity
             before = source[(*at, slice(0, -1))]
-            target[(*at, slice(1, None))] = _accumulated(ufunc, before, axis)
+            target[(*at, slice(1, None))] = _accumulate(ufunc, before, axis)
 
     return compute
 
@@ -246,8 +246,8 @@ def _cumprod_vjp(
     The sum is a recurrence, and nothing is divided by ``x``, which may be 0.
     """
     before = record(CUMPROD, (x,), axis=axis, exclusive=True, reverse=reverse)
-    later = _moved(g, axis, not reverse) if exclusive else g
-    decay = _moved(x, axis, not reverse)
+    later = _move(g, axis, not reverse) if exclusive else g
+    decay = _move(x, axis, not reverse)
     return (before * record(RECURRENCE, (decay, later), axis=axis, reverse=not reverse),)
 
 
@@ -319,11 +319,11 @@ SHIFT: Op = defop(
     rules.same,
     compute=_shift,
     on_host=True,
-    vjp=lambda g, y, x, axis, reverse: (_moved(g, axis, not reverse),),
+    vjp=lambda g, y, x, axis, reverse: (_move(g, axis, not reverse),),
 )
 
 
-def _moved(x: Tensor, axis: int, reverse: bool) -> Tensor:
+def _move(x: Tensor, axis: int, reverse: bool) -> Tensor:
     """Each element in its successor's place, 0 in the first; in reverse, in its predecessor's."""
     return record(SHIFT, (x,), axis=axis, reverse=reverse)
 
@@ -331,8 +331,8 @@ def _moved(x: Tensor, axis: int, reverse: bool) -> Tensor:
 def _recurrence_vjp(
     g: Tensor, y: Tensor, decay: Tensor, x: Tensor, axis: int, reverse: bool
 ) -> tuple[Tensor, Tensor]:
-    back = record(RECURRENCE, (_moved(decay, axis, not reverse), g), axis=axis, reverse=not reverse)
-    return back * _moved(y, axis, reverse), back
+    back = record(RECURRENCE, (_move(decay, axis, not reverse), g), axis=axis, reverse=not reverse)
+    return back * _move(y, axis, reverse), back
 
 
 # A linear recurrence: its derivative is one in the other direction.
@@ -350,7 +350,7 @@ RECURRENCE: Op = defop(
 
 def _running_logsumexp(out: Array, x: Array, axis: int, reverse: bool) -> None:
     flip = (*(slice(None),) * axis, slice(None, None, -1) if reverse else slice(None))
-    out[flip] = _accumulated(np.logaddexp, x[flip], axis)
+    out[flip] = _accumulate(np.logaddexp, x[flip], axis)
 
 
 def _running_logsumexp_vjp(
@@ -359,7 +359,7 @@ def _running_logsumexp_vjp(
     """What a later result passes on is its share ``exp(y[i] - y[i + 1])``: nothing overflows."""
     if not x.shape[axis]:
         return (g,)
-    share = elementwise.exp(y - _moved(y, axis, not reverse))
+    share = elementwise.exp(y - _move(y, axis, not reverse))
     total = record(RECURRENCE, (share, g), axis=axis, reverse=not reverse)
     return (elementwise.exp(x - y) * total,)
 

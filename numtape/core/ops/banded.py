@@ -67,7 +67,7 @@ def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
     return x
 
 
-def _shifted(x: Tensor, by: int) -> Tensor:
+def _shift(x: Tensor, by: int) -> Tensor:
     """Rows of matrices moved up (1) or down (-1), zeros in the place of the last or first one."""
     rows = x.shape[-2]
     if not rows:
@@ -82,7 +82,7 @@ def _shifted(x: Tensor, by: int) -> Tensor:
 def tridiagonal_product(packed: Tensor, x: Tensor) -> Tensor:
     """The product of matrices of three packed diagonals with matrices; batches broadcast."""
     above, main, below = (movement.expand_dims(d, -1) for d in unstack(packed, axis=-2))
-    result: Tensor = main * x + above * _shifted(x, 1) + below * _shifted(x, -1)
+    result: Tensor = main * x + above * _shift(x, 1) + below * _shift(x, -1)
     return result
 
 
@@ -177,7 +177,7 @@ def _solve_vjp(
     left, right = (x, conj(gb)) if adjoint else (gb, conj(x))
     shape = tuple(packed.shape)
     result: Tensor | None = None
-    for j, there in enumerate((_shifted(right, 1), right, _shifted(right, -1))):
+    for j, there in enumerate((_shift(right, 1), right, _shift(right, -1))):
         part = movement.expand_dims(reduce_sum(left * there, -1), -2)
         cut = (*((0, dim, 1) for dim in shape[:-2]), (j, j + 1, 1), (0, shape[-1], 1))
         placed = slice_into_zeros(part, shape, cut)

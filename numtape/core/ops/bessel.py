@@ -16,7 +16,7 @@ from ..log.op import ARRAY, defop
 from ..log.record import Recorder, record
 from ..values.tensor import Tensor
 from . import rules
-from .define import host_op, named
+from .define import host_op, name_of
 from .elementwise import multiply_no_nan, negative, reciprocal, sign
 
 Array = np.ndarray[Any, Any]
@@ -110,7 +110,7 @@ bessel_i1e: Recorder = host_op(
 )
 
 
-def _scaled(order: int, x: Array) -> Array:
+def _scale(order: int, x: Array) -> Array:
     """SciPy's `ive`, and where that is lost, beyond 1e9, its asymptotic series (9.7.1)."""
     from scipy.special import i0e, ive
 
@@ -122,7 +122,7 @@ def _scaled(order: int, x: Array) -> Array:
 
 _ive: Higher = _higher(
     "BesselIve",
-    _scaled,
+    _scale,
     lambda x, y, n: (
         0.5 * ((bessel_i1e(x) if n == 2 else _ive(x, n - 1)) + _ive(x, n + 1)) - sign(x) * y
     ),
@@ -235,4 +235,4 @@ bessel_y1: Recorder = host_op(
 """,
 )
 
-named(globals(), __name__)
+name_of(globals(), __name__)

@@ -230,7 +230,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     return _like(t, clipped)
 
 
-def _listed(t_list: Any) -> list[Any]:
+def _as_list(t_list: Any) -> list[Any]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
     return [None if x is None else as_tensor(x.values if _slices(x) else x) for x in t_list]
@@ -272,7 +272,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
       >>> tf.linalg.global_norm([tf.constant([3.0]), tf.constant([[4.0]])]).numpy()
       np.float32(5.0)
     """
-    return _length(_listed(t_list))
+    return _length(_as_list(t_list))
 
 
 def clip_by_global_norm(
@@ -301,7 +301,7 @@ def clip_by_global_norm(
       >>> clipped[0].numpy(), length.numpy()
       (array([0.6], dtype=float32), np.float32(5.0))
     """
-    tensors = _listed(t_list)
+    tensors = _as_list(t_list)
     length = _length(tensors) if use_norm is None else as_tensor(use_norm)
     limit = as_tensor(clip_norm, length._spec)
     scale = limit * elementwise.minimum(1.0 / length, 1.0 / limit)

@@ -10,16 +10,16 @@ from ..log.op import STOP
 from ..log.record import Recorder
 from ..values.tensor import Tensor
 from . import rules
-from .define import binary_op, host_op, named, unary_op
+from .define import binary_op, host_op, name_of, unary_op
 
 Array = np.ndarray[Any, Any]
 
-equal_ = binary_op("Equal", "x == y", spec=rules.compared, gradient=STOP)
-not_equal_ = binary_op("NotEqual", "x != y", spec=rules.compared, gradient=STOP)
+equal_ = binary_op("Equal", "x == y", spec=rules.compare, gradient=STOP)
+not_equal_ = binary_op("NotEqual", "x != y", spec=rules.compare, gradient=STOP)
 less = binary_op(
     "Less",
     "x < y",
-    spec=rules.ordered,
+    spec=rules.order,
     gradient=STOP,
     doc="""
     Whether ``x < y``, elementwise; False where one is NaN. No gradient flows through.
@@ -31,7 +31,7 @@ less = binary_op(
 less_equal = binary_op(
     "LessEqual",
     "x <= y",
-    spec=rules.ordered,
+    spec=rules.order,
     gradient=STOP,
     doc="""
     Whether ``x <= y``, elementwise; False where one is NaN. No gradient flows through.
@@ -43,7 +43,7 @@ less_equal = binary_op(
 greater = binary_op(
     "Greater",
     "x > y",
-    spec=rules.ordered,
+    spec=rules.order,
     gradient=STOP,
     doc="""
     Whether ``x > y``, elementwise; False where one is NaN. No gradient flows through.
@@ -55,7 +55,7 @@ greater = binary_op(
 greater_equal = binary_op(
     "GreaterEqual",
     "x >= y",
-    spec=rules.ordered,
+    spec=rules.order,
     gradient=STOP,
     doc="""
     Whether ``x >= y``, elementwise; False where one is NaN. No gradient flows through.
@@ -168,14 +168,14 @@ def _shift(x: Array, y: Array, shift: np.ufunc) -> Array:
     return np.asarray(shift(x, np.clip(y, 0, 8 * x.itemsize - 1).astype(x.dtype)))
 
 
-def _left(x: Array, y: Array) -> Array:
+def _shift_left(x: Array, y: Array) -> Array:
     bits = np.dtype(f"u{np.asarray(x).itemsize}")  # those that leave are lost
     return _shift(np.asarray(x).view(bits), y, np.left_shift).view(np.asarray(x).dtype)
 
 
 left_shift = host_op(
     "LeftShift",
-    _left,
+    _shift_left,
     None,
     rules.integer,
     "x y",
@@ -208,7 +208,7 @@ right_shift = host_op(
 is_nan = unary_op(
     "IsNan",
     "isnan(x)",
-    spec=rules.tested,
+    spec=rules.test,
     doc="""
     Whether an element is NaN. It has no gradient: asking for one through it is a LookupError.
 
@@ -219,7 +219,7 @@ is_nan = unary_op(
 is_inf = unary_op(
     "IsInf",
     "isinf(x)",
-    spec=rules.tested,
+    spec=rules.test,
     doc="""
     Whether an element is infinite. It has no gradient: asking for one through it is a LookupError.
 
@@ -230,7 +230,7 @@ is_inf = unary_op(
 is_finite = unary_op(
     "IsFinite",
     "isfinite(x)",
-    spec=rules.tested,
+    spec=rules.test,
     doc="""
     Whether an element is neither infinite nor NaN.
 
@@ -286,4 +286,4 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return not_equal_(x, y)
 
 
-named(globals(), __name__)
+name_of(globals(), __name__)

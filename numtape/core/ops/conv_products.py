@@ -5,7 +5,7 @@ of the output where both meet. Each is the sum for one of the three, so each is 
 the others, of any order. Axes are batch, one to three in space, channels; filters have those in
 space, then channels of the input (of one group) and of the output.
 
-The gradient by the input takes a filter whose channels are swapped (`swapped`): then its kernel is
+The gradient by the input takes a filter whose channels are swapped (`swap`): then its kernel is
 the same as the forward one's.
 """
 
@@ -84,7 +84,7 @@ def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[sl
             yield tap, tuple(inputs), tuple(outputs)
 
 
-def _grouped(x: Array, groups: int) -> Array:
+def _group(x: Array, groups: int) -> Array:
     return x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups)
 
 
@@ -93,7 +93,7 @@ def _product(x: Array, w: Array, groups: int) -> Array:
     if groups == 1:
         product: Array = np.matmul(x, w)
         return product
-    result: Array = np.einsum("...gc,cgm->...gm", _grouped(x, groups), _grouped(w, groups))
+    result: Array = np.einsum("...gc,cgm->...gm", _group(x, groups), _group(w, groups))
     return result.reshape(*x.shape[:-1], w.shape[-1])
 
 
@@ -117,7 +117,7 @@ def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
         if groups == 1:
             out[tap] = a.T @ b
         else:
-            value = np.einsum("pgc,pgm->cgm", _grouped(a, groups), _grouped(b, groups))
+            value = np.einsum("pgc,pgm->cgm", _group(a, groups), _group(b, groups))
             out[tap] = value.reshape(out[tap].shape)
 
 
@@ -171,7 +171,7 @@ def _filter_spec(op: Op, x: Spec, g: Spec, geometry: Geometry) -> Spec:
     return intern(shape, x.dtype)
 
 
-def swapped(w: Tensor, groups: int) -> Tensor:
+def swap(w: Tensor, groups: int) -> Tensor:
     """A filter with the channels of input and output swapped, in each group."""
     *kernel, few, many = tuple(w.shape)
     rank = len(kernel)
@@ -210,7 +210,7 @@ CONV = defop(
     compute=_forward,
     native=_native("forward"),
     vjp=lambda g, y, x, w, geometry: (
-        conv_input(g, swapped(w, geometry.groups), geometry),
+        conv_input(g, swap(w, geometry.groups), geometry),
         conv_filter(x, g, geometry),
     ),
 )
@@ -222,8 +222,8 @@ CONV_INPUT = defop(
     compute=_by_input,
     native=_native("by_input"),
     vjp=lambda h, y, g, v, geometry: (
-        conv(h, swapped(v, geometry.groups), geometry),
-        swapped(conv_filter(h, g, geometry), geometry.groups),
+        conv(h, swap(v, geometry.groups), geometry),
+        swap(conv_filter(h, g, geometry), geometry.groups),
     ),
 )
 CONV_FILTER = defop(
@@ -234,7 +234,7 @@ CONV_FILTER = defop(
     compute=_by_filter,
     native=_native("by_filter"),
     vjp=lambda h, y, x, g, geometry: (
-        conv_input(g, swapped(h, geometry.groups), geometry),
+        conv_input(g, swap(h, geometry.groups), geometry),
         conv(x, h, geometry),
     ),
 )

@@ -36,7 +36,7 @@ def _ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:
     )
 
 
-def convolved(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
+def convolve(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
     """A convolution; where the filter has one element, one product of matrices."""
     once = (1,) * len(geometry.kernel)
     plain = geometry.kernel == geometry.strides == once and geometry.groups == 1
@@ -83,7 +83,7 @@ def _convolution(
     value = sliding_windows.geometry(
         tuple(x.shape[1:-1]), tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
-    y = back(convolved(x, w, value), first)
+    y = back(convolve(x, w, value), first)
     return movement.reshape_if_needed(y, (*lead, *y.shape[1:])) if len(lead) > 1 else y
 
 
@@ -172,7 +172,7 @@ def conv2d(
     return _convolution(x, w, 2, strides, padding, data_format, dilations, "Conv2D")
 
 
-def _listed(value: Any, what: str, op: str) -> Any:
+def _as_list(value: Any, what: str, op: str) -> Any:
     """Strides of all five axes, as three-dimensional ones want them."""
     if value is None:
         return 1
@@ -216,12 +216,12 @@ def conv3d(
       >>> tf.nn.conv3d(x, tf.ones((2, 2, 2, 3, 1)), [1, 1, 1, 1, 1], "VALID").numpy().ravel()
       array([24.], dtype=float32)
     """
-    strides = _listed(1 if strides is None else strides, "strides", "conv3d")
+    strides = _as_list(1 if strides is None else strides, "strides", "conv3d")
     if not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
     x, w = _pair(input, filters, "Conv3D")
     require(x.ndim == 5, "Conv3D", f"input must be 5-dimensional: {x.shape.as_list()}")
-    dilations = _listed(dilations, "dilations", "conv3d")
+    dilations = _as_list(dilations, "dilations", "conv3d")
     return _convolution(x, w, 3, strides, padding, data_format, dilations, "Conv3D")
 
 

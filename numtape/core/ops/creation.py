@@ -147,7 +147,7 @@ def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) 
     return movement.broadcast_to(scalar, movement.to_shape(dims))
 
 
-def _filled(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
+def _fill(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
     require(min(shape, default=0) >= 0, "Fill", f"Dimensions must be >= 0, got shape {shape}")
     spec = intern(shape, dtype)
     if spec.size <= FEW:
@@ -178,7 +178,7 @@ def zeros(
       array([[0, 0, 0],
              [0, 0, 0]], dtype=int32)
     """
-    return _filled(movement.to_shape(shape), as_dtype(dtype), 0)
+    return _fill(movement.to_shape(shape), as_dtype(dtype), 0)
 
 
 @suggest_keywords
@@ -204,7 +204,7 @@ def ones(
       array([[1., 1., 1.],
              [1., 1., 1.]], dtype=float32)
     """
-    return _filled(movement.to_shape(shape), as_dtype(dtype), 1)
+    return _fill(movement.to_shape(shape), as_dtype(dtype), 1)
 
 
 def zeros_like(
@@ -261,7 +261,7 @@ def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
     requested = x.dtype if dtype is None else as_dtype(dtype)
     if requested is x.dtype and x._spec.is_float:
         return record(x)
-    return _filled(tuple(x.shape), requested, value)
+    return _fill(tuple(x.shape), requested, value)
 
 
 @suggest_keywords

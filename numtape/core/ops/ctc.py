@@ -20,7 +20,7 @@ from .softmax_losses import log_softmax
 NEVER = -1e30  # the logarithm of what cannot be: far below any other, and no infinity
 
 
-def _shifted(x: Tensor, by: int) -> Tensor:
+def _shift(x: Tensor, by: int) -> Tensor:
     """States ``by`` places further on, of a matrix with a state in each column."""
     rows, n = tuple(x.shape)
     if by >= n:
@@ -119,9 +119,9 @@ def ctc_loss(
     at = strided_slice(message, ((0, batch, 1), (0, n, 1), (0, 1, 1)))
     alive = elementwise.select(places < 2, movement.reshape_if_needed(at, (batch, n)), NEVER)
     for t in range(1, steps):
-        ways = [alive, _shifted(alive, 1)]
+        ways = [alive, _shift(alive, 1)]
         if skips is not None:
-            ways.append(elementwise.select(skips, _shifted(alive, 2), NEVER))
+            ways.append(elementwise.select(skips, _shift(alive, 2), NEVER))
         at = strided_slice(message, ((0, batch, 1), (0, n, 1), (t, t + 1, 1)))
         value = reduce_logsumexp(joining.stack(ways, 0), 0) + movement.reshape_if_needed(
             at, (batch, n)

@@ -34,9 +34,9 @@ _TEXTS: dict[Any, tuple[str, bool, str]] = {
     rules.floating: (_FLOATS, False, "the dtype is not of floats"),
     rules.integer: ("integers", False, "the dtype is not of integers"),
     rules.boolean: ("bool", True, "the dtype is not bool"),
-    rules.compared: ("of any dtype", True, ""),
-    rules.ordered: (_REALS, True, "the dtype is bool or complex"),
-    rules.tested: (_FLOATS, True, "the dtype is not of floats"),
+    rules.compare: ("of any dtype", True, ""),
+    rules.order: (_REALS, True, "the dtype is bool or complex"),
+    rules.test: (_FLOATS, True, "the dtype is not of floats"),
 }
 
 
@@ -186,7 +186,7 @@ def _text(names: list[str], spec: Any, doc: str) -> str:
 """
 
 
-def named(functions: dict[str, Any], module: str) -> None:
+def name_of(functions: dict[str, Any], module: str) -> None:
     """Give the functions that a module made the names that they have there."""
     for name, function in functions.items():
         if hasattr(function, "op") and function.__name__ == "record":
@@ -201,9 +201,9 @@ def document(text: str, place: str = "<arguments>") -> Callable[[_F], _F]:
     """
     lines = "\n".join(line[4:] for line in text.strip("\n").splitlines())
 
-    def documented(function: _F) -> _F:
+    def document(function: _F) -> _F:
         if function.__doc__ is not None:
             function.__doc__ = inspect.cleandoc(function.__doc__).replace(place, lines)
         return function
 
-    return documented
+    return document

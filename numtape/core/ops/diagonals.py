@@ -64,7 +64,7 @@ def _band_of(k: Any, op: str) -> tuple[int, int]:
     return low, high
 
 
-def _aligned(align: Any, op: str) -> str:
+def _align(align: Any, op: str) -> str:
     if align not in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
         raise InvalidArgumentError(
             f"Value for attr 'align' of {align!r} is not in the list of allowed values: "
@@ -73,7 +73,7 @@ def _aligned(align: Any, op: str) -> str:
     return str(align)
 
 
-def _taken(x: Tensor, places: Array) -> Tensor:
+def _take(x: Tensor, places: Array) -> Tensor:
     """Elements along the last axis."""
     return record(indexing.GATHER, (x, as_tensor(places)), axis=x.ndim - 1)
 
@@ -122,13 +122,13 @@ def diag_part(
     x = as_tensor(input)
     require(x.ndim >= 2, op, f"input must be at least 2-dim, received shape: {list(x.shape)}")
     low, high = _band_of(k, op)
-    align = _aligned(align, op)
+    align = _align(align, op)
     *lead, rows, columns = x.shape
     _within(op, low, high, rows, columns)
     if low == high == 0:
         return diagonal(x)
     place, there = _layout(rows, columns, low, high, align)
-    result = _taken(reshape(x, (*lead, rows * columns)), place)
+    result = _take(reshape(x, (*lead, rows * columns)), place)
     if not there.all():
         filler = as_tensor(padding_value, x._spec, op)
         result = elementwise.select(there, result, elementwise.stop_gradient(filler))
@@ -189,7 +189,7 @@ def diag(
     x = as_tensor(diagonal)
     require(x.ndim >= 1, op, f"diagonal must be at least 1-dim, received shape: {list(x.shape)}")
     low, high = _band_of(k, op)
-    align = _aligned(align, op)
+    align = _align(align, op)
     number = high - low + 1
     if number > 1:
         require(
@@ -223,7 +223,7 @@ def diag(
     flat = joining.concat(
         [reshape(x, (*lead, place.size)), movement.broadcast_to(filler, (*lead, 1))], -1
     )
-    return reshape(_taken(flat, source), (*lead, rows, columns))
+    return reshape(_take(flat, source), (*lead, rows, columns))
 
 
 def _zero(value: Any) -> bool:
@@ -259,7 +259,7 @@ def set_diag(
     require(x.ndim >= 2, op, f"input must be at least 2-dim, received shape: {list(x.shape)}")
     require(values.dtype is x.dtype, op, f"dtypes differ: {x.dtype.name}, {values.dtype.name}")
     low, high = _band_of(k, op)
-    align = _aligned(align, op)
+    align = _align(align, op)
     *lead, rows, columns = x.shape
     _within(op, low, high, rows, columns)
     place, there = _layout(rows, columns, low, high, align)
@@ -276,7 +276,7 @@ def set_diag(
     flat = joining.concat(
         [reshape(x, (*lead, rows * columns)), reshape(values, (*lead, place.size))], -1
     )
-    return reshape(_taken(flat, source), tuple(x.shape))
+    return reshape(_take(flat, source), tuple(x.shape))
 
 
 def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
@@ -384,4 +384,4 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
             "Cross-products are only defined for 3-element vectors. [Op:Cross]"
         )
     on, back = np.array([1, 2, 0]), np.array([2, 0, 1])
-    return _taken(x, on) * _taken(y, back) - _taken(x, back) * _taken(y, on)
+    return _take(x, on) * _take(y, back) - _take(x, back) * _take(y, on)

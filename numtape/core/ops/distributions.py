@@ -10,7 +10,7 @@ from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.tensor import Tensor
 from . import movement, seeded
-from .random import SeedSequence, drawn
+from .random import SeedSequence, draw
 from .seeded import checked_shape, operand
 
 
@@ -20,7 +20,7 @@ def _words(source: SeedSequence) -> Any:
 
 def _seed(seed: Any) -> Tensor:
     """Two integers that are others in each draw, and in each replay."""
-    return drawn(_words, seed)
+    return draw(_words, seed)
 
 
 def gamma(

@@ -22,7 +22,7 @@ def _tensor(x: Any) -> Tensor:
     return x if type(x) is Tensor else convert_to_tensor(x)
 
 
-def _dropped(
+def _drop(
     value: Any, rate: Any, draw: Callable[[tuple[int, ...], Any], Tensor], noise_shape: Any
 ) -> Tensor:
     x = _tensor(value)
@@ -95,7 +95,7 @@ def dropout(
       >>> set(x.numpy().sum(1).tolist()) <= {0.0, 6.0}
       True
     """
-    return _dropped(
+    return _drop(
         x, rate, lambda shape, dtype: random.uniform(shape, 0, 1, dtype, seed), noise_shape
     )
 
@@ -131,7 +131,7 @@ def stateless_dropout(
       >>> np.array_equal(first, again)
       True
     """
-    return _dropped(
+    return _drop(
         x, rate, lambda shape, dtype: stateless_uniform(shape, seed, dtype=dtype), noise_shape
     )
 
@@ -163,7 +163,7 @@ def general_dropout(
       >>> tf.nn.experimental.general_dropout([1.0, 1.0], 0.5, half).numpy()
       array([0., 2.], dtype=float32)
     """
-    return _dropped(
+    return _drop(
         x,
         rate,
         lambda shape, dtype: as_tensor(uniform_sampler(shape=shape, dtype=dtype)),

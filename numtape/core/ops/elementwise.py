@@ -22,7 +22,7 @@ from ..values.tensor import Tensor
 from . import rules
 from .comparison import not_equal_
 from .conjugates import conjugate
-from .define import binary_op, named, unary_op
+from .define import binary_op, name_of, unary_op
 from .movement import broadcast_to
 from .quotients import of_divisor
 
@@ -799,4 +799,4 @@ def round_(x: Any, name: str | None = None) -> Tensor:
     return round_float(x) if x._spec.is_float else x
 
 
-named(globals(), __name__)
+name_of(globals(), __name__)

@@ -14,7 +14,7 @@ from ..log.record import Recorder, record
 from ..log.tensors import as_tensor
 from ..values.tensor import Tensor
 from . import rules
-from .define import host_op, named
+from .define import host_op, name_of
 from .elementwise import exp, log, multiply_no_nan, negative
 from .gamma_moments import write_moment
 from .reduction import reduce_sum
@@ -270,4 +270,4 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
     return reduce_sum(lgamma(x), axis=[-1]) - lgamma(reduce_sum(x, axis=[-1]))
 
 
-named(globals(), __name__)
+name_of(globals(), __name__)

@@ -187,7 +187,7 @@ class Generator:
 
     def _draw(self, kind: str, shape: Any, dtype: dtypes.DType) -> Tensor:
         dims = checked_shape(shape, "StatelessRandom")
-        return seeded.drawn(self.skip(seeded.number_of(dims)), kind, dims, dtype)
+        return seeded.draw(self.skip(seeded.number_of(dims)), kind, dims, dtype)
 
     def normal(
         self,
@@ -199,7 +199,7 @@ class Generator:
     ) -> Tensor:
         """Draw from a normal distribution; gradients reach ``mean`` and ``stddev``."""
         standard = self._draw("normal", shape, floating(dtype))
-        return seeded.scaled(standard, stddev, mean, "StatelessRandomNormal")
+        return seeded.scale(standard, stddev, mean, "StatelessRandomNormal")
 
     def truncated_normal(
         self,
@@ -211,7 +211,7 @@ class Generator:
     ) -> Tensor:
         """Draw from a normal distribution truncated at two standard deviations."""
         standard = self._draw("truncated", shape, floating(dtype))
-        return seeded.scaled(standard, stddev, mean, "StatelessTruncatedNormal")
+        return seeded.scale(standard, stddev, mean, "StatelessTruncatedNormal")
 
     def uniform(
         self,

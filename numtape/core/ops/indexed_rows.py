@@ -19,7 +19,7 @@ from .indexing import SCATTER_ADD, check_indices, gather
 from .joining import stack
 from .partition import dynamic_stitch
 from .reduction import reduce_sum
-from .scatter import INTO, scattered
+from .scatter import INTO, scatter
 
 
 def to_dense(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
@@ -87,7 +87,7 @@ def _as_operand(value: Any, x: Variable) -> Tensor:
 def update_nd(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
     """Return the value of a variable with the slices at tuples of indices updated."""
     op = f"ResourceScatterNd{how.capitalize()}"
-    return scattered(x, indices, _as_operand(updates, x), how, op, vector=True)
+    return scatter(x, indices, _as_operand(updates, x), how, op, vector=True)
 
 
 def update_batched_rows(x: Variable, indices: Any, updates: Any) -> Tensor:

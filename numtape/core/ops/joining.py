@@ -55,7 +55,7 @@ def _concat_native(out: Spec, *specs: Spec, axis: int) -> Native:
     size = out.dtype.size
     runs = math.prod(out.shape[:axis])
     lengths = [spec.size // max(runs, 1) for spec in specs]
-    return Native("slices.joined", (f"uint{8 * size}",), (len(specs), runs, *lengths), 1, out.size)
+    return Native("slices.join", (f"uint{8 * size}",), (len(specs), runs, *lengths), 1, out.size)
 
 
 CONCAT = defop(

@@ -288,7 +288,7 @@ def as_square_matrix(value: Any, op: str, like_spec: Any = None) -> Tensor:
     """Convert to a tensor and check that it is square matrices of floats or complex numbers."""
     x = as_tensor(value, like_spec, op)
     if not x._spec.inexact:
-        rules._allowed(LU, x.dtype, "double, float, half, complex64, complex128")
+        rules._is_allowed(LU, x.dtype, "double, float, half, complex64, complex128")
     check_square(op, x._spec)
     return x
 

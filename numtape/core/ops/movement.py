@@ -23,7 +23,7 @@ from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword, sug
 from ..values.tensor import Tensor
 from . import rules
 from .conjugates import conjugate as conjugate_elements
-from .define import named, unary_op
+from .define import name_of, unary_op
 
 Array = np.ndarray[Any, Any]
 
@@ -405,4 +405,4 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return identity(x) if new_shape == x.shape else record(BROADCAST, (x,), shape=new_shape)
 
 
-named(globals(), __name__)
+name_of(globals(), __name__)

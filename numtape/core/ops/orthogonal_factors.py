@@ -42,14 +42,14 @@ def _qr_shapes(a: Spec | Tensor, full: bool) -> tuple[tuple[int, int], tuple[int
     return (m, inner), (inner, n)
 
 
-def _packed(a: Spec, *shapes: tuple[int, ...]) -> Spec:
+def _pack(a: Spec, *shapes: tuple[int, ...]) -> Spec:
     count = sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
     return intern((*a.shape[:-2], count), a.dtype)
 
 
 def _qr_spec(op: Op, a: Spec, full: bool) -> Spec:
     _matrix_floats(op, a)
-    return _packed(a, *_qr_shapes(a, full))
+    return _pack(a, *_qr_shapes(a, full))
 
 
 def _parts(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
@@ -166,7 +166,7 @@ def _svd_shapes(a: Spec | Tensor, full: bool) -> tuple[tuple[int, ...], ...]:
 def _svd_spec(op: Op, a: Spec, full: bool, vectors: bool) -> Spec:
     _matrix_floats(op, a)
     shapes = _svd_shapes(a, full)
-    return _packed(a, *(shapes if vectors else shapes[:1]))
+    return _pack(a, *(shapes if vectors else shapes[:1]))
 
 
 def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tuple[Tensor]:
@@ -286,7 +286,7 @@ def svd(
 def _eigh_spec(op: Op, a: Spec, vectors: bool) -> Spec:
     check_square_inexact(op, a)
     n = a.shape[-1]
-    return _packed(a, *([(n,), (n, n)] if vectors else [(n,)]))
+    return _pack(a, *([(n,), (n, n)] if vectors else [(n,)]))
 
 
 def _eigh_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
@@ -316,7 +316,7 @@ EIGH = defop(
 )
 
 
-def _found(values: Tensor) -> None:
+def _locate(values: Tensor) -> None:
     message = (
         "Self-adjoint eigen decomposition was not successful. The input might not be valid. "
         "[Op:SelfAdjointEigV2]"
@@ -356,7 +356,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     packed = record(EIGH, (a,), vectors=True)
     n = a.shape[-1]
     e, v = _parts(packed, (n,), (n, n))
-    _found(e)
+    _locate(e)
     return e, v
 
 
@@ -378,5 +378,5 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
       array([1., 3.], dtype=float32)
     """
     result = record(EIGH, (as_tensor(tensor),), vectors=False)
-    _found(result)
+    _locate(result)
     return result

@@ -110,7 +110,7 @@ def integers(source: Philox, count: int, dtype: Any) -> Array:
     return result.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
-def truncated(source: Philox, count: int, dtype: Any) -> Array:
+def truncate(source: Philox, count: int, dtype: Any) -> Array:
     """Normal numbers between -2 and 2: those beyond are left out of each group's own stream."""
     per = _per_number(dtype)
     size = 4 // per  # of a group

@@ -78,7 +78,7 @@ def windows_of(
     return x, result
 
 
-def _pooled(
+def _pool(
     kind: str,
     input: Any,
     rank: int | None,
@@ -139,7 +139,7 @@ def max_pool(
       >>> tf.nn.max_pool(x, 2, 1, "SAME").numpy().ravel()
       array([5., 5., 3., 3.], dtype=float32)
     """
-    return _pooled("MaxPool", input, None, ksize, strides, padding, data_format)
+    return _pool("MaxPool", input, None, ksize, strides, padding, data_format)
 
 
 def max_pool1d(
@@ -174,7 +174,7 @@ def max_pool1d(
       >>> tf.nn.max_pool1d(x, 2, 2, "VALID").numpy().ravel()
       array([5., 3.], dtype=float32)
     """
-    return _pooled("MaxPool", input, 1, ksize, strides, padding, data_format)
+    return _pool("MaxPool", input, 1, ksize, strides, padding, data_format)
 
 
 @suggest_keywords
@@ -211,7 +211,7 @@ def max_pool2d(
       array([2., 5.], dtype=float32)
     """
     input = convert_to_tensor(input, dtype_hint=float32)  # arrays, too
-    return _pooled("MaxPool", input, 2, ksize, strides, padding, data_format)
+    return _pool("MaxPool", input, 2, ksize, strides, padding, data_format)
 
 
 def max_pool3d(
@@ -246,7 +246,7 @@ def max_pool3d(
       >>> tf.nn.max_pool3d(x, 2, 2, "VALID").numpy().ravel()
       array([7.], dtype=float32)
     """
-    return _pooled("MaxPool", input, 3, ksize, strides, padding, data_format)
+    return _pool("MaxPool", input, 3, ksize, strides, padding, data_format)
 
 
 def avg_pool(
@@ -282,7 +282,7 @@ def avg_pool(
       >>> tf.nn.avg_pool(x, 2, 1, "SAME").numpy().ravel()
       array([3. , 4.5, 3. , 4. ], dtype=float32)
     """
-    return _pooled("AvgPool", input, None, ksize, strides, padding, data_format)
+    return _pool("AvgPool", input, None, ksize, strides, padding, data_format)
 
 
 def avg_pool1d(
@@ -318,7 +318,7 @@ def avg_pool1d(
       >>> tf.nn.avg_pool1d(x, 2, 2, "VALID").numpy().ravel()
       array([3. , 2.5], dtype=float32)
     """
-    return _pooled("AvgPool", input, 1, ksize, strides, padding, data_format)
+    return _pool("AvgPool", input, 1, ksize, strides, padding, data_format)
 
 
 def avg_pool2d(
@@ -354,7 +354,7 @@ def avg_pool2d(
       >>> tf.nn.avg_pool2d(x, [2, 1], 1, "VALID").numpy().ravel()
       array([1.5, 4. ], dtype=float32)
     """
-    return _pooled("AvgPool", input, 2, ksize, strides, padding, data_format)
+    return _pool("AvgPool", input, 2, ksize, strides, padding, data_format)
 
 
 def avg_pool3d(
@@ -390,7 +390,7 @@ def avg_pool3d(
       >>> tf.nn.avg_pool3d(x, 2, 2, "VALID").numpy().ravel()
       array([3.5], dtype=float32)
     """
-    return _pooled("AvgPool", input, 3, ksize, strides, padding, data_format)
+    return _pool("AvgPool", input, 3, ksize, strides, padding, data_format)
 
 
 def pool(
@@ -440,7 +440,7 @@ def pool(
     steps = sliding_windows.sizes(strides, rank, False, "strides")
     rates = sliding_windows.sizes(dilations, rank, False, "dilations")
     both_used(steps, rates)
-    return _pooled(
+    return _pool(
         kinds[pooling_type],
         x,
         rank,

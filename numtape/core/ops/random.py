@@ -96,13 +96,13 @@ class Draw(NamedTuple):
     parameters: tuple[Any, ...]
 
     @property
-    def counted(self) -> bool:
+    def is_counted(self) -> bool:
         """Whether the draw has a number, and not fresh entropy."""
         return STATE.seed is not None or self.seed is not None
 
     def array(self, number: int) -> Any:
         """Draw number ``number`` of the global sequence, where the executor has its values."""
-        if self.counted:
+        if self.is_counted:
             key = (STATE.seed or 0, 0 if self.seed is None else self.seed + 1, number)
             source = SeedSequence([k % 2**63 for k in key])
         else:
@@ -110,14 +110,14 @@ class Draw(NamedTuple):
         return self.make(source, *self.parameters)
 
 
-def drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
+def draw(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
     """What a function of a seed sequence and parameters gives, drawn anew in each replay."""
     draw = Draw(make, None if seed is None else _integer(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
     if result is not None:
         return result
     with STATE.lock:
-        counted = draw.counted
+        counted = draw.is_counted
         # whole: nothing runs in between, see core.values.interning
         number = STATE.draws
         STATE.draws = number + counted
@@ -212,7 +212,7 @@ def normal(
       >>> bool(abs(tf.reduce_mean(x) - 5.0) < 0.5)
       True
     """
-    draws = drawn(_floats, seed, "normal", _floating(shape, dtype))
+    draws = draw(_floats, seed, "normal", _floating(shape, dtype))
     if type(stddev) is not float or stddev != 1.0:
         draws = draws * stddev
     if type(mean) is not float or mean != 0.0:
@@ -220,7 +220,7 @@ def normal(
     return draws
 
 
-def _truncated(source: SeedSequence, spec: Spec) -> Array:
+def _truncate(source: SeedSequence, spec: Spec) -> Array:
     generator = _generator(source)
     dtype = np.float64 if spec.dtype is dtypes.float64 else np.float32
     draws = np.asarray(generator.standard_normal(spec.shape, dtype))
@@ -261,7 +261,7 @@ def truncated_normal(
       >>> bool(tf.reduce_max(abs(x)) <= 2.0)
       True
     """
-    draws = drawn(_truncated, seed, _floating(shape, dtype))
+    draws = draw(_truncate, seed, _floating(shape, dtype))
     result: Tensor = draws * stddev + mean
     return result
 
@@ -319,8 +319,8 @@ def uniform(
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {requested!r}")
         low, high = (_bounds(bound) for bound in (minval, maxval))
-        return drawn(_integers, seed, low, high, _vector(shape), requested.numpy_dtype)
-    draws = drawn(_floats, seed, "uniform", _floating(shape, requested))
+        return draw(_integers, seed, low, high, _vector(shape), requested.numpy_dtype)
+    draws = draw(_floats, seed, "uniform", _floating(shape, requested))
     end: Any = 1.0 if maxval is None else maxval
     minval, end = (
         x if isinstance(x, int | float) else as_tensor(x, intern((), requested), "RandomUniform")
@@ -346,12 +346,12 @@ def _bounds(bound: Any) -> Any:
         raise ValueError(
             f"Bounds of random integers are integers of 64 bits, not {dtypes.repr_of(bound)}."
         )
-    return _nested(result.tolist())
+    return _nest(result.tolist())
 
 
-def _nested(bounds: Any) -> Any:
+def _nest(bounds: Any) -> Any:
     """Lists as tuples: parameters of draws are compared."""
-    return tuple(map(_nested, bounds)) if isinstance(bounds, list) else bounds
+    return tuple(map(_nest, bounds)) if isinstance(bounds, list) else bounds
 
 
 LARGE = 1 << 18  # that take so long that interrupts are to be heard meanwhile
@@ -383,4 +383,4 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Ten
     x = as_tensor(value)
     if not x.ndim:
         return identity(x)
-    return without_gradient(gather(x, drawn(_permutation, seed, int(x.shape[0]))))
+    return without_gradient(gather(x, draw(_permutation, seed, int(x.shape[0]))))

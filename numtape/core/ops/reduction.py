@@ -26,14 +26,14 @@ Axes = tuple[int, ...]
 PANEL = 128  # as in kernels/cpu/reduce.py (a test compares)
 
 
-def _kept(x: Spec | Tensor, axes: Axes) -> tuple[int, ...]:
+def _keep_axes(x: Spec | Tensor, axes: Axes) -> tuple[int, ...]:
     """The shape with the reduced axes kept as 1."""
     return tuple(1 if axis in axes else dim for axis, dim in enumerate(x.shape))
 
 
-def _reduced(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
+def _reduce_values(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     shape = (
-        _kept(x, axes)
+        _keep_axes(x, axes)
         if keepdims
         else tuple(dim for axis, dim in enumerate(x.shape) if axis not in axes)
     )
@@ -44,7 +44,7 @@ def _reduced(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
 def _numeric(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     if x.dtype.is_bool:
         raise InvalidArgumentError(f"{op.name} of a bool tensor: `cast` it first [Op:{op.name}]")
-    return _reduced(op, x, axes, keepdims)
+    return _reduce_values(op, x, axes, keepdims)
 
 
 def _real(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
@@ -54,13 +54,13 @@ def _real(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
 def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     if not x.dtype.is_bool:
         raise mismatch_error(op.name, 0, bool_, x.dtype)
-    return _reduced(op, x, axes, keepdims)
+    return _reduce_values(op, x, axes, keepdims)
 
 
 def _spread(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
     """A result's adjoint, broadcast to the operand's shape."""
     if g.ndim:
-        g = movement.reshape_if_needed(g, _kept(x, axes))
+        g = movement.reshape_if_needed(g, _keep_axes(x, axes))
     return movement.broadcast_to(g, tuple(x.shape))
 
 
@@ -98,9 +98,9 @@ def _native(name: str) -> Any:
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
     """The adjoint goes to the extreme element; several of them share it evenly."""
-    here = x == movement.reshape_if_needed(y, _kept(x, axes))
+    here = x == movement.reshape_if_needed(y, _keep_axes(x, axes))
     number = reduce_sum(elementwise.cast(here, x.dtype), axes, True)
-    share = movement.reshape_if_needed(g, _kept(x, axes)) / number
+    share = movement.reshape_if_needed(g, _keep_axes(x, axes)) / number
     return (elementwise.select(here, share, share * 0),)
 
 
@@ -438,7 +438,7 @@ def reduce_prod(
         return elementwise.cast(result, x.dtype)
     axes = tuple(sorted(axes_of("Prod", axis, x.ndim)))
     shape = tuple(dim for at, dim in enumerate(x.shape) if at not in axes)
-    retained = _kept(x, axes)
+    retained = _keep_axes(x, axes)
     last = tuple(at for at in range(x.ndim) if at not in axes) + axes
     x = movement.reshape(movement.transpose_if_needed(x, last), (*shape, _count(x, axes)))
     if not x.shape[-1]:

@@ -13,7 +13,7 @@ from ..values.spec import Spec, broadcast, intern
 Rule = TypeVar("Rule", bound=Callable[..., Spec])
 
 
-def _allowed(op: Op, dtype: DType, allowed: str) -> None:
+def _is_allowed(op: Op, dtype: DType, allowed: str) -> None:
     raise DtypeError(
         f"Value for attr 'T' of {dtype.name} is not in the list of allowed values: {allowed} "
         f"[Op:{op.name}]. Use `cast`."
@@ -45,7 +45,7 @@ def same(op: Op, *specs: Spec, **_: Any) -> Spec:
 def real(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for integers and floats."""
     if specs[0].dtype.is_bool or specs[0].dtype.is_complex:
-        _allowed(
+        _is_allowed(
             op,
             specs[0].dtype,
             "bfloat16, half, float, double, uint8, uint16, uint32, "
@@ -58,7 +58,7 @@ def real(op: Op, *specs: Spec, **_: Any) -> Spec:
 def number(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for every dtype but bool, of an analytic function."""
     if specs[0].dtype.is_bool:
-        _allowed(
+        _is_allowed(
             op,
             specs[0].dtype,
             "bfloat16, half, float, double, uint8, uint16, uint32, "
@@ -70,7 +70,7 @@ def number(op: Op, *specs: Spec, **_: Any) -> Spec:
 def floating(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for float dtypes."""
     if not specs[0].is_float:
-        _allowed(op, specs[0].dtype, "bfloat16, half, float, double")
+        _is_allowed(op, specs[0].dtype, "bfloat16, half, float, double")
     return same(op, *specs)
 
 
@@ -78,7 +78,7 @@ def floating(op: Op, *specs: Spec, **_: Any) -> Spec:
 def analytic(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for floats and complex numbers, of an analytic function."""
     if not specs[0].inexact:
-        _allowed(op, specs[0].dtype, "bfloat16, half, float, double, complex64, complex128")
+        _is_allowed(op, specs[0].dtype, "bfloat16, half, float, double, complex64, complex128")
     return same(op, *specs)
 
 
@@ -86,7 +86,7 @@ def analytic(op: Op, *specs: Spec, **_: Any) -> Spec:
 def complex_only(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for complex numbers; the adjoint is the rule's own."""
     if not specs[0].dtype.is_complex:
-        _allowed(op, specs[0].dtype, "complex64, complex128")
+        _is_allowed(op, specs[0].dtype, "complex64, complex128")
     return same(op, *specs)
 
 
@@ -99,7 +99,7 @@ def part(op: Op, *specs: Spec, **_: Any) -> Spec:
 def integer(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for integer dtypes."""
     if not specs[0].dtype.is_integer:
-        _allowed(op, specs[0].dtype, "int8, int16, int32, int64, uint8, uint16, uint32, uint64")
+        _is_allowed(op, specs[0].dtype, "int8, int16, int32, int64, uint8, uint16, uint32, uint64")
     return same(op, *specs)
 
 
@@ -117,16 +117,16 @@ def size(op: Op, *specs: Spec, **_: Any) -> Spec:
 
 
 @of_complex("analytic")
-def compared(op: Op, *specs: Spec, **_: Any) -> Spec:
+def compare(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Operands as for `same`, the result a bool."""
     return intern(tuple(same(op, *specs).shape), bool_)
 
 
-def ordered(op: Op, *specs: Spec, **_: Any) -> Spec:
+def order(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Operands as for `real`, the result a bool."""
     return intern(tuple(real(op, *specs).shape), bool_)
 
 
-def tested(op: Op, *specs: Spec, **_: Any) -> Spec:
+def test(op: Op, *specs: Spec, **_: Any) -> Spec:
     """A float operand, the result a bool."""
     return intern(tuple(floating(op, *specs).shape), bool_)

@@ -16,7 +16,7 @@ from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
 from .define import document
 from .indexing import GATHER, SCATTER_ADD, boolean_mask
-from .tuples import clipped, is_lenient, of_integers, places
+from .tuples import clip, is_lenient, of_integers, places
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -60,7 +60,7 @@ def _parts(
     count = math.prod(result.shape[:-1])
     provided = movement.reshape(provided, (count, *rest))
     if ignore:
-        inside = movement.reshape(clipped(result, sizes)[1], (-1,))
+        inside = movement.reshape(clip(result, sizes)[1], (-1,))
         result = boolean_mask(movement.reshape(result, (count, depth)), inside)
         provided = boolean_mask(provided, inside)
     return places(result, sizes, op), provided, math.prod(sizes), rest
@@ -164,7 +164,7 @@ INTO = defop(
 )
 
 
-def scattered(
+def scatter(
     tensor: Any,
     indices: Any,
     updates: Any,
@@ -216,7 +216,7 @@ def tensor_scatter_nd_add(
       >>> tf.tensor_scatter_nd_add([1, 1, 1], [[0], [2], [0]], [5, 6, 7]).numpy()
       array([13,  1,  7], dtype=int32)
     """
-    return scattered(tensor, indices, updates, "add", "TensorScatterAdd", bad_indices_policy)
+    return scatter(tensor, indices, updates, "add", "TensorScatterAdd", bad_indices_policy)
 
 
 @document(_ARGUMENTS)
@@ -231,7 +231,7 @@ def tensor_scatter_nd_sub(
       >>> tf.tensor_scatter_nd_sub([9, 9, 9], [[0], [2]], [5, 6]).numpy()
       array([4, 9, 3], dtype=int32)
     """
-    return scattered(tensor, indices, updates, "sub", "TensorScatterSub", bad_indices_policy)
+    return scatter(tensor, indices, updates, "sub", "TensorScatterSub", bad_indices_policy)
 
 
 def tensor_scatter_nd_update(
@@ -258,7 +258,7 @@ def tensor_scatter_nd_update(
       >>> tf.tensor_scatter_nd_update([1, 2, 3], [[2], [0]], [30, 10]).numpy()
       array([10,  2, 30], dtype=int32)
     """
-    return scattered(tensor, indices, updates, "update", "TensorScatterUpdate")
+    return scatter(tensor, indices, updates, "update", "TensorScatterUpdate")
 
 
 @document(_ARGUMENTS)
@@ -275,7 +275,7 @@ def tensor_scatter_nd_max(
       >>> tf.tensor_scatter_nd_max([1, 5, 3], [[0], [1]], [4, 4]).numpy()
       array([4, 5, 3], dtype=int32)
     """
-    return scattered(tensor, indices, updates, "max", "TensorScatterMax", bad_indices_policy)
+    return scatter(tensor, indices, updates, "max", "TensorScatterMax", bad_indices_policy)
 
 
 @document(_ARGUMENTS)
@@ -292,4 +292,4 @@ def tensor_scatter_nd_min(
       >>> tf.tensor_scatter_nd_min([1, 5, 3], [[0], [1]], [4, 4]).numpy()
       array([1, 4, 3], dtype=int32)
     """
-    return scattered(tensor, indices, updates, "min", "TensorScatterMin", bad_indices_policy)
+    return scatter(tensor, indices, updates, "min", "TensorScatterMin", bad_indices_policy)

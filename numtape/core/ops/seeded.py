@@ -66,7 +66,7 @@ def _drawn_spec(op: Op, *specs: Spec, shape: tuple[int, ...], dtype: str, **_: A
 _KINDS = {
     "uniform": philox.uniform,
     "normal": philox.normal,
-    "truncated": philox.truncated,
+    "truncated": philox.truncate,
     "integers": philox.integers,
 }
 
@@ -76,7 +76,7 @@ def _random(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: 
     out[...] = _KINDS[kind](philox.Philox(state), out.size, requested).reshape(shape)
 
 
-def _numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
+def _number(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
     key = np.random.SeedSequence([int(k) % 2**63 for k in state])
     source = np.random.Generator(np.random.Philox(key))
     wide = np.float64 if dtype == "float64" else np.float32
@@ -88,7 +88,7 @@ def _numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype
 
 
 NUMBERED = defop(
-    "NumberedRandom", ARRAY, 1, _drawn_spec, compute=_numbered, gradient=STOP, on_host=True
+    "NumberedRandom", ARRAY, 1, _drawn_spec, compute=_number, gradient=STOP, on_host=True
 )
 
 RANDOM = defop(
@@ -241,17 +241,17 @@ def operand(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
     return result
 
 
-def drawn(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
+def draw(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
     """Numbers of one kind."""
     return record(RANDOM, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
-def numbered(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
+def number(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
     """Numbers of one kind, "uniform" or "normal", of a seed and the number of the draw."""
     return record(NUMBERED, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
-def scaled(rest: Tensor, scale: Any, start: Any, op: str) -> Tensor:
+def scale(rest: Tensor, scale: Any, start: Any, op: str) -> Tensor:
     """``rest * scale + start``, of the shape of ``rest``."""
     result = rest * operand(scale, rest.dtype, op) + operand(start, rest.dtype, op)
     require(result.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}")
@@ -266,7 +266,7 @@ def uniform(
     if requested in _FLOATS:
         low = operand(0 if minval is None else minval, requested, op)
         high = operand(1 if maxval is None else maxval, requested, op)
-        return scaled(drawn(state, "uniform", shape, requested), high - low, low, op)
+        return scale(draw(state, "uniform", shape, requested), high - low, low, op)
     if requested not in _INTEGERS:
         raise ValueError(
             f"Argument `dtype` got invalid value {requested!r}. Accepted dtypes are float16, "
@@ -278,7 +278,7 @@ def uniform(
             f"None or not None. Got `minval`={minval} and `maxval`={maxval}."
         )
     if minval is None:
-        return drawn(state, "integers", shape, requested)
+        return draw(state, "integers", shape, requested)
     low, high = operand(minval, requested, op), operand(maxval, requested, op)
     require(not low.ndim and not high.ndim, op, "minval and maxval must be 0-D")
     least, most = low.numpy(), high.numpy()
@@ -350,11 +350,11 @@ def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Ten
     return record(CATEGORICAL, (state, x), shape=shape, dtype=requested.name)
 
 
-def shuffled(state: Tensor, value: Any) -> Tensor:
+def shuffle(state: Tensor, value: Any) -> Tensor:
     """Slices along the first axis in an order that the state says."""
     x = as_tensor(value)
     require(x.ndim > 0, "StatelessShuffle", "value must have at least one axis")
-    keys = drawn(state, "integers", (x.shape[0],), dtypes.int64)
+    keys = draw(state, "integers", (x.shape[0],), dtypes.int64)
     return record(GATHER, (x, argsort(keys)), axis=0)
 
 

@@ -27,7 +27,7 @@ def _segment_spec(op: Op, x: Spec, ids: Spec, size: int, empty: float = 1) -> Sp
     return intern((size, *x.shape[1:]), x.dtype)
 
 
-def _combined(ufunc: Any) -> Any:
+def _combine(ufunc: Any) -> Any:
     def compute(out: Array, x: Array, ids: Array, size: int, empty: float = 1) -> None:
         out[...] = empty  # half floats are computed as float32: `out` does not know their limits
         here = ids >= 0
@@ -36,35 +36,35 @@ def _combined(ufunc: Any) -> Any:
     return compute
 
 
-def _taken(x: Tensor, ids: Tensor) -> Tensor:
+def _take(x: Tensor, ids: Tensor) -> Tensor:
     """Of each id its result; of a negative one any: what it meets is left out."""
     return record(GATHER, (x, elementwise.maximum(ids, 0)), axis=0)
 
 
-def _counted(ids: Tensor, like: Tensor) -> Tensor:
+def _count(ids: Tensor, like: Tensor) -> Tensor:
     """Whether ids count, which are not negative, beside the elements of ``like``."""
     return movement.reshape(ids >= 0, (*ids.shape, *[1] * (like.ndim - 1)))
 
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int, empty: float) -> Any:
     """As in `reduce_max`, several extreme elements share the adjoint evenly."""
-    here = comparison.logical_and(x == _taken(y, ids), _counted(ids, x))
+    here = comparison.logical_and(x == _take(y, ids), _count(ids, x))
     number = _sum(elementwise.cast(here, x.dtype), ids, size)
     share = elementwise.real_divide_no_nan(g, number)
-    return elementwise.select(here, _taken(share, ids), 0.0), None
+    return elementwise.select(here, _take(share, ids), 0.0), None
 
 
 def _prod_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
     """The product of the others: of those that are not 0, where the element is."""
     zero = comparison.equal(x, 0.0)
-    zeros = _taken(_sum(elementwise.cast(zero, x.dtype), ids, size), ids)
+    zeros = _take(_sum(elementwise.cast(zero, x.dtype), ids, size), ids)
     others = record(PROD, (elementwise.select(zero, 1.0, x), ids), size=size)
-    rest = _taken(others, ids)
+    rest = _take(others, ids)
     alone = elementwise.select(zero, rest, rest / elementwise.select(zero, 1.0, x))
     # No other element is 0, and the id is one.
     lone = comparison.equal(zeros, elementwise.cast(zero, x.dtype))
-    lone = comparison.logical_and(lone, _counted(ids, x))
-    return elementwise.select(lone, _taken(g, ids) * alone, 0.0), None
+    lone = comparison.logical_and(lone, _count(ids, x))
+    return elementwise.select(lone, _take(g, ids) * alone, 0.0), None
 
 
 MAX: Op = defop(
@@ -74,7 +74,7 @@ MAX: Op = defop(
     _segment_spec,
     vjp=_extreme_vjp,
     on_host=True,
-    compute=_combined(np.maximum),
+    compute=_combine(np.maximum),
 )
 MIN: Op = defop(
     "UnsortedSegmentMin",
@@ -83,7 +83,7 @@ MIN: Op = defop(
     _segment_spec,
     vjp=_extreme_vjp,
     on_host=True,
-    compute=_combined(np.minimum),
+    compute=_combine(np.minimum),
 )
 PROD: Op = defop(
     "UnsortedSegmentProd",
@@ -93,7 +93,7 @@ PROD: Op = defop(
     vjp=_prod_vjp,
     on_host=True,
     of_complex="analytic",
-    compute=_combined(np.multiply),
+    compute=_combine(np.multiply),
 )
 
 
@@ -153,7 +153,7 @@ def _spread(count: Array, x: Tensor) -> Array:
     return count.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def _filled(value: Tensor, count: Array) -> Tensor:
+def _fill(value: Tensor, count: Array) -> Tensor:
     """Zeros where there is nothing of an id."""
     if count.all():
         return value
@@ -222,7 +222,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
       array([2., 0., 3.], dtype=float32)
     """
     x, ids, count = _of_sorted(data, segment_ids, "SegmentMax")
-    return _filled(_largest(x, ids, len(count)), count)
+    return _fill(_largest(x, ids, len(count)), count)
 
 
 @document(_IDS)
@@ -238,7 +238,7 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
       array([1., 0., 3.], dtype=float32)
     """
     x, ids, count = _of_sorted(data, segment_ids, "SegmentMin")
-    return _filled(_smallest(x, ids, len(count)), count)
+    return _fill(_smallest(x, ids, len(count)), count)
 
 
 @document(_IDS)
@@ -374,7 +374,7 @@ def unsorted_segment_prod(
     return record(PROD, (x, ids), size=size)
 
 
-def _shared(data: Any, segment_ids: Any, num_segments: Any, op: str) -> tuple[Tensor, Tensor]:
+def _share(data: Any, segment_ids: Any, num_segments: Any, op: str) -> tuple[Tensor, Tensor]:
     """The sums, and how many slices each has, at least 1."""
     x, ids, size = _of_unsorted(data, segment_ids, num_segments, op)
     ones = as_tensor(np.ones(ids.shape, x.dtype.as_numpy_dtype))
@@ -397,7 +397,7 @@ def unsorted_segment_mean(
       >>> tf.math.unsorted_segment_mean([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 2.], dtype=float32)
     """
-    return arithmetic.divide(*_shared(data, segment_ids, num_segments, "UnsortedSegmentMean"))
+    return arithmetic.divide(*_share(data, segment_ids, num_segments, "UnsortedSegmentMean"))
 
 
 @document(_UNSORTED)
@@ -412,5 +412,5 @@ def unsorted_segment_sqrt_n(
       >>> tf.math.unsorted_segment_sqrt_n([2.0, 2.0, 3.0, 4.0, 5.0], [1, 1, 1, 1, 0], 2).numpy()
       array([5. , 5.5], dtype=float32)
     """
-    total, number = _shared(data, segment_ids, num_segments, "UnsortedSegmentSqrtN")
+    total, number = _share(data, segment_ids, num_segments, "UnsortedSegmentSqrtN")
     return total / elementwise.sqrt(number)

@@ -20,16 +20,16 @@ def _floating(dtype: Any) -> DType:
     return result
 
 
-def _rounded(values: Any, dtype: DType) -> Tensor:
+def _round_value(values: Any, dtype: DType) -> Tensor:
     return from_owned_array(np.asarray(values, dtype.numpy_dtype))
 
 
 def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float) -> Tensor:
     value, size = _floating(dtype), int(length)
     if size == 1:
-        return _rounded([1.0], value)
+        return _round_value([1.0], value)
     turns = np.arange(size) / (size + (bool(periodic) and size % 2 == 0) - 1)
-    return _rounded(a - (1 - a) * np.cos(2 * np.pi * turns), value)
+    return _round_value(a - (1 - a) * np.cos(2 * np.pi * turns), value)
 
 
 _LENGTH = """
@@ -106,7 +106,7 @@ def kaiser_window(
       >>> tf.signal.kaiser_window(3).numpy().round(4)
       array([1.e-04, 1.e+00, 1.e-04], dtype=float32)
     """
-    return _rounded(_kaiser(int(window_length), float(beta)), _floating(dtype))
+    return _round_value(_kaiser(int(window_length), float(beta)), _floating(dtype))
 
 
 @document(_COMMON, "<common>")
@@ -127,7 +127,7 @@ def kaiser_bessel_derived_window(
     value, half = _floating(dtype), int(window_length) // 2
     sums = np.cumsum(_kaiser(half + 1, float(beta)))
     rising = np.sqrt(sums[:-1] / sums[-1])
-    return _rounded(np.concatenate([rising, rising[::-1]]), value)
+    return _round_value(np.concatenate([rising, rising[::-1]]), value)
 
 
 @document(_COMMON, "<common>")
@@ -144,7 +144,7 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
     """
     value, size = _floating(dtype), int(window_length)
     sine = np.sin(np.pi / max(size, 1) * (np.arange(size) + 0.5))
-    return _rounded(np.sin(np.pi / 2 * sine**2), value)
+    return _round_value(np.sin(np.pi / 2 * sine**2), value)
 
 
 def _mel(hertz: Any) -> Any:
@@ -203,4 +203,4 @@ def linear_to_mel_weight_matrix(
     rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
     falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
     weights = np.maximum(0.0, np.minimum(rising, falling))
-    return _rounded(np.pad(weights, [(1, 0), (0, 0)]), value)
+    return _round_value(np.pad(weights, [(1, 0), (0, 0)]), value)

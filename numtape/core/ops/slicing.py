@@ -162,7 +162,7 @@ def way_of(x: Spec, cut: Cut, shape: Ints) -> Way | None:
     return way
 
 
-def taken(x: Any, way: Way) -> Tensor:
+def take(x: Any, way: Way) -> Tensor:
     """The slice of a tensor or variable."""
     code, spec, op, begin, visited = way
     result = append(code, spec, x, op, begin)
@@ -177,7 +177,7 @@ def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
     if shape is None:
         shape = tuple([len(range(*part)) for part in cut])
     way = way_of(x._spec, cut, shape)
-    return reshape_if_needed(x, shape) if way is None else taken(x, way)
+    return reshape_if_needed(x, shape) if way is None else take(x, way)
 
 
 def _new(value: Tensor, x: Tensor) -> Tensor:

@@ -24,17 +24,17 @@ def _rows(op: Op, x: Spec) -> Spec:
     return rules.floating(op, x)
 
 
-def _shifted(x: Array) -> Array:
+def _shift(x: Array) -> Array:
     return x - x.max(-1, keepdims=True) if x.shape[-1] else x
 
 
 def _softmax(out: Array, x: Array) -> None:
-    np.exp(_shifted(x), out=out)
+    np.exp(_shift(x), out=out)
     out /= out.sum(-1, keepdims=True)
 
 
 def _log_softmax(out: Array, x: Array) -> None:
-    shifted = _shifted(x)
+    shifted = _shift(x)
     np.subtract(shifted, np.log(np.exp(shifted).sum(-1, keepdims=True)), out=out)
 
 

@@ -46,7 +46,7 @@ def _order(out: Array, x: Array, k: int, descending: bool, output: str) -> None:
 ORDER = defop("TopKV2", ARRAY, 1, _order_spec, compute=_order, gradient=STOP, on_host=True)
 
 
-def _ordered(x: Tensor, k: int, descending: bool, output: str) -> Tensor:
+def _sort_indices(x: Tensor, k: int, descending: bool, output: str) -> Tensor:
     return record(ORDER, (x,), k=k, descending=descending, output=output)
 
 
@@ -102,7 +102,7 @@ def top_k(
         f"input must have at least k columns. Had {x.shape[-1]}, needed {count}",
     )
     require(output in _INDICES, ORDER, f"index_type must be int16, int32 or int64, got {output!r}")
-    indices = _ordered(x, count, True, output.name)
+    indices = _sort_indices(x, count, True, output.name)
     return TopKV2(_along_last(x, indices), indices)
 
 
@@ -161,7 +161,7 @@ def sort(
     if wrong:
         raise_unexpected_keyword(sort, wrong)
     x, order, falling = _last(values, axis, direction, "Sort")
-    indices = _ordered(x, x.shape[-1], falling, "int32")
+    indices = _sort_indices(x, x.shape[-1], falling, "int32")
     return movement.transpose_if_needed(_along_last(x, indices), order)
 
 
@@ -197,7 +197,7 @@ def argsort(
     if wrong:
         raise_unexpected_keyword(argsort, wrong)
     x, order, falling = _last(values, axis, direction, "ArgSort")
-    return movement.transpose_if_needed(_ordered(x, x.shape[-1], falling, "int32"), order)
+    return movement.transpose_if_needed(_sort_indices(x, x.shape[-1], falling, "int32"), order)
 
 
 # Whether a label is among the k likeliest.
@@ -278,7 +278,7 @@ def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec
     return intern(tuple(values.shape), as_dtype(output))
 
 
-def _bound(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
+def _bind(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
     """Bisection in all rows at once, by the comparisons of C++'s lower_bound and upper_bound."""
     rows, n = math.prod(x.shape[:-1]), x.shape[-1]
     if not n or not values.size:
@@ -296,7 +296,7 @@ def _bound(out: Array, x: Array, values: Array, right: bool, output: str) -> Non
     np.copyto(out, first.reshape(out.shape), casting="unsafe")
 
 
-BOUND = defop("LowerBound", ARRAY, 2, _bound_spec, compute=_bound, gradient=STOP, on_host=True)
+BOUND = defop("LowerBound", ARRAY, 2, _bound_spec, compute=_bind, gradient=STOP, on_host=True)
 
 
 def searchsorted(

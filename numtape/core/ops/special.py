@@ -15,7 +15,7 @@ from ..log.record import Recorder, record
 from ..log.tensors import as_tensor
 from ..values.tensor import Tensor
 from . import rules
-from .define import binary_op, host_op, named, unary_op
+from .define import binary_op, host_op, name_of, unary_op
 from .elementwise import cos, exp, multiply_no_nan, negative, ratio_or_zero, sin, square
 
 Array = np.ndarray[Any, Any]
@@ -293,4 +293,4 @@ spence = host_op(
 """,
 )
 
-named(globals(), __name__)
+name_of(globals(), __name__)

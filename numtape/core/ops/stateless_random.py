@@ -58,8 +58,8 @@ def stateless_normal(
     op = "StatelessRandomNormal"
     algorithm(alg)
     dims, requested = checked_shape(shape, op), floating(dtype)
-    rest = seeded.drawn(checked_seed(seed, op), "normal", dims, requested)
-    return seeded.scaled(rest, stddev, mean, op)
+    rest = seeded.draw(checked_seed(seed, op), "normal", dims, requested)
+    return seeded.scale(rest, stddev, mean, op)
 
 
 @document(_FIRST)
@@ -88,8 +88,8 @@ def stateless_truncated_normal(
     op = "StatelessTruncatedNormal"
     algorithm(alg)
     dims, requested = checked_shape(shape, op), floating(dtype)
-    rest = seeded.drawn(checked_seed(seed, op), "truncated", dims, requested)
-    return seeded.scaled(rest, stddev, mean, op)
+    rest = seeded.draw(checked_seed(seed, op), "truncated", dims, requested)
+    return seeded.scale(rest, stddev, mean, op)
 
 
 @document(_FIRST)
@@ -294,7 +294,7 @@ def stateless_shuffle(
       array([1, 2, 3], dtype=int32)
     """
     algorithm(alg)
-    return seeded.shuffled(checked_seed(seed, "StatelessShuffle"), value)
+    return seeded.shuffle(checked_seed(seed, "StatelessShuffle"), value)
 
 
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
@@ -320,7 +320,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
     algorithm(alg)
     state = checked_seed(seed, "StatelessRandomUniformFullInt")
     dims = checked_shape([movement.to_ints(num), 2], "StatelessRandomUniformFullInt")
-    return seeded.drawn(state, "integers", dims, state.dtype)
+    return seeded.draw(state, "integers", dims, state.dtype)
 
 
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
@@ -346,4 +346,4 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     state, number = checked_seed(seed, "StatelessRandomUniformFullInt"), as_tensor(data)
     if number.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError(f"data must be int32 or int64, got {number.dtype.name}")
-    return seeded.pair(seeded.drawn(state, "integers", (), number.dtype), number)
+    return seeded.pair(seeded.draw(state, "integers", (), number.dtype), number)

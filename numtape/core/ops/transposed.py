@@ -13,13 +13,13 @@ from ..log.tensors import as_tensor
 from ..values.dtypes import mismatch_error, repr_of
 from ..values.tensor import Tensor
 from . import movement, sliding_windows
-from .conv_products import conv_input, swapped
+from .conv_products import conv_input, swap
 from .joining import as_tensors
 from .sliding_windows import back, channels_first, explicit, in_space, last
 from .triangles import number_of
 
 
-def _transposed(
+def _transpose_matrix(
     input: Any,
     filters: Any,
     output_shape: Any,
@@ -82,7 +82,7 @@ def _transposed(
     )
     if not math.prod(result.outer):
         return back(movement.broadcast_to(as_tensor(0, g._spec), shape), first)
-    return back(conv_input(g, swapped(w, groups), result), first)
+    return back(conv_input(g, swap(w, groups), result), first)
 
 
 def conv1d_transpose(
@@ -121,7 +121,7 @@ def conv1d_transpose(
       array([ 1., 10.,  2., 20.], dtype=float32)
     """
     op = "Conv1DTranspose"
-    return _transposed(
+    return _transpose_matrix(
         input, filters, output_shape, 1, strides, padding, data_format, dilations, op
     )
 
@@ -161,7 +161,7 @@ def conv2d_transpose(
       >>> tf.nn.conv2d_transpose(tf.ones((1, 5, 5, 4)), w, (1, 10, 10, 2), 2).shape
       TensorShape([1, 10, 10, 2])
     """
-    return _transposed(
+    return _transpose_matrix(
         input,
         filters,
         output_shape,
@@ -208,7 +208,7 @@ def conv3d_transpose(
       >>> tf.nn.conv3d_transpose(x, w, (1, 2, 2, 2, 1), 2).numpy().ravel()
       array([2., 2., 2., 2., 2., 2., 2., 2.], dtype=float32)
     """
-    return _transposed(
+    return _transpose_matrix(
         input,
         filters,
         output_shape,
@@ -260,7 +260,7 @@ def conv_transpose(
             f"output_shape must be of length 3, 4 or 5. Received: output_shape="
             f"{repr_of(output_shape)} of length {rank + 2}"
         )
-    return _transposed(
+    return _transpose_matrix(
         input,
         filters,
         output_shape,
@@ -303,6 +303,6 @@ def atrous_conv2d_transpose(
     """
     if number_of(rate, "Conv2DBackpropInput") < 1:
         raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
-    return _transposed(
+    return _transpose_matrix(
         value, filters, output_shape, 2, 1, padding, "NHWC", rate, "Conv2DBackpropInput"
     )

@@ -18,14 +18,14 @@ from .movement import to_ints, transpose_if_needed
 Array = np.ndarray[Any, Any]
 
 
-def turned(x: Tensor) -> Tensor:
+def turn(x: Tensor) -> Tensor:
     """The transposes of matrices."""
     return transpose_if_needed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def adjoint_of(x: Tensor) -> Tensor:
     """The adjoints of matrices, in derivative rules: their transposes, conjugated if complex."""
-    return turned(conj(x) if x.dtype.is_complex else x)
+    return turn(conj(x) if x.dtype.is_complex else x)
 
 
 # Triangles and bands.
@@ -184,7 +184,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
         raise ValueError(
             f"Argument `a` should be a (batch) matrix with rank >= 2, got shape {x.shape}"
         )
-    return adjoint_of(x) if conjugate else turned(x)
+    return adjoint_of(x) if conjugate else turn(x)
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:

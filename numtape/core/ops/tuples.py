@@ -121,7 +121,7 @@ def gather_nd(
     )
     inside = None
     if ignore:
-        value, inside = clipped(value, sizes)
+        value, inside = clip(value, sizes)
     at = places(value, sizes, "GatherNd")
     if depth == 1 and value.ndim == 2 and inside is None:  # its derivative is slices
         return record(GATHER, (x, at), axis=0)
@@ -151,7 +151,7 @@ def is_lenient(policy: str, op: str) -> bool:
     return policy == "IGNORE"
 
 
-def clipped(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
+def clip(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
     """Indices that are all in range, and which tuples were."""
     wide, most = elementwise.cast(indices, dtypes.int64), np.array(sizes, np.int64) - 1
     good = elementwise.maximum(elementwise.minimum(wide, most), np.int64(0))

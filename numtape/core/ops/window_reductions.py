@@ -22,14 +22,14 @@ from .conv_products import PIXELS, Geometry, taps
 Array = np.ndarray[Any, Any]
 
 
-def _pooled(op: Op, x: Spec, *_: Spec, geometry: Geometry) -> Spec:
+def _pool(op: Op, x: Spec, *_: Spec, geometry: Geometry) -> Spec:
     rules.number(op, x)
     return intern((x.shape[0], *geometry.outer, x.shape[-1]), x.dtype)
 
 
-def _averaged(op: Op, x: Spec, geometry: Geometry) -> Spec:
+def _average_spec(op: Op, x: Spec, geometry: Geometry) -> Spec:
     rules.floating(op, x)
-    return _pooled(op, x, geometry=geometry)
+    return _pool(op, x, geometry=geometry)
 
 
 def _spread(op: Op, g: Spec, geometry: Geometry) -> Spec:
@@ -131,7 +131,7 @@ MAX_POOL = defop(
     "MaxPool",
     ARRAY,
     1,
-    _pooled,
+    _pool,
     compute=_max,
     native=_native("largest", False),
     vjp=lambda g, y, x, geometry: (record(MAX_POOL_GRAD, (x, g), geometry=geometry),),
@@ -152,7 +152,7 @@ MAX_POOL_TAKE: Op = defop(
     "MaxPoolGradGrad",
     ARRAY,
     2,
-    _pooled,
+    _pool,
     compute=_max_take,
     native=_native("largest_taken", False),
     vjp=lambda g, y, x, h, geometry: (
@@ -164,7 +164,7 @@ MAX_POOL_PLACE = defop(
     "MaxPoolPlace",
     ARRAY,
     1,
-    lambda op, x, geometry, batched: intern(_pooled(op, x, geometry=geometry).shape, int64),
+    lambda op, x, geometry, batched: intern(_pool(op, x, geometry=geometry).shape, int64),
     compute=_argmax,
     gradient=2,
 )
@@ -172,7 +172,7 @@ AVG_POOL = defop(
     "AvgPool",
     ARRAY,
     1,
-    _averaged,
+    _average_spec,
     compute=_average,
     native=_native("mean", False),
     vjp=lambda g, y, x, geometry: (record(AVG_POOL_GRAD, (g,), geometry=geometry),),

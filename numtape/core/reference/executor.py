@@ -89,7 +89,7 @@ class Executor:
 
     def draw(self, name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
         """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
-        return drawn(name, key, spec)
+        return compute_drawn(name, key, spec)
 
     def fill(self, value: int, spec: Spec) -> np.ndarray[Any, Any]:
         """An array that has one value everywhere."""
@@ -132,7 +132,7 @@ def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray
         return inputs[0].reshape(spec.shape)  # a view, or a read of a row: values never change
 
 
-def drawn(name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
+def compute_drawn(name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
     """Random numbers from a key: NumPy's, but for normal ones, each pair of which is made here.
 
     Of their two integers the first one gives the radius; the second one gives an angle of at most

@@ -1,9 +1,9 @@
-"""The arguments of a call: their tensors, what tells the rest apart, copies for a recording.
+"""The arguments of a call: their tensors, a key for the rest, and copies for tracing.
 
-A recording is right for all calls whose arguments differ in the values of tensors alone. Plain
-values and containers are compared by what they hold, other objects by identity. A call that is
-recorded gets copies of containers, which hold tensors that stand for the caller's; what it does
-to them is done to the caller's own when it has ended.
+A recording is valid for all calls that differ only in the values of tensor arguments. Immutable
+values and containers are compared by value, other objects by identity. A traced call gets copies of
+containers, with tensors that stand for the caller's tensors. When the call ends, changes of the
+copies are applied to the caller's containers.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def _identity(x: Any) -> Any:
 
 
 def _number_key(x: float) -> Any:
-    return repr(x) if x == x else struct.pack("d", x)  # NaN has a sign
+    return repr(x) if x == x else struct.pack("d", x)  # a NaN has a sign and a payload
 
 
-# Classes whose objects are compared by what they hold, and what tells two of one class apart.
+# Classes whose objects are compared by value, with functions that return a comparison key.
 VALUE_KEYS: dict[type, Callable[[Any], Any]] = {
     int: _identity,
     bool: _identity,
@@ -45,17 +45,15 @@ VALUE_KEYS: dict[type, Callable[[Any], Any]] = {
     types.MethodType: lambda x: (id(x.__self__), id(x.__func__)),
     TensorShape: _identity,
     DType: _identity,
-    frozenset: lambda x: tuple(map(comparison_key, x)),  # in the order in which it is gone through
+    frozenset: lambda x: tuple(map(comparison_key, x)),  # in iteration order
 }
 _CONTAINER_TYPES = (list, tuple, dict, set, OrderedDict, defaultdict)
-_MAX_TUPLE_PARTS = 1 << 16  # parts of a tuple: longer ones are compared by identity
-_MAX_DEPTH = (
-    64  # containers in containers: those further in are compared by identity, as objects are
-)
+_MAX_TUPLE_PARTS = 1 << 16  # longer tuples are compared by identity
+_MAX_DEPTH = 64  # more deeply nested containers are compared by identity
 
 
 def comparison_key(x: Any) -> Any:
-    """What tells apart values without tensors: plain ones by value, objects by identity."""
+    """Return a key for an object without tensors: by value if immutable, else by identity."""
     kind = type(x)
     by_value = VALUE_KEYS.get(kind)
     if by_value is not None:
@@ -63,7 +61,7 @@ def comparison_key(x: Any) -> Any:
     if kind is tuple:
         parts: list[Any] = []
         stack: list[Any] = [x]
-        while stack:  # without recursion: they may be deep
+        while stack:  # not recursive, because tuples may be deeply nested
             y = stack.pop()
             if type(y) is tuple:
                 parts.append((tuple, len(y)))
@@ -81,7 +79,7 @@ def comparison_key(x: Any) -> Any:
 
 
 def is_immutable(x: Any) -> bool:
-    """Whether nothing in a value can change, and none of it is a tensor or an array."""
+    """Return whether a value is immutable, including its parts, and holds no tensor or array."""
     stack, visited = [x], set()
     while stack:
         y = stack.pop()
@@ -94,34 +92,34 @@ def is_immutable(x: Any) -> bool:
 
 
 class TensorSlot(NamedTuple):
-    """Where a tensor belongs."""
+    """The position of a tensor among the tensors of a call."""
 
     number: int
 
 
 class RepeatedContainer(NamedTuple):
-    """Where a container belongs that was met before."""
+    """Another occurrence of a container that was already encountered."""
 
     number: int
 
 
 class PassedObject(NamedTuple):
-    """An object that is passed itself, whatever it is."""
+    """An object that is passed unchanged, whatever its type."""
 
     number: int
     value: Any
 
 
 class ContainerTemplate(NamedTuple):
-    """A container.
+    """A container with slots in place of its tensors.
 
     Attributes:
-      number: Which one it is among those of a call.
-      kind: Its class.
-      inside: What it holds, with places for tensors.
-      keys: Those of a dict.
-      factory: That of a defaultdict.
-      attributes: Those of a named tuple that can have some.
+      number: The position among the containers of a call.
+      kind: The class.
+      contents: The items, with slots for tensors.
+      keys: The keys of a dict.
+      factory: The factory of a defaultdict.
+      attributes: The attributes of a named tuple that can have some, as a template.
     """
 
     number: int
@@ -133,28 +131,28 @@ class ContainerTemplate(NamedTuple):
 
 
 class Arguments(list[Tensor]):
-    """The tensors among the arguments of a call, each of them once.
+    """The different tensors among the arguments of a call.
 
     Args:
-      args: The arguments.
-      kwargs: Those with names.
-      kept: What is passed itself, by id.
+      args: The positional arguments.
+      kwargs: The keyword arguments.
+      passed: Objects that are passed unchanged, by id.
 
     Attributes:
-      args: The arguments, the caller's own objects.
-      kwargs: Those with names.
-      key: What tells calls apart.
-      values: The arguments with places for tensors.
-      named: Those with names.
-      nests: The containers, as they are numbered.
-      objects: What became the tensors.
-      copied: Whether Python gets copies of containers as well: they hold arrays, which become
-        tensors, or a recording that is given up has changed them.
+      args: The positional arguments, the caller's objects.
+      kwargs: The keyword arguments.
+      key: The key of the call's signature.
+      values: The positional arguments, with slots for tensors.
+      keyword_values: The keyword arguments, with slots for tensors.
+      containers: The containers, in the order of their numbers.
+      objects: The argument from which each tensor was made.
+      copies_containers: Whether a call as plain Python gets copies of containers as well. This is
+        set if they hold arrays, which become tensors, or if an abandoned trace changed them.
     """
 
     __slots__ = (
         "_depth",
-        "_seen",
+        "_slots_by_id",
         "args",
         "containers",
         "copies_containers",
@@ -174,26 +172,26 @@ class Arguments(list[Tensor]):
         self.objects: list[Any] = []
         self.copies_containers = False
         self._depth = 0
-        self._seen: dict[int, Any] = dict(passed)
+        self._slots_by_id: dict[int, Any] = dict(passed)
         self.values = [self._extract(x) for x in args]
         self.keyword_values = {}
-        for name in kwargs:  # their order can be seen
+        for name in kwargs:  # in order, because the function can see the order
             self.key.append(name)
             self.keyword_values[name] = self._extract(kwargs[name])
 
     def _extract(self, x: Any) -> Any:
-        """Take the tensors out of an argument, and describe the rest in the key."""
+        """Replace the tensors of an argument by slots, and add the rest to the key."""
         kind = type(x)
         by_value = VALUE_KEYS.get(kind)
         if by_value is not None:
             self.key.append((kind, by_value(x)))
             return x
-        previous = self._seen.get(id(x))
-        if previous is not None:  # whether two are one object can be seen
+        previous = self._slots_by_id.get(id(x))
+        if previous is not None:  # the function can see that two arguments are one object
             self.key.append((type(previous), previous.number))
             return previous
         if kind is Tensor or isinstance(x, np.ndarray | np.generic):
-            slot = self._seen[id(x)] = TensorSlot(len(self))
+            slot = self._slots_by_id[id(x)] = TensorSlot(len(self))
             tensor = x if kind is Tensor else to_tensor(x, None)
             self.append(tensor)
             self.objects.append(x)
@@ -202,17 +200,17 @@ class Arguments(list[Tensor]):
         if isinstance(x, Alias):
             return self._extract(original(x))
         if self._depth < _MAX_DEPTH and (kind in _CONTAINER_TYPES or _is_named_tuple(kind)):
-            # A copy of a set may be in another order.
+            # Sets whose copies have another order are compared by identity.
             if kind is not set or not any(map(operator.is_not, x, set(x))):
                 return self._extract_container(x, kind)
-        self.key.append(comparison_key(x))  # it is kept alive with the calls
+        self.key.append(comparison_key(x))  # the dispatcher keeps it alive
         return x
 
     def _extract_container(self, x: Any, kind: type) -> ContainerTemplate:
         number = len(self.containers)
         self.containers.append(x)
-        if not issubclass(kind, tuple):  # it may hold itself
-            self._seen[id(x)] = RepeatedContainer(number)
+        if not issubclass(kind, tuple):  # it may contain itself
+            self._slots_by_id[id(x)] = RepeatedContainer(number)
         keys: tuple[Any, ...] = ()
         factory = attributes = None
         if kind is set:
@@ -229,7 +227,7 @@ class Arguments(list[Tensor]):
             self.copies_containers |= isinstance(item, np.ndarray | np.generic)
             values.append(self._extract(item))
         self._depth -= 1
-        self._seen[id(x)] = RepeatedContainer(number)
+        self._slots_by_id[id(x)] = RepeatedContainer(number)
         if issubclass(kind, tuple) and kind.__dictoffset__:
             attributes = self._extract_container(vars(x), dict)
         return ContainerTemplate(number, kind, values, keys, factory, attributes)
@@ -240,13 +238,13 @@ def _is_named_tuple(kind: type) -> bool:
 
 
 class ArgumentCopies:
-    """The arguments of one call again, with other tensors in their places.
+    """The arguments of one call, rebuilt with other tensors.
 
     Args:
       tensors: The tensors.
 
     Attributes:
-      made: The containers, by their numbers.
+      containers: The new containers, by their numbers.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
@@ -255,7 +253,7 @@ class ArgumentCopies:
         self._original_contents: dict[int, list[Any]] = {}
 
     def rebuild(self, x: Any) -> Any:
-        """What was taken apart, put together."""
+        """Rebuild an argument from its template."""
         kind = type(x)
         if kind is TensorSlot:
             return self.tensors[x.number]
@@ -286,7 +284,7 @@ class ArgumentCopies:
         self._original_contents[template.number] = _contents(copy)
 
     def created_objects(self) -> list[Any]:
-        """What was made for the call alone; not tuples: where `is` sees them nothing is kept."""
+        """Return the new containers, except tuples, which have no state unless they have a dict."""
         return [
             x
             for x in self.containers.values()
@@ -294,7 +292,7 @@ class ArgumentCopies:
         ]
 
     def write_back(self, arguments: Arguments) -> bool:
-        """Do to the caller's own objects what was done to the copies; False if that is nothing."""
+        """Apply changes of the copies to the caller's containers. Return whether any changed."""
         originals = {
             id(x): original for x, original in zip(self.tensors, arguments.objects, strict=True)
         }
@@ -320,7 +318,7 @@ class ArgumentCopies:
 
 
 def _contents(container: Any) -> list[Any]:
-    """What a container holds; of a dict, keys and values by turns."""
+    """Return the items of a container; for a dict, keys and values alternately."""
     if isinstance(container, dict):
         return [part for entry in container.items() for part in entry]
     return list(container)

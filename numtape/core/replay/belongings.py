@@ -1,12 +1,12 @@
-"""What is kept for objects of a program as long as they live, without a trace in them.
+"""A table of data that belongs to objects of the program, and lives as long as they do.
 
-A table by identity, with weak references: objects need no hash, may be equal, are copied and
-pickled without it. An entry goes with its object, by functions of C alone: an interrupt cannot
-come in between and be lost.
+The table is keyed by identity and refers to objects weakly. So objects need no hash, may compare
+equal, and can be copied and pickled without their data. C functions alone remove the entry of a
+deleted object, so that no interrupt can occur between the steps.
 
-What is kept may refer to the object, by way of its attributes, say, and would then keep it alive.
-Python's garbage collector cannot see that it belongs to it. So whenever the table has doubled,
-objects that are reached only from what is kept for them are looked for, as the collector would.
+The data may refer to its object, for example through an attribute, and would then keep it alive.
+Python's garbage collector cannot detect this cycle. So whenever the table has doubled in size, it
+is searched for objects that are reachable only through their own data.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from ..values.tensor import Tensor
 
 T = TypeVar("T")
 
-MAX_STRONG = 64  # objects that are kept alive because they do not say when they go
+MAX_STRONG = 64  # objects that are kept alive because they do not support weak references
 MAX_VISITS = 20_000  # objects that a search visits before it gives up
-# What leads to nobody's attributes, or is alive anyway.
+# Objects through which no attribute is reachable, or that are alive anyway.
 _NOT_FOLLOWED = (
     type,
     types.ModuleType,
@@ -48,11 +48,11 @@ _NOT_FOLLOWED = (
 
 
 class OwnerMap(Generic[T]):
-    """One thing for each object.
+    """A mapping from objects to their data.
 
     Attributes:
-      table: By the objects' ids, a reference to the object (call it) and what is kept for it. An
-        entry whose object is another one is out of date.
+      table: By the object's id, a reference to the object (call it) and its data. If the reference
+        returns another object, the entry is out of date.
     """
 
     def __init__(self) -> None:
@@ -60,24 +60,24 @@ class OwnerMap(Generic[T]):
         self._next_scan_size = 1
 
     def get(self, owner: Any, make: Callable[[Callable[[], Any]], T]) -> T:
-        """What is kept for an object; ``make`` gets a reference to it that does not keep it."""
+        """Return an object's data. ``make`` creates it from a weak reference to the object."""
         key = id(owner)
         entry = self.table.get(key)
         if entry is not None and entry[0]() is owner:
             return entry[1]
         self._evict()
         try:
-            # `pop` gets the reference as what to return if there is no entry any more.
+            # If the entry is gone, `pop` returns its second argument, which is the reference.
             reference: Callable[[], Any] = weakref.ref(
                 owner, functools.partial(self.table.pop, key)
             )
-        except TypeError:  # nobody will say when it goes
+        except TypeError:  # no weak references: deletion cannot be noticed
 
             def reference() -> Any:
                 return owner
 
         new_entry = reference, make(reference)
-        # Another thread may have been here meanwhile, or a finalizer.
+        # Another thread or a finalizer may have added an entry meanwhile.
         entry = self.table.setdefault(key, new_entry)
         if entry[0]() is not owner:
             entry = self.table[key] = new_entry
@@ -94,7 +94,7 @@ class OwnerMap(Generic[T]):
             self._next_scan_size = 2 * len(self.table) + 1
 
     def _drop_unreachable(self, keys: list[int]) -> None:
-        """Forget those objects that nobody else can reach any more."""
+        """Remove the entries of objects that are reachable only through their data."""
         for key in keys:
             entry = self.table.get(key)
             if entry is not None and _is_held_only_by_entry(key, entry):
@@ -103,14 +103,14 @@ class OwnerMap(Generic[T]):
 
 
 def _is_held_only_by_entry(key: int, entry: tuple[Any, Any]) -> bool:
-    """Whether the object of this id is reached from its entry, and from nowhere else.
+    """Return whether the object with this id is reachable only from its entry.
 
-    As the garbage collector finds out: what has more references than those from what was visited
-    is held from outside, and so is all that it reaches.
+    This works like the garbage collector: an object with more references than those from visited
+    objects is held from outside, and so is everything that it reaches.
     """
     nodes: list[Any] = [entry[1]]
     edges: dict[int, list[int]] = {}
-    counts = Counter([id(entry[1])])  # of references from the entry, and from what was visited
+    counts = Counter([id(entry[1])])  # references from the entry and from visited objects
     for node in nodes:
         referents = _referents(node)
         edges[id(node)] = list(map(id, referents))
@@ -121,7 +121,7 @@ def _is_held_only_by_entry(key: int, entry: tuple[Any, Any]) -> bool:
     if key not in edges:
         return False
     del node, referents
-    # Two references more are the list's, and the argument.
+    # Two more references are those of the list and of the argument.
     is_external = map(operator.gt, map(sys.getrefcount, nodes), [counts[at] + 2 for at in edges])
     externally_held = list(itertools.compress(edges, is_external))
     reachable = set(externally_held)
@@ -133,7 +133,7 @@ def _is_held_only_by_entry(key: int, entry: tuple[Any, Any]) -> bool:
 
 
 def _referents(node: Any) -> list[Any]:
-    """What an object refers to, as far as it may lead back to attributes."""
+    """Return the objects that an object refers to and that may lead back to attributes."""
     if isinstance(node, _NOT_FOLLOWED):
         return []
     referents = [x for x in gc.get_referents(node) if gc.is_tracked(x)]

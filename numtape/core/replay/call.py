@@ -138,7 +138,7 @@ def trace_call(
         ]
         trace.assigned = {}  # leaked tensors must not include these values
         if trace.opaque and caller.tapes and caller.is_recorded():
-            trace.refuse("a gradient function of it looks at values, assigns or draws")
+            trace.refuse("one of its gradient functions reads values, assigns or draws")
         trace.clear_tensor_links()
         drop_ended_losses(trace, is_kept=True)
         trace.calls = {link: recorded.without_function() for link, recorded in trace.calls.items()}

@@ -187,9 +187,9 @@ class Dispatcher:
             return self._record(leaves, draws)
         at_signature_limit = count >= MAX_RECORDINGS_PER_SIGNATURE
         where = "at a guard, or a name" if at_signature_limit else "in the arguments"
+        limit = MAX_RECORDINGS_PER_SIGNATURE if at_signature_limit else MAX_RECORDINGS
         self._stop_recording(
-            f"{MAX_RECORDINGS_PER_SIGNATURE if at_signature_limit else MAX_RECORDINGS} recordings did not suffice for its calls (see "
-            f"`paths()`: what changes {where}?)"
+            f"its calls need more than {limit} recordings (see `paths()`: what changes {where}?)"
         )
         draws.release_readers()
         return run_as_python(self.run, leaves)
@@ -337,8 +337,7 @@ class Dispatcher:
         """Store a recording, or note why it is not stored."""
         if leaked:
             self._stop_recording(
-                f"it keeps {leaked[0]._describe()}, which it computed, somewhere besides in what "
-                f"it returns"
+                f"it stores {leaked[0]._describe()}, which it computed, outside of its result"
             )
         elif call.trace.reason or self.limit.reason:
             self._stop_recording(call.trace.reason or self.limit.reason)

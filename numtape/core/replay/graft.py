@@ -38,8 +38,8 @@ class SplicedCall:
         segment = self.call.segment
         if segment is None:
             raise RuntimeError(
-                "A gradient function looked at values when its call was recorded: its gradient "
-                "cannot be asked for by a tape that is not part of the recorded function."
+                "A gradient function read values when its call was recorded: a tape outside of the "
+                "recorded function cannot compute its gradient."
             )
         to = self.to.copy()
         to[segment.dependents(self.source)] = -1

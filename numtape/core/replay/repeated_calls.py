@@ -2,8 +2,8 @@
 
 `Function.__call__`, `Dispatcher.__call__` and `Recording.run` define the behavior. A path that
 matched several times gets a `RepeatedCall` entry in its function, with all data that machine code
-needs to do the same. This requires that no row is large or computed by NumPy, that nothing is drawn,
-and that results have separate arrays. The machine code runs before `Function.__call__` (see
+needs to do the same. This requires that no row is large or computed by NumPy, that nothing is
+drawn, and that results have separate arrays. The machine code runs before `Function.__call__` (see
 `core.native`) and calls it whenever the entry does not apply.
 """
 
@@ -243,7 +243,7 @@ _stub_build = LazyBuild("Replayed calls are carried out by Python", _CallStub)
 def _stub_or_reason(kind: type, now: bool = False) -> _CallStub | str:
     """Return the machine code, or the reason why Python carries out all calls of this class."""
     return (
-        _stub_build.found(kind, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
+        _stub_build.get(kind, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
     )
 
 

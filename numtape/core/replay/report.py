@@ -1,4 +1,4 @@
-"""What a function recorded, for people: paths, their guards with source lines, hits, time."""
+"""The recordings of a function as a readable table: paths, guards with source lines, hits, time."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .recording import Recording
 from .trace import ValueGuard
 
 MAX_SHOWN = 12  # paths in the table
-MANY_VALUES = 4  # values from which it looks as if each call had its own
+MANY_VALUES = 4  # number of values from which advice is given
 
 
 class ObservedValue(NamedTuple):
-    """A guard: where the function looked at a value, and what it saw.
+    """A value that the function read while it was recorded.
 
     Attributes:
       file: The source file.
-      line: The number of the line.
-      source: The line.
-      value: What was seen, a NumPy value.
+      line: The line number.
+      source: The source line.
+      value: The value as a NumPy value.
     """
 
     file: str
@@ -43,14 +43,14 @@ class RecordedPath(NamedTuple):
     """One recording of a function.
 
     Attributes:
-      arguments: The specs of the tensors among its arguments.
-      guards: What must be seen again, in order.
-      names: What was read of Python's state and must be the same: names and values.
-      effects: What Python did besides when it was recorded, and no replay does.
-      hits: How often it was replayed.
+      arguments: The specs of the tensors among the arguments.
+      guards: Values that a replay must reproduce, in order.
+      names: Python state that was read and must be unchanged: names and values.
+      effects: Effects of the recorded call that a replay does not repeat.
+      hits: The number of replays.
       rows: The number of rows.
-      seconds: The mean time of a replay, calls that first tried other paths included.
-      host: Ops that NumPy or SciPy computes, by name, one for each row.
+      seconds: The mean time of a replay, including calls that tried other paths first.
+      host: Names of ops that NumPy or SciPy computes, one for each row.
     """
 
     arguments: tuple[Any, ...]
@@ -64,12 +64,12 @@ class RecordedPath(NamedTuple):
 
 
 class Paths(list[RecordedPath]):
-    """The recordings of a function; printed, a table.
+    """The recordings of a function. Its `repr` is a table.
 
     Attributes:
-      reasons: Why it runs as Python, for some arguments or all.
-      unobserved: Why nothing is recorded in this Python; "" if functions are.
-      advice: What can be mended where calls are recorded again and again.
+      reasons: Why the function runs as Python for some or all arguments.
+      unobserved: Why nothing is recorded in this Python; "" if functions are recorded.
+      advice: How to avoid repeated recordings.
     """
 
     def __init__(self, calls: Iterable[Any], unobserved: str = "") -> None:
@@ -92,7 +92,7 @@ class Paths(list[RecordedPath]):
         signatures = sum(bool(calls_of_signature.trees) for calls_of_signature in calls)
         if signatures >= MANY_VALUES and sum(path.hits for path in self) < signatures:
             self.advice.append(
-                f"{signatures} kinds of arguments, hardly one of which came again: give numbers "
+                f"{signatures} kinds of arguments, most of which occurred once: pass numbers "
                 f"that change as tensors, and pad arrays to a few shapes"
             )
 
@@ -121,15 +121,18 @@ class Paths(list[RecordedPath]):
         if self.unobserved:
             lines.append(f"runs as Python: {self.unobserved}")
         if self.reasons:
-            lines.append("to mend: take that out of the function; what it calls is replayed then")
-        lines += [f"to mend: {text}" for text in self.advice]
+            lines.append(
+                "to fix: move that out of the function; functions that it calls are then replayed"
+            )
+        lines += [f"to fix: {text}" for text in self.advice]
         return "\n".join(lines)
 
 
 def _format_details(path: RecordedPath) -> list[str]:
-    """What a path looked at and read, a line each."""
+    """Return a line for each guard, for the numbers that were read, and for each effect."""
     guard_lines = [
-        f"   {os.path.basename(guard.file)}:{guard.line}: {guard.source}  saw {_format_value(guard.value)}"
+        f"   {os.path.basename(guard.file)}:{guard.line}: {guard.source}  "
+        f"saw {_format_value(guard.value)}"
         for guard in path.guards
     ]
     lines = []
@@ -146,7 +149,7 @@ def _format_details(path: RecordedPath) -> list[str]:
 
 
 def _find_changing_guards(paths: list[RecordedPath]) -> list[str]:
-    """Where the program looks at a value that is another one in nearly every call."""
+    """Return advice for source lines that read a different value in nearly every call."""
     if len(paths) < MANY_VALUES or sum(path.hits for path in paths) >= len(paths):
         return []
     advice = []
@@ -160,14 +163,14 @@ def _find_changing_guards(paths: list[RecordedPath]) -> list[str]:
         if len(values) >= MANY_VALUES:
             advice.append(
                 f"{os.path.basename(file)}:{line}: {source}  saw {len(values)} values, each of "
-                f"which was recorded: compute with the tensor (tf.where, a mask), or give the "
-                f"function the number that Python needs"
+                f"which was recorded: compute with the tensor (tf.where, a mask), or pass the "
+                f"number that Python needs as an argument"
             )
     return advice
 
 
 def _find_changing_names(read: list[dict[str, Any]]) -> list[str]:
-    """Numbers of the program that are others in nearly every recording."""
+    """Return advice for numbers of the program that differ in nearly every recording."""
     advice = []
     for name in dict.fromkeys(name for names in read for name in names):
         values = [names[name] for names in read if issubclass(type(names.get(name)), int | float)]
@@ -184,7 +187,7 @@ def _format_spec(spec: Any) -> str:
 
 
 def _describe_reads(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
-    """What was read of the program's state; what numtape's objects have of their own is not."""
+    """Return the Python state that was read, without the internal state of numtape's objects."""
     guards = list(guards)
     inner = tuple(
         f"{guard.name.rpartition('.')[0]}."
@@ -199,7 +202,7 @@ def _describe_reads(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _is_of_numtape(holder: Any) -> bool:
-    """Whether an object, a class or a function is numtape's; not one of a class made of ours."""
+    """Return whether an object, class or function is numtape's; False for derived classes."""
     named = holder if issubclass(type(holder), type | FunctionType) else type(holder)
     return str(named.__module__).partition(".")[0] == "numtape"
 

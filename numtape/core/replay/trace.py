@@ -91,7 +91,7 @@ class CallDraws:
             if type(x.source) is StartedReader
         }
         for key, (dataset, readers) in self.readers.items():
-            dataset._left_over([x for k, x in enumerate(readers) if (key, k) not in used])
+            dataset._drop_leftovers([x for k, x in enumerate(readers) if (key, k) not in used])
         self.readers = {}
 
     def elements_read(self, element_reads: Sequence[ElementRead]) -> list[tuple[Reader, int]]:
@@ -110,7 +110,7 @@ class CallDraws:
             return self.drawn_arrays[k][2]
         del self.drawn_arrays[k:]
         array = draw.array(self.number_after(k))
-        self.drawn_arrays.append((draw, draw.counted, array))
+        self.drawn_arrays.append((draw, draw.is_counted, array))
         return array
 
     def number_after(self, k: int) -> int:

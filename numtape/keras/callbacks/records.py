@@ -52,7 +52,7 @@ class TerminateOnNaN(Callback):
         self.model.stop_training = True
 
 
-def _shown(value: Any) -> Any:
+def _show(value: Any) -> Any:
     """A value as it stands in the file: several of them as a list."""
     single = isinstance(value, str) or (isinstance(value, np.ndarray) and not value.ndim)
     if single or not isinstance(value, Iterable):
@@ -111,4 +111,4 @@ class CSVLogger(Callback):
             writer = csv.writer(file, delimiter=self.sep)
             if first and self.append_header:
                 writer.writerow(["epoch", *self.keys])
-            writer.writerow([epoch, *(_shown(logs.get(key, "NA")) for key in self.keys)])
+            writer.writerow([epoch, *(_show(logs.get(key, "NA")) for key in self.keys)])

@@ -10,7 +10,7 @@ from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from .. import activations
 from ..input_spec import InputSpec
-from .configured import ConfiguredLayer, Shape, documented
+from .configured import ConfiguredLayer, Shape, document
 
 
 class _Elementwise(ConfiguredLayer):
@@ -25,7 +25,7 @@ class _Elementwise(ConfiguredLayer):
         return tuple(input_shape)
 
 
-@documented("ValueError: If the name is unknown.", activation="A function or the name of one.")
+@document("ValueError: If the name is unknown.", activation="A function or the name of one.")
 class Activation(_Elementwise):
     """A function of `keras.activations`, or another one, as a layer.
 
@@ -57,7 +57,7 @@ def _not_negative(value: Any, name: str, kind: str) -> float:
     return value
 
 
-@documented(
+@document(
     "ValueError: If a number is negative.",
     max_value="The largest result; None for no bound.",
     negative_slope="The slope below the threshold.",
@@ -91,7 +91,7 @@ class ReLU(_Elementwise):
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
 
 
-@documented(
+@document(
     "ValueError: If the slope is negative.", negative_slope="The slope where inputs are negative."
 )
 class LeakyReLU(_Elementwise):
@@ -111,7 +111,7 @@ class LeakyReLU(_Elementwise):
         return activations.leaky_relu(inputs, self.negative_slope)
 
 
-@documented("", alpha="The factor of the exponential.")
+@document("", alpha="The factor of the exponential.")
 class ELU(_Elementwise):
     """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
 
@@ -128,7 +128,7 @@ class ELU(_Elementwise):
         return activations.elu(inputs, self.alpha)
 
 
-@documented(
+@document(
     "ValueError: If a name is unknown; at the first call, if there is no such axis.",
     shared_axes="Axes, from 1, along which all elements have one slope; None for none.",
 )
@@ -183,7 +183,7 @@ class PReLU(_Elementwise):
         return result
 
 
-@documented(
+@document(
     "ValueError: If ``axis`` is empty.",
     axis="The axis along which the outputs add up to 1, or a list of axes.",
 )

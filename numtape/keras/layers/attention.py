@@ -18,7 +18,7 @@ from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from ..layer import LayerVariable
 from ..seed_generator import SeedGenerator
-from .configured import ConfiguredLayer, documented
+from .configured import ConfiguredLayer, document
 
 _CALL = (
     "ValueError: If an argument is out of range; at a call, if the inputs are no list of two or "
@@ -104,7 +104,7 @@ class _Attention(ConfiguredLayer):
 _DROPOUT = "The part of the weights that are dropped in training."
 
 
-@documented(
+@document(
     _CALL,
     use_scale="Whether the scores are multiplied by a number that is learned.",
     score_mode='"dot", products of query and key, or "concat", ``tanh`` of their sum.',
@@ -166,7 +166,7 @@ class Attention(_Attention):
         return scores
 
 
-@documented(
+@document(
     _CALL,
     use_scale="Whether the features are multiplied by numbers that are learned.",
     dropout=_DROPOUT,

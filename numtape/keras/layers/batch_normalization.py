@@ -13,11 +13,11 @@ from ...core.ops.statistics import moments
 from ...core.values.dtypes import bool_
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
-from .configured import documented
-from .normalization import Normalizing, counted
+from .configured import document
+from .normalization import Normalizing, count
 
 
-@documented(
+@document(
     "ValueError: If a name is unknown; at the first call, if the inputs have no such axis.",
     axis="The axis of the features: they are normalized over all others.",
     momentum="How much of the moving moments stays at each step.",
@@ -81,7 +81,7 @@ class BatchNormalization(Normalizing):
     def build(self, input_shape: Any) -> None:
         """Make ``gamma``, ``beta``, ``moving_mean`` and ``moving_variance``."""
         shape = tuple(input_shape)
-        (axis,) = counted(self.axis, shape)
+        (axis,) = count(self.axis, shape)
         size = (shape[axis],)
         self._nt_build_affine(size)
         self.moving_mean = self._nt_weight("moving_mean", size, trainable=False)
@@ -97,7 +97,7 @@ class BatchNormalization(Normalizing):
                 "The mask provided should be one dimension less than the inputs. Received: "
                 f"mask.shape={tuple(mask.shape)}, inputs.shape={shape}"
             )
-        (axis,) = counted(self.axis, shape)
+        (axis,) = count(self.axis, shape)
         mean: Any = original(self.moving_mean)
         variance: Any = original(self.moving_variance)
         if training and self.trainable:

@@ -11,7 +11,15 @@ from ...core.ops.padding import pad
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
-from .configured import ConfiguredLayer, Shape, documented, formatted, integers, joined, parted
+from .configured import (
+    ConfiguredLayer,
+    Shape,
+    document,
+    integers,
+    join_shape,
+    parse_data_format,
+    split_shape,
+)
 
 _Pairs = tuple[tuple[int, int], ...]
 
@@ -55,14 +63,14 @@ class _Borders(ConfiguredLayer):
     ) -> None:
         self._nt_pairs = _pairs(value, self.rank, name)
         self._nt_keep(**{name: self._nt_pairs[0] if self.rank == 1 else self._nt_pairs})
-        self.data_format = formatted(data_format)
+        self.data_format = parse_data_format(data_format)
         if in_config:
             self._nt_keep(data_format=self.data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _nt_whole(self, pair: Any) -> list[Any]:
         """A pair for each axis: none for the batch and the channels."""
-        return list(joined(pair, self._nt_pairs, pair, self.data_format))
+        return list(join_shape(pair, self._nt_pairs, pair, self.data_format))
 
 
 class _Cropping(_Borders):
@@ -82,7 +90,7 @@ class _Cropping(_Borders):
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of what is left."""
         shape = tuple(input_shape)
-        space, channels = parted(shape, self.data_format)
+        space, channels = split_shape(shape, self.data_format)
         left = [
             None if size is None else size - before - behind
             for size, (before, behind) in zip(space, self._nt_pairs, strict=True)
@@ -93,7 +101,7 @@ class _Cropping(_Borders):
                 f"dimension of the input. Received: input_shape={shape}, "
                 f"cropping={self.cropping}"
             )
-        return joined(shape[0], left, channels, self.data_format)
+        return join_shape(shape[0], left, channels, self.data_format)
 
 
 _CROP = (
@@ -103,7 +111,7 @@ _CROP = (
 _CUT = "How many elements are cut off: an int, an int for each axis, or a pair for each axis."
 
 
-@documented(_CROP, cropping="How many steps are cut off: an int, or those before and behind.")
+@document(_CROP, cropping="How many steps are cut off: an int, or those before and behind.")
 class Cropping1D(_Cropping):
     """Steps cut off from inputs of shape (batch, steps, channels).
 
@@ -118,7 +126,7 @@ class Cropping1D(_Cropping):
         self._nt_keep_pairs("cropping", cropping, None, False)
 
 
-@documented(_CROP, cropping=_CUT)
+@document(_CROP, cropping=_CUT)
 class Cropping2D(_Cropping):
     """Borders cut off from pictures, of shape (batch, height, width, channels).
 
@@ -135,7 +143,7 @@ class Cropping2D(_Cropping):
         self._nt_keep_pairs("cropping", cropping, data_format)
 
 
-@documented(_CROP, cropping=_CUT)
+@document(_CROP, cropping=_CUT)
 class Cropping3D(_Cropping):
     """Borders cut off from inputs of shape (batch, depth, height, width, channels).
 
@@ -165,12 +173,12 @@ class _ZeroPadding(_Borders):
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape with the borders."""
         shape = tuple(input_shape)
-        space, channels = parted(shape, self.data_format)
+        space, channels = split_shape(shape, self.data_format)
         sizes = [
             None if size is None else size + before + behind
             for size, (before, behind) in zip(space, self._nt_pairs, strict=True)
         ]
-        return joined(shape[0], sizes, channels, self.data_format)
+        return join_shape(shape[0], sizes, channels, self.data_format)
 
 
 _PAD = (
@@ -180,7 +188,7 @@ _PAD = (
 _ADD = "How many zeros are added: an int, an int for each axis, or a pair for each axis."
 
 
-@documented(_PAD, padding="How many zeros are added: an int, or those before and behind.")
+@document(_PAD, padding="How many zeros are added: an int, or those before and behind.")
 class ZeroPadding1D(_ZeroPadding):
     """Zeros before and behind the steps of inputs of shape (batch, steps, channels).
 
@@ -195,7 +203,7 @@ class ZeroPadding1D(_ZeroPadding):
         self._nt_keep_pairs("padding", padding, data_format)
 
 
-@documented(_PAD, padding=_ADD)
+@document(_PAD, padding=_ADD)
 class ZeroPadding2D(_ZeroPadding):
     """Zeros around pictures, of shape (batch, height, width, channels).
 
@@ -212,7 +220,7 @@ class ZeroPadding2D(_ZeroPadding):
         self._nt_keep_pairs("padding", padding, data_format)
 
 
-@documented(_PAD, padding=_ADD)
+@document(_PAD, padding=_ADD)
 class ZeroPadding3D(_ZeroPadding):
     """Zeros around inputs of shape (batch, depth, height, width, channels).
 
@@ -253,7 +261,7 @@ class _UpSampling(ConfiguredLayer):
         """Give the inputs with each element repeated, or what lies between elements."""
         if self.interpolation != "nearest":
             return self._nt_resized(inputs, self.compute_output_shape(inputs.shape))
-        for axis, times in enumerate(joined(1, self._nt_times, 1, self.data_format)):
+        for axis, times in enumerate(join_shape(1, self._nt_times, 1, self.data_format)):
             if times > 1:
                 before, size, behind = parts_of(tuple(inputs.shape), axis)
                 separate = movement.reshape(inputs, (before, size, 1, behind))
@@ -272,14 +280,14 @@ class _UpSampling(ConfiguredLayer):
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape with the larger sizes in space."""
         shape = tuple(input_shape)
-        space, channels = parted(shape, self.data_format)
+        space, channels = split_shape(shape, self.data_format)
         sizes = [
             None if n is None else n * count for n, count in zip(space, self._nt_times, strict=True)
         ]
-        return joined(shape[0], sizes, channels, self.data_format)
+        return join_shape(shape[0], sizes, channels, self.data_format)
 
 
-@documented(
+@document(
     "TypeError: If ``size`` is no int.\nValueError: If it is not positive; at a call, if the "
     "inputs have other axes.",
     size="How often each step is there.",
@@ -311,7 +319,7 @@ _SIZES = (
 )
 
 
-@documented(
+@document(
     _SIZES,
     size=_TIMES,
     interpolation='"nearest", which repeats pixels, or "bilinear", means of the four nearest ones.',
@@ -341,13 +349,13 @@ class UpSampling2D(_UpSampling):
             )
         self._nt_keep(
             size=integers(size, 2, "size"),
-            data_format=formatted(data_format),
+            data_format=parse_data_format(data_format),
             interpolation=interpolation,
         )
         self.input_spec = InputSpec(ndim=4)
 
 
-@documented(_SIZES, size=_TIMES)
+@document(_SIZES, size=_TIMES)
 class UpSampling3D(_UpSampling):
     """Each element several times: inputs of shape (batch, depth, height, width, channels).
 
@@ -361,5 +369,5 @@ class UpSampling3D(_UpSampling):
         self, size: Any = (2, 2, 2), data_format: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(size=integers(size, 3, "size"), data_format=formatted(data_format))
+        self._nt_keep(size=integers(size, 3, "size"), data_format=parse_data_format(data_format))
         self.input_spec = InputSpec(ndim=5)

@@ -11,7 +11,7 @@ from ...core.ops.elementwise import cast
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .. import activations, constraints, initializers, regularizers
-from ..described import Described, described
+from ..described import Described, describe
 from ..layer import Layer, LayerVariable
 
 Shape = tuple[int | None, ...]
@@ -62,7 +62,7 @@ ARGUMENTS = {
 }
 
 
-def documented(raises: str = "", **own: str) -> Callable[[Described], Described]:
+def document(raises: str = "", **own: str) -> Callable[[Described], Described]:
     """A decorator that describes a layer's arguments: those of its own, the others as above.
 
     Args:
@@ -74,7 +74,7 @@ def documented(raises: str = "", **own: str) -> Callable[[Described], Described]
         for error in raises.splitlines()
         for line in textwrap.wrap(error, 92, initial_indent="", subsequent_indent="    ")
     ]
-    return described({**ARGUMENTS, **own}, "", "\n  ".join(lines))
+    return describe({**ARGUMENTS, **own}, "", "\n  ".join(lines))
 
 
 class ConfiguredLayer(Layer):
@@ -173,7 +173,7 @@ def positive(value: Any, name: str) -> int:
     return value
 
 
-def padded(value: Any, *more: str) -> str:
+def pad_edges(value: Any, *more: str) -> str:
     """The name of a padding, in small letters.
 
     Raises:
@@ -187,7 +187,7 @@ def padded(value: Any, *more: str) -> str:
     return value.lower()
 
 
-def formatted(value: Any) -> str:
+def parse_data_format(value: Any) -> str:
     """Where the channels are: "channels_last", unless it is said to be "channels_first".
 
     Raises:
@@ -203,7 +203,7 @@ def formatted(value: Any) -> str:
     return name.lower()
 
 
-def parted(shape: Any, data_format: str) -> tuple[Shape, int | None]:
+def split_shape(shape: Any, data_format: str) -> tuple[Shape, int | None]:
     """The sizes in space and the number of channels of a shape."""
     shape = tuple(shape)
     if data_format == "channels_last":
@@ -211,7 +211,7 @@ def parted(shape: Any, data_format: str) -> tuple[Shape, int | None]:
     return shape[2:], shape[1]
 
 
-def joined(batch: Any, space: Any, channels: Any, data_format: str) -> tuple[Any, ...]:
+def join_shape(batch: Any, space: Any, channels: Any, data_format: str) -> tuple[Any, ...]:
     """What belongs to the batch, to each axis in space, and to the channels, in their order."""
     if data_format == "channels_last":
         return (batch, *space, channels)

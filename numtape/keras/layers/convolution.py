@@ -13,13 +13,13 @@ from ..layer import LayerVariable
 from .configured import (
     ConfiguredLayer,
     Shape,
-    documented,
-    formatted,
+    document,
     integers,
-    joined,
-    padded,
-    parted,
+    join_shape,
+    pad_edges,
+    parse_data_format,
     positive,
+    split_shape,
 )
 
 # What `tf.nn` calls the two formats, by the number of axes in space.
@@ -82,7 +82,7 @@ class Sliding(ConfiguredLayer):
             kernel_size=integers(kernel_size, self.rank, "kernel_size"),
             strides=integers(strides, self.rank, "strides"),
             padding=padding,
-            data_format=formatted(data_format),
+            data_format=parse_data_format(data_format),
             dilation_rate=integers(dilation_rate, self.rank, "dilation_rate"),
         )
         self.input_spec = InputSpec(min_ndim=self.rank + 2, max_ndim=self.rank + 2)
@@ -91,7 +91,7 @@ class Sliding(ConfiguredLayer):
     def _nt_channels(self, input_shape: Any) -> int:
         """The number of channels of inputs that fit."""
         self.compute_output_shape(input_shape)
-        channels = parted(input_shape, self.data_format)[1]
+        channels = split_shape(input_shape, self.data_format)[1]
         if channels is None:
             raise ValueError(
                 f"The number of channels must be known. Received: input_shape={input_shape}"
@@ -106,7 +106,7 @@ class Sliding(ConfiguredLayer):
     def _nt_convolved(self, x: Tensor, kernel: Any, strides: Any, padding: str) -> Tensor:
         if padding == "causal":  # all that is added is before the steps
             before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-            x = pad(x, list(joined((0, 0), [(before, 0)], (0, 0), self.data_format)))
+            x = pad(x, list(join_shape((0, 0), [(before, 0)], (0, 0), self.data_format)))
             padding = "valid"
         result: Tensor = _CONVOLUTIONS[self.rank](
             self._nt_floats(x),
@@ -120,7 +120,7 @@ class Sliding(ConfiguredLayer):
 
     def _nt_for_all_axes(self, steps: tuple[int, ...]) -> list[Any]:
         """Steps in space, and ones for the batch and the channels."""
-        return list(joined(1, steps, 1, self.data_format))
+        return list(join_shape(1, steps, 1, self.data_format))
 
     def _nt_depthwise(self, x: Tensor, kernel: Any) -> Tensor:
         """Each channel by itself: as many groups as there are channels."""
@@ -155,7 +155,7 @@ class Sliding(ConfiguredLayer):
                 f"Kernel shape must have the same length as input, but received kernel of shape "
                 f"{self.kernel_size} and input of shape {shape}."
             )
-        space, channels = parted(shape, self.data_format)
+        space, channels = split_shape(shape, self.data_format)
         result = self._nt_space(space)
         if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
             raise ValueError(
@@ -164,7 +164,7 @@ class Sliding(ConfiguredLayer):
                 f"`dilation_rate={self.dilation_rate}`, `strides={self.strides}`, "
                 f"`padding={self.padding}`."
             )
-        return joined(shape[0], result, self._nt_features(channels), self.data_format)
+        return join_shape(shape[0], result, self._nt_features(channels), self.data_format)
 
 
 class Convolution(Sliding):
@@ -199,7 +199,7 @@ class Convolution(Sliding):
             )
         causal = ("causal",) if self.rank == 1 else ()
         self._nt_keep_window(
-            kernel_size, strides, padded(padding, *causal), data_format, dilation_rate
+            kernel_size, strides, pad_edges(padding, *causal), data_format, dilation_rate
         )
         both_used(self.strides, self.dilation_rate)
         self._nt_keep(
@@ -234,7 +234,7 @@ class Convolution(Sliding):
         return self._nt_finished(self._nt_convolved(inputs, kernel, self.strides, self.padding))
 
 
-@documented(WRONG, padding=CAUSAL)
+@document(WRONG, padding=CAUSAL)
 class Conv1D(Convolution):
     """A convolution over one axis: inputs of shape (batch, steps, channels).
 
@@ -246,7 +246,7 @@ class Conv1D(Convolution):
     rank = 1
 
 
-@documented(WRONG)
+@document(WRONG)
 class Conv2D(Convolution):
     """A convolution of pictures: inputs of shape (batch, height, width, channels).
 
@@ -260,7 +260,7 @@ class Conv2D(Convolution):
     rank = 2
 
 
-@documented(WRONG)
+@document(WRONG)
 class Conv3D(Convolution):
     """A convolution over three axes: inputs of shape (batch, depth, height, width, channels).
 

@@ -12,10 +12,10 @@ from ...core.values.spec import MAX_DIM
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from ..layer import LayerVariable
-from .configured import ConfiguredLayer, Shape, documented
+from .configured import ConfiguredLayer, Shape, document
 
 
-@documented(
+@document(
     "ValueError: If ``units`` is no positive int, or a name is unknown; at a call, if the inputs "
     "have less than two axes or another last one than at the first call.",
     units="The size of the output's last axis.",

@@ -8,11 +8,11 @@ from ...core.ops import movement
 from ...core.ops.clipping import l2_normalize
 from ...core.ops.matrix_products import matmul
 from ...core.values.dtypes import repr_of
-from .configured import Shape, documented
+from .configured import Shape, document
 from .merging import Merge, shapes_of
 
 
-@documented(
+@document(
     "TypeError: If ``axes`` is no int and no list.\nValueError: If it is no pair; at a call, if "
     "there are not two inputs, or their sizes along the axes differ.",
     axes="The axis of each input that is summed over: an int for both, or a pair.",

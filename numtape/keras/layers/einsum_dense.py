@@ -12,7 +12,7 @@ from ...core.values.tensor import Tensor
 from ..initial import VarianceScaling
 from ..input_spec import InputSpec
 from ..layer import LayerVariable
-from .configured import ConfiguredLayer, Shape, documented
+from .configured import ConfiguredLayer, Shape, document
 
 # The inputs, the kernel and the output, with an ellipsis before or behind both of the former.
 _FORMS = (
@@ -97,7 +97,7 @@ def _shapes(equation: str, bias_axes: str | None, inputs: Shape, provided: Shape
     return _Shapes(kernel, bias, output, tuple(k for k in range(len(w)) if k not in shapes), shapes)
 
 
-@documented(
+@document(
     "ValueError: If ``output_shape`` has no ints; when the weights are made, if the equation is "
     "not of such a form, or does not fit the inputs.",
     equation='Letters for the axes of inputs, kernel and output, such as ``"abc,cd->abd"``; an '

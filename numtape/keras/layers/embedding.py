@@ -10,10 +10,10 @@ from ...core.ops.elementwise import as_indices
 from ...core.ops.indexing import gather
 from ...core.values.dtypes import int32
 from ...core.values.tensor import Tensor
-from .configured import ConfiguredLayer, Shape, documented, positive
+from .configured import ConfiguredLayer, Shape, document, positive
 
 
-@documented(
+@document(
     "ValueError: If a size is no positive int, or a name is unknown.",
     input_dim="How many vectors there are: inputs are ints from 0 to less than this.",
     output_dim="The size of the vectors.",

@@ -14,10 +14,10 @@ from ...core.values.dtypes import float64, repr_of
 from ...core.values.tensor import Tensor
 from .. import regularizers
 from ..registry import get_registered_object
-from .configured import ConfiguredLayer, Shape, documented
+from .configured import ConfiguredLayer, Shape, document
 
 
-@documented(
+@document(
     "TypeError: If ``function`` is none.",
     function="A function of the inputs; if it takes ``mask`` or ``training``, it gets them.",
     output_shape="The shape of the output without the batch, or a function of the inputs' shape; "
@@ -103,7 +103,7 @@ class Lambda(ConfiguredLayer):
         return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
 
 
-@documented()
+@document()
 class Identity(ConfiguredLayer):
     """The inputs themselves.
 
@@ -124,7 +124,7 @@ class Identity(ConfiguredLayer):
         return input_shape
 
 
-@documented(mask_value="What all features of a step are that does not count.")
+@document(mask_value="What all features of a step are that does not count.")
 class Masking(ConfiguredLayer):
     """A mask of the steps that count: the others become 0, and layers behind leave them out.
 
@@ -160,7 +160,7 @@ class Masking(ConfiguredLayer):
         return tuple(input_shape)
 
 
-@documented(
+@document(
     "ValueError: If a factor is no number that is finite and not negative.",
     l1="The factor of the sum of absolute values.",
     l2="The factor of the sum of squares.",

@@ -15,7 +15,7 @@ from ...core.ops.indexing import where
 from ...core.ops.joining import concat
 from ...core.ops.reduction import reduce_any
 from ...core.values.dtypes import bool_, repr_of
-from .configured import ConfiguredLayer, Shape, documented
+from .configured import ConfiguredLayer, Shape, document
 
 
 def shapes_of(input_shape: Any, kind: str, count: str = "a list of inputs") -> list[Shape]:
@@ -154,7 +154,7 @@ class _Folded(Merge):
         raise NotImplementedError
 
 
-@documented(_WRONG)
+@document(_WRONG)
 class Add(_Folded):
     """The sum of the inputs.
 
@@ -166,7 +166,7 @@ class Add(_Folded):
         return x + y
 
 
-@documented(_WRONG)
+@document(_WRONG)
 class Subtract(Merge):
     """The first input less the second.
 
@@ -187,7 +187,7 @@ class Subtract(Merge):
         return inputs[0] - inputs[1]
 
 
-@documented(_WRONG)
+@document(_WRONG)
 class Multiply(_Folded):
     """The product of the inputs, element by element.
 
@@ -212,7 +212,7 @@ class Multiply(_Folded):
         return x * y
 
 
-@documented(_WRONG)
+@document(_WRONG)
 class Average(Add):
     """The mean of the inputs.
 
@@ -241,7 +241,7 @@ class _Extreme(_Folded):
         return result
 
 
-@documented(_WRONG)
+@document(_WRONG)
 class Maximum(_Extreme):
     """The largest of the inputs, element by element.
 
@@ -253,7 +253,7 @@ class Maximum(_Extreme):
         return elementwise.maximum(x, y)
 
 
-@documented(_WRONG)
+@document(_WRONG)
 class Minimum(_Extreme):
     """The smallest of the inputs, element by element.
 
@@ -265,7 +265,7 @@ class Minimum(_Extreme):
         return elementwise.minimum(x, y)
 
 
-@documented(_WRONG, axis="The axis along which they are put one behind the other.")
+@document(_WRONG, axis="The axis along which they are put one behind the other.")
 class Concatenate(Merge):
     """The inputs, one behind the other.
 

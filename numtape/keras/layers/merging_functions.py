@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..described import described
+from ..described import describe
 from . import merging
 from .dot import Dot
 
@@ -15,7 +15,7 @@ _ARGUMENTS = {
     "kwargs": "What the layer takes besides.",
 }
 _RAISES = "ValueError: If the inputs are no list, or their shapes do not fit."
-_documented = described(_ARGUMENTS, "A tensor.", _RAISES)
+_documented = describe(_ARGUMENTS, "A tensor.", _RAISES)
 
 
 @_documented

@@ -17,7 +17,7 @@ from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from ..initial import Initializer
 from .attention import causal
-from .configured import ConfiguredLayer, Shape, documented
+from .configured import ConfiguredLayer, Shape, document
 from .einsum_dense import EinsumDense
 from .noise import Dropout
 
@@ -51,7 +51,7 @@ def _projection(free: int, bound: int, created: int) -> tuple[str, str]:
     return f"{stay}{summed},{summed}{new}->{stay}{new}", new
 
 
-@documented(
+@document(
     "ValueError: If an argument is out of range; when it is built, if the shapes of values and "
     "keys do not fit.",
     num_heads="How many heads.",

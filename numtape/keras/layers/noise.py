@@ -11,7 +11,7 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from ..seed_generator import SeedGenerator
-from .configured import ConfiguredLayer, Shape, documented, formatted, joined, parted
+from .configured import ConfiguredLayer, Shape, document, join_shape, parse_data_format, split_shape
 
 _RANGE = "ValueError: If the rate is not between 0 and 1."
 
@@ -65,7 +65,7 @@ def _noise_shape(noise_shape: Any, inputs: Tensor) -> tuple[int, ...]:
     return tuple(size if requested is None else requested for requested, size in sizes)
 
 
-@documented(f"{_RANGE[:-1]}, or ``noise_shape`` is no shape.")
+@document(f"{_RANGE[:-1]}, or ``noise_shape`` is no shape.")
 class Dropout(_Noise):
     """In training, elements become 0 with a probability; the others are divided by the rest.
 
@@ -117,7 +117,7 @@ class _Spatial(Dropout):
     ) -> None:
         super().__init__(rate, None, seed, name=name, dtype=dtype, **kwargs)
         self._nt_kept = ("rate", "seed")
-        self.data_format = formatted(data_format)
+        self.data_format = parse_data_format(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def get_config(self) -> dict[str, Any]:
@@ -128,14 +128,14 @@ class _Spatial(Dropout):
 
     def _nt_drawn(self, inputs: Tensor) -> Any:
         shape = tuple(inputs.shape)
-        channels = parted(shape, self.data_format)[1]
-        return joined(shape[0], (1,) * self.rank, channels, self.data_format)
+        channels = split_shape(shape, self.data_format)[1]
+        return join_shape(shape[0], (1,) * self.rank, channels, self.data_format)
 
 
 _NAMED = {"name": "Its name.", "dtype": "The dtype it computes in."}
 
 
-@documented(_RANGE, **_NAMED)
+@document(_RANGE, **_NAMED)
 class SpatialDropout1D(_Spatial):
     """`Dropout` of whole channels: inputs of shape (batch, steps, channels).
 
@@ -157,7 +157,7 @@ class SpatialDropout1D(_Spatial):
         super().__init__(rate, None, seed, name, dtype, **kwargs)
 
 
-@documented(_RANGE, **_NAMED)
+@document(_RANGE, **_NAMED)
 class SpatialDropout2D(_Spatial):
     """`Dropout` of whole channels of pictures, of shape (batch, height, width, channels).
 
@@ -181,7 +181,7 @@ class SpatialDropout2D(_Spatial):
         self._nt_keep(data_format=self.data_format)
 
 
-@documented(_RANGE, **_NAMED)
+@document(_RANGE, **_NAMED)
 class SpatialDropout3D(_Spatial):
     """`Dropout` of whole channels: inputs of shape (batch, depth, height, width, channels).
 
@@ -205,7 +205,7 @@ class SpatialDropout3D(_Spatial):
         self._nt_keep(data_format=self.data_format)
 
 
-@documented(
+@document(
     "ValueError: If the deviation is not between 0 and 1.",
     stddev="The standard deviation of what is added, from 0 to 1.",
 )
@@ -235,7 +235,7 @@ class GaussianNoise(_Noise):
         return result
 
 
-@documented(
+@document(
     _RANGE,
     rate="What the part of dropped elements would be: the deviation is sqrt(rate / (1 - rate)).",
 )
@@ -259,7 +259,7 @@ class GaussianDropout(_Noise):
         return result
 
 
-@documented(_RANGE)
+@document(_RANGE)
 class AlphaDropout(_Noise):
     """`Dropout` that keeps mean and variance, for what `selu` gives.
 

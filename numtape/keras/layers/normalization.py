@@ -14,10 +14,10 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from ..layer import LayerVariable
-from .configured import ConfiguredLayer, Shape, documented
+from .configured import ConfiguredLayer, Shape, document
 
 
-def counted(axis: Any, shape: Any) -> tuple[int, ...]:
+def count(axis: Any, shape: Any) -> tuple[int, ...]:
     """Axes as numbers from 0, for a shape.
 
     Raises:
@@ -33,7 +33,7 @@ def counted(axis: Any, shape: Any) -> tuple[int, ...]:
     return tuple(number % len(shape) for number in axes)
 
 
-def listed(axis: Any) -> int | list[int]:
+def as_list(axis: Any) -> int | list[int]:
     """An axis, or a list of them.
 
     Raises:
@@ -66,14 +66,14 @@ class Normalizing(ConfiguredLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the inputs."""
-        counted(self.axis, input_shape)
+        count(self.axis, input_shape)
         return tuple(input_shape)
 
 
 _BOUNDS = "ValueError: If a name is unknown; at the first call, if the inputs have no such axis."
 
 
-@documented(f"TypeError: If ``axis`` is no int or list of ints.\n{_BOUNDS}")
+@document(f"TypeError: If ``axis`` is no int or list of ints.\n{_BOUNDS}")
 class LayerNormalization(Normalizing):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over one axis or several.
 
@@ -100,7 +100,7 @@ class LayerNormalization(Normalizing):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        axes = listed(axis)
+        axes = as_list(axis)
         axes = sorted(axes) if isinstance(axes, list) else axes
         self._nt_keep_affine(
             axes,
@@ -123,13 +123,13 @@ class LayerNormalization(Normalizing):
                 f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
                 f"min_ndim=1, found ndim=0. Full shape received: ()"
             )
-        self._nt_build_affine(tuple(shape[axis] for axis in counted(self.axis, shape)))
+        self._nt_build_affine(tuple(shape[axis] for axis in count(self.axis, shape)))
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, scaled and shifted."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
-        axes = counted(self.axis, shape)
+        axes = count(self.axis, shape)
         result = self._nt_normalized(inputs, shape, axes)
         wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         if self.gamma is not None:
@@ -156,7 +156,7 @@ class LayerNormalization(Normalizing):
         return movement.reshape(weight, wide)
 
 
-@documented(
+@document(
     f"{_BOUNDS[:-1]}, or its size cannot be parted.",
     groups="Into how many groups the channels are parted; -1 for one each.",
     axis="The axis of the channels.",
@@ -206,7 +206,7 @@ class GroupNormalization(Normalizing):
     def build(self, input_shape: Any) -> None:
         """Make ``gamma`` and ``beta``, of the size of the channels' axis."""
         shape = tuple(input_shape)
-        (axis,) = counted(self.axis, shape)
+        (axis,) = count(self.axis, shape)
         size = shape[axis]
         if self.groups == -1:
             self.groups = size
@@ -227,7 +227,7 @@ class GroupNormalization(Normalizing):
         """Give the inputs, normalized, scaled and shifted."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
-        (axis,) = counted(self.axis, shape)
+        (axis,) = count(self.axis, shape)
         each = shape[axis] // self.groups
         separate = (*shape[:axis], self.groups, each, *shape[axis + 1 :])
         x = movement.reshape(inputs, separate)
@@ -243,7 +243,7 @@ class GroupNormalization(Normalizing):
         return movement.reshape(result, shape)
 
 
-@documented("TypeError: If ``axis`` is no int or list of ints.")
+@document("TypeError: If ``axis`` is no int or list of ints.")
 class UnitNormalization(ConfiguredLayer):
     """Each element of a batch scaled to a Euclidean length of 1.
 
@@ -253,7 +253,7 @@ class UnitNormalization(ConfiguredLayer):
 
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(axis=listed(axis))
+        self._nt_keep(axis=as_list(axis))
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -265,11 +265,11 @@ class UnitNormalization(ConfiguredLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the inputs."""
-        counted(self.axis, input_shape)
+        count(self.axis, input_shape)
         return tuple(input_shape)
 
 
-@documented("TypeError: If ``axis`` is no int or list of ints.")
+@document("TypeError: If ``axis`` is no int or list of ints.")
 class RMSNormalization(ConfiguredLayer):
     """``scale * x / sqrt(mean(x ** 2) + epsilon)``.
 
@@ -281,19 +281,19 @@ class RMSNormalization(ConfiguredLayer):
 
     def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(axis=listed(axis), epsilon=epsilon)
+        self._nt_keep(axis=as_list(axis), epsilon=epsilon)
 
     def build(self, input_shape: Any) -> None:
         """Make ``scale``, of the sizes of the axes that are normalized."""
         shape = tuple(input_shape)
-        sizes = tuple(shape[axis] for axis in sorted(counted(self.axis, shape)))
+        sizes = tuple(shape[axis] for axis in sorted(count(self.axis, shape)))
         self.scale = self.add_weight(shape=sizes, initializer="ones", name="scale")
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized and scaled."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
-        axes = counted(self.axis, shape)
+        axes = count(self.axis, shape)
         mean = reduce_mean(elementwise.square(inputs), list(axes), True)
         wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         factor = elementwise.rsqrt(mean + self.epsilon)
@@ -302,5 +302,5 @@ class RMSNormalization(ConfiguredLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the inputs."""
-        counted(self.axis, input_shape)
+        count(self.axis, input_shape)
         return tuple(input_shape)

@@ -14,12 +14,12 @@ from ..input_spec import InputSpec
 from .configured import (
     ConfiguredLayer,
     Shape,
-    documented,
-    formatted,
+    document,
     integers,
-    joined,
-    padded,
-    parted,
+    join_shape,
+    pad_edges,
+    parse_data_format,
+    split_shape,
 )
 from .convolution import FORMATS, slid
 
@@ -51,8 +51,8 @@ class Pooling(ConfiguredLayer):
         self._nt_keep(
             pool_size=size,
             strides=steps,
-            padding=padded(padding),
-            data_format=formatted(data_format),
+            padding=pad_edges(padding),
+            data_format=parse_data_format(data_format),
         )
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
@@ -71,7 +71,7 @@ class Pooling(ConfiguredLayer):
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the output: as many places as the window has."""
         shape = tuple(input_shape)
-        space, channels = parted(shape, self.data_format)
+        space, channels = split_shape(shape, self.data_format)
         result = slid(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
         if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
             raise ValueError(
@@ -79,10 +79,10 @@ class Pooling(ConfiguredLayer):
                 f"{shape}`, `pool_size={self.pool_size}`, `strides={self.strides}`, "
                 f"`padding={self.padding}`."
             )
-        return joined(shape[0], result, channels, self.data_format)
+        return join_shape(shape[0], result, channels, self.data_format)
 
 
-@documented(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_WRONG, strides=_STRIDES, name="Its name.")
 class MaxPooling1D(Pooling):
     """The largest element of each window over one axis: inputs of shape (batch, steps, channels).
 
@@ -94,7 +94,7 @@ class MaxPooling1D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool1d)
 
 
-@documented(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_WRONG, strides=_STRIDES, name="Its name.")
 class MaxPooling2D(Pooling):
     """The largest element of each window of pictures, of shape (batch, height, width, channels).
 
@@ -106,7 +106,7 @@ class MaxPooling2D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool2d)
 
 
-@documented(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_WRONG, strides=_STRIDES, name="Its name.")
 class MaxPooling3D(Pooling):
     """The largest element of each window: (batch, depth, height, width, channels).
 
@@ -137,7 +137,7 @@ class _Average(Pooling):
         return super().call(self._nt_floats(inputs))
 
 
-@documented(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_WRONG, strides=_STRIDES, name="Its name.")
 class AveragePooling1D(_Average):
     """The mean of each window over one axis: inputs of shape (batch, steps, channels).
 
@@ -150,7 +150,7 @@ class AveragePooling1D(_Average):
     _nt_pool = staticmethod(pooling.avg_pool1d)
 
 
-@documented(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_WRONG, strides=_STRIDES, name="Its name.")
 class AveragePooling2D(_Average):
     """The mean of each window of pictures, of shape (batch, height, width, channels).
 
@@ -162,7 +162,7 @@ class AveragePooling2D(_Average):
     _nt_pool = staticmethod(pooling.avg_pool2d)
 
 
-@documented(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_WRONG, strides=_STRIDES, name="Its name.")
 class AveragePooling3D(_Average):
     """The mean of each window: inputs of shape (batch, depth, height, width, channels).
 
@@ -184,7 +184,7 @@ class GlobalPooling(ConfiguredLayer):
         self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(data_format=formatted(data_format), keepdims=keepdims)
+        self._nt_keep(data_format=parse_data_format(data_format), keepdims=keepdims)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     @property
@@ -202,16 +202,16 @@ class GlobalPooling(ConfiguredLayer):
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape (batch, channels), or with axes of size 1 in space."""
         shape = tuple(input_shape)
-        channels = parted(shape, self.data_format)[1]
+        channels = split_shape(shape, self.data_format)[1]
         space = (1,) * self.rank if self.keepdims else ()
-        return joined(shape[0], space, channels, self.data_format)
+        return join_shape(shape[0], space, channels, self.data_format)
 
 
 _KEEPDIMS = "Whether the axes in space stay, with size 1."
 _FORMAT = "ValueError: If the format is unknown; at a call, if the inputs have other axes."
 
 
-@documented(_FORMAT, keepdims=_KEEPDIMS)
+@document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalAveragePooling1D(GlobalPooling):
     """The mean over the steps: inputs of shape (batch, steps, channels). A mask leaves out steps.
 
@@ -240,7 +240,7 @@ class GlobalAveragePooling1D(GlobalPooling):
         """Give no mask: there are no steps any more."""
 
 
-@documented(_FORMAT, keepdims=_KEEPDIMS)
+@document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalAveragePooling2D(GlobalPooling):
     """The mean over pictures: inputs of shape (batch, height, width, channels).
 
@@ -252,7 +252,7 @@ class GlobalAveragePooling2D(GlobalPooling):
     _nt_reduce = staticmethod(reduce_mean)
 
 
-@documented(_FORMAT, keepdims=_KEEPDIMS)
+@document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalAveragePooling3D(GlobalPooling):
     """The mean over three axes: inputs of shape (batch, depth, height, width, channels).
 
@@ -264,7 +264,7 @@ class GlobalAveragePooling3D(GlobalPooling):
     _nt_reduce = staticmethod(reduce_mean)
 
 
-@documented(_FORMAT, keepdims=_KEEPDIMS)
+@document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalMaxPooling1D(GlobalPooling):
     """The largest over the steps: inputs of shape (batch, steps, channels).
 
@@ -276,7 +276,7 @@ class GlobalMaxPooling1D(GlobalPooling):
     _nt_reduce = staticmethod(reduce_max)
 
 
-@documented(_FORMAT, keepdims=_KEEPDIMS)
+@document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalMaxPooling2D(GlobalPooling):
     """The largest over pictures: inputs of shape (batch, height, width, channels).
 
@@ -288,7 +288,7 @@ class GlobalMaxPooling2D(GlobalPooling):
     _nt_reduce = staticmethod(reduce_max)
 
 
-@documented(_FORMAT, keepdims=_KEEPDIMS)
+@document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalMaxPooling3D(GlobalPooling):
     """The largest over three axes: inputs of shape (batch, depth, height, width, channels).
 

@@ -21,7 +21,7 @@ def time_first(x: Tensor) -> Tensor:
     return transpose(x, (1, 0, *range(2, x.ndim)))
 
 
-def unstacked(x: Tensor) -> list[Tensor]:
+def unstack_rows(x: Tensor) -> list[Tensor]:
     """The slices along the first axis.
 
     By halves: the gradient of a slice has the size of what it was taken from, so that many slices
@@ -33,24 +33,24 @@ def unstacked(x: Tensor) -> list[Tensor]:
     rest = [(0, int(n), 1) for n in x.shape[1:]]
     half = count // 2
     first, second = ((0, half, 1), *rest), ((half, count, 1), *rest)
-    return unstacked(strided_slice(x, first)) + unstacked(strided_slice(x, second))
+    return unstack_rows(strided_slice(x, first)) + unstack_rows(strided_slice(x, second))
 
 
-def masked(mask: Tensor | None, new: Any, old: Any) -> Any:
+def apply_mask(mask: Tensor | None, new: Any, old: Any) -> Any:
     """A structure of tensors: the new ones where the mask, of shape (batch, 1), holds."""
     if mask is None:
         return new
-    retained = [_chosen(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
+    retained = [_choose(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
     return pack_sequence_as(new, retained)
 
 
-def _chosen(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
+def _choose(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
     if new.ndim != 2:
         mask = mask[(slice(None), 0, *(None,) * (new.ndim - 1))]
     return select(mask, new, old)
 
 
-def passed(
+def run_steps(
     step: Step,
     inputs: Sequence[Any],
     states: list[Any],
@@ -76,13 +76,13 @@ def passed(
         if masks is None:
             states = new
         else:
-            old, states = states, masked(masks[k], new, states)
+            old, states = states, apply_mask(masks[k], new, states)
             if last is None or zero_output:
                 last = zeros_like(output)
             if output is new[0] and last is old[0]:
                 output = states[0]
             else:
-                output = _chosen(masks[k], output, last)
+                output = _choose(masks[k], output, last)
             last = output
         outputs.append(output)
     return outputs, states

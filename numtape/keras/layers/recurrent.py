@@ -13,11 +13,11 @@ from ...core.values.dtypes import bool_
 from ...core.values.tensor import Tensor
 from ...nest import flatten, is_nested, map_structure
 from ..layer import Layer
-from .configured import ConfiguredLayer, documented
+from .configured import ConfiguredLayer, document
 from .nested import deserialize, serialize
-from .recurrence import passed, time_first, unstacked
+from .recurrence import run_steps, time_first, unstack_rows
 from .recurrent_cells import Cell
-from .stacked_cells import StackedRNNCells, called, first_state, output_size_of, sized
+from .stacked_cells import StackedRNNCells, call_cell, first_state, output_size_of, with_size
 
 # What all recurrent layers take.
 ARGUMENTS = {
@@ -32,7 +32,7 @@ ARGUMENTS = {
     "use_cudnn": "Accepted for Keras's sake.",
     "zero_output_for_mask": "Whether outputs of masked times are 0, or the last before them.",
 }
-_recurrent = documented("ValueError: If ``cell`` is none.", **ARGUMENTS)
+_recurrent = document("ValueError: If ``cell`` is none.", **ARGUMENTS)
 
 
 def _over(
@@ -71,13 +71,13 @@ def _over(
     if not isinstance(cell, Cell):
 
         def one_step(x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-            return called(cell, x, states, training)
+            return call_cell(cell, x, states, training)
 
-        return passed(one_step, inputs, states, masks, zero_output)
+        return run_steps(one_step, inputs, states, masks, zero_output)
     full = stack(inputs) if full is None else full
     project, step = cell.over(int(full.shape[1]), int(full.shape[2]), training)
-    parts = [unstacked(part) for part in project(full)]
-    return passed(step, [*zip(*parts, strict=True)], states, masks, zero_output)
+    parts = [unstack_rows(part) for part in project(full)]
+    return run_steps(step, [*zip(*parts, strict=True)], states, masks, zero_output)
 
 
 @_recurrent
@@ -111,7 +111,7 @@ class RNN(ConfiguredLayer):
     ) -> None:
         if isinstance(cell, list | tuple):
             cell = StackedRNNCells(cell)
-        sized(cell, "Argument `cell`", "cell")
+        with_size(cell, "Argument `cell`", "cell")
         super().__init__(**kwargs)
         self.cell = cell
         self._nt_keep(
@@ -206,7 +206,7 @@ class RNN(ConfiguredLayer):
             masks = None if masks is None else masks[::-1]
         outputs, states = _over(
             self.cell,
-            [] if fused else unstacked(full),
+            [] if fused else unstack_rows(full),
             full,
             states,
             masks,
@@ -252,7 +252,7 @@ class RNN(ConfiguredLayer):
             )
         if result.ndim == 2:
             result = result[:, :, None]
-        return unstacked(time_first(result))
+        return unstack_rows(time_first(result))
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         """The mask of the outputs: that of the inputs, if all of them are given.

@@ -19,7 +19,7 @@ from ...nest import is_nested
 from .. import initializers
 from ..layer import LayerVariable
 from ..seed_generator import SeedGenerator
-from .configured import ConfiguredLayer, documented
+from .configured import ConfiguredLayer, document
 from .recurrence import Step
 
 # What all cells take, besides a number of units.
@@ -40,9 +40,7 @@ ARGUMENTS = {
     "which then has a bias of its own, or before.",
     "seed": "A seed of what is dropped, beside the global one.",
 }
-_cell = documented(
-    "ValueError: If ``units`` is no positive int, or a name is unknown.", **ARGUMENTS
-)
+_cell = document("ValueError: If ``units`` is no positive int, or a name is unknown.", **ARGUMENTS)
 # Projections of inputs, by gates or groups of them.
 Project = Callable[[Tensor], list[Tensor]]
 

@@ -10,12 +10,12 @@ from ...core.values.dtypes import repr_of
 from .. import regularizers
 from ..input_spec import InputSpec
 from ..layer import Layer
-from .configured import documented
+from .configured import document
 from .recurrent import ARGUMENTS, RNN
 from .recurrent_cells import ARGUMENTS as CELL_ARGUMENTS
 from .recurrent_cells import Cell, GRUCell, LSTMCell, SimpleRNNCell
 
-_layer = documented(
+_layer = document(
     "ValueError: If ``units`` is no positive int, or a name is unknown; at a call, if the inputs "
     "do not have three axes.",
     **ARGUMENTS,

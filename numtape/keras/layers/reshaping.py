@@ -9,7 +9,7 @@ from ...core.ops import movement
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
-from .configured import ConfiguredLayer, Shape, documented, formatted
+from .configured import ConfiguredLayer, Shape, document, parse_data_format
 
 
 def _product(sizes: Any) -> int | None:
@@ -17,7 +17,7 @@ def _product(sizes: Any) -> int | None:
     return None if None in sizes else math.prod(sizes)
 
 
-@documented("ValueError: If the format is unknown.")
+@document("ValueError: If the format is unknown.")
 class Flatten(ConfiguredLayer):
     """Each element of a batch as a vector.
 
@@ -27,7 +27,7 @@ class Flatten(ConfiguredLayer):
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(data_format=formatted(data_format))
+        self._nt_keep(data_format=parse_data_format(data_format))
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ class Flatten(ConfiguredLayer):
         return (batch, _product(sizes))
 
 
-@documented(
+@document(
     "ValueError: At a call, if the number of elements is another one.",
     target_shape="The new shape without the batch; one size may be -1, which is the rest.",
 )
@@ -83,7 +83,7 @@ class Reshape(ConfiguredLayer):
         return (batch, *(total // max(known, 1) if n == -1 else n for n in requested))
 
 
-@documented(
+@document(
     "ValueError: If ``dims`` are not all of 1, 2, ...; at a call, if there are other axes.",
     dims="The axes in their new order, from 1: the batch stays where it is.",
 )
@@ -115,7 +115,7 @@ class Permute(ConfiguredLayer):
         return (shape[0], *(shape[axis] for axis in self.dims))
 
 
-@documented(
+@document(
     "TypeError: If ``n`` is no int.\nValueError: If it is not positive; at a call, if the inputs "
     "are no matrix.",
     n="How often.",

@@ -15,10 +15,10 @@ from ...core.ops import elementwise
 from ...core.ops.movement import reshape
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
-from .configured import ConfiguredLayer, Shape, documented
+from .configured import ConfiguredLayer, Shape, document
 
 
-@documented(
+@document(
     "ValueError: If one of mean and variance is missing, or their shapes do not fit; at the first "
     "call, if the inputs have no such axis.",
     axis="The axes whose elements have a mean and a variance of their own; None for one for all.",
@@ -208,7 +208,7 @@ class Normalization(ConfiguredLayer):
         return tuple(input_shape)
 
 
-@documented(
+@document(
     "",
     scale="A number, or an array that broadcasts with the inputs.",
     offset="What is added, likewise.",

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.log.variable import original
 from ...core.values.tensor import Tensor
-from .configured import documented, padded, positive
+from .configured import document, pad_edges, positive
 from .convolution import WRONG, Sliding
 
 
@@ -34,7 +34,7 @@ class Depthwise(Sliding):
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self._nt_keep(depth_multiplier=positive(depth_multiplier, "depth_multiplier"))
-        self._nt_keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
+        self._nt_keep_window(kernel_size, strides, pad_edges(padding), data_format, dilation_rate)
         self._nt_keep(
             activation=activation,
             use_bias=use_bias,
@@ -64,7 +64,7 @@ class Depthwise(Sliding):
         return self._nt_finished(self._nt_depthwise(inputs, original(self.kernel)))
 
 
-@documented(WRONG)
+@document(WRONG)
 class DepthwiseConv1D(Depthwise):
     """A convolution of each channel by itself: inputs of shape (batch, steps, channels).
 
@@ -77,7 +77,7 @@ class DepthwiseConv1D(Depthwise):
     rank = 1
 
 
-@documented(WRONG)
+@document(WRONG)
 class DepthwiseConv2D(Depthwise):
     """A convolution of each channel of pictures, of shape (batch, height, width, channels).
 
@@ -119,7 +119,7 @@ class Separable(Sliding):
             filters=positive(filters, "filters"),
             depth_multiplier=positive(depth_multiplier, "depth_multiplier"),
         )
-        self._nt_keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
+        self._nt_keep_window(kernel_size, strides, pad_edges(padding), data_format, dilation_rate)
         self._nt_keep(
             activation=activation,
             use_bias=use_bias,
@@ -153,7 +153,7 @@ class Separable(Sliding):
         return self._nt_finished(pointwise)
 
 
-@documented(WRONG)
+@document(WRONG)
 class SeparableConv1D(Separable):
     """`DepthwiseConv1D` and a product that mixes the channels.
 
@@ -164,7 +164,7 @@ class SeparableConv1D(Separable):
     rank = 1
 
 
-@documented(WRONG)
+@document(WRONG)
 class SeparableConv2D(Separable):
     """`DepthwiseConv2D` and a product that mixes the channels.
 

@@ -9,11 +9,11 @@ from ...core.values.dtypes import repr_of
 from ...nest import is_nested, map_structure
 from ..call_arguments import signature_of
 from ..layer import Layer
-from .configured import documented
+from .configured import document
 from .nested import deserialize, serialize
 
 
-def sized(cell: Any, what: str, argument: str) -> None:
+def with_size(cell: Any, what: str, argument: str) -> None:
     """Refuse what is no cell: it has no ``call``, or no ``state_size``."""
     if not hasattr(cell, "call"):
         raise ValueError(
@@ -34,7 +34,7 @@ def first_state(cell: Any, batch_size: int, dtype: Any) -> Any:
     return map_structure(lambda n: zeros((batch_size, n), dtype), sizes)
 
 
-@documented(
+@document(
     "ValueError: If one of them is no cell.",
     cells="A list of cells; the outputs of each are the inputs of the next.",
 )
@@ -52,7 +52,7 @@ class StackedRNNCells(Layer):
         if not isinstance(cells, list | tuple) or not cells:
             raise ValueError(f"`cells` is a list of cells. Received: cells={repr_of(cells)}")
         for cell in cells:
-            sized(cell, "All cells", "cell")
+            with_size(cell, "All cells", "cell")
         self.cells = list(cells)
 
     @property
@@ -100,7 +100,7 @@ class StackedRNNCells(Layer):
         """
         new = []
         for cell, state in zip(self.cells, states, strict=True):
-            inputs, value = called(cell, inputs, state, training)
+            inputs, value = call_cell(cell, inputs, state, training)
             new.append(value)
         return inputs, new
 
@@ -134,7 +134,7 @@ def output_size_of(cell: Any) -> int:
     return result
 
 
-def called(cell: Any, inputs: Any, states: Any, training: Any) -> tuple[Any, Any]:
+def call_cell(cell: Any, inputs: Any, states: Any, training: Any) -> tuple[Any, Any]:
     """A step of any cell; its states as they were given, alone or in a list."""
     single = not is_nested(states)
     named: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from typing import Any
 from ...core.log.variable import original
 from ...core.ops.transposed import conv_transpose
 from ...core.values.tensor import Tensor
-from .configured import Shape, documented, integers, padded, positive
+from .configured import Shape, document, integers, pad_edges, positive
 from .convolution import FORMATS, WRONG, Sliding, both_used
 
 
@@ -39,7 +39,7 @@ class Transposed(Sliding):
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self._nt_keep(filters=positive(filters, "filters"))
-        self._nt_keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
+        self._nt_keep_window(kernel_size, strides, pad_edges(padding), data_format, dilation_rate)
         both_used(self.strides, self.dilation_rate)
         more = output_padding
         if more is not None:
@@ -103,7 +103,7 @@ class Transposed(Sliding):
         return self._nt_finished(result)
 
 
-@documented(WRONG)
+@document(WRONG)
 class Conv1DTranspose(Transposed):
     """A transposed convolution over one axis: inputs of shape (batch, steps, channels).
 
@@ -114,7 +114,7 @@ class Conv1DTranspose(Transposed):
     rank = 1
 
 
-@documented(WRONG)
+@document(WRONG)
 class Conv2DTranspose(Transposed):
     """A transposed convolution of pictures, of shape (batch, height, width, channels).
 
@@ -126,7 +126,7 @@ class Conv2DTranspose(Transposed):
     rank = 2
 
 
-@documented(WRONG)
+@document(WRONG)
 class Conv3DTranspose(Transposed):
     """A transposed convolution over three axes: (batch, depth, height, width, channels).
 

@@ -11,11 +11,11 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..call_arguments import signature_of
 from ..layer import Layer
-from .configured import documented
+from .configured import document
 from .nested import deserialize, serialize
-from .recurrence import time_first, unstacked
+from .recurrence import time_first, unstack_rows
 
-_wrapper = documented("ValueError: If ``layer`` is none.", layer="The layer.")
+_wrapper = document("ValueError: If ``layer`` is none.", layer="The layer.")
 
 
 @_wrapper
@@ -132,10 +132,10 @@ class TimeDistributed(Wrapper):
                 f"timesteps) must match the input's first two dimensions."
             )
         named = {"training": training} if "training" in names else {}
-        steps = unstacked(time_first(inputs))
+        steps = unstack_rows(time_first(inputs))
         if mask is None or "mask" not in names:
             return stack([self.layer.call(x, **named) for x in steps], 1)
-        masks = unstacked(time_first(mask))
+        masks = unstack_rows(time_first(mask))
         pairs = zip(steps, masks, strict=True)
         return stack([self.layer.call(x, mask=m, **named) for x, m in pairs], 1)
 
@@ -143,7 +143,7 @@ class TimeDistributed(Wrapper):
 _MODES = ("sum", "mul", "ave", "concat", None)
 
 
-@documented(
+@document(
     "ValueError: If an argument is none of those, or the two layers differ in more than direction.",
     layer="A recurrent layer, which goes forward: a layer with the same arguments is made.",
     merge_mode='How the outputs of both become one: ``"concat"``, ``"sum"``, ``"mul"``, '

@@ -14,12 +14,12 @@ from ...core.ops.sorting import in_top_k
 from ...core.values.arguments import to_float
 from ...core.values.dtypes import float32, int32
 from ...core.values.tensor import Tensor
-from ..described import described
+from ..described import describe
 from ..loss_functions import same_rank
 from .metric import MEANINGS, metric_class
 from .reductions import FunctionMetric
 
-_function = described(
+_function = describe(
     MEANINGS,
     "A float32 tensor: 1 for each example that is right, 0 for others.",
     "InvalidArgumentError: If shapes do not go together.",

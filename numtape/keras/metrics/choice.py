@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..described import described
+from ..described import describe
 from ..named import Kind
 from . import accuracies, confusion, correlations, curves, errors, overlap, reductions, scores
 from .metric import Metric
@@ -40,7 +40,7 @@ _KIND = Kind(
     "metric", CLASSES, {**_ALIASES, **{name.upper(): one for name, one in _ALIASES.items()}}
 )
 
-_named = described(
+_named = describe(
     {
         "identifier": 'A name such as ``"mse"`` or ``"AUC"``; a dict of a class and '
         "arguments; a function, a class or a metric; or None.",

@@ -26,7 +26,7 @@ from .metric import Metric, add_all, metric_class, the_only
 LOWEST = -1e10  # what a prediction becomes that is none of the largest
 
 
-def parsed(thresholds: Any, default: float = 0.5) -> list[float]:
+def parse(thresholds: Any, default: float = 0.5) -> list[float]:
     """Thresholds as a list.
 
     Raises:
@@ -150,7 +150,7 @@ class _Count(Metric):
     def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
         super().__init__(dtype, name)
         self.init_thresholds = thresholds
-        self.thresholds = parsed(thresholds)
+        self.thresholds = parse(thresholds)
         self._nt_counter = Counter(self.thresholds)
         self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
 
@@ -244,7 +244,7 @@ class _Share(Metric):
         self.init_thresholds = thresholds
         self.top_k = top_k
         self.class_id = class_id
-        self.thresholds = parsed(thresholds, 0.5 if top_k is None else LOWEST)
+        self.thresholds = parse(thresholds, 0.5 if top_k is None else LOWEST)
         self._nt_counter = Counter(self.thresholds, top_k, class_id)
         shape = (len(self.thresholds),)
         self.true_positives = self.add_variable(shape, "zeros", name="true_positives")

@@ -8,12 +8,12 @@ from ...core.log.tensors import as_tensor
 from ...core.ops.elementwise import cast, square
 from ...core.ops.reduction import reduce_mean, reduce_std, reduce_variance
 from ...core.values.tensor import Tensor
-from ..described import described
+from ..described import describe
 from ..loss_functions import EPSILON, same_rank
 from .metric import MEANINGS, metric_class
 from .reductions import FunctionMetric
 
-_function = described(
+_function = describe(
     MEANINGS, "A tensor without the axis.", "InvalidArgumentError: If shapes do not go together."
 )
 

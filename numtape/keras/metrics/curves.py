@@ -14,7 +14,7 @@ from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.arguments import to_list
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
-from .confusion import Counter, parsed
+from .confusion import Counter, parse
 from .metric import Metric, add_all, metric_class
 
 _KINDS = ("tp", "fp", "tn", "fn")
@@ -283,7 +283,7 @@ class AUC(_Counts):
                 )
             inner = _between(int(num_thresholds))
         else:
-            inner = sorted(parsed(to_list(thresholds, "thresholds")))
+            inner = sorted(parse(to_list(thresholds, "thresholds")))
         if num_labels and not multi_label:
             raise ValueError("`num_labels` is needed only when `multi_label` is True.")
         super().__init__(dtype, name)

@@ -13,7 +13,7 @@ from ...core.values.tensor import Tensor
 from ...deferred_restore import notify_changed
 from ...function.pickling import refuse_older
 from .. import initializers
-from ..described import described
+from ..described import describe
 from ..dtypes import keras_dtype
 from ..layer_variable import LayerVariable
 from ..symbolic import auto_name
@@ -63,7 +63,7 @@ MEANINGS = {
 }
 
 
-@described(MEANINGS, "", "TypeError: If there is no such dtype.")
+@describe(MEANINGS, "", "TypeError: If there is no such dtype.")
 class Metric:
     """Base class of metrics: override ``update_state`` and ``result``.
 
@@ -267,7 +267,7 @@ def the_only(values: Tensor) -> Tensor:
     return values[0] if values.shape[0] == 1 else values
 
 
-metric_class = described(MEANINGS, "", "TypeError: If there is no such dtype.")
+metric_class = describe(MEANINGS, "", "TypeError: If there is no such dtype.")
 
 
 tell(Metric, "keras.metrics.Metric")

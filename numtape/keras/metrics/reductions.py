@@ -21,7 +21,7 @@ from .metric import Metric, add_all, metric_class
 _LOSSES = [getattr(losses, name) for name in losses.__all__]  # the smaller, the better
 
 
-def _masked(weight: Any, mask: Any, dtype: DType) -> Any:
+def _apply_mask(weight: Any, mask: Any, dtype: DType) -> Any:
     """Weights that are 0 where a mask says that an element does not count."""
     if weight is not None:
         weight = cast(as_tensor(weight), dtype)
@@ -44,7 +44,7 @@ def _each_example(
     mask = mask_of(values)
     values = cast(as_tensor(values), dtype)
     if weight is not None:
-        values, weight = same_rank(values, _masked(weight, mask, dtype))
+        values, weight = same_rank(values, _apply_mask(weight, mask, dtype))
         axes = weight.ndim
         if values.ndim > axes:
             values = reduce(values, list(range(axes, values.ndim)))
@@ -162,7 +162,7 @@ class MeanMetricWrapper(Mean):
           y_pred: What was predicted. What a mask of it excludes does not count.
           sample_weight: A weight for each example or element.
         """
-        weight = _masked(sample_weight, mask_of(y_pred), self._nt_dtype)
+        weight = _apply_mask(sample_weight, mask_of(y_pred), self._nt_dtype)
         super().update_state(self._nt_fn(y_true, y_pred, **self._nt_fn_kwargs), weight)
 
     def get_config(self) -> dict[str, Any]:

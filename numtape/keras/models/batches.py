@@ -79,10 +79,10 @@ def arrays_of(data: Any) -> Any:
 def batch_of(data: Any) -> Any:
     """A batch's data as tensors."""
 
-    def converted(x: Any) -> Any:
+    def convert(x: Any) -> Any:
         return x if x is None or type(x) is Tensor else to_tensor(array_of(x), None)
 
-    return None if data is None else map_structure(converted, data)
+    return None if data is None else map_structure(convert, data)
 
 
 class Batches:
@@ -96,11 +96,11 @@ class Batches:
     _wanted: int | None  # how many are asked for in an epoch; None is all
     _going: Iterator[Any] | None = None  # between epochs, if these do not begin anew
 
-    def _begun(self) -> Iterator[Any]:
+    def _begin(self) -> Iterator[Any]:
         """All from the beginning, or, of a generator, what is left."""
         raise NotImplementedError
 
-    def _prepared(self, element: Any) -> Batch:
+    def _prepare(self, element: Any) -> Batch:
         """A batch's tensors."""
         raise NotImplementedError
 
@@ -115,7 +115,7 @@ class Batches:
         """Whether nothing is left, and nothing will come again: it warns then."""
         if self._repeats():
             return False
-        source = self._going or self._begun()
+        source = self._going or self._begin()
         for element in source:
             self._going = itertools.chain([element], source)
             return False
@@ -127,16 +127,16 @@ class Batches:
 
         If they end before, there is a warning, and the next epoch begins anew.
         """
-        source, self._going = self._going or self._begun(), None
+        source, self._going = self._going or self._begin(), None
         count = 0
         while self._wanted is None or count < self._wanted:
             element = next(source, _END)
             if element is _END and self._wanted is not None and not count and self._repeats():
-                source = self._begun()  # the last epoch ended where they end
+                source = self._begin()  # the last epoch ended where they end
                 element = next(source, _END)
             if element is _END:
                 break
-            batch = self._prepared(element)
+            batch = self._prepare(element)
             count += 1
             yield batch
         if self._wanted is not None and count == self._wanted:
@@ -182,10 +182,10 @@ class Arrays(Batches):
         self._wanted = steps
         self.steps = steps or math.ceil(self.examples / self._size)
 
-    def _prepared(self, element: Batch) -> Batch:
+    def _prepare(self, element: Batch) -> Batch:
         return element
 
-    def _begun(self) -> Iterator[Batch]:
+    def _begin(self) -> Iterator[Batch]:
         data: Any = self._data
         if self._shuffle:
             order = shuffled(np.arange(self.examples)).numpy()
@@ -224,7 +224,7 @@ class Stream(Batches):
             except TypeError:  # an infinite or unknown number
                 self.steps = None
 
-    def _begun(self) -> Iterator[Any]:
+    def _begin(self) -> Iterator[Any]:
         if not self._sequence:
             return iter(self._source)
         order = np.arange(len(self._source))
@@ -232,7 +232,7 @@ class Stream(Batches):
             order = shuffled(order).numpy()
         return (self._source[int(k)] for k in order)
 
-    def _prepared(self, element: Any) -> Batch:
+    def _prepare(self, element: Any) -> Batch:
         x, y, weight = map(batch_of, unpack(element))
         if self._class_weight is not None:
             if weight is not None:

@@ -310,14 +310,14 @@ class CompiledMetrics:
         """Their values, by name: with the output's before it, where there are several."""
         result: dict[str, Any] = {}
         for number, group in enumerate(self._groups):
-            for name, m in self._named(group):
+            for name, m in self._name_of(group):
                 if name in result and number:
                     output, _, _ = name.rpartition(m.name)
                     name = f"{output}weighted_{m.name}"
                 result[_free(name, result)] = m.result()
         return result
 
-    def _named(self, group: Group) -> Iterable[tuple[str, Metric]]:
+    def _name_of(self, group: Group) -> Iterable[tuple[str, Metric]]:
         outputs = self._outputs
         for k, its in group:
             name = None if outputs is None or outputs.single else outputs.names[k]

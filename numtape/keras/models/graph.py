@@ -68,13 +68,13 @@ class Graph:
             tensor, ready = stack.pop()
             node = tensor._node
             if node is None:
-                raise self._disconnected(tensor)
+                raise self._disconnected_error(tensor)
             if id(node) in done:
                 continue
             node = self.entries.get(id(tensor), node)
             is_input = not node.inputs
             if is_input and id(tensor) not in provided:
-                raise self._disconnected(tensor)
+                raise self._disconnected_error(tensor)
             if id(node) in done:
                 continue
             self._order.setdefault(id(node.operation), len(self._order))
@@ -93,7 +93,7 @@ class Graph:
         """The call that gives a symbolic tensor in this graph; an input's is its `InputLayer`."""
         return self.entries.get(id(x), x._node)
 
-    def _disconnected(self, tensor: KerasTensor) -> ValueError:
+    def _disconnected_error(self, tensor: KerasTensor) -> ValueError:
         name = tensor._node.operation.name if tensor._node else tensor.name
         return ValueError(
             f"Graph disconnected: cannot find parent for tensor {tensor} at operation '{name}'. "
@@ -152,7 +152,7 @@ class Graph:
             )
         return results
 
-    def _adjusted(self, x: Any, symbol: KerasTensor) -> Any:
+    def _adjust(self, x: Any, symbol: KerasTensor) -> Any:
         """An input of the dtype and rank that it was declared with."""
         if type(x) is Tensor and x._spec.dtype.name == symbol.dtype:
             if self._fits((*x._spec.shape,), symbol.shape):
@@ -192,7 +192,7 @@ class Graph:
         provided = (
             [inputs] if type(inputs) is Tensor and len(self.inputs) == 1 else self.flat(inputs)
         )
-        adjusted = [self._adjusted(x, s) for x, s in zip(provided, self.inputs, strict=True)]
+        adjusted = [self._adjust(x, s) for x, s in zip(provided, self.inputs, strict=True)]
         if masks is not None:
             for x, mask in zip(adjusted, flatten(masks), strict=False):
                 if mask is not None:

@@ -44,8 +44,8 @@ def to_config(graph: Graph) -> dict[str, Any]:
                 "name": operation.name,
                 "inbound_nodes": [
                     {
-                        "args": _encoded(list(node.args), places),
-                        "kwargs": _encoded(node.kwargs, places),
+                        "args": _encode(list(node.args), places),
+                        "kwargs": _encode(node.kwargs, places),
                     }
                     for node in calls[id(operation)]
                     if node.inputs
@@ -78,17 +78,17 @@ def _operation(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _encoded(value: Any, places: Places) -> Any:
+def _encode(value: Any, places: Places) -> Any:
     if isinstance(value, KerasTensor):
         history = list(places[id(value)])
         config = {"shape": list(value.shape), "dtype": value.dtype, "keras_history": history}
         return {"class_name": "__keras_tensor__", "config": config}
     if isinstance(value, list | tuple):
-        return [_encoded(x, places) for x in value]
+        return [_encode(x, places) for x in value]
     if isinstance(value, dict):
-        return {key: _encoded(x, places) for key, x in value.items()}
+        return {key: _encode(x, places) for key, x in value.items()}
     if isinstance(value, slice):
-        parts = {name: _encoded(getattr(value, name), places) for name in _SLICE}
+        parts = {name: _encode(getattr(value, name), places) for name in _SLICE}
         return {"class_name": "__slice__", "config": parts}
     if value is Ellipsis:
         return {"class_name": "__ellipsis__", "config": {}}
@@ -132,8 +132,8 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
         later = []
         for name, operation, k, call in waiting:
             before = k == 0 or (name, k - 1) in entries
-            if before and all(place in entries for place in _needed(call)):
-                args, kwargs = _decoded(call["args"], entries), _decoded(call["kwargs"], entries)
+            if before and all(place in entries for place in _needed_layers(call)):
+                args, kwargs = _decode(call["args"], entries), _decode(call["kwargs"], entries)
                 if isinstance(operation, Operation) and operation.kind == "GetItem":
                     args = [args[0], *(tuple(x) if isinstance(x, list) else x for x in args[1:])]
                 entries[name, k] = [
@@ -147,35 +147,35 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
     return _ends(config["input_layers"], entries), _ends(config["output_layers"], entries)
 
 
-def _needed(value: Any) -> set[tuple[str, int]]:
+def _needed_layers(value: Any) -> set[tuple[str, int]]:
     if isinstance(value, list | tuple):
-        return set().union(*map(_needed, value))
+        return set().union(*map(_needed_layers, value))
     if not isinstance(value, dict):
         return set()
     if value.get("class_name") == "__keras_tensor__":
         name, call, _ = value["config"]["keras_history"]
         return {(name, call)}
-    return _needed(list(value.values()))
+    return _needed_layers(list(value.values()))
 
 
-def _decoded(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
+def _decode(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
     if isinstance(value, list | tuple):
-        return type(value)(_decoded(x, result) for x in value)
+        return type(value)(_decode(x, result) for x in value)
     if not isinstance(value, dict):
         return value
     kind = value.get("class_name")
     if kind == "__keras_tensor__":
         return _at(value["config"]["keras_history"], result)
     if kind == "__tuple__":
-        return tuple(_decoded(x, result) for x in value["items"])
+        return tuple(_decode(x, result) for x in value["items"])
     if kind == "__slice__":
         parts = value["config"]
-        return slice(*(_decoded(parts[name], result) for name in _SLICE))
+        return slice(*(_decode(parts[name], result) for name in _SLICE))
     if kind == "__ellipsis__":
         return Ellipsis
     if kind == "__numpy__":
         return np.array(value["config"]["value"], value["config"]["dtype"])
-    return {key: _decoded(x, result) for key, x in value.items()}
+    return {key: _decode(x, result) for key, x in value.items()}
 
 
 def _ends(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
@@ -186,7 +186,7 @@ def _ends(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
         return type(value)(_ends(x, result) for x in value)
     if isinstance(value, dict) and "class_name" not in value:
         return {key: _ends(x, result) for key, x in value.items()}
-    return _decoded(value, result)
+    return _decode(value, result)
 
 
 def _at(place: Any, value: dict[tuple[str, int], list[Any]]) -> Any:

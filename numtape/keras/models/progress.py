@@ -26,14 +26,14 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.0f}ms/step" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us/step"
 
 
-def _left(seconds: float) -> str:
+def _shift_left(seconds: float) -> str:
     full = int(seconds)
     if seconds > 3600:
         return f"{full // 3600}:{full % 3600 // 60:02d}:{full % 60:02d}"
     return f"{full // 60}:{full % 60:02d}" if seconds > 60 else f"{full}s"
 
 
-def shown(values: dict[str, Any]) -> str:
+def compute_shown(values: dict[str, Any]) -> str:
     """Values of metrics in a line."""
     text = ""
     for name, value in values.items():
@@ -92,8 +92,8 @@ class Progress:
         """Show the bar after a step."""
         bar, unseen = self._bar(step)
         each = self._each(step)
-        left = _left(each * (self.target - step)) if self.target else ""
-        self._write(f"{bar} {left} {duration(each)}{shown(values)}", unseen, "")
+        left = _shift_left(each * (self.target - step)) if self.target else ""
+        self._write(f"{bar} {left} {duration(each)}{compute_shown(values)}", unseen, "")
 
     def end(self, step: int, values: dict[str, Any]) -> None:
         """Show the epoch's last line."""
@@ -102,13 +102,13 @@ class Progress:
         took = f"{time.monotonic() - self._begun:.0f}s"
         if self.target is None:
             self.target = step
-        text = f"{took} {duration(self._each(step))}{shown(values)}"
+        text = f"{took} {duration(self._each(step))}{compute_shown(values)}"
         if self.verbose == 1:
             bar, unseen = self._bar(step)
             self._write(f"{bar} {text}", unseen, "\n")
         else:
             sys.stdout.write(
-                f"{step}/{self.target} - {took} - {duration(self._each(step))}{shown(values)}\n"
+                f"{step}/{self.target} - {took} - {duration(self._each(step))}{compute_shown(values)}\n"
             )
             sys.stdout.flush()
 

@@ -45,7 +45,7 @@ def summary(
     widths = _widths(length, ends)
     rows = []
     for layer in _in_range(displayed, layer_range):
-        for prefix, inner in _nested(layer, expand_nested):
+        for prefix, inner in _nest(layer, expand_nested):
             row = [f"{prefix}{inner.name} ({_kind(inner)})", _shape(inner), _params(inner)]
             if not is_chain:
                 row.append(_connections(inner, graph))
@@ -84,11 +84,11 @@ def _widths(length: int, ends: list[float]) -> list[int]:
     return widths
 
 
-def _nested(layer: Any, inside: bool, level: int = 0) -> list[tuple[str, Any]]:
+def _nest(layer: Any, inside: bool, level: int = 0) -> list[tuple[str, Any]]:
     results = [("   " * level + "└ " if level else "", layer)]
     if inside:
         for inner in getattr(layer, "layers", ()):
-            results += _nested(inner, True, level + 1)
+            results += _nest(inner, True, level + 1)
     return results
 
 
@@ -145,7 +145,7 @@ def _connections(operation: Any, graph: Any) -> str:
     return ", ".join(connections) or "-"
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     """Lines of whole words; a longer word is cut."""
     lines = [""]
     for word in re.findall(r"\s*\S+", text):
@@ -161,7 +161,7 @@ def _table(names: list[str], rows: list[list[str]], widths: list[int]) -> list[s
         return marks[0] + marks[2].join(marks[1] * (width + 2) for width in widths) + marks[3]
 
     def cells(row: list[str], bar: str) -> list[str]:
-        columns = [_wrapped(text, width) for text, width in zip(row, widths, strict=True)]
+        columns = [_wrap(text, width) for text, width in zip(row, widths, strict=True)]
         lines = []
         for k in range(max(map(len, columns))):
             parts = [

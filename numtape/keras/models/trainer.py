@@ -323,7 +323,7 @@ class Trainer(Steps):
             first = count
             requested.on_predict_batch_begin(first)
             taken = [self._nt_taken("predict", (batch[0], None, None)) for batch in group]
-            outputs.append(map_structure(_joined, *(map_structure(_as_array, t) for t in taken)))
+            outputs.append(map_structure(_join, *(map_structure(_as_array, t) for t in taken)))
             count += len(group)
             requested.on_predict_batch_end(first + size - 1, {"outputs": outputs[-1]})
             if progress.due(count):
@@ -334,7 +334,7 @@ class Trainer(Steps):
             raise ValueError(_NO_BATCHES)
         progress.end(count, {})
         requested.on_predict_end()
-        return map_structure(_joined, *outputs)
+        return map_structure(_join, *outputs)
 
     # --- One batch ---------------------------------------------------------------------------
 
@@ -440,7 +440,7 @@ def _as_array(x: Any) -> Any:
     return x.numpy() if hasattr(x, "numpy") else np.asarray(x)
 
 
-def _joined(*parts: Any) -> Any:
+def _join(*parts: Any) -> Any:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, TypeVar
 
 from ...core.values.dtypes import repr_of
-from ..described import described
+from ..described import describe
 
 _Kind = TypeVar("_Kind", bound=type)
 
@@ -50,7 +50,7 @@ ARGUMENTS = {
     "clip_threshold": "The largest root of a mean square of an update.",
     "relative_step": "Whether a constant step size becomes at most 1 / sqrt(step).",
 }
-_described = described(ARGUMENTS, "", "ValueError: If an argument is out of its range.")
+_described = describe(ARGUMENTS, "", "ValueError: If an argument is out of its range.")
 
 
 def optimizer_class(kind: _Kind) -> _Kind:

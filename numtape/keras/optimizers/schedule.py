@@ -8,7 +8,7 @@ from ...core.log.tensors import as_tensor
 from ...core.ops.elementwise import cast
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
-from ..described import described
+from ..described import describe
 
 
 class LearningRateSchedule:
@@ -74,7 +74,7 @@ class LearningRateSchedule:
         return cls(**config)
 
 
-schedule_class = described(
+schedule_class = describe(
     {
         "initial_learning_rate": "The first step size, a float.",
         "decay_steps": "After how many steps it has fallen once, or is at its end.",

@@ -85,7 +85,7 @@ class State(Saved):
         self, value: Any, name: str, dtype: Any, trained: Variable | None = None
     ) -> Variable:
         """A variable of the optimizer, or one that it keeps for a trained one."""
-        full = name if trained is None else named(trained, name)
+        full = name if trained is None else name_of(trained, name)
         result = Variable(value, trainable=False, name=f"{self.name}/{full}", dtype=dtype)
         # A new tuple: a recording may have read the old one.
         self._nt_named = (*self._nt_named, LayerVariable(result))
@@ -347,7 +347,7 @@ class State(Saved):
         self._nt_number()
 
 
-def named(variable: Variable, name: str) -> str:
+def name_of(variable: Variable, name: str) -> str:
     """The name of an optimizer's variable for another."""
     return f"{variable._name.replace('/', '_')}_{name}"
 

@@ -60,7 +60,7 @@ def _root(model: Any) -> Checkpoint:
     return Checkpoint(model=model)
 
 
-def _packed(model: Any) -> bytes:
+def _pack(model: Any) -> bytes:
     """The values of a model's variables, and of its optimizer's if it has one."""
     root = _root(model)
     graph = Graph(root, Metric)  # as in Keras, no running values
@@ -116,7 +116,7 @@ def save_weights(
         raise ValueError("max_shard_size must be None: weights are written into one file.")
     path = _checked_path(filepath, (".weights.safetensors", SUFFIX), overwrite)
     _check_built(model, "saving")
-    write(path, _packed(model))
+    write(path, _pack(model))
 
 
 def _check_built(model: Any, word: str) -> None:
@@ -196,7 +196,7 @@ def save_model(
     }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in ((_CONFIG, json.dumps(config).encode()), (_WEIGHTS, _packed(model))):
+        for name, content in ((_CONFIG, json.dumps(config).encode()), (_WEIGHTS, _pack(model))):
             archive.writestr(zipfile.ZipInfo(name), content)  # the same bytes at any time
     write(path, packed.getvalue())
 

@@ -152,25 +152,25 @@ def deserialize_keras_object(
     if not safe_mode:
         raise ValueError("safe_mode=False: files of numtape's hold no code, so there is no need.")
     with custom_object_scope(custom_objects or {}), readable():
-        return _made(config)
+        return _make(config)
 
 
-def _made(config: Any) -> Any:
+def _make(config: Any) -> Any:
     if isinstance(config, list):
-        return [_made(x) for x in config]
+        return [_make(x) for x in config]
     if not isinstance(config, dict):
         return config
     kind = config.get("class_name")
     if kind is None:
-        return {key: _made(x) for key, x in config.items()}
+        return {key: _make(x) for key, x in config.items()}
     if kind == "__tuple__":
-        return tuple(_made(x) for x in config["items"])
+        return tuple(_make(x) for x in config["items"])
     if kind == "__numpy__":
         return np.array(config["config"]["value"], config["config"]["dtype"])
     if kind == "function":
-        return _named(config, config["config"], losses, metrics)
+        return _name_of(config, config["config"], losses, metrics)
     module = _MODULES.get(str(config.get("module")))
-    value = _named(config, kind, *([] if module is None else [module]))
+    value = _name_of(config, kind, *([] if module is None else [module]))
     if not inspect.isclass(value) or not hasattr(value, "from_config"):
         raise TypeError(f"{kind!r} is no class with a `from_config`.")
     try:
@@ -181,11 +181,11 @@ def _made(config: Any) -> Any:
             f"give the arguments of its `__init__`, or its `from_config` has to take them."
         ) from error
     if isinstance(result, models.Model) and config.get("build_config") and not result.built:
-        result.build(**_made(config["build_config"]))
+        result.build(**_make(config["build_config"]))
     return result
 
 
-def _named(config: dict[str, Any], name: str, *modules: Any) -> Any:
+def _name_of(config: dict[str, Any], name: str, *modules: Any) -> Any:
     """The class or function of a name: registered, one's own, or of one of our modules."""
     for known in (config.get("registered_name"), name):
         result = get_registered_object(str(known))
@@ -210,7 +210,7 @@ def _plain(config: Any) -> Any:
     if config.get("class_name") == "__tuple__":
         return tuple(_plain(x) for x in config["items"])
     if config.get("class_name") == "__numpy__":
-        return _made(config)
+        return _make(config)
     return {key: _plain(x) for key, x in config.items()}
 
 
@@ -226,4 +226,4 @@ def compile_from(model: Any, config: dict[str, Any]) -> None:
     """Compile a model with what `compile_config` gave."""
     if config:
         with readable():
-            model.compile(**_made(config))
+            model.compile(**_make(config))

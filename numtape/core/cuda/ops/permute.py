@@ -81,14 +81,14 @@ def _pad(row: Row) -> list[Launch]:
         ]
         return [_text(row, gather_source(axes), "mirror")]
     if len(row.operands) == 1 and x.size:
-        return [_padded(row)]
+        return [_pad_edges(row)]
     strides = strides_of(row.out.shape)
     begin = sum(before * s for (before, _), s in zip(paddings, strides, strict=True))
     other = "x[0]" if len(row.operands) > 1 else "0"
     return _among(row, Move(tuple(x.shape), tuple(strides), begin, True), other)
 
 
-def _padded(row: Row) -> Launch:
+def _pad_edges(row: Row) -> Launch:
     """Zeros around an array, in one go; axes that have none are one with those before."""
     item, axes = row.out.dtype.size, [Padding(1, 0, 1)]
     for dim, (before, after) in zip(row.operands[0].shape, row.attributes["paddings"], strict=True):

@@ -54,10 +54,10 @@ def entering(method: Callable[Concatenate[Driver, P], R]) -> Callable[Concatenat
     """A method that needs the GPU's context."""
 
     @wraps(method)
-    def entered(self: Driver, /, *args: P.args, **options: P.kwargs) -> R:
+    def enter_context(self: Driver, /, *args: P.args, **options: P.kwargs) -> R:
         if self._thread.inside:
             return method(self, *args, **options)
         with Entered(self):
             return method(self, *args, **options)
 
-    return entered
+    return enter_context

@@ -30,7 +30,7 @@ def device() -> Any:
     if _device is None:
         with _lock:
             if _device is None:
-                if settings.simulated():
+                if settings.is_simulated():
                     from .simulator import Simulator
 
                     _device = Simulator()

@@ -48,7 +48,7 @@ class DeviceArray:
         return self.size * int(self.dtype.itemsize)
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether the elements are on the host as well."""
         return self._host is not None
 

@@ -95,7 +95,7 @@ class Driver:
         self.blocks = 8 * self._ask(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         self._context = self._do("cuDevicePrimaryCtxRetain", self._number)
         self._thread = Thread()
-        with self.entered():
+        with self.enter_context():
             self._start()
 
     def _start(self) -> None:
@@ -135,7 +135,7 @@ class Driver:
     def _ask(self, attribute: Any) -> int:
         return int(self._do("cuDeviceGetAttribute", attribute, self._number))
 
-    def entered(self) -> AbstractContextManager[None]:
+    def enter_context(self) -> AbstractContextManager[None]:
         """A block in which the GPU's context is this thread's, as each method needs it.
 
         Most enter it themselves, which a block saves them; `launch_in` and `gemm_in` are called in
@@ -283,13 +283,13 @@ class Driver:
         """
         from . import compiler
 
-        def compiled() -> disk.Built:
+        def compile_code() -> disk.Built:
             compiler.load()  # before what ``make`` imports
             return compiler.cubin(make(), dtypes, symbol, self.capability), [symbol], []
 
         key = compiler.key(self.capability, dtypes, source)
-        code, *_ = disk.load_or_compile(symbol, key, compiled, for_host=False)
-        with self.entered():
+        code, *_ = disk.load_or_compile(symbol, key, compile_code, for_host=False)
+        with self.enter_context():
             return Code(self, self._do("cuModuleLoadData", code), symbol)
 
     @entering
@@ -341,7 +341,7 @@ class Driver:
     # Graphs.
 
     @entering
-    def captured(self, run: Callable[[Any], None]) -> Graph | None:
+    def capture(self, run: Callable[[Any], None]) -> Graph | None:
         """What ``run(launcher)`` launches, kernels and products, to be replayed.
 
         None while something else is being captured: a signal handler came in between.

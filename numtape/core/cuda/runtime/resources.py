@@ -40,12 +40,12 @@ class Lendable:
         self._lent = [False]  # what is done at its end knows this list
 
     @property
-    def lent(self) -> bool:
+    def is_lent(self) -> bool:
         """Whether they have: then it ends after what they do in the default stream."""
         return self._lent[0]
 
-    @lent.setter
-    def lent(self, value: bool) -> None:
+    @is_lent.setter
+    def is_lent(self, value: bool) -> None:
         self._lent[0] = value
 
 
@@ -91,7 +91,7 @@ class Module:
 
 
 def _done(device: Driver, name: str, handles: list[Any]) -> None:
-    with device.entered():
+    with device.enter_context():
         for handle in handles:
             device._do(name, handle)
 
@@ -119,7 +119,7 @@ class Timer:
     def __init__(self, device: Driver) -> None:
         self._device = device
         flags = device._driver.CUevent_flags.CU_EVENT_DEFAULT
-        with device.entered():
+        with device.enter_context():
             self._events = [device._do("cuEventCreate", flags) for _ in range(2)]
         GONE.add(self, partial(_done, device, "cuEventDestroy", self._events))
 
@@ -130,10 +130,10 @@ class Timer:
     def end(self) -> float:
         """Wait for what was asked for since ``begin``, and give the seconds it took."""
         self._record(1)
-        with self._device.entered():
+        with self._device.enter_context():
             self._device._do("cuEventSynchronize", self._events[1])
             return float(self._device._do("cuEventElapsedTime", *self._events)) / 1e3
 
     def _record(self, number: int) -> None:
-        with self._device.entered():
+        with self._device.enter_context():
             self._device._do("cuEventRecord", self._events[number], self._device.stream)

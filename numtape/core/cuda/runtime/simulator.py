@@ -28,11 +28,11 @@ from .resources import let_go
 class Memory:
     """Bytes that are given back when nothing refers to them any more."""
 
-    __slots__ = ("__weakref__", "_bytes", "address", "lent", "size")
+    __slots__ = ("__weakref__", "_bytes", "address", "is_lent", "size")
 
     def __init__(self, device: Simulator, size: int) -> None:
         self._bytes, self.address = aligned_buffer(max(size, 1))
-        self.size, self.lent = size, False
+        self.size, self.is_lent = size, False
 
 
 class _Launcher:
@@ -141,8 +141,8 @@ class Simulator:
     def keep(self, thing: Any) -> None:
         """Nothing: all that was asked for is done."""
 
-    def entered(self) -> AbstractContextManager[None]:
-        """See `driver.Driver.entered`; there is no context."""
+    def enter_context(self) -> AbstractContextManager[None]:
+        """See `driver.Driver.enter_context`; there is no context."""
         return nullcontext()
 
     def _view(self, address: int, dtype: Any) -> Array:
@@ -200,8 +200,8 @@ class Simulator:
         b = b.swapaxes(1, 2) if transb == turned else b
         matrices(out, m, n, ldc, step_out)[...] = a @ b
 
-    def captured(self, run: Callable[[Any], None]) -> list[Callable[[], None]]:
-        """See `driver.Driver.captured`."""
+    def capture(self, run: Callable[[Any], None]) -> list[Callable[[], None]]:
+        """See `driver.Driver.capture`."""
         launcher = _Launcher(self)
         run(launcher)
         return launcher.calls

@@ -1,17 +1,17 @@
-"""What a recorded call reads of Python's state, observed while it runs.
+"""Observe which Python state a recorded call reads.
 
-In comes a function that is being recorded; out come the *reads* that its recording depends on,
-each of a kind that can be compared again before every replay, or the reason why the function has
-to run as Python.
+Input: a function while it is being traced. Output: the *reads* that its recording depends on, each
+of a kind that can be compared before every replay, or the reason why the function must run as
+Python.
 
-While the call runs, Python tells of every instruction before it is carried out (``sys.settrace``),
-in the program's own frames, so that tracebacks, debuggers and coverage see what they always see.
-`frames` reads the objects that the instruction is about to use off the frame's stack, `steps`
-says which ones these are, `instructions` (and `names`, those that name something) which state each
-instruction reads or changes, `functions` what functions written in C do (`methods` those of objects
-and NumPy's, `special` those that reach Python's state). `observer` follows the frames, `reads` are
-what it finds, and `guards` compares all of them in one compiled pass.
+While the call runs, Python reports each instruction before it executes it (``sys.settrace``), in
+the program's own frames, so that tracebacks, debuggers and coverage tools work as usual. `frames` reads
+the operands of the instruction from the frame's stack, and `steps` says how many there are.
+`instructions` and `names` note the state that each instruction reads or changes. `functions` does
+this for functions written in C, with `methods` for methods and `special` for functions that access
+Python state. `observer` follows the frames, `notes` collects the reads (`reads`), and `guards`
+compares all of them in one compiled pass.
 
-Whatever is not known to be harmless (an instruction, a function of C, a kind of object) makes the
-function run as Python: the lists say what is allowed, never what is forbidden.
+Anything that is not known to be harmless (an instruction, a C function, a type of object) makes the
+function run as Python: the tables list what is allowed, never what is forbidden.
 """

@@ -1,4 +1,4 @@
-"""What functions and methods of NumPy's read of arrays, and which they write to."""
+"""Note which arrays NumPy's functions and methods read, and which they write to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .steps import Instruction
 
 
 def check_dtypes(follower: Follower, frame: Any, values: tuple[Any, ...]) -> None:
-    """A dtype may be given as an object that has one."""
+    """Refuse objects that NumPy converts to a dtype by reading their ``dtype`` attribute."""
     for x in values:
         if is_python_class(type(x) if not is_a(x, type) else x) and not is_a(x, np.ndarray):
             if has_attribute(x, "dtype"):
@@ -36,7 +36,7 @@ def check_dtypes(follower: Follower, frame: Any, values: tuple[Any, ...]) -> Non
 def call_numpy(
     follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """A function of NumPy's is about to be called."""
+    """Note a call of a NumPy function."""
     observer = follower.observer
     values = (*args, *kwargs.values())
     if any(type(x) is Tensor or is_a(x, Variable) for x in values):
@@ -66,20 +66,21 @@ def call_numpy(
     for x in values if is_a(function, np.ufunc) else ():
         if is_python_class(type(x)) and not is_a(x, np.ndarray):
             if not (has_attribute(x, "__array__") or has_attribute(x, "__array_ufunc__")):
-                observer.refuse("it computes with an array of objects", frame)  # by their methods
+                # NumPy calls the methods of the objects.
+                observer.refuse("it computes with an array of objects", frame)
     if not may_run_python:
-        observer.muted = follower  # Python of NumPy's
+        observer.muted = follower  # NumPy's own Python code
     await_result(follower, arrays, not may_run_python)
     if id(function) not in MAY_RETURN_ARGUMENT:
         await_written(follower, values)
 
 
 def await_written(follower: Follower, args: Iterable[Any]) -> None:
-    """Wait for what a function of NumPy's gives: an array that it was given, it has written to."""
+    """Await the result of a NumPy function. If it is one of its arguments, it was written to."""
     previous: Any = follower.on_result
 
     def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
-        previous(follower, frame, next_instruction)  # first: it counts references
+        previous(follower, frame, next_instruction)  # first, because it counts references
         observer = follower.observer
         if next_instruction is not None:
             value = follower.peek(next_instruction, 0)

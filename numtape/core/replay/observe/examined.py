@@ -1,4 +1,4 @@
-"""What operators and functions written in C look at in the objects that they are given."""
+"""Note what operators and C functions read from their arguments."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ C_FUNCTION_TYPES = (
 )
 _NON_PYTHON_TYPES = (*C_FUNCTION_TYPES, type(MISSING), type(None))
 LOCK_TYPES = (type(_thread.allocate_lock()), _thread.RLock)
-DISPATCHER_TYPE = type(np.mean)  # functions of NumPy that look at the types of their arguments
+DISPATCHER_TYPE = type(np.mean)  # NumPy functions that dispatch on the types of their arguments
 
 
 def qualified_name(function: Any) -> str:
-    """What a function of C is called."""
+    """Return the qualified name of a C function."""
     module = getattr(function, "__module__", None) or ""
     name = getattr(function, "__qualname__", None) or type(function).__name__
     return f"{module}.{name}" if module and module != "builtins" else name
 
 
 def parts_of(value: Any) -> Iterable[Any]:
-    """What a container, slice or partial function holds."""
+    """Return the contents of a container, slice or partial function."""
     if is_a(value, dict):
         return [part for entry in dict.items(value) for part in entry]
     if is_a(value, slice):
@@ -87,7 +87,7 @@ def parts_of(value: Any) -> Iterable[Any]:
 
 
 def examine_elements(follower: Follower, frame: Any, value: Any, user: str) -> None:
-    """Something written in C looks into an object, and into arrays in it."""
+    """Note that C code reads an object, including the elements of arrays in it."""
     for x in examine(follower, frame, value, user).values():
         follower.observer.note_elements(x, frame)
 
@@ -95,7 +95,7 @@ def examine_elements(follower: Follower, frame: Any, value: Any, user: str) -> N
 def examine(
     follower: Follower, frame: Any, value: Any, user: str, deep: bool = True
 ) -> dict[int, Any]:
-    """Something written in C looks into an object. Returns the arrays from outside in it."""
+    """Note that C code reads an object. Return the arrays from outside in it, by id."""
     observer = follower.observer
     arrays: dict[int, Any] = {}
     visited: set[int] = set()
@@ -123,7 +123,7 @@ def examine(
         elif is_a(x, (*ITERATORS, types.GeneratorType)):
             stack += [(part, deep) for part in observer.sources.get(id(x), (None, ()))[1]]
             if not observer.is_own(x):
-                observer.refuse(f"{user} goes on with a {kind.__name__} from outside", frame)
+                observer.refuse(f"{user} continues a {kind.__name__} from outside", frame)
         elif is_a(x, C_FUNCTION_TYPES):
             if not _is_pure(x):
                 observer.refuse(f"{user} calls {qualified_name(x)}", frame)
@@ -141,7 +141,7 @@ def examine(
             observer.refuse(f"{user} reads the memory of a {kind.__name__}", frame)
         elif is_a(x, BaseException):
             if not observer.is_own(x):
-                observer.refuse(f"{user} looks into a {kind.__name__}", frame)
+                observer.refuse(f"{user} examines a {kind.__name__}", frame)
             stack += [(part, deep) for part in x.args]
             if is_python_class(kind):
                 observer.note_class(x, frame)
@@ -152,12 +152,12 @@ def examine(
         ):
             observer.note_class(x, frame)
         else:
-            observer.refuse(f"{user} looks into a {kind.__name__}", frame)
+            observer.refuse(f"{user} examines a {kind.__name__}", frame)
     return arrays
 
 
 def note_class_name(follower: Follower, frame: Any, value: Any) -> None:
-    """An object becomes a text, which may have the name of its class."""
+    """Note that an object is formatted as text, which may include the name of its class."""
     observer = follower.observer
     for kind in (type(value), value):
         if is_a(kind, type) and is_python_class(kind):
@@ -166,7 +166,7 @@ def note_class_name(follower: Follower, frame: Any, value: Any) -> None:
 
 
 def has_python_lookup(key: Any) -> bool:
-    """Whether functions of Python say which item a key stands for."""
+    """Return whether Python functions decide which item a key selects."""
     stack = [key]
     while stack:
         x = stack.pop()
@@ -180,7 +180,7 @@ def has_python_lookup(key: Any) -> bool:
 
 
 def note_hashing(follower: Follower, frame: Any, keys: Iterable[Any]) -> None:
-    """Objects become keys, or are ordered: their classes say how they are compared."""
+    """Note that objects are hashed or compared, as their classes define."""
     stack = list(keys)
     while stack:
         x = stack.pop()
@@ -191,14 +191,14 @@ def note_hashing(follower: Follower, frame: Any, keys: Iterable[Any]) -> None:
 
 
 def note_mapping(follower: Follower, frame: Any, value: Any) -> None:
-    """Somebody takes an object's keys and items, as ``dict`` does."""
+    """Note that an object's keys and items are read, as ``dict`` does."""
     observer, kind = follower.observer, type(value)
     if not is_python_class(kind):
         return
     if is_a(class_attribute(kind, "keys"), types.FunctionType):
         observer.note_attribute(value, "keys", MISSING, True, frame)
     elif not is_a(value, dict):
-        observer.refuse(f"it goes through a {kind.__name__} by its keys", frame)
+        observer.refuse(f"it iterates over the keys of a {kind.__name__}", frame)
     if is_a(value, dict):
         observer.note_entries(value, False, frame)
         observer.note_class_attribute(kind, "keys", "keys", frame)
@@ -206,31 +206,31 @@ def note_mapping(follower: Follower, frame: Any, value: Any) -> None:
 
 
 def note_class_body(observer: Any, kind: type, frame: Any) -> None:
-    """A class was made: what it has was told its name, by ``__set_name__``."""
+    """Note the values in a new class, whose ``__set_name__`` gets their names."""
     for value in list(vars(kind).values()):
         if is_python_class(type(value)):
             observer.note_class(value, frame)
 
 
 def _exposes_memory(x: Any) -> bool:
-    """Whether an object says where its memory is, without a call of Python."""
+    """Return whether NumPy can find an object's memory without calling Python."""
     return has_attribute(x, "__array_interface__") or has_attribute(x, "__array_struct__")
 
 
 def has_attribute(x: Any, name: str) -> bool:
-    """Whether an object or its class has an attribute; no code of the program runs to tell."""
+    """Return whether an object or its class has an attribute, without running the program."""
     return class_attribute(type(x), name) is not MISSING or name in instance_dict(x)
 
 
 def nested_values(values: Iterable[Any]) -> Iterable[Any]:
-    """What is in lists and tuples, and in those inside of them."""
+    """Yield the items of lists and tuples, including nested ones."""
     for x in values:
         if is_a(x, list | tuple):
             yield from x
             yield from nested_values(x)
 
 
-# Of the standard library, classes whose methods reach state by methods of classes made of them.
+# Modules of the standard library whose classes access state only through methods of subclasses.
 _MIXIN_MODULES = {
     "abc",
     "typing",
@@ -244,7 +244,7 @@ _MIXIN_MODULES = {
 
 
 def _has_observable_methods(kind: type) -> bool:
-    """Whether the methods of a class are the program's, so that what they read is observed."""
+    """Return whether a class's methods are the program's, so that their reads are observed."""
     for owner in kind.__mro__:
         if owner.__module__ not in _MIXIN_MODULES and not is_numtape_class(owner):
             module = sys.modules.get(owner.__module__)
@@ -254,17 +254,17 @@ def _has_observable_methods(kind: type) -> bool:
 
 
 def _is_numpy_ufunc(function: np.ufunc) -> bool:
-    """Whether a ufunc is NumPy's own; others may run Python."""
+    """Return whether a ufunc is NumPy's. Other ufuncs may run Python."""
     return getattr(np, function.__name__, None) is function
 
 
 def holds_only_attributes(cls: type) -> bool:
-    """Whether objects of a class of C hold nothing but their attributes."""
+    """Return whether objects of a C class have no state except attributes."""
     return cls is object or issubclass(cls, BaseException) or cls in (types.SimpleNamespace,)
 
 
 def _is_pure(function: Any) -> bool:
-    """Whether a function of C may be called by another one."""
+    """Return whether another C function may call this one."""
     if id(function) in PURE or id(function) in PURE_NUMPY:
         return True
     receiver_type = getattr(function, "__objclass__", None) or type(
@@ -276,9 +276,9 @@ def _is_pure(function: Any) -> bool:
 def examine_all(
     follower: Follower, frame: Any, args: Iterable[Any], user: str, deep: bool = True
 ) -> dict[int, Any]:
-    """`examine` at several objects.
+    """Call `examine` for several objects.
 
-    An array that is given twice is there twice: it may be looked at in one of two roles.
+    An array that is passed twice appears twice, because each use may read it in another way.
     """
     arrays: dict[int, Any] = {}
     for x in args:
@@ -290,14 +290,14 @@ def examine_all(
 def await_result(
     follower: Follower, arrays: dict[int, Any], is_new: bool = True, may_be_view: bool = True
 ) -> None:
-    """Wait for the result of a function that was given arrays from outside.
+    """Await the result of a function that gets arrays from outside.
 
     Args:
-      follower: Follows the frame that calls it.
-      arrays: These arrays. Their elements are compared from now on.
-      new: Whether the function makes its result, if nobody else refers to it.
-      parts: Whether the result may be a part of one of the arrays: if it shares the memory of
-        exactly one, that one's elements were not looked at.
+      follower: The follower of the calling frame.
+      arrays: These arrays. Guards compare their elements.
+      is_new: Whether the result is a new object if there is no other reference to it.
+      may_be_view: Whether the result may be a view. If it shares the memory of exactly one array,
+        the elements of that array were not read.
     """
 
     def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
@@ -321,7 +321,7 @@ def await_result(
 
 
 def await_object(follower: Follower) -> None:
-    """Wait for an object that is made."""
+    """Await a new object."""
 
     def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
         if next_instruction is not None and follower.is_unshared(next_instruction):
@@ -333,7 +333,7 @@ def await_object(follower: Follower) -> None:
 def pass_to_numtape(
     follower: Follower, frame: Any, user: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Numtape is given objects: containers are looked into, arrays become inputs."""
+    """Note arguments of numtape, which reads containers and takes arrays as inputs."""
     observer = follower.observer
     arrays = examine_all(follower, frame, (*args, *kwargs.values()), user)
     inputs = observer.inputs
@@ -357,7 +357,7 @@ def pass_to_numtape(
                 x = stack.pop()
                 if id(x) in containers or observer.is_own(x):
                     continue
-                if follower.ran_python:  # functions of the program's may have given what they found
+                if follower.ran_python:  # functions of the program may have returned their objects
                     break
                 if x is result and not is_unshared:
                     break
@@ -373,56 +373,57 @@ def pass_to_numtape(
 
 
 def refuse_weak_to_own(follower: Follower, frame: Any, args: tuple[Any, ...]) -> bool:
-    """Whether what the call has made itself gets a weak reference, so that it is seen to go."""
+    """Refuse a weak reference to an object of the call. Return whether it was refused."""
     for x in args[:1]:
-        is_custom = is_a(
-            class_attribute(type(x), "__new__"), staticmethod
-        )  # whose objects nobody notes
+        # Objects that a custom `__new__` creates are not noted.
+        is_custom = is_a(class_attribute(type(x), "__new__"), staticmethod)
         if follower.observer.is_own(x) or (is_custom and is_python_class(type(x))):
-            reason = f"it makes a weak reference to a {type(x).__name__} of its own"
+            reason = f"it makes a weak reference to a {type(x).__name__} that it created"
             follower.observer.refuse_and_release(reason, frame)
             return True
     return False
 
 
 def note_iteration(follower: Follower, frame: Any, value: Any) -> None:
-    """Somebody goes through the items of an object."""
+    """Note an iteration over an object."""
     observer = follower.observer
     kind = type(value)
     if observer.note_items(value, "a loop", frame):
         return
     observer.note_class(value, frame)
     if is_a(value, (*ITERATORS, types.GeneratorType)):
-        observer.refuse(f"it goes on with a {kind.__name__} from outside", frame)
+        observer.refuse(f"it continues a {kind.__name__} from outside", frame)
     elif is_a(value, type):
         return
-    elif is_python_class(kind):  # what finds the items is followed, if it is Python's
+    elif is_python_class(kind):  # methods written in Python are observed
         for name in ("__iter__", "__next__", "__getitem__", "__len__"):
             if not is_a(
                 class_attribute(kind, name), types.FunctionType | type(MISSING) | type(None)
             ):
-                observer.refuse(f"it goes through a {kind.__name__} by a {name} of C", frame)
+                observer.refuse(
+                    f"it iterates over a {kind.__name__} with a {name} written in C", frame
+                )
     elif not is_a(value, types.GenericAlias):
-        observer.refuse(f"it goes through a {kind.__name__}", frame)
+        observer.refuse(f"it iterates over a {kind.__name__}", frame)
 
 
 def note_id(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    """``id(value)``, and the like."""
+    """Note ``id(value)`` and similar calls."""
     if args and id(args[0]) in follower.observer.originals:
         follower.observer.rerun("it asks for the identity of an argument", frame)
 
 
 def note_identity_test(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    """``one is other``."""
+    """Note ``x is y``."""
     if len(args) == 2:
         follower.observer.check_identity(*args, "it compares arguments by `is`", frame)
 
 
 def note_contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
-    """``value in holder``."""
+    """Note ``value in holder``."""
     observer = follower.observer
     if type(value) is Tensor and id(value) in observer.originals and is_a(holder, CONTAINER_TYPES):
-        observer.rerun("it looks for an argument in a container", frame)
+        observer.rerun("it searches a container for an argument", frame)
     if is_python_class(type(holder)):
         observer.note_class(holder, frame)
     if is_constant(holder) or is_a(holder, str | bytes | range):
@@ -446,11 +447,11 @@ def note_contains(follower: Follower, frame: Any, value: Any, holder: Any) -> No
     elif is_python_class(kind) or is_a(holder, type):
         observer.note_class(holder, frame)
     else:
-        observer.refuse(f"it looks for something in a {kind.__name__}", frame)
+        observer.refuse(f"it searches a {kind.__name__}", frame)
 
 
 def _note_view_contains(follower: Follower, frame: Any, view: Any, value: Any) -> None:
-    """``value in d.keys()``, and of other views."""
+    """Note ``value in view`` for a view of a dict."""
     observer = follower.observer
     owner = observer.views[id(view)][1]
     if is_a(view, VIEWS[0]):
@@ -465,7 +466,7 @@ def _is_c_method(kind: type, name: str) -> bool:
 
 
 def note_truth(follower: Follower, frame: Any, value: Any) -> None:
-    """``bool(value)``."""
+    """Note ``bool(value)``."""
     observer = follower.observer
     kind = type(value)
     if is_python_class(kind) or is_a(value, type):
@@ -487,7 +488,7 @@ def note_truth(follower: Follower, frame: Any, value: Any) -> None:
 
 
 def note_length(follower: Follower, frame: Any, value: Any) -> None:
-    """``len(value)``."""
+    """Note ``len(value)``."""
     observer = follower.observer
     kind = type(value)
     if is_python_class(kind):
@@ -504,7 +505,7 @@ def note_length(follower: Follower, frame: Any, value: Any) -> None:
 
 
 def note_type(follower: Follower, frame: Any, value: Any) -> None:
-    """``type(value)``."""
+    """Note ``type(value)``."""
     observer = follower.observer
     if is_constant(value) or not is_python_class(type(value)):
         return
@@ -517,7 +518,7 @@ def note_type(follower: Follower, frame: Any, value: Any) -> None:
 def note_operator(
     follower: Follower, frame: Any, operands: tuple[Any, ...], in_place: bool
 ) -> None:
-    """An operator is applied."""
+    """Note the operands of an operator."""
     observer = follower.observer
     if any(type(x) is Tensor or is_a(x, Variable) for x in operands):
         pass_to_numtape(follower, frame, "an operator", operands, {})
@@ -537,7 +538,7 @@ def note_operator(
 
 
 def note_context_manager(follower: Follower, frame: Any, manager: Any) -> None:
-    """``with manager:``."""
+    """Note ``with manager:``."""
     observer, kind = follower.observer, type(manager)
     if is_numtape_class(kind):
         return

@@ -1,8 +1,8 @@
-"""A frame that runs, instruction by instruction: the objects that the next one will use.
+"""Follow a running frame instruction by instruction, and read the operands of the next one.
 
-Python shows a frame's local variables, but not its stack. Both lie in one array behind the frame's
-header. Its layout is known for some versions of CPython; `unsupported_reason` says whether this is one
-of them, after comparing it with a frame whose contents are known.
+Python exposes a frame's local variables, but not its stack. Both are in one array behind the
+frame's header. Its layout is known for some versions of CPython. `unsupported_reason` returns whether this
+is one of them, and verifies the layout with a frame of known contents.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 WORD = ctypes.sizeof(ctypes.c_void_p)
 
-# Where a frame object has the address of its header, and where a header has the function that
-# runs, its names and its array, in bytes. From CPython's Include/internal/pycore_frame.h.
+# Offsets in bytes: of the header's address in a frame object; in the header, of the running
+# function, its namespace and the array. From CPython's Include/internal/pycore_frame.h.
 _HEADER_OFFSET = 24
 _FUNCTION_OFFSET = {(3, 11): 0, (3, 12): 16, (3, 13): 16}.get(sys.version_info[:2], 0)
 _NAMESPACE_OFFSET = _FUNCTION_OFFSET + 24
@@ -31,7 +31,7 @@ VERSIONS = ((3, 11), (3, 12), (3, 13))
 
 
 class _Null:
-    """A place in a frame's array that holds nothing."""
+    """An empty slot of a frame's array."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -41,12 +41,12 @@ NULL: Any = _Null()
 
 
 def word_at(address: int) -> int:
-    """The word at an address."""
+    """Return the word at an address."""
     return ctypes.c_size_t.from_address(address).value
 
 
 def object_at(address: int) -> Any:
-    """The object to which the word at an address refers, or `NULL`."""
+    """Return the object to which the word at an address refers, or `NULL`."""
     try:
         return ctypes.py_object.from_address(address).value
     except ValueError:
@@ -54,26 +54,26 @@ def object_at(address: int) -> Any:
 
 
 def slots_address(frame: types.FrameType) -> int:
-    """The address of a frame's array: local variables, cells, then the stack."""
+    """Return the address of a frame's array: local variables, cells, then the stack."""
     return word_at(id(frame) + _HEADER_OFFSET) + _SLOTS_OFFSET
 
 
 def function_of(frame: types.FrameType) -> Any:
-    """The function that runs in a frame; for code that is run by `exec`, one made for it."""
+    """Return the function that runs in a frame; for `exec`, the function made for the code."""
     return object_at(word_at(id(frame) + _HEADER_OFFSET) + _FUNCTION_OFFSET)
 
 
 def namespace_of(frame: types.FrameType) -> Any:
-    """The dict with the names in the body of a class, as it is.
+    """Return the namespace of a class body, without changing it.
 
-    Asked for `f_locals`, Python 3.11 and 3.12 put cells there first: a ``__class__`` that the body
-    sets is lost.
+    Reading `f_locals` in Python 3.11 and 3.12 first copies cells into it, which overwrites a
+    ``__class__`` that the body set.
     """
     return object_at(word_at(id(frame) + _HEADER_OFFSET) + _NAMESPACE_OFFSET)
 
 
 def slot_count(code: types.CodeType) -> int:
-    """How many local variables and cells lie in front of the stack."""
+    """Return the number of local variables and cells before the stack."""
     local_names = set(code.co_varnames)
     cells = [name for name in code.co_cellvars if name not in local_names]
     return len(code.co_varnames) + len(cells) + len(code.co_freevars)
@@ -81,7 +81,7 @@ def slot_count(code: types.CodeType) -> int:
 
 @cache
 def unsupported_reason() -> str:
-    """Why frames cannot be read in this Python; "" if they can."""
+    """Return why frames cannot be read in this Python; "" if they can."""
     version = ".".join(map(str, sys.version_info[:2]))
     if sys.implementation.name != "cpython":
         return f"what it reads cannot be observed in {sys.implementation.name}"
@@ -90,12 +90,12 @@ def unsupported_reason() -> str:
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return f"what it reads cannot be observed in a free-threaded Python {version}"
     if object.__basicsize__ != 2 * WORD or WORD != 8 or not _is_layout_expected():
-        return f"the frames of this build of Python {version} are not as they are known"
+        return f"the frames of this build of Python {version} do not have the expected layout"
     return ""
 
 
 def _is_layout_expected() -> bool:
-    """Whether a frame with known contents is laid out as expected."""
+    """Return whether a frame with known contents has the expected layout."""
     first, second = object(), object()
 
     def probe(x: Any, y: Any) -> bool:
@@ -105,7 +105,7 @@ def _is_layout_expected() -> bool:
         free_index = slot_count(frame.f_code) - 1
         cell = object_at(address + WORD * free_index)
         function = function_of(frame)
-        del frame  # it refers to itself, and to all frames above
+        del frame  # it refers to itself, and to all callers
         return (
             addresses == [id(x), id(y)]
             and function is probe
@@ -126,20 +126,21 @@ InstructionHandlers = dict[str, Callable[["Follower", Any, Instruction], None] |
 class Follower:
     """Follows one frame: Python calls it before every instruction.
 
-    What follows an instruction has to wait for its result: a handler leaves it in `on_result`.
+    A handler that needs the instruction's result stores a function in `on_result`.
 
     Attributes:
-      array: The address of the frame's array.
-      pending: What to do when the instruction that was seen last is done.
-      making: The class that is being called.
-      calls: The code of the function of Python that is being called.
-      asked: Whether something of C or numtape called it, and may look into what it gives.
-      step: The last instruction for which something is done.
-      entered: Whether functions of Python have run since.
+      array_address: The address of the frame's array.
+      stack_address: The address of the frame's stack.
+      on_result: Called when the present instruction is done; None if its result does not matter.
+      instruction: The last instruction that has a handler.
+      called_class: The class that the instruction calls.
+      called_code: The code of the Python function that the instruction calls.
+      called_by_c: Whether C code or numtape called the frame, and may examine its result.
+      ran_python: Whether Python functions have run since the instruction began.
       keywords: The names of the keyword arguments of the next call.
-      other: The trace function that somebody else has for the frame.
-      opcodes: Whether it wants to be told of instructions.
-      beneath: The frame that prints or logs, and runs this one of the program's for it.
+      other_tracer: The trace function of another tool for the frame.
+      other_wants_opcodes: Whether that function wants to be called for instructions.
+      suspended_printing: The printing frame of a library that called this frame of the program.
     """
 
     __slots__ = (
@@ -181,30 +182,30 @@ class Follower:
         self.suspended_printing: Follower | None = None
 
     def set_array_address(self, address: int) -> None:
-        """Note where the frame's array is, which a generator may move while it waits."""
+        """Set the address of the frame's array, which can change while a generator waits."""
         self.array_address, self.stack_address = address, address + WORD * slot_count(self.code)
 
     def peek(self, instruction: Instruction, k: int) -> Any:
-        """The object ``k`` places below the top of the stack."""
+        """Return the object ``k`` positions below the top of the stack."""
         return object_at(self.stack_address + WORD * (instruction.depth - 1 - k))
 
     def is_unshared(self, instruction: Instruction) -> bool:
-        """Whether nobody but the stack refers to the object on top: nobody else can reach it."""
+        """Return whether the stack holds the only reference to the object on top."""
         address = word_at(self.stack_address + WORD * (instruction.depth - 1))
         return address != 0 and word_at(address) & 0xFFFFFFFF == 1
 
     def slot(self, k: int) -> Any:
-        """A local variable or cell."""
+        """Return local variable or cell ``k``."""
         return object_at(self.array_address + WORD * k)
 
     def __call__(self, frame: types.FrameType, event: str, arg: Any) -> Any:
-        """A trace function, as `sys.settrace` describes it."""
+        """Handle an event, as described for `sys.settrace`."""
         observer = self.observer
         if observer._active:
             try:
                 self._follow(frame, event, arg)
             except (RecursionError, MemoryError):
-                raise  # the program's
+                raise  # errors of the program
             except Exception as error:
                 observer.on_error(error, frame)
         if self.other_tracer is not None and (event != "opcode" or self.other_wants_opcodes):
@@ -214,7 +215,7 @@ class Follower:
 
     def _follow(self, frame: types.FrameType, event: str, arg: Any) -> None:
         observer = self.observer
-        if event in ("opcode", "exception"):  # the call has ended
+        if event in ("opcode", "exception"):  # the call of the last instruction has ended
             if observer.muted is self:
                 observer.muted = None
             if observer.library_printing is self:
@@ -225,7 +226,7 @@ class Follower:
         if event == "opcode":
             instruction = self.instructions.get(frame.f_lasti)
             if instruction is None:
-                observer.refuse("an instruction is not understood", frame)
+                observer.refuse("an instruction is unknown", frame)
                 return
             if pending is not None:
                 self.on_result = None

@@ -1,7 +1,7 @@
-"""What functions and operators that are written in C do with what they are given.
+"""Note what C functions and operators do with their arguments.
 
-Functions written in Python need nothing here: the observer follows their frames, whoever calls
-them. Numtape's own read what they are given and nothing else.
+Functions written in Python need nothing here, because the observer follows their frames. Numtape's
+functions read only their arguments.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def call(
     kwargs: dict[str, Any],
     is_discarded: bool,
 ) -> None:
-    """A function is about to be called. ``dropped``: nobody looks at what it gives."""
+    """Note a call of a function. ``is_discarded``: its result is not used."""
     observer, kind = follower.observer, type(function)
     if id(function) in PURE_NUMPY:
         call_numpy(follower, frame, function, args, kwargs)
@@ -114,7 +114,7 @@ def call(
 
 
 def _refuse_kernels(observer: Any, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
-    """Something of C gets arguments: kernels among them may be called with any arrays."""
+    """Refuse kernels as arguments of C code, which may call them with any arrays."""
     for x in args:
         if is_numtape_class(type(x)) and hasattr(type(x), "_written_arguments"):
             kernel = qualified_name(x.python_function)
@@ -124,14 +124,14 @@ def _refuse_kernels(observer: Any, frame: Any, function: Any, args: tuple[Any, .
 def _call_kernel(
     follower: Follower, frame: Any, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """A kernel of native loops is about to be called: it may write to arrays."""
+    """Note a call of a kernel of native loops, which may write to arrays."""
     try:
         written = kernel._written_arguments(args, kwargs)
-    except (KernelError, TypeError):  # the call itself is going to raise
+    except (KernelError, TypeError):  # the call itself will raise the same error
         return
     observer, name = follower.observer, qualified_name(kernel.python_function)
     if written is None:
-        observer.refuse(f"it calls the kernel {name}, of which it is not known what it does", frame)
+        observer.refuse(f"it calls the kernel {name}, whose effects are unknown", frame)
         return
     for array in written:
         effect = f"calls the kernel {name}, which writes to {observer.name_of(array)}"
@@ -219,7 +219,7 @@ def _call_class(
             for x in values[:1] + values[1:] * (kind is not map)
         )
         if kind is itertools.accumulate and not any(map(callable, values[1:])):
-            runs_c = True  # it adds
+            runs_c = True  # `accumulate` adds by default
         arrays = {}
         for x in values:
             if is_a(x, CONTAINER_TYPES) or is_a(x, ITERATORS) or not callable(x):
@@ -255,14 +255,14 @@ def _call_class(
         if kind is str and args:
             note_class_name(follower, frame, args[0])
         if issubclass(kind, type):
-            note_hashing(follower, frame, values)  # the classes that the new one is made of
+            note_hashing(follower, frame, values)  # the bases of the new class
         await_result(follower, examine_all(follower, frame, values, kind.__name__))
     else:
         call_unknown(follower, frame, kind, args, kwargs, is_discarded)
 
 
 def _call_getter(follower: Follower, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
-    """`operator.attrgetter` and `operator.itemgetter`."""
+    """Note a call of `operator.attrgetter` or `operator.itemgetter`."""
     observer = follower.observer
     names = function.__reduce__()[1]
 
@@ -305,7 +305,7 @@ def _call_c(
         arrays = examine_all(follower, frame, (*args, *kwargs.values()), qualified_name(function))
         if function in (repr, ascii, format):
             note_class_name(follower, frame, args[0])
-        # Some give one of what they get.
+        # These may return an argument.
         is_new = function not in (max, min, sum, abs, functools.reduce)
         await_result(follower, arrays, is_new, False)
         if (function.__module__ or "") == "_abc":
@@ -338,7 +338,7 @@ def _call_class_method(
     kwargs: dict[str, Any],
     is_discarded: bool,
 ) -> None:
-    """A method of a class: it makes something."""
+    """Note a call of a C class method, such as a constructor."""
     if function.__name__ in HARMLESS:
         return
     if function.__name__ in CONSTRUCTORS:

@@ -1,8 +1,8 @@
-"""Guards: reads that are compared before every replay, in one compiled pass.
+"""Guards: reads of Python state that one compiled pass compares before every replay.
 
-Objects are referred to weakly where that is possible: a recording keeps no model alive. If one of
-them goes, its guards never hold again. What has no weak references, numbers, lists and dicts, is
-kept.
+Objects are referenced weakly where possible, so that a recording keeps no model alive. When one of
+them is deleted, its guards never hold again. Objects without weak references (numbers, lists,
+dicts) are kept alive.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .frames import WORD, word_at
 from .reads import MISSING, Read, is_same
 from .touched import key_identity
 
-# Kinds of tests and columns of a row; as in kernels/passes/guards.py (a test compares).
+# Kinds of tests and columns of a row. kernels/passes/guards.py has the same (a test compares them).
 (
     _WORD,
     _ENTRY,
@@ -44,7 +44,7 @@ from .touched import key_identity
     _HALF,
 ) = range(13)
 _HEAD, _COLUMNS = 6, 5
-_TYPE, _CELL = WORD, 2 * WORD  # where an object has its type, and a cell its contents
+_TYPE, _CELL = WORD, 2 * WORD  # offsets of an object's type, and of a cell's contents
 
 _TESTS = {
     reads.ENTRY: _ENTRY,
@@ -79,7 +79,7 @@ _API = (
 
 @cache
 def _api() -> Array:
-    """The addresses of what the pass calls, and of types that it knows."""
+    """Return the addresses of the C functions and types that the pass uses."""
     addresses = [
         ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _API
     ]
@@ -88,7 +88,7 @@ def _api() -> Array:
 
 @cache
 def _compiled_pass() -> Callable[[int, int], int]:
-    """The compiled pass."""
+    """Return the compiled pass."""
     symbol = "numtape_unchanged"
 
     def build() -> disk.Built:
@@ -100,13 +100,13 @@ def _compiled_pass() -> Callable[[int, int], int]:
 
     source = kernel_source("compiler", "jit", "target", "passes.guards")
     address = disk.load("passes-unchanged", source, build)[symbol]
-    # A builtin function costs a tenth of a call by ctypes.
+    # Calling a builtin function takes a tenth of the time of a call with ctypes.
     return builtin("unchanged", address, FAST)  # type: ignore[no-any-return]
 
 
 @cache
 def code_field_offsets() -> tuple[int, ...]:
-    """Where functions have their code, defaults and keyword defaults: found by looking."""
+    """Return the offsets of a function's code, defaults and keyword defaults, found by search."""
 
     def probe(x: Any = 1, *, y: Any = 2) -> None:
         """Have all three."""
@@ -116,21 +116,21 @@ def code_field_offsets() -> tuple[int, ...]:
     return tuple(offsets[x] for x in addresses)
 
 
-# Where a class has a number that changes whenever it does, and any class that it is made of: from
-# CPython's Include/cpython/object.h, tp_version_tag. 0: none.
+# The offset of a class's version, a number that changes when the class or one of its bases changes.
+# From CPython's Include/cpython/object.h, tp_version_tag. 0 means that it has none.
 _VERSION_OFFSET = 384
 
 
 def _version_of(kind: type) -> int:
-    """The number of a class as it is now; -1, which none has, where there are no numbers."""
-    # A class gets one when it, and not its own class, is asked for an attribute.
+    """Return the present version of a class; -1, which no class has, if there are no versions."""
+    # A class gets a version when an attribute is looked up on it, not on its metaclass.
     type.__getattribute__(kind, "__init__")
     return (word_at(id(kind) + _VERSION_OFFSET) & 0xFFFFFFFF or -1) if _has_versions() else -1
 
 
 @cache
 def _has_versions() -> bool:
-    """Whether classes have their numbers where they are looked for."""
+    """Return whether classes have versions at the expected offset."""
 
     class Base:
         one = 1
@@ -148,11 +148,11 @@ def _has_versions() -> bool:
 
 
 class StateGuard(NamedTuple):
-    """A read as guards keep it: objects may be gone.
+    """A read as it is stored in guards, with references in place of objects.
 
     Attributes:
-      kind, key, name, place: As in `Read`.
-      holder, value: They give the object, or None if it has gone.
+      kind, key, name, location: The same as in `Read`.
+      holder, value: Functions that return the object, or None if it was deleted.
     """
 
     kind: int
@@ -163,12 +163,12 @@ class StateGuard(NamedTuple):
     location: tuple[str, int]
 
     def read(self) -> Read:
-        """The read itself."""
+        """Return the read with its objects."""
         return Read(self.kind, self.holder(), self.key, self.value(), self.name, self.location)
 
 
 def _encode_table(rows: Sequence[tuple[int, ...]], dead_references: list[Any]) -> Array:
-    """What is compared in one pass; nothing holds once a list is no longer empty."""
+    """Encode the rows of one pass. No row holds once ``dead_references`` is not empty."""
     head = [len(rows), address_of(_api()), id(dead_references), 0, 0, 0]
     return np.array(head + [x for row in rows for x in row], np.int64)
 
@@ -178,12 +178,12 @@ def make_table(
     entries: list[tuple[dict[str, Any], str, Any]],
     dead_references: list[Any],
 ) -> Array:
-    """A table for objects and names that the caller keeps.
+    """Return a table of slots and dict entries whose objects the caller keeps alive.
 
     Args:
-      words: Holders, the bytes at which they have something, and what.
-      entries: Dicts, keys, and what is under them.
-      gone: As in `Guards`.
+      slots: Holders, the offset of a slot in bytes, and its expected value.
+      entries: Dicts, keys, and their expected values.
+      dead_references: The same as in `Guards`.
     """
     rows = [(_WORD, id(holder), offset, id(value), -1) for holder, offset, value in slots]
     rows += [(_ENTRY, id(mapping), id(key), id(value), -1) for mapping, key, value in entries]
@@ -191,16 +191,16 @@ def make_table(
 
 
 def is_unchanged(table: Array) -> bool:
-    """Whether all in a table is as it was."""
+    """Return whether all rows of a table hold."""
     return bool(_compiled_pass()(address_of(table), 0) == table[0])
 
 
 class Guards:
-    """Reads that must find the same.
+    """Reads that must give the same values as before.
 
     Attributes:
-      guards: The reads, without those that are there twice.
-      gone: Not empty once an object has gone: then nothing holds.
+      guards: The reads, without duplicates.
+      dead_references: References to deleted objects. Once there is one, no guard holds.
     """
 
     __slots__ = (
@@ -221,23 +221,23 @@ class Guards:
         self._references: dict[int, Callable[[], Any]] = {}
         self._alive: list[Any] = []
         self._rows: list[tuple[int, ...]] = []
-        self._guard_of_row: list[int] = []  # the guard that each row belongs to
-        # The table, where it is, how many rows it has, and what compares them: one thing, so that
-        # another thread sees all of it or nothing.
+        self._guard_of_row: list[int] = []  # the index of each row's guard
+        # The table, its address, its number of rows, and the pass that compares them. One tuple, so
+        # that other threads never see a part of an update.
         self._comparison: tuple[Array, int, int, Callable[[int, int], int]] | None = None
         self.add(found_reads)
 
     def add(self, new_reads: Iterable[Read]) -> None:
-        """Add reads; those that are known already are left out."""
-        # What an attribute gives is only asked for while its class is the same: a property that it
-        # has become is the program's.
+        """Add reads that are not known yet."""
+        # Types and classes first: an attribute is looked up only while its class is unchanged. If
+        # it has become a property, a lookup would run the program's code.
         for read in sorted(new_reads, key=lambda read: read.kind not in (reads.TYPE, reads.CLASS)):
             key: tuple[Any, ...] = read.kind, id(read.holder), key_identity(read.key)
-            if read.kind == reads.ANSWER:  # which is made anew each time
+            if read.kind == reads.ANSWER:  # its holder is a new object each time
                 key = read.kind, id(read.holder.func), *map(key_identity, read.holder.args)
             if key in self._keys:
                 continue
-            # What answers is made for the read, and kept by it.
+            # The holder was made for the read, and nothing else keeps it alive.
             is_answer = read.kind == reads.ANSWER
             guard = StateGuard(
                 read.kind,
@@ -252,7 +252,7 @@ class Guards:
             self._tabulate()
 
     def _append(self, guard: StateGuard, rows: list[tuple[int, ...]], key: tuple[Any, ...]) -> None:
-        """Add a guard, all of it: what is marked is not added again."""
+        """Add a guard with its rows and key, all in one step."""
         numbers, guards, marks = [len(self.guards)] * len(rows), [guard], {key}
         # whole: nothing runs in between, see core.values.interning
         self._rows += rows
@@ -262,7 +262,7 @@ class Guards:
         # done
 
     def _reference(self, value: Any) -> Callable[[], Any]:
-        """What gives an object as long as it lives."""
+        """Return a weak reference to an object, or a strong one if it supports no weak ones."""
         reference = self._references.get(id(value))
         if reference is None:
             try:
@@ -273,11 +273,11 @@ class Guards:
         return reference
 
     def _encode(self, read: Read) -> list[tuple[int, ...]]:
-        """The rows of the table for a read: kind, holder, key, what is expected, its bits."""
+        """Return the table rows for a read: kind, holder, key, expected value, its bits."""
         kind, holder, key, value = read.kind, read.holder, read.key, read.value
         test, address = _TESTS.get(kind, _WORD), id(holder)
         if kind == reads.CODE:
-            return [  # where there are no defaults, the field is empty
+            return [  # without defaults the field is empty
                 (_WORD, address, field, 0 if part is None else id(part), -1)
                 for field, part in zip(code_field_offsets(), value, strict=True)
             ]
@@ -305,19 +305,19 @@ class Guards:
         return [(test, address, id(key), expected, bits)]
 
     def _tabulate(self) -> None:
-        """Make the table anew; whoever compares goes on with the old one."""
+        """Rebuild the table. A comparison that is in progress uses the old one."""
         table = _encode_table(self._rows, self.dead_references)
         self._comparison = table, address_of(table), len(self._rows), _compiled_pass()
 
     def table(self) -> tuple[int, int, Any]:
-        """The address of the table that is compared, 0 for none; its rows; and who keeps it."""
+        """Return the table's address (0 for none), its number of rows, and its owner."""
         comparison = self._comparison
         return (
             (0, 0, comparison) if comparison is None else (comparison[1], comparison[2], comparison)
         )
 
     def holds(self) -> bool:
-        """Whether every read would find the same as before."""
+        """Return whether every read would give the same value as before."""
         comparison = self._comparison
         if comparison is None:
             return True
@@ -330,18 +330,18 @@ class Guards:
         return True
 
     def _is_equal_now(self, row: int, table: Array) -> bool:
-        """Whether a read that found another object found an equal one."""
+        """Return whether a read that gave another object gave an equal one."""
         if self.dead_references:
             return False
         guard = self.guards[self._guard_of_row[row]]
         read = guard.read()
         try:
             value = read.current_value()
-        except Exception:  # what is read again may raise anything
+        except Exception:  # a repeated read may raise anything
             return False
         if not is_same(value, read.value):
             return False
-        if guard.kind == reads.CLASS:  # something else of it was changed
+        if guard.kind == reads.CLASS:  # another part of the class was changed
             table[_HEAD + _COLUMNS * row + 3] = _version_of(read.holder)
         if _is_number(value) and guard.kind in (
             reads.ENTRY,
@@ -349,7 +349,7 @@ class Guards:
             reads.ATTRIBUTE,
             reads.ITEM,
         ):
-            # The next time this one is expected, and kept alive until then.
+            # Expect this object the next time, and keep it alive until then.
             guards, number = self.guards, self._guard_of_row[row]
             updated, address = guard._replace(value=_StrongReference(value)), id(value)
             index = _HEAD + _COLUMNS * row + 3
@@ -360,7 +360,7 @@ class Guards:
         return True
 
     def first_changed(self) -> Read | None:
-        """The first read that finds something else now."""
+        """Return the first read that gives another value, or None."""
         for guard in self.guards:
             read = guard.read()
             try:
@@ -372,7 +372,7 @@ class Guards:
 
 
 class _StrongReference:
-    """Gives an object that has no weak references."""
+    """A reference that keeps its object alive, for objects without weak references."""
 
     __slots__ = ("value",)
 

@@ -1,7 +1,7 @@
-"""What each instruction of Python 3.11 to 3.13 reads of Python's state, and what it changes.
+"""Note what each instruction of Python 3.11 to 3.13 reads and changes.
 
-A handler runs before the instruction, with the stack as it is then. Where the result matters it
-sets ``follower.on_result``, which runs when the instruction is done: without a step if it raised.
+A handler runs before its instruction, with the stack at that point. If the result matters, it sets
+``follower.on_result``, which runs after the instruction; its argument is None if it raised.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .reads import MISSING, is_a
 from .steps import Instruction
 from .whose import ITERATORS, VIEWS, class_attribute, is_constant
 
-_NULL_BELOW = sys.version_info < (3, 13)  # where a call has nothing for ``self``, this is below
+_NULL_BELOW = sys.version_info < (3, 13)  # the NULL of a call without ``self`` is below
 
 
 # Items.
@@ -56,7 +56,7 @@ def _iterate(follower: Follower, frame: types.FrameType, instruction: Instructio
             elif is_a(iterator, (*ITERATORS, types.GeneratorType)):
                 if not follower.observer.is_own(iterator):
                     kind = type(iterator).__name__
-                    follower.observer.refuse(f"it goes on with a {kind} from outside", frame)
+                    follower.observer.refuse(f"it continues a {kind} from outside", frame)
 
     follower.on_result = finish
 
@@ -99,7 +99,7 @@ def _match_keys(follower: Follower, frame: types.FrameType, instruction: Instruc
 def _match_abstract_class(
     follower: Follower, frame: types.FrameType, instruction: Instruction
 ) -> None:
-    """Whether something is a sequence or mapping, as which its class may be registered."""
+    """Note a check for a sequence or mapping, which depends on registered classes."""
     value = follower.peek(instruction, 0)
     if is_python_class(type(value)):
         follower.observer.note_class(value, frame)
@@ -127,15 +127,15 @@ def _match_class(follower: Follower, frame: types.FrameType, instruction: Instru
         if not is_a(value, kind) and (
             next_instruction is None or follower.peek(next_instruction, 0) is None
         ):
-            if follower.ran_python:  # which may say that it is one
-                observer.refuse("it matches a class that functions answer for", frame)
+            if follower.ran_python:  # a Python function may have answered the check
+                observer.refuse("it matches a class whose check runs Python functions", frame)
             return
         found_by_python = any(
             is_a(class_attribute(type(value), name), types.FunctionType)
             for name in ("__getattr__", "__getattribute__")
         )
         if found_by_python and follower.ran_python:
-            observer.refuse("it matches attributes that functions find", frame)
+            observer.refuse("it matches attributes that Python functions compute", frame)
             return
         for name in (*positional[:count], *names):
             static = class_attribute(type(value), name)
@@ -185,7 +185,7 @@ def _operate_unary(follower: Follower, frame: types.FrameType, instruction: Inst
 
 
 def _yield(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    """A generator gives something; what C asks for it may look into it."""
+    """Note a value that a generator yields, which C code may examine."""
     value, above = follower.peek(instruction, 0), frame.f_back
     caller = getattr(above, "f_trace", None)
     if is_constant(value) or type(caller) is not Follower or caller.instruction is None:
@@ -211,12 +211,8 @@ def _format(follower: Follower, frame: types.FrameType, instruction: Instruction
 
 
 def _intrinsic(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    if instruction.arg in (
-        1,
-        2,
-        4,
-    ):  # of an interactive console, `import *`, asynchronous generators
-        follower.observer.refuse("an instruction is not known", frame)
+    if instruction.arg in (1, 2, 4):  # interactive console, `import *`, asynchronous generators
+        follower.observer.refuse("an instruction is unknown", frame)
     elif instruction.arg == 5:
         _operate_unary(follower, frame, instruction)
 
@@ -259,7 +255,7 @@ def _call(follower: Follower, frame: types.FrameType, instruction: Instruction) 
 
 
 def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    """``function(*args, **kwargs)``."""
+    """Note ``function(*args, **kwargs)``."""
     kwargs: dict[str, Any] = {}
     offset = 0
     if (instruction.arg or 0) & 1:
@@ -272,13 +268,13 @@ def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Inst
             args = tuple(args)
         else:
             if type(function) is not types.FunctionType:
-                follower.observer.refuse("it calls what is not Python's with *arguments", frame)
+                follower.observer.refuse("it calls a C function with *arguments", frame)
             args = ()
     functions.call(follower, frame, function, args, dict(kwargs), instruction.dropped)
 
 
 def _build(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    """Something new: only keys and what is in a set are looked at."""
+    """Note a new object. Only keys and items of sets are read."""
     count = instruction.arg or 0
     if instruction.name in ("BUILD_SET", "BUILD_MAP"):
         stride = 1 if instruction.name == "BUILD_SET" else 2
@@ -295,31 +291,31 @@ def _build(follower: Follower, frame: types.FrameType, instruction: Instruction)
 
 
 def _add_item(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    """A set or dict comprehension gets an item."""
+    """Note a new item of a set or dict comprehension."""
     key = follower.peek(instruction, 0 if instruction.name == "SET_ADD" else 1)
     examined.note_hashing(follower, frame, (key,))
 
 
 def _raise(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    """``raise``: classes are called."""
+    """Note ``raise``, which calls classes."""
     for k in range(instruction.arg or 0):
         follower.observer.note_class(follower.peek(instruction, k), frame)
 
 
 def _match_exception(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    """``except``: whether the error's class is made of one of these."""
+    """Note ``except``, which compares the error's class."""
     examined.note_hashing(
         follower, frame, (follower.peek(instruction, 1), follower.peek(instruction, 0))
     )
 
 
 def _enter_context(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    """``with``: the object is asked to enter, and to leave at the end."""
+    """Note ``with``, which calls the object's methods."""
     manager = follower.peek(instruction, 0)
     examined.note_context_manager(follower, frame, manager)
 
 
-# Writing.
+# Writes.
 
 
 def _store_item(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -334,7 +330,7 @@ def _store_item(follower: Follower, frame: types.FrameType, instruction: Instruc
     _copy_value(follower, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
         follower.observer.note_write(holder, key, value, label, frame)
-        if is_a(holder, list):  # whether it has such an item
+        if is_a(holder, list):  # the list must have such an item
             examined.note_length(follower, frame, holder)
     else:
         target = f"a slice of {follower.observer.name_of(holder)}" if is_a(key, slice) else label
@@ -344,14 +340,14 @@ def _store_item(follower: Follower, frame: types.FrameType, instruction: Instruc
 def _copy_value(
     follower: Follower, frame: types.FrameType, holder: Any, key: Any, value: Any
 ) -> None:
-    """What an item or slice becomes: arrays and lists copy what they are given."""
+    """Note a value that is stored in an item or slice: arrays and lists copy it."""
     if is_a(holder, np.ndarray) or is_a(key, slice):
         arrays = examined.examine(follower, frame, value, "a copy")
         arrays |= examined.examine(follower, frame, key, "an index")
         for x in arrays.values():
             follower.observer.note_elements(x, frame)
     if is_a(holder, memoryview | bytearray) and not follower.observer.is_own(holder):
-        follower.observer.refuse("it writes to memory that others may see", frame)
+        follower.observer.refuse("it writes to memory that other code may see", frame)
 
 
 def _store_slice(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -403,7 +399,7 @@ _HANDLERS: dict[Handler, str] = NAME_HANDLERS | {
     _store_slice: "STORE_SLICE",
 }
 
-# Local variables, the stack, jumps, exceptions: nothing of anybody else's.
+# Local variables, the stack, jumps, exceptions: no state outside of the frame.
 _HARMLESS = """
     NOP CACHE RESUME PRECALL PUSH_NULL POP_TOP COPY SWAP EXTENDED_ARG LOAD_CONST RETURN_CONST
     LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST STORE_FAST STORE_FAST_MAYBE_NULL

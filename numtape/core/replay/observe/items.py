@@ -1,4 +1,4 @@
-"""What ``holder[key]`` reads: of containers, of arrays, of objects with a ``__getitem__``."""
+"""Note what ``holder[key]`` reads: from containers, arrays, or objects with a ``__getitem__``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .whose import class_attribute, is_numtape_class
 
 
 def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any) -> None:
-    """``holder[key]`` is about to be read."""
+    """Note a read of ``holder[key]``."""
     observer = follower.observer
     kind = type(holder)
     if kind is Tensor or is_a(holder, Variable):
@@ -34,12 +34,12 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
     arrays = examined.examine(follower, frame, key, "an index")
     lookup = class_attribute(kind, "__getitem__")
     is_python = is_a(lookup, types.FunctionType)  # it is Python's own
-    # Functions of Python say which item it is: their own reads are not enough, and guards do not
-    # call them.
+    # Python functions decide which item the key selects. Their reads alone are not sufficient, and
+    # guards do not call them.
     is_python_lookup = type(key) is not slice and examined.has_python_lookup(key)
     stored = MISSING
     if is_a(holder, dict) and not is_python and not is_python_lookup:
-        stored = dict.get(holder, key, MISSING)  # what is there before a __missing__ comes
+        stored = dict.get(holder, key, MISSING)  # the entry before a __missing__ adds one
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
@@ -61,7 +61,7 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
                 return
             observer.note_layout(holder, frame)
             if is_a(value, np.ndarray) and observer.is_outside(value, is_new=True):
-                return  # a part of the same memory
+                return  # a view of the same memory
             if is_unshared:
                 observer.note_result(value, frame)
             observer.note_elements(holder, frame)
@@ -88,7 +88,9 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
             missing = class_attribute(kind, "__missing__")
             if is_python_class(kind) and not is_a(missing, types.FunctionType):
                 if stored is MISSING and type(missing) is not types.MethodDescriptorType:
-                    observer.refuse(f"a __missing__ of C gives an item of a {kind.__name__}", frame)
+                    observer.refuse(
+                        f"a __missing__ written in C computes an item of a {kind.__name__}", frame
+                    )
             observer.note_read(reads.ENTRY, holder, key, stored, label, frame)
             return
         if not is_a(holder, examined.INDEXED_TYPES):
@@ -100,5 +102,5 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
 
 
 def format_key(key: Any) -> str:
-    """A key in a message."""
+    """Return a key as it is shown in messages."""
     return repr(key) if is_a(key, int | str | float) else type(key).__name__

@@ -1,6 +1,6 @@
-"""Functions and classes written in C that are known: what they give depends on what they get.
+"""Known functions and classes written in C whose results depend only on their arguments.
 
-Nothing here reads the time, files, random numbers or settings, or changes what it is given.
+None of them reads the time, files, random numbers or settings, or changes its arguments.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _LINALG = """
     pinv qr slogdet solve svd trace vector_norm
 """
 
-# Functions, by identity.
+# Functions by id.
 PURE = {
     id(f): f
     for f in (
@@ -84,14 +84,14 @@ PURE = {
     )
 }
 
-# Of NumPy, some of which run Python of its own; likewise.
+# NumPy functions by id. Some of them run Python code.
 PURE_NUMPY = {
     id(f): f
     for f in (*_attributes_of(np, _NUMPY), *_attributes_of(np.linalg, _LINALG))
     if not isinstance(f, type)
 }
 
-# Of these, by identity, those that may give an array that they got and have not written to it.
+# NumPy functions by id that may return an argument unchanged.
 MAY_RETURN_ARGUMENT = {
     id(f)
     for f in _attributes_of(
@@ -105,13 +105,13 @@ MAY_RETURN_ARGUMENT = {
     )
 }
 
-# Those that may write to what they got first, by identity: with how many arguments not yet.
+# NumPy functions by id that may write to their first argument if they get more arguments than this
 OVERWRITING_FROM = {
     id(f): 1 if f is np.nan_to_num else 3 if f is np.median else 4
     for f in _attributes_of(np, "median percentile quantile nanmedian nan_to_num")
 }
 
-# Classes whose objects hold references to what they get, but look into it one item deep at most.
+# Classes whose objects refer to their arguments, and examine them at most one item deep.
 SHALLOW_TYPES = (
     list,
     tuple,
@@ -138,7 +138,7 @@ SHALLOW_TYPES = (
     *(x for x in vars(itertools).values() if isinstance(x, type)),
 )
 
-# Of these, those that call a function while somebody goes through them.
+# Those of them that call a function during iteration.
 LAZY_TYPES = (
     map,
     filter,
@@ -150,7 +150,7 @@ LAZY_TYPES = (
     itertools.groupby,
 )
 
-# Classes whose objects are values.
+# Classes whose objects are immutable values.
 VALUE_TYPES = (
     datetime.date,
     datetime.time,
@@ -190,7 +190,7 @@ DEEP_TYPES = (
     np.iinfo,
 )
 
-# Methods that change nothing, by class; what they give is new, or a part of what they are of.
+# Methods that change nothing, by class. Their results are new, or parts of the receiver.
 PURE_METHODS: dict[type, set[str]] = {
     list: set(
         "index count copy __len__ __contains__ __iter__ __reversed__ __add__ __mul__ __eq__ "
@@ -213,20 +213,20 @@ PURE_METHODS: dict[type, set[str]] = {
     ),
 }
 
-# Of an array's, those that may give the array itself and have not written to it.
+# Methods of arrays that may return the array itself unchanged.
 MAY_RETURN_RECEIVER = set("astype __array__ reshape ravel squeeze swapaxes transpose view".split())
 
-# Methods of containers that give None: they only change the container.
+# Methods of containers that return None and only change the container.
 RETURN_NONE = set(
     "append extend insert clear sort reverse add discard update difference_update "
     "intersection_update symmetric_difference_update appendleft extendleft rotate move_to_end "
     "__setitem__ __init__ fill put partition setflags resize".split()
 )
 
-# Methods that can be called so once only: whether they raise depends on what is there.
+# Methods that may raise if they are repeated, depending on the contents.
 NOT_REPEATABLE = set("remove pop popitem popleft __delitem__".split())
 
-# Functions that only do something besides, by identity; and methods of files.
+# Functions that have only side effects, by id; and methods of files.
 EFFECTS_ONLY = {
     id(f)
     for f in (
@@ -240,16 +240,16 @@ EFFECTS_ONLY = {
 }
 FILE_WRITES = set("write writelines flush".split())
 
-# Methods of dates that ask for the time zone or the language.
+# Methods of dates that read the time zone or the locale.
 READ_SETTINGS = set("timestamp astimezone strftime".split())
 
-# Of every object: what `object` itself does.
+# Methods of `object` that are harmless for every object.
 HARMLESS = set(
     "__init__ __init_subclass__ __subclasshook__ __repr__ __str__ __hash__ __eq__ __ne__ "
     "__format__ __class_getitem__ __set_name__ __get__".split()
 )
 
-# Made by classes of C.
+# Constructors among the methods of C classes.
 CONSTRUCTORS = set(
     "__new__ fromkeys from_bytes fromhex maketrans fromisoformat fromordinal".split()
 )
@@ -257,7 +257,7 @@ CONSTRUCTORS = set(
 
 @weak_cache
 def is_python_class(kind: type) -> bool:
-    """Whether a class statement made a class, and not C: one of C has functions of its own."""
+    """Return whether a class statement created a class. Classes written in C define C functions."""
     if not kind.__flags__ & 1 << 9 or kind.__flags__ & 1 << 8:
         return False
     c_methods = (
@@ -274,10 +274,10 @@ def is_python_class(kind: type) -> bool:
 
 
 def has_finalizer(kind: type) -> bool:
-    """Whether the program is told when an object goes."""
+    """Return whether the program is notified when an object is deleted."""
     return any("__del__" in vars(one) for one in kind.__mro__ if is_python_class(one))
 
 
 def c_base_of(kind: type) -> type:
-    """The class of C that a class is made of."""
+    """Return the first C class in a class's bases."""
     return next(base for base in kind.__mro__ if not is_python_class(base))

@@ -1,4 +1,4 @@
-"""What was found out of objects lately, which are not kept alive by it."""
+"""A cache of facts about objects that does not keep them alive."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TypeVar
 T = TypeVar("T")
 V = TypeVar("V")
 
-MAX_ENTRIES = 1024  # objects, after which all is forgotten
+MAX_ENTRIES = 1024  # the cache is cleared when it is full
 
 
 def weak_cache(function: Callable[[T], V]) -> Callable[[T], V]:
-    """A function of one object, classes and code, say, whose answer stays the same."""
+    """Cache a function of one object (a class or code, say) whose result never changes."""
     cache: dict[int, tuple[weakref.ref[T], V]] = {}
 
     def lookup(x: T) -> V:

@@ -1,4 +1,4 @@
-"""What methods of C and NumPy's functions do, and functions of C that are not known."""
+"""Note what C methods do, and C functions that are not known."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def call_unknown(
     kwargs: dict[str, Any],
     is_discarded: bool,
 ) -> None:
-    """A function of C that is not known: what it does besides is done now, if that is all."""
+    """Note a call of an unknown C function, which is allowed only if it has no result."""
     observer = follower.observer
     if follower.code.co_filename.startswith(PACKAGE):
-        return  # numtape knows what it calls
+        return  # calls by numtape's own code are harmless
     values = (*args, *kwargs.values())
     owner = getattr(function, "__self__", None)
     if not is_a(owner, types.ModuleType | type(None)):
@@ -70,9 +70,7 @@ def call_unknown(
         is_a(owner, io.IOBase) and function.__name__ in FILE_WRITES
     )
     if not is_discarded or not has_effect_only:  # whether it raises can be seen as well
-        observer.refuse(
-            f"it calls {qualified_name(function)}, which may give something else", frame
-        )
+        observer.refuse(f"it calls {qualified_name(function)}, whose result may change", frame)
         return
     for x in values:
         observer.note_mutation(x, f"calls {qualified_name(function)}", frame)
@@ -89,7 +87,7 @@ def call_method(
     kwargs: dict[str, Any],
     is_discarded: bool,
 ) -> None:
-    """A method of C of ``receiver``."""
+    """Note a call of a C method of ``receiver``."""
     observer = follower.observer
     values = (*args, *kwargs.values())
     label = f"{type(receiver).__name__}.{name}"
@@ -145,7 +143,7 @@ def call_method(
         return
     if is_a(receiver, (*ITERATORS, types.GeneratorType)):
         if not observer.is_own(receiver):
-            observer.refuse(f"it goes on with a {type(receiver).__name__} from outside", frame)
+            observer.refuse(f"it continues a {type(receiver).__name__} from outside", frame)
         return
     if name == "__get__" and type(receiver) in (types.FunctionType, classmethod, staticmethod):
         await_result(follower, {})
@@ -178,10 +176,10 @@ def _call_container_method(
     args: tuple[Any, ...],
     is_discarded: bool,
 ) -> None:
-    """A method of a container or array."""
+    """Note a method call of a container or array."""
     observer = follower.observer
     label = observer.name_of(receiver)
-    if kind is np.ndarray and name == "resize":  # which NumPy does where nobody else refers to it
+    if kind is np.ndarray and name == "resize":  # NumPy requires that there is no other reference
         observer.refuse_and_release(f"it resizes {label}", frame)
     elif kind is dict and name == "get" and args:
         _call_dict_get(follower, frame, receiver, args[0], examine(follower, frame, args[0], "get"))
@@ -206,13 +204,13 @@ def _call_container_method(
             for x in (*args, *nested_values(args))
             if x is not None
         ):
-            observer.muted = follower  # Python of NumPy's
+            observer.muted = follower  # NumPy's own Python code
         await_result(follower, arrays)
         if kind is np.ndarray and name not in MAY_RETURN_RECEIVER:
             await_written(follower, (receiver, *args))
     elif observer.is_own(receiver):
         observer.note_change(receiver)
-        if kind is not np.ndarray:  # which keys are equal, how items are ordered
+        if kind is not np.ndarray:  # keys and items are compared
             note_hashing(follower, frame, args)
             if name in ("sort", "remove"):
                 note_hashing(follower, frame, list(receiver))
@@ -229,7 +227,7 @@ def _call_container_method(
             for x in examine_all(follower, frame, args, name, False).values():
                 observer.note_elements(x, frame)
     else:
-        observer.refuse(f"it changes {label} by {name}, and depends on what was there", frame)
+        observer.refuse(f"it changes {label} with {name}, which depends on its contents", frame)
 
 
 def _call_dict_get(
@@ -238,13 +236,13 @@ def _call_dict_get(
     observer = follower.observer
     if observer.is_own(holder):
         return
-    if has_python_lookup(key):  # guards do not call functions of Python
+    if has_python_lookup(key):  # guards do not call Python functions
         observer.note_entries(holder, False, frame)
         return
     label = f"{observer.name_of(holder)}[{key!r}]" if is_constant(key) else "an item"
     value = dict.get(holder, key, MISSING)
     kind = reads.ENTRY if type(holder) is dict else reads.ITEM
     if kind == reads.ITEM and hasattr(type(holder), "__missing__"):
-        observer.refuse(f"it asks a {type(holder).__name__} by get", frame)
+        observer.refuse(f"it calls get on a {type(holder).__name__}", frame)
         return
     observer.note_read(kind, holder, key, value, label, frame)

@@ -1,4 +1,4 @@
-"""Instructions that read or write what has a name: globals, variables of closures, attributes."""
+"""Note reads and writes of names: globals, closure variables, attributes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .whose import PACKAGE, instance_dict, is_constant, is_program_attribute
 def _load_global(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     scope, name = frame.f_globals, instruction.value
     if type(scope) is not dict:
-        follower.observer.refuse("it runs with globals that are no dict", frame)
+        follower.observer.refuse("its globals are not a dict", frame)
         return
     if follower.code.co_filename.startswith(PACKAGE):
         return
@@ -33,10 +33,10 @@ def _load_global(follower: Follower, frame: types.FrameType, instruction: Instru
 
 
 def _load_name(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    """A name in the body of a class, or in code that `exec` runs."""
+    """Note a name in a class body, or in code that `exec` runs."""
     scope, name = namespace_of(frame), instruction.value
     if type(scope) is not dict:
-        follower.observer.refuse("it runs with names that are not in a dict", frame)
+        follower.observer.refuse("its namespace is not a dict", frame)
         return
     if scope is not frame.f_globals:
         value = scope.get(name, MISSING)
@@ -64,7 +64,7 @@ def _import(follower: Follower, frame: types.FrameType, instruction: Instruction
     hook = builtin_names.get("__import__", MISSING)
     follower.observer.note_read(reads.ENTRY, builtin_names, "__import__", hook, "__import__", frame)
     if name not in sys.modules:
-        follower.observer.muted = follower  # its code runs once, now
+        follower.observer.muted = follower  # the module's code runs only once
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
@@ -134,7 +134,7 @@ def _load_super_attribute(
             super(kind, owner), instruction.value, MISSING, False, frame
         )
     else:
-        follower.observer.refuse("`super` is another one", frame)
+        follower.observer.refuse("the name `super` was redefined", frame)
 
 
 def _store_attribute(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -181,7 +181,7 @@ def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction
         examined.note_hashing(follower, frame, (follower.peek(instruction, 0),))
     if follower.observer.is_own(holder):
         return
-    deletes = f"it deletes what {follower.observer.name_of(holder)} has"
+    deletes = f"it deletes a part of {follower.observer.name_of(holder)}"
     if _is_present(follower, instruction, holder):
         follower.observer.refuse(deletes, frame)
         return
@@ -189,7 +189,7 @@ def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
-        if next_instruction is not None:  # it can be done once only
+        if next_instruction is not None:  # the deletion cannot be repeated
             follower.observer.forbid_restart()
             follower.observer.refuse(deletes, frame)
         elif instruction.name == "DELETE_ATTR":
@@ -203,7 +203,7 @@ def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction
 
 
 def _is_present(follower: Follower, instruction: Instruction, holder: Any) -> bool:
-    """Whether what is to be deleted is there, where that can be said without Python."""
+    """Return whether the object to delete exists, if this can be decided without Python code."""
     if instruction.name == "DELETE_DEREF":
         return cell_contents(holder) is not MISSING
     if instruction.name == "DELETE_ATTR":

@@ -1,4 +1,4 @@
-"""What is noted of one call: what it read, what it made, what it changed."""
+"""The effects of one call: what it reads, creates and changes."""
 
 from __future__ import annotations
 
@@ -36,48 +36,48 @@ from .whose import (
     is_unknown_descriptor,
 )
 
-MAX_READS = 20_000  # reads of one call
-MAX_ARRAY_BYTES = 1 << 24  # bytes of an array whose elements may be compared at every call
-MAX_ITEMS = 1 << 16  # items of a container
-MAX_EFFECTS = 100  # effects that are noted
+MAX_READS = 20_000  # of one call
+MAX_ARRAY_BYTES = 1 << 24  # of an array whose elements are compared before every replay
+MAX_ITEMS = 1 << 16  # of a container
+MAX_EFFECTS = 100  # descriptions of effects
 
-_COMPARED_IN_PYTHON = (
-    set,
-    deque,
-    OrderedDict,
-    *VIEWS,
-)  # containers whose items are compared in Python
+# Containers whose items the compiled pass cannot compare.
+_COMPARED_IN_PYTHON = (set, deque, OrderedDict, *VIEWS)
 
 
 class CallEffects:
-    """The reads of one call, or the reason why it cannot be replayed.
+    """The reads and other effects of one call, or the reason why it cannot be replayed.
+
+    "By location" means: by the object that holds a value, and the key.
 
     Attributes:
-      found: The reads, by what tells them apart.
+      reads: The reads, by what identifies them.
       reason: Why the call cannot be replayed; "" if it can.
-      frozen: Whether nothing is to be compared, and nothing is a reason.
-      changes: Why this call is not kept, but perhaps the next one: what it does.
-      repeated: Why this call has to be made again as Python: something was not as it is there.
-      replaced: Objects of the caller's, by the ids of what the call got in their places.
-      altered: Containers of the caller's whose copies the call has changed.
-      restart: Gives the call up, which begins again as Python.
-      retry: Likewise, if nothing is left of what it did; for a call that has had no effects.
-      ran: The code that it ran.
-      inputs: Rows that were made of arrays from outside, and these arrays.
-      made: References to what the call made itself, by id: it changes nobody else's state.
-      written: The value that it gave each name, attribute or item, by who has it and where.
-      sets: What it gave values, that others can see: who has it, where, what it is called.
-      mutated: Objects of others that it changed: how, and the object, by id.
-      effects: What it does besides computing tensors, with places: done when it is recorded.
-      printing: The frame that prints or logs.
-      effecting: Likewise, but None while functions of the program's run for it, which may do
-        anything: what libraries read for it does not matter, what they set does.
-      hidden: What was set for that, by who has it and where.
+      frozen: Whether nothing is compared, and nothing prevents a replay.
+      discard_reason: Why this call is not stored, although the next one may be: what it does.
+      rerun_reason: Why this call must run again as Python: an answer differed from Python's.
+      originals: Objects of the caller, by the id of the object that the call got in their place.
+      changed_originals: Containers of the caller whose copies the call has changed.
+      restart: Abandons the call, which then starts again as Python.
+      retry: The same, if no effect of the call remains; None if the call has had effects.
+      executed_code: The code that ran.
+      inputs: Rows that were made from arrays from outside, with these arrays.
+      created: References to objects that the call created, by id. Their changes are not visible
+        outside.
+      written_values: The value that the call gave each name, attribute or item, by location.
+      writes: Writes that are visible outside: the object, the key, and the name in the program.
+      mutations: Outside objects that the call changed, by id: a description, and the object.
+      effects: Descriptions of effects that happen only when the call is recorded.
+      printing_follower: The follower of the frame that prints or logs.
+      library_printing: The same, but None while functions of the program run inside the printing.
+        A library's reads for printing do not matter, its writes do.
+      printing_writes: Objects that printing changed, by location.
       views: Views of dicts, and the dict of each, by id.
-      sources: Iterators, and what each goes through, by id.
-      generators: Frames of generators that the call made, and who follows each, by id.
-      names: What the program calls an object, by id.
-      of_temporary: Reads of an object's classes, by its id: compared if it goes with the call.
+      sources: Iterators, and the objects that each iterates over, by id.
+      generators: Frames of generators that the call created, and the follower of each, by id.
+      names: The program's names of objects, by id.
+      temporary_reads: Reads of an object's classes, by its id. They are compared only if the object
+        is temporary.
     """
 
     def __init__(self, frozen: bool) -> None:
@@ -107,10 +107,10 @@ class CallEffects:
         self.temporary_reads: dict[int, dict[tuple[Any, ...], Read]] = {}
 
     def stop(self) -> None:
-        """Nothing more is to be noted."""
+        """Stop observing."""
 
     def clear(self) -> None:
-        """Let go of what the call made."""
+        """Drop all references to objects of the call."""
         tables: tuple[dict[Any, Any], ...] = (
             self.reads,
             self.created,
@@ -130,11 +130,11 @@ class CallEffects:
         self.printing_follower = self.library_printing = self.restart = self.retry = None
 
     def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
-        """The function runs as Python from now on.
+        """Make the function run as Python from this call on.
 
-        This call as well, from its beginning, with the caller's own objects: nobody would see that
-        it has others if it asks for them later. It goes on if it has done what would be done twice,
-        or if an exception could run code of the program's, such as a ``finally``.
+        This call starts again as Python, with the caller's own objects, because it might ask for
+        their identity later. It continues if it has had effects that must not happen twice, or if
+        an exception would run code of the program, such as a ``finally`` block.
         """
         if self.library_printing is not None:
             return
@@ -150,7 +150,7 @@ class CallEffects:
         self.stop()
 
     def _can_unwind(self) -> bool:
-        """Whether an exception leaves the call without running more of the program's code."""
+        """Return whether an exception leaves the call without running more code of the program."""
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None:
             follower = frame.f_trace
@@ -160,13 +160,13 @@ class CallEffects:
         return True
 
     def forbid_restart(self) -> None:
-        """The call has done something that must not be done twice."""
+        """Note that the call has had an effect that must not happen twice."""
         self.retry = None
 
     def start_printing(
         self, follower: Follower, args: Iterable[Any], action: str, frame: Any
     ) -> None:
-        """A frame is about to print or log something, by what objects and their classes say."""
+        """Note that a frame prints or logs. The texts depend on the objects' classes."""
         for x in args:
             self.note_class(x, frame)
         self.note_effect(action, frame)
@@ -174,7 +174,7 @@ class CallEffects:
         self.printing_follower = self.printing_follower or follower
 
     def check_identity(self, x: Any, y: Any, action: str, frame: types.FrameType) -> None:
-        """Whether two are the same object is asked, of which one may stand for the caller's."""
+        """Check a comparison by identity: one of the objects may stand for a caller's object."""
         if id(y) in self.originals:
             x, y = y, x
         if x is y or id(x) not in self.originals or id(y) in self.originals:
@@ -185,74 +185,74 @@ class CallEffects:
             self.rerun(action, frame)
 
     def check_stored(self, values: Iterable[Any], frame: types.FrameType) -> None:
-        """Something from outside gets these, which must be the caller's own and no copies."""
+        """Check values that an outside object stores: they must not be copies of arguments."""
         if any(id(x) in self.originals and type(x) is not Tensor for x in values):
-            self._give_up("it keeps a container that is among its arguments", frame)
+            self._give_up("it stores a container that is one of its arguments", frame)
 
     def _refuse_argument_change(self, holder: Any, frame: types.FrameType) -> None:
-        """What the caller has changes: the call, which has a copy, would not see that."""
+        """Give up if the call changes a caller's object of which it has a copy."""
         if any(holder is x for x in self.originals.values()):
-            self._give_up("it changes a container that is among its arguments as well", frame)
+            self._give_up("it changes a container that is also one of its arguments", frame)
 
     def note_change(self, holder: Any) -> None:
-        """Something is changed, of which the caller may have the original."""
+        """Note a change of an object that may be a copy of a caller's object."""
         if id(holder) in self.originals and type(holder) is not Tensor:
             self.changed_originals.append(self.originals[id(holder)])
 
     def _refuse_changed_original(self, holder: Any, frame: types.FrameType) -> None:
-        """Something is read: not what the caller has, where the call's copy was changed."""
+        """Give up if the call reads a caller's object whose copy it has changed."""
         if any(holder is x for x in self.changed_originals):
-            self._give_up("it reads what it changes among its arguments by another name", frame)
+            self._give_up("it reads an argument that it changes under another name", frame)
 
     def _give_up(self, reason: str, frame: types.FrameType) -> None:
-        """What the program is about to do is for Python alone: this call ends, unless frozen."""
+        """End this call, unless it is frozen: only Python can do the next operation correctly."""
         if self.restart is not None:
             self.restart(reason)
         self.refuse(reason, frame)
 
     def rerun(self, reason: str, frame: types.FrameType) -> None:
-        """What the program has just asked is answered by Python alone."""
+        """Note that the last answer was wrong, so that the call must run again as Python."""
         self.printing_follower = self.library_printing = None
         self.refuse(reason, frame)
         if not self.frozen:
             self.rerun_reason = self.rerun_reason or self.reason
 
     def refuse_and_release(self, reason: str, frame: types.FrameType | None) -> None:
-        """It can be seen when something goes, which would live longer for what is noted of it."""
+        """Refuse the call and drop its objects, because the program notices their deletion."""
         self.library_printing = None
         self.refuse(reason, frame)
         self.stop()
         self.clear()
         self.inputs.clear()
 
-    # What the call made itself: nobody else can change it.
+    # Objects that the call created. Only the call can change them.
 
     def note_created(self, value: Any) -> Any:
-        """Note that an object is the call's own."""
+        """Note that the call created an object. Return the object."""
         if not is_constant(value):
             if has_finalizer(type(value)):
-                self.forbid_restart()  # its end would be seen twice
+                self.forbid_restart()  # the finalizer would run twice
                 self.refuse_and_release(
                     f"it makes a {type(value).__name__}, which has a __del__", None
                 )
                 return value
-            try:  # what it drops goes as it would otherwise
+            try:  # a weak reference, so that the object is deleted at the usual time
                 self.created[id(value)] = weakref.ref(value)
             except TypeError:
                 self.created[id(value)] = functools.partial(reads.identity, value)
         return value
 
     def note_default(self, value: np.ndarray[Any, Any]) -> None:
-        """Numtape copies an array that is a default of a function."""
+        """Note the elements of a default array, of which numtape makes a copy."""
         self.note_elements(value, sys._getframe(1))
 
     def is_own(self, value: Any) -> bool:
-        """Whether the call made an object itself."""
+        """Return whether the call created an object."""
         reference = self.created.get(id(value))
         return reference is not None and reference() is value
 
     def note_result(self, value: Any, frame: types.FrameType) -> None:
-        """Note what a function gives that makes something new each time."""
+        """Note the new result of a function."""
         if is_a(value, np.ndarray):
             if not self.is_outside(value, is_new=True):
                 self.note_created(value)
@@ -263,34 +263,31 @@ class CallEffects:
             self.note_created(value)
 
     def is_outside(self, array: Any, is_new: bool = False) -> bool:
-        """Whether an array's memory can be changed by others. ``created``: the array itself is new."""
+        """Return whether other code can change an array's memory. ``is_new``: the array is new."""
         return is_shared(array, is_new, self.is_own)
 
-    # Reads.
+    # Reads of names, attributes and classes.
 
     def note_read(
         self, kind: int, holder: Any, key: Any, value: Any, name: str, frame: types.FrameType
     ) -> None:
-        """Note a read."""
+        """Note a read of ``value`` from ``holder``."""
         if self.changed_originals:
             self._refuse_changed_original(holder, frame)
         if self.is_own(holder) or self.library_printing is not None:
             return
         if type(value) is Tensor and getattr(value._home, "tracing", False):
-            return  # put there by this very call
+            return  # this call has stored it there
         read_key = kind, id(holder), key_identity(key)
         if read_key in self.reads:
             return
-        if (
-            self.written_values
-            and self.written_values.get((id(holder), key_identity(key)), NULL) is value
-        ):
-            self.discard_reason = (
-                self.discard_reason or f"changes {name}"
-            )  # and reads what it has set
+        written = self.written_values
+        if written and written.get((id(holder), key_identity(key)), NULL) is value:
+            # The call reads a value that it has written.
+            self.discard_reason = self.discard_reason or f"changes {name}"
             return
         if len(self.reads) >= MAX_READS:
-            self.refuse(f"it reads more than {MAX_READS} things", frame)
+            self.refuse(f"it reads more than {MAX_READS} values", frame)
             return
         location = frame.f_code.co_filename, frame.f_lineno
         self.reads[read_key] = Read(kind, holder, key, value, name, location)
@@ -298,7 +295,7 @@ class CallEffects:
             self.names.setdefault(id(value), name)
 
     def name_of(self, value: Any) -> str:
-        """What the program calls an object."""
+        """Return the program's name of an object, or the name of its class."""
         name = self.names.get(id(value))
         if name is not None:
             return name
@@ -307,7 +304,7 @@ class CallEffects:
         return type(value).__name__
 
     def note_function(self, function: types.FunctionType, frame: types.FrameType) -> None:
-        """A function runs: its code and defaults can be exchanged."""
+        """Note that a function runs, whose code and defaults can be replaced."""
         value = function.__code__, function.__defaults__, function.__kwdefaults__
         self.note_read(reads.CODE, function, None, value, function.__qualname__, frame)
         if function.__kwdefaults__:
@@ -316,7 +313,7 @@ class CallEffects:
     def note_attribute(
         self, owner: Any, name: str, value: Any, ran_python: bool, frame: types.FrameType
     ) -> None:
-        """An attribute was read; ``entered``: functions of Python ran to find it."""
+        """Note a read of an attribute. ``ran_python``: Python functions ran to find it."""
         label = f"{self.name_of(owner)}.{name}"
         if is_constant(owner):
             if is_program_attribute(owner, name):
@@ -332,12 +329,12 @@ class CallEffects:
                 getter = names.get("__getattr__", MISSING)
                 self.note_read(reads.ENTRY, names, "__getattr__", getter, label, frame)
                 if getter is not MISSING and type(getter) is not types.FunctionType:
-                    self.refuse(f"it reads {label}, which C finds", frame)
+                    self.refuse(f"it reads {label}, which C code computes", frame)
             return
         if kind is super:
             self._note_super_attribute(owner, name, label, frame)
             return
-        if is_a(owner, types.MethodType | types.GenericAlias):  # which have what these have
+        if is_a(owner, types.MethodType | types.GenericAlias):  # they forward to another object
             target = owner.__func__ if is_a(owner, types.MethodType) else owner.__origin__
             if class_attribute(kind, name) is MISSING:
                 self.note_attribute(target, name, getattr(target, name, MISSING), ran_python, frame)
@@ -345,15 +342,15 @@ class CallEffects:
         if id(owner) in self.views and name == "mapping":
             self.note_entries(self.views[id(owner)][1], False, frame)
         if name == "__dict__" and is_a(owner, type):
-            self.refuse(f"it reads all names of the class {owner.__name__}", frame)
+            self.refuse(f"it reads all attributes of the class {owner.__name__}", frame)
             return
         static = class_attribute(kind, name)
         if is_unknown_descriptor(static, ran_python):
-            self.refuse(f"it reads {label}, which a descriptor of C finds", frame)
+            self.refuse(f"it reads {label}, which a C descriptor computes", frame)
             return
         attributes = instance_dict(owner) if not is_a(owner, type) else {}
         is_in_object = name in attributes and not is_data_descriptor(static)
-        # A cached property puts there what it finds.
+        # A cached property stores its result in the object's dict.
         needs_class = not is_in_object or (ran_python and hasattr(type(static), "__get__"))
         if needs_class:
             self._note_special_methods(type(static), frame)  # whether it is a descriptor
@@ -405,7 +402,7 @@ class CallEffects:
         self.note_read(reads.ATTRIBUTE, owner, name, value, label, frame)
 
     def note_method(self, owner: Any, name: str, function: Any, frame: types.FrameType) -> None:
-        """A method was looked up in order to be called."""
+        """Note a method that was looked up for a call."""
         if is_constant(owner):
             return
         if type(function) is types.FunctionType and not self.is_own(owner):
@@ -416,7 +413,7 @@ class CallEffects:
             self.note_attribute(owner, name, getattr(owner, name, MISSING), False, frame)
 
     def _note_in_classes(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
-        """What the classes of an object have under a name: compared if the object is temporary."""
+        """Note an attribute in an object's classes. It is compared if the object is temporary."""
         kinds = [owner, type(owner)] if is_a(owner, type) else [type(owner)]
         reads_before = self.reads
         new_classes = [kind for kind in kinds if _class_read_key(kind) not in reads_before]
@@ -430,18 +427,18 @@ class CallEffects:
             self.reads = reads_before
 
     def note_class(self, value: Any, frame: types.FrameType) -> None:
-        """An object is used: what its class is made of, and its special methods."""
+        """Note the use of an object, which depends on its class and on its special methods."""
         kind = type(value)
         if is_python_class(kind) and not is_numtape_class(kind) and not self.is_own(value):
             self.note_read(reads.TYPE, value, None, kind, f"type({self.name_of(value)})", frame)
         if is_a(value, type):
             if is_python_class(kind) and not is_numtape_class(kind):
-                self.note_class(kind, frame)  # what the class itself is made of
+                self.note_class(kind, frame)  # the metaclass
             kind = value
         self._note_special_methods(kind, frame)
 
     def _note_special_methods(self, kind: type, frame: types.FrameType) -> None:
-        """The special methods of a class, and of objects that are special methods."""
+        """Note the special methods of a class, and of the classes of these methods."""
         stack, visited = [kind], set()
         while stack:
             kind = stack.pop()
@@ -453,7 +450,7 @@ class CallEffects:
             special = reads.class_contents(kind)
             for name, method in special[1:]:
                 if is_a(method, BOUND_TYPES) and name != "__new__":
-                    reason = f"{name} of the class {kind.__name__} is no function of Python"
+                    reason = f"{name} of the class {kind.__name__} is not a Python function"
                     self.refuse(reason, frame)
                 stack.append(type(method))
             if self.is_own(kind):
@@ -465,9 +462,9 @@ class CallEffects:
     def note_class_attribute(
         self, kind: type, name: str, label: str, frame: types.FrameType
     ) -> None:
-        """What a class has under a name, wherever it finds it."""
+        """Note a class's attribute in all classes where it is looked up."""
         if not kind.__flags__ & HEAP_TYPE_FLAG:
-            return  # a class of C does not change
+            return  # a C class does not change
         for owner in kind.__mro__:
             names = class_dict(owner)
             value = names.get(name, MISSING)
@@ -485,7 +482,7 @@ class CallEffects:
             self.note_class_attribute(kind, "__getattr__", label, frame)
 
     def _note_absent(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
-        """The object itself has no such attribute, which would come first."""
+        """Note that the object itself lacks an attribute, which would have precedence."""
         attributes = instance_dict(owner)
         if type(attributes) is dict:
             self.note_call(instance_dict, (owner,), f"vars({self.name_of(owner)})", owner, frame)
@@ -508,10 +505,10 @@ class CallEffects:
             if name in vars(kind):
                 return
 
-    # Containers and arrays.
+    # Reads of containers and arrays.
 
     def note_items(self, value: Any, user: str, frame: types.FrameType) -> bool:
-        """Somebody goes through a container. False if it is none that is known."""
+        """Note an iteration over a container. Return False if its type is not supported."""
         kind = type(value)
         if is_python_class(kind):
             self.note_class(value, frame)
@@ -527,7 +524,7 @@ class CallEffects:
         label = f"the items of {self.name_of(value)}"
         if is_a(value, list) and kind.__iter__ is list.__iter__:
             if len(value) > MAX_ITEMS:
-                self.refuse(f"it goes through a list of {len(value)} items", frame)
+                self.refuse(f"it iterates over a list of {len(value)} items", frame)
             self.note_read(reads.ITEMS, value, None, tuple(list.__iter__(value)), label, frame)
         elif is_a(value, dict) and kind.__iter__ in (dict.__iter__, OrderedDict.__iter__):
             self.note_entries(value, False, frame)
@@ -540,11 +537,11 @@ class CallEffects:
         return True
 
     def note_entries(self, value: dict[Any, Any], keys: bool, frame: types.FrameType) -> None:
-        """Somebody goes through a dict, or its keys alone."""
+        """Note an iteration over a dict, or over its keys only."""
         if self.is_own(value):
             return
         if len(value) > MAX_ITEMS:
-            self.refuse(f"it goes through a dict of {len(value)} items", frame)
+            self.refuse(f"it iterates over a dict of {len(value)} items", frame)
         label = f"the {'keys' if keys else 'items'} of {self.name_of(value)}"
         kind = reads.KEYS if keys else reads.ENTRIES
         if is_a(value, OrderedDict):
@@ -555,7 +552,7 @@ class CallEffects:
     def note_property(
         self, function: Callable[[Any], Any], value: Any, label: str, frame: types.FrameType
     ) -> None:
-        """What a function says of an object is read."""
+        """Note the result of a function of one object."""
         self.note_call(function, (value,), label, value, frame)
         self.names.setdefault(id(value), label)
 
@@ -567,7 +564,7 @@ class CallEffects:
         subject: Any,
         frame: types.FrameType,
     ) -> None:
-        """What a function of C says, to be asked again; it changes with the object ``of``."""
+        """Note a call that guards repeat. Its result changes only when ``subject`` changes."""
         if self.changed_originals:
             self._refuse_changed_original(subject, frame)
         if self.library_printing is not None:
@@ -579,9 +576,9 @@ class CallEffects:
             self.reads[read_key] = Read(reads.ANSWER, holder, subject, holder(), label, location)
 
     def note_result_for_c(self, value: Any, frame: types.FrameType) -> None:
-        """A function of Python gives a value to C or to numtape, which may look into it."""
+        """Note a Python function's result that C code or numtape may examine."""
         if is_a(value, (*ITERATORS, types.GeneratorType)) and not self.is_own(value):
-            self.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
+            self.refuse(f"it continues a {type(value).__name__} from outside", frame)
         stack, visited = [value], set()
         while stack:
             x = stack.pop()
@@ -593,7 +590,7 @@ class CallEffects:
                     stack += dict.values(x) if is_a(x, dict) else x
 
     def note_returned(self, value: Any, frame: types.FrameType) -> None:
-        """The call returns something: numtape looks through nests, and takes arrays."""
+        """Note the call's result: numtape reads its containers and arrays."""
         stack = [value]
         while stack:
             x = stack.pop()
@@ -604,7 +601,7 @@ class CallEffects:
                 stack += x.values() if is_a(x, dict) else x
 
     def note_layout(self, value: Any, frame: Any) -> None:
-        """Shape and dtype of an array from outside, which can be changed in place."""
+        """Note shape and dtype of an array from outside, which can be changed in place."""
         while is_a(value, np.ndarray):
             if self.is_own(value):
                 return
@@ -614,26 +611,26 @@ class CallEffects:
             value = value.base
 
     def note_elements(self, value: Any, frame: types.FrameType) -> None:
-        """Somebody looks at the elements of an array."""
+        """Note a read of an array's elements."""
         if not self.is_outside(value):
             return
         if value.nbytes > MAX_ARRAY_BYTES:
-            self.refuse(f"it looks at the elements of an array of {value.nbytes} bytes", frame)
+            self.refuse(f"it reads the elements of an array of {value.nbytes} bytes", frame)
             return
         self.note_property(array_bits, value, f"the elements of {self.name_of(value)}", frame)
 
-    # Writing.
+    # Writes.
 
     def note_write(
         self, holder: Any, key: Any, value: Any, target: str, frame: types.FrameType
     ) -> None:
-        """A name, attribute or item gets a value, the same whenever this is done again."""
+        """Note that a name, attribute or item gets a value that does not accumulate."""
         self.note_class(holder, frame)
         self._refuse_proxy(holder, target, frame)
         self._refuse_argument_change(holder, frame)
         self.note_change(holder)
         if key == "__dict__" and not self.is_own(value) and value is not instance_dict(holder):
-            self.refuse(f"it sets {target}, to names that others may change", frame)
+            self.refuse(f"it sets {target} to a dict that other code may change", frame)
         if self.is_own(holder) or (
             is_numtape_class(type(holder)) and not is_program_attribute(holder, key)
         ):
@@ -649,12 +646,12 @@ class CallEffects:
         self.note_effect(f"sets {target}", frame)
 
     def _refuse_proxy(self, holder: Any, target: str, frame: types.FrameType) -> None:
-        """Nobody knows what stands behind a weak proxy, and is read without it."""
+        """Refuse weak proxies: the object behind one is unknown, and may be read directly."""
         if type(holder) in weakref.ProxyTypes:
             self.refuse(f"it changes what a weak proxy stands for ({target})", frame)
 
     def note_mutation(self, value: Any, action: str, frame: types.FrameType) -> None:
-        """An object of somebody else's is changed."""
+        """Note a change of an object from outside."""
         self.note_change(value)
         if is_constant(value) or self.is_own(value):
             return
@@ -663,7 +660,7 @@ class CallEffects:
         if id(value) not in self.mutations:
             self.mutations[id(value)] = action, value
             self.writes.append((value, ALL_KEYS, f"what {self.name_of(value)} holds"))
-        if is_a(value, np.ndarray):  # whether it can be changed so
+        if is_a(value, np.ndarray):  # the change fails if it is read-only
             label = f"whether {self.name_of(value)} is read-only"
             self.note_call(write_access, (value,), label, None, frame)
             base = value.base
@@ -684,7 +681,7 @@ class CallEffects:
             self.effects.append(line)
 
     def conclude(self) -> None:
-        """The call has ended: whether it read what it changed."""
+        """Check at the end of the call whether it read state that it changed."""
         self.library_printing = None
         reason = find_conflict(
             self.reads.values(), self.inputs, self.mutations, self.printing_writes
@@ -692,7 +689,7 @@ class CallEffects:
         if reason:
             self.refuse(reason)
             return
-        # Along another way it may read what it set along this one.
+        # On another path the function may read what it sets on this one.
         may_read = set().union(
             *map(names_loaded, filter(None, map(try_instructions_of, self.executed_code)))
         )
@@ -705,5 +702,5 @@ class CallEffects:
 
 
 def _class_read_key(kind: type) -> tuple[Any, ...]:
-    """What tells the read of a class apart."""
+    """Return the key of a read of a class."""
     return reads.CLASS, id(kind), key_identity(None)

@@ -1,4 +1,4 @@
-"""The observer: follows the frames of one call, and notes what they read."""
+"""The observer follows the frames of one call and notes what they read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .whose import (
     signal_handlers,
 )
 
-# Instructions that give what special methods return as it is; ask for its truth; go through it.
+# Instructions by their use of a special method's result: unchanged, as a truth value, iterated.
 _RESULT_UNCHANGED = set(
     "LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR BINARY_OP BINARY_SUBSCR BINARY_SLICE "
     "COMPARE_OP FOR_ITER SEND BEFORE_WITH".split()
@@ -49,19 +49,19 @@ _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutin
 
 
 class Observer(CallEffects):
-    """A ``with`` block that observes what runs inside it, in this thread.
+    """A context manager that observes the code that runs inside it, in this thread.
 
-    Debuggers and what measures coverage go on seeing what they see.
+    Debuggers and coverage tools still see all events.
 
     Args:
-      instructions: What is done at each instruction; None for nothing.
-      frozen: As in `CallEffects`.
+      instructions: The handler of each instruction; None for instructions without effects.
+      frozen: The same as in `CallEffects`.
 
     Attributes:
-      muted: The frame that has called something whose own reads do not matter.
-      importing: The frame of an import that goes on, whose code runs once, or of what the garbage
-        collector calls.
-      lost: Whether the program took Python's trace function away.
+      muted: The follower of a frame that has called code whose own reads do not matter.
+      importing: The frame of an import, whose code runs only once, or of a callback of the garbage
+        collector.
+      lost_tracer: Whether the program replaced Python's trace function.
     """
 
     def __init__(self, instructions: InstructionHandlers, frozen: bool = False) -> None:
@@ -71,8 +71,8 @@ class Observer(CallEffects):
         self.importing: types.FrameType | None = None
         self.lost_tracer = False
         self._active = False
-        # One object as long as Python may call it: where it makes a frame for it, a collection may
-        # run a finalizer, for which it is called in between.
+        # One object while Python may call it: when Python creates a frame for the call, a
+        # collection may run a finalizer, for which Python calls it as well.
         self._tracer: Any = self._on_call
         self._previous_tracer: Any = None
         self._signal_handlers: set[types.CodeType] = set()
@@ -87,13 +87,13 @@ class Observer(CallEffects):
         return self
 
     def __exit__(self, *_: object) -> None:
-        # The program took Python's trace function away, or an interrupt that came inside of it.
+        # True if the program replaced the trace function, or an interrupt inside of it did.
         self.lost_tracer = self._active and sys.gettrace() is not self._tracer
         self.stop()
 
     def note_start(self, function: Any) -> None:
-        """The function is called: what is no function of Python's has state of its own."""
-        frame = sys._getframe(1)  # not this one, which would refer to itself
+        """Note the call of ``function``. Callables other than Python functions have state."""
+        frame = sys._getframe(1)  # not this frame, which would refer to itself
         if not self.frozen:
             for cls in reads.NUMTAPE_CLASSES:
                 name = f"the class {cls.__name__}"
@@ -113,16 +113,16 @@ class Observer(CallEffects):
             self.note_read(reads.TYPE, function, None, kind, f"type({kind.__name__})", frame)
             self.note_class_attribute(kind, "__call__", "call", frame)
         elif not is_a(function, type) and id(function) not in PURE and function is not len:
-            self.refuse(f"it is a {kind.__name__}, of which nothing is known")
+            self.refuse(f"it is a {kind.__name__}, which is not supported")
 
     def stop(self) -> None:
-        """Leave Python to whoever followed it before."""
+        """Restore the previous trace function."""
         self._active = False
         if sys.gettrace() is self._tracer:
             sys.settrace(self._previous_tracer)
 
     def on_error(self, error: Exception, frame: types.FrameType) -> None:
-        """Something was not understood, and is not guessed; a signal handler's error goes on."""
+        """Refuse the call because observing failed, but raise errors of signal handlers."""
         traceback = error.__traceback__
         while traceback is not None:
             if traceback.tb_frame.f_code in self._signal_handlers:
@@ -131,12 +131,12 @@ class Observer(CallEffects):
         self.refuse(f"what it reads could not be observed ({error!r})", frame)
 
     def clear(self) -> None:
-        """Let go of what the call made."""
+        """Drop all references to objects of the call."""
         super().clear()
         self.muted = self.importing = self._tracer = None
 
     def note_conversion(self, value: Any, follower: Follower, frame: types.FrameType) -> None:
-        """A special method of Python gives a value to an instruction or to a function of C."""
+        """Note a result that a Python special method returns to an instruction or to C code."""
         caller: Any = getattr(frame.f_back, "f_trace", None)
         if type(caller) is not Follower or caller.instruction is None:
             return
@@ -147,59 +147,55 @@ class Observer(CallEffects):
         if name in _RESULT_TESTED:
             examined.note_truth(follower, frame, value)
         if name in _RESULT_ITERATED and is_a(value, ITERATORS) and not self.is_own(value):
-            self.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
+            self.refuse(f"it continues a {type(value).__name__} from outside", frame)
 
-    # What Python calls.
+    # Functions that Python calls.
 
     def _on_call(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         other_tracer = None
         if self._previous_tracer is not None:
             other_tracer = self._previous_tracer(frame, event, arg)
-            sys.settrace(self._tracer)  # some set themselves
+            sys.settrace(self._tracer)  # some tracers install themselves again
         follower = None
         if self._active and self.muted is None and self.importing is None:
             try:
                 follower = self._enter_frame(frame)
             except (RecursionError, MemoryError):
-                raise  # the program's
+                raise  # errors of the program
             except Exception as error:
                 self.on_error(error, frame)
         if type(follower) is not Follower:
             return follower or other_tracer
         follower.other_tracer = other_tracer
-        if frame.f_trace is not follower:  # a generator that goes on has been followed before
+        if frame.f_trace is not follower:  # generators that continue already have a follower
             follower.other_wants_opcodes = frame.f_trace_opcodes
-        # Python 3.13 wants to know who follows the frame first, Python 3.12 to be told again.
+        # Python 3.13 needs the follower first. Python 3.12 needs `settrace` again.
         frame.f_trace = follower
         frame.f_trace_opcodes = True
         sys.settrace(self._tracer)
         return follower
 
     def _enter_frame(self, frame: types.FrameType) -> Any:
-        """What follows a frame that begins, or a generator's that goes on."""
+        """Return the trace function for a frame that starts, or a generator that continues."""
         code = frame.f_code
         if is_trusted(code):
             return None
         above = frame.f_back
-        # Beneath numtape itself, or a part of it that is followed.
+        # Called by numtape itself, or by a part of it that is followed.
         is_below_numtape = above is not None and (
             type(above.f_trace) is not Follower or above.f_code.co_filename.startswith(PACKAGE)
         )
-        if code.co_filename in _DEBUGGERS:  # which asks the frames above for lines
+        if code.co_filename in _DEBUGGERS:  # debuggers ask the calling frames for lines
             self.refuse("it enters a debugger", frame)
             while above is not None:
                 if type(above.f_trace) is Follower:
                     above.f_trace_opcodes, above.f_trace = False, above.f_trace.other_tracer
                 above = above.f_back
             return None
-        if is_below_numtape and (
-            is_library_file(code.co_filename) or is_generated_code(frame)
-        ):  # numtape's own call
+        if is_below_numtape and (is_library_file(code.co_filename) or is_generated_code(frame)):
             if code.co_filename.startswith("<frozen importlib"):
                 self.importing = frame
-                return (
-                    self._follow_import
-                )  # the program may have a part in it, but not the function
+                return self._follow_import  # it may run the program, but not the function
             return None
         while above is not None:
             if type(above.f_trace) is Follower:
@@ -209,8 +205,8 @@ class Observer(CallEffects):
         if code.co_flags & _GENERATOR_FLAGS:
             generator = self.generators.get(id(frame), NULL)
             if generator is NULL:
-                # Made by a function of C, or an old one that is collected now.
-                self.discard_reason = f"goes on with {code.co_qualname}, which it did not make,"
+                # Created by a C function, or an old generator that is being collected.
+                self.discard_reason = f"continues {code.co_qualname}, which it did not create,"
                 return None
             if generator[1] is not None:
                 generator[1].set_array_address(slots_address(frame))
@@ -221,7 +217,7 @@ class Observer(CallEffects):
             or type(above.f_trace) is not Follower
             or above.f_trace.called_code is not code
         ):
-            self.importing = frame  # until it is done
+            self.importing = frame  # until it returns
             return self._follow_import
         if code in self._signal_handlers:
             self.discard_reason = "is interrupted by a signal handler"
@@ -233,7 +229,7 @@ class Observer(CallEffects):
         follower = Follower(self, code, instructions, slots_address(frame))
         self._suspend_printing(follower, frame)
         if code.co_flags & _GENERATOR_FLAGS:
-            self.generators[id(frame)] = frame, follower  # no other one gets its address so
+            self.generators[id(frame)] = frame, follower  # kept, so that its id is not reused
         follower.called_by_c = _is_called_by_c(code, above)
         function = function_of(frame)
         if type(function) is types.FunctionType and not self.is_own(function):
@@ -248,12 +244,12 @@ class Observer(CallEffects):
         return follower
 
     def _suspend_printing(self, follower: Follower, frame: types.FrameType) -> None:
-        """What the program does while something is printed or logged is observed as ever."""
+        """Observe frames of the program as usual while a library prints or logs."""
         if self.library_printing is not None and not is_foreign_library(frame):
             follower.suspended_printing, self.library_printing = self.library_printing, None
 
     def _follow_import(self, frame: types.FrameType, event: str, arg: Any) -> Any:
-        """Follows an import of numtape's own, or what the collector calls, until it is done."""
+        """Follow an import by numtape, or a callback of the collector, until it returns."""
         if event == "return" and frame is self.importing:
             self.importing = None
         return self._follow_import
@@ -261,7 +257,7 @@ class Observer(CallEffects):
     def _note_own_slots(
         self, frame: types.FrameType, code: types.CodeType, follower: Follower
     ) -> None:
-        """What Python makes for a call: its cells, and what takes the rest of the arguments."""
+        """Note the objects that Python creates for a call: cells, ``*args`` and ``**kwargs``."""
         count = code.co_argcount + code.co_kwonlyargcount
         variadic_count = bool(code.co_flags & 0x4) + bool(code.co_flags & 0x8)
         slots = [*range(count, count + variadic_count)]
@@ -274,7 +270,7 @@ class Observer(CallEffects):
 
 
 def _is_called_by_c(code: types.CodeType, above: types.FrameType | None) -> bool:
-    """Whether something of C or numtape called a function, and may look into what it gives."""
+    """Return whether C code or numtape called a function, and may examine its result."""
     follower = getattr(above, "f_trace", None)
     if type(follower) is not Follower or follower.instruction is None:
         return True

@@ -1,4 +1,4 @@
-"""Reads: what a call saw of Python's state, each of a kind that can be looked at again."""
+"""Reads: values that a call read from Python state. Each kind can be read again for comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...derive.tape import Tape
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 
-# How a read is made again. `holder` is who has what is read, `key` where.
+# Kinds of reads. `holder` is the object that is read, `key` the position inside of it.
 (
     ENTRY,  # dict.get(holder, key): a global name, an attribute of a module
     CELL,  # the contents of a cell
@@ -28,16 +28,16 @@ from ...values.tensor import Tensor
     TRUTH,  # bool(holder)
     LENGTH,  # len(holder)
     CONTAINS,  # key in holder, a dict or set
-    CLASS,  # the classes that a class is made of, and their special methods
+    CLASS,  # the bases of a class, and their special methods
     ITEMS,  # tuple(holder), of a list
     KEYS,  # tuple(holder), of a dict
-    ENTRIES,  # keys and values of a dict, in their order
-    ANSWER,  # holder(), a function made for this read
+    ENTRIES,  # keys and values of a dict, in order
+    ANSWER,  # holder(), a function that was made for this read
 ) = range(15)
 
 
 class _Missing:
-    """What is read where there is nothing."""
+    """The value of a read that finds nothing."""
 
     def __repr__(self) -> str:
         return "missing"
@@ -47,15 +47,15 @@ MISSING: Any = _Missing()
 
 
 class Read(NamedTuple):
-    """What a call read.
+    """A read by a call.
 
     Attributes:
-      kind: How it is read again.
-      holder: Who has it.
-      key: Where.
-      value: What was there, or `MISSING`.
-      name: What the program calls it.
-      place: The file and line that read it.
+      kind: How to read again: an index of `READERS`.
+      holder: The object that was read.
+      key: The position inside of it.
+      value: The value that was read, or `MISSING`.
+      name: The name in the program.
+      location: The file and line that read it.
     """
 
     kind: int
@@ -66,17 +66,17 @@ class Read(NamedTuple):
     location: tuple[str, int]
 
     def current_value(self) -> Any:
-        """What is there now."""
+        """Read again and return the value."""
         return READERS[self.kind](self.holder, self.key)
 
     def holds(self) -> bool:
-        """Whether it is still the same."""
+        """Return whether the value is still the same."""
         value = self.current_value()
         return value is self.value or is_same(value, self.value)
 
 
 def cell_contents(cell: types.CellType) -> Any:
-    """What is in a cell, or `MISSING`."""
+    """Return the contents of a cell, or `MISSING`."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -109,9 +109,9 @@ def _get_entries(holder: Any, key: Any) -> tuple[Any, ...]:
 
 
 def class_contents(kind: type) -> tuple[Any, ...]:
-    """The classes that a class is made of; special methods and properties of each.
+    """Return the bases of a class, with the special methods and properties of each.
 
-    Of numtape's own all methods: nobody notes which of them are looked up.
+    For numtape's classes, return all methods, because lookups of them are not noted.
     """
     kinds = type.__dict__["__mro__"].__get__(kind)
     return kinds, *(
@@ -129,7 +129,7 @@ def class_contents(kind: type) -> tuple[Any, ...]:
     )
 
 
-NUMTAPE_CLASSES = (Tensor, Variable, Tape)  # numtape's classes that a program may patch
+NUMTAPE_CLASSES = (Tensor, Variable, Tape)  # classes that a program may patch
 
 
 _IGNORED_NAMES = {
@@ -162,16 +162,16 @@ READERS: dict[int, Callable[[Any, Any], Any]] = {
 
 
 def is_a(value: Any, kinds: Any) -> bool:
-    """`isinstance` that asks the object's class, and not the object, which may answer itself."""
+    """Return `isinstance` by the object's class alone, without its ``__class__`` attribute."""
     return issubclass(type(value), kinds)
 
 
-# What has no state: two that are equal, bit by bit, cannot be told apart but by `is`.
+# Types without state: only `is` can distinguish two objects that are bitwise equal.
 PLAIN_TYPES = (int, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range)
 
 
 def is_same(actual: Any, expected: Any) -> bool:
-    """Whether two values are the same to a program: numbers by their bits, objects by identity."""
+    """Return whether a program sees equal values: numbers by their bits, objects by identity."""
     if actual is expected:
         return True
     kind = type(actual)
@@ -205,7 +205,7 @@ def is_same(actual: Any, expected: Any) -> bool:
 
 
 def _is_same_tuple(actual: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
-    """Whether two tuples hold the same, however deep they are."""
+    """Return whether two tuples have the same items, at any depth, without recursion."""
     stack, visited = [(actual, expected)], set()
     while stack:
         actual_part, expected_part = stack.pop()
@@ -222,32 +222,32 @@ def _is_same_tuple(actual: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
 
 
 def float_errors() -> tuple[Any, ...]:
-    """How NumPy treats errors of floats, as `numpy.errstate` sets it."""
+    """Return how NumPy handles floating-point errors, as set by `numpy.errstate`."""
     return *np.geterr().values(), id(np.geterrcall())
 
 
 def print_options() -> tuple[Any, ...]:
-    """How NumPy prints arrays, as `numpy.set_printoptions` sets it."""
+    """Return how NumPy prints arrays, as set by `numpy.set_printoptions`."""
     return tuple(part for entry in np.get_printoptions().items() for part in entry)
 
 
 def array_layout(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """How an array lies in its memory."""
+    """Return the shape, dtype and strides of an array."""
     return array.shape, array.dtype, array.strides
 
 
 def write_access(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """What decides whether an element can be set."""
+    """Return what decides whether an element can be set: the layout, and whether it is writable."""
     return *array_layout(array), array.flags.writeable
 
 
 def array_bits(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """What can be seen in an array: its shape, dtype and elements."""
+    """Return the visible contents of an array: its shape, dtype and elements."""
     return array.shape, array.dtype, array.tobytes()
 
 
 def bind_arguments(function: Callable[..., Any], *args: Any) -> Callable[[], Any]:
-    """The holder of a read of kind ANSWER."""
+    """Return the holder of a read of kind ANSWER."""
     return functools.partial(function, *args)
 
 
@@ -256,21 +256,21 @@ def _probe_references() -> int:
     return next(sys.getrefcount(read.holder) for read in probe) - 1
 
 
-# What a holder's reference count shows besides the references of reads.
+# The reference count of a holder to which only a list of reads refers.
 _BASE_REFERENCES = _probe_references()
 
 
 def select_lasting(reads: list[Read], temporary_reads: list[tuple[int, list[Read]]]) -> list[Read]:
-    """The reads of what still is there when the call has ended.
+    """Return the reads of objects that still exist after the call.
 
-    What only reads refer to, the call made for itself: nobody can change it, but for its classes.
-    The others are taken out of the list: what they referred to may be held by them alone, and goes
-    in the next round.
+    An object to which only reads refer is temporary: the call made it, and only its classes can
+    change. Reads of temporary objects are removed from the list. This may leave further objects to
+    which only reads refer, which are removed in the next round.
 
     Args:
-      found: The reads. The list is changed.
-      of_temporary: Ids of objects, and reads of what their classes have: reads of those objects
-        that go. The list is emptied.
+      reads: The reads. The list is changed.
+      temporary_reads: Ids of objects, and reads of their classes. The reads are returned for
+        objects that turn out to be temporary. The list is emptied.
     """
     holders = {id(read.holder) for read in reads}
     reads[:] = _select_held_by_others(reads, [read for _, part in temporary_reads for read in part])
@@ -281,7 +281,7 @@ def select_lasting(reads: list[Read], temporary_reads: list[tuple[int, list[Read
 
 
 def _select_held_by_others(reads: list[Read], other_reads: list[Read]) -> list[Read]:
-    """Of reads, those of objects to which more than these and other reads refer."""
+    """Return the reads of objects to which more than these and other reads refer."""
     while True:
         counts: Counter[int] = Counter()
         for read in (*reads, *other_reads):
@@ -300,7 +300,7 @@ def _select_held_by_others(reads: list[Read], other_reads: list[Read]) -> list[R
 
 
 def is_slot_filled(slot: Any, owner: Any) -> bool:
-    """Whether an object has something in a slot."""
+    """Return whether an object's slot has a value."""
     try:
         slot.__get__(owner)
     except AttributeError:
@@ -309,10 +309,10 @@ def is_slot_filled(slot: Any, owner: Any) -> bool:
 
 
 def identity(value: Any) -> Any:
-    """The value."""
+    """Return the value."""
     return value
 
 
 def ordered_entries(value: Any) -> tuple[Any, ...]:
-    """The entries of an OrderedDict, in its order."""
+    """Return the keys and values of an OrderedDict, in order."""
     return tuple(part for entry in value.items() for part in entry)

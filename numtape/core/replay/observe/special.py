@@ -1,4 +1,4 @@
-"""Functions of C that read or change Python's state, or need a look of their own."""
+"""C functions that access Python state, or that need a special rule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .whose import instance_dict
 
 
 def get_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    """``getattr(owner, name)``, ``hasattr`` and their like."""
+    """Note ``getattr(owner, name)``, ``hasattr`` and similar calls."""
     owner, name = args[0], args[1]
 
     def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
@@ -50,11 +50,13 @@ def _set_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> Non
 def _delete_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     follower.observer.note_class(args[0], frame)
     if not follower.observer.is_own(args[0]):
-        follower.observer.refuse(f"it deletes what {follower.observer.name_of(args[0])} has", frame)
+        follower.observer.refuse(
+            f"it deletes a part of {follower.observer.name_of(args[0])}", frame
+        )
 
 
 def get_item(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    """``holder[key]``."""
+    """Note ``holder[key]``."""
     read_item(follower, frame, args[0], args[1])
 
 
@@ -64,7 +66,7 @@ def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
         return
     owner, observer = args[0], follower.observer
     if is_a(owner, type) and not observer.is_own(owner):
-        observer.refuse(f"it reads all names of the class {owner.__name__}", frame)
+        observer.refuse(f"it reads all attributes of the class {owner.__name__}", frame)
 
     def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
         if next_instruction is None:
@@ -105,11 +107,11 @@ def _next(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     value = args[0]
     follower.observer.note_class(value, frame)
     if not follower.observer.is_own(value) and not is_python_class(type(value)):
-        follower.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
+        follower.observer.refuse(f"it continues a {type(value).__name__} from outside", frame)
 
 
 def _flatten_classes(classes: Any) -> Iterator[Any]:
-    """What `isinstance` asks, which gets classes, tuples and unions of them."""
+    """Yield the classes in an argument of `isinstance`: a class, or a tuple or union of classes."""
     if is_a(classes, tuple | types.UnionType):
         for kind in classes if is_a(classes, tuple) else classes.__args__:
             yield from _flatten_classes(kind)
@@ -129,7 +131,7 @@ def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 
 
 def _build_class(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    """A ``class`` statement: the classes that the new one is made of take part."""
+    """Note a ``class`` statement, in which the bases take part."""
     for kind in args[1:]:
         follower.observer.note_class(kind, frame)
 
@@ -159,7 +161,7 @@ def _make_proxy(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 
 
 def _ignore(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    """What it gives is an object that others can reach, or has no state."""
+    """Note nothing: the result has no state, or is not a new object."""
 
 
 def _await_own_result(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The instructions of a function's code, each with the depth of the stack before it."""
+"""The instructions of code, each with the depth of the stack before it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Instruction(NamedTuple):
     """An instruction.
 
     Attributes:
-      name: What `dis` calls it.
-      arg: Its argument, a number, or None.
-      value: What the argument stands for: a name, a constant, the target of a jump.
-      depth: How many objects are on the stack before it.
-      dropped: Whether the next instruction does nothing but drop its result.
+      name: The name in `dis`.
+      arg: The argument, a number, or None.
+      value: The meaning of the argument: a name, a constant, or the target of a jump.
+      depth: The number of objects on the stack before it.
+      dropped: Whether the next instruction only discards its result.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Instruction(NamedTuple):
 
 
 def instructions_of(code: types.CodeType) -> dict[int, Instruction]:
-    """The instructions that can be reached, by offset.
+    """Return the instructions that can be reached, by offset.
 
     Raises:
-      ValueError: If two ways to one instruction leave stacks of different depths, which code that
-        Python compiled does not have.
+      ValueError: If two paths to an instruction have different stack depths, which code compiled
+        by Python never has.
     """
     instructions = list(dis.get_instructions(code))
     index = {x.offset: k for k, x in enumerate(instructions)}
@@ -66,7 +66,7 @@ def instructions_of(code: types.CodeType) -> dict[int, Instruction]:
             if x.opname in _TERMINATORS:
                 break
             depth += _stack_effect(x)
-    # Python 3.11 tells of the first of several that are one, not of the last, which says what.
+    # With EXTENDED_ARG prefixes Python 3.11 reports the offset of the first prefix.
     reported, first = {}, None
     for x in instructions:
         first = x.offset if first is None else first
@@ -95,16 +95,16 @@ _LOADS = {
 
 
 def names_loaded(steps: dict[int, Instruction]) -> set[str]:
-    """The names of attributes, globals and free variables that code may read."""
+    """Return the names of attributes, globals and free variables that code may read."""
     return {step.value for step in steps.values() if step.name in _LOADS}
 
 
 def _stack_effect(x: dis.Instruction) -> int:
-    """By how much an instruction that does not jump makes the stack deeper."""
+    """Return the change of the stack depth by an instruction that does not jump."""
     if x.opname == "RETURN_GENERATOR":
-        return 1  # what a generator is sent first comes without an instruction that pushes it
+        return 1  # a generator's first sent value is pushed without an instruction
     if x.opname == "PRECALL":
-        return 0  # `dis` counts the arguments here, but they stay for the CALL behind it
+        return 0  # `dis` counts the arguments here, but they remain for the following CALL
     effect = dis.stack_effect(x.opcode, x.arg, jump=False)
     if x.opname == "CALL" and "PRECALL" in dis.opmap:
         effect -= x.arg or 0
@@ -115,10 +115,10 @@ class ExceptionHandler(NamedTuple):
     """An exception handler.
 
     Attributes:
-      start, end: The offsets of the instructions that it is for; the last one is not among them.
-      target: Its own offset.
-      depth: The depth of the stack that it begins with.
-      last: Whether the offset of the instruction that raised is pushed as well.
+      start, end: The range of offsets that it covers; `end` is excluded.
+      target: The offset of its first instruction.
+      depth: The stack depth at which it starts.
+      last: Whether the offset of the raising instruction is pushed as well.
     """
 
     start: int
@@ -128,7 +128,7 @@ class ExceptionHandler(NamedTuple):
     last: int
 
 
-# What handlers do that the compiler adds to generators and comprehensions.
+# Instructions of handlers that the compiler adds to generators and comprehensions.
 _CLEANUP = {
     "PUSH_EXC_INFO",
     "COPY",
@@ -144,7 +144,7 @@ _CLEANUP = {
 
 
 def has_handler(frame: types.FrameType) -> bool:
-    """Whether an exception at a frame's instruction is caught, or runs code of the program's."""
+    """Return whether an exception at a frame's instruction runs code of the program."""
     offset = frame.f_lasti
     return any(
         x.start <= offset < x.end and not _only_cleans(frame.f_code, x.target)
@@ -158,7 +158,7 @@ def _dis_instructions(code: types.CodeType) -> list[dis.Instruction]:
 
 
 def _only_cleans(code: types.CodeType, target: int) -> bool:
-    """Whether a handler drops what is on the stack and raises again."""
+    """Return whether a handler only discards the stack and raises again."""
     for x in _dis_instructions(code):
         if x.offset >= target:
             if x.opname not in _CLEANUP:
@@ -169,10 +169,10 @@ def _only_cleans(code: types.CodeType, target: int) -> bool:
 
 
 def _exception_handlers(code: types.CodeType) -> Iterator[ExceptionHandler]:
-    """The exception handlers of code.
+    """Yield the exception handlers of code.
 
-    The table is described in CPython's Objects/exception_handling_notes.txt: numbers in base 64,
-    the highest digit first, bit 6 set in all digits but the last.
+    CPython's Objects/exception_handling_notes.txt describes the table: numbers in base 64, with the
+    highest digit first, and bit 6 set in all digits except the last.
     """
     numbers, number = [], 0
     for byte in code.co_exceptiontable:
@@ -187,7 +187,7 @@ def _exception_handlers(code: types.CodeType) -> Iterator[ExceptionHandler]:
 
 @weak_cache
 def try_instructions_of(code: types.CodeType) -> dict[int, Instruction] | None:
-    """As `instructions_of`; None if the code is not understood."""
+    """Return `instructions_of`, or None if it fails."""
     try:
         return instructions_of(code)
     except ValueError:

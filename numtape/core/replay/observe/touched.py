@@ -1,7 +1,8 @@
-"""What the calls of one function read and set, all of them together.
+"""The Python state that all calls of one function read and write.
 
-What a function sets and does not read is set when it is recorded. If another call of it, along
-another path, reads that, a replay that does not set it would not be what Python does.
+A function may write state that it does not read. The write happens when the call is recorded, and
+replays do not repeat it. If another call, along another path, reads that state, replays would
+differ from Python.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from . import reads
 from .reads import Read
 from .whose import HEAP_TYPE_FLAG, class_dict, instance_dict, is_numtape_class
 
-ALL_KEYS: Any = object()  # in the place of a key: all that an object holds
+ALL_KEYS: Any = object()  # used in place of a key: all contents of an object
 
-Write = tuple[Any, Any, str]  # who has it, where, what the program calls it
+Write = tuple[Any, Any, str]  # the object, the key, and the name in the program
 _KINDS_WITH_KEY = (
     reads.ENTRY,
     reads.CELL,
@@ -28,11 +29,11 @@ _KINDS_WITH_KEY = (
     reads.ITEM,
     reads.CONTAINS,
 )
-_AccessesByKey = dict[Any, set[bool]]  # by key: whether it is read (False) and set (True)
+_AccessesByKey = dict[Any, set[bool]]  # whether a key is read (False) and written (True)
 
 
 def key_identity(key: Any) -> Any:
-    """What tells keys apart: strings and numbers by value, others by identity."""
+    """Return a comparison key: strings and numbers by value, other objects by identity."""
     kind = type(key)
     if kind in (str, int, bool, bytes):
         return kind, key
@@ -41,7 +42,7 @@ def key_identity(key: Any) -> Any:
     if kind is tuple:
         parts: list[Any] = []
         stack: list[Any] = [key]
-        while stack:  # without recursion: they may be deep
+        while stack:  # not recursive, because tuples may be deeply nested
             x = stack.pop()
             if type(x) is tuple:
                 parts.append((tuple, len(x)))
@@ -58,13 +59,13 @@ def find_conflict(
     mutations: dict[int, tuple[str, Any]],
     printing_writes: dict[tuple[Any, ...], Any],
 ) -> str:
-    """Why a call that read and changed the same cannot be replayed, or "".
+    """Return why a call that read and changed the same state cannot be replayed, or "".
 
     Args:
-      found: What it read.
+      call_reads: The reads of the call.
       inputs: Arrays that it computed with, and their rows.
-      mutated: What it changed, by id, in a way that adds up if it is done again.
-      hidden: What printing and logging set.
+      mutations: Objects that it changed, by id, in a way that accumulates if it is repeated.
+      printing_writes: State that printing and logging changed.
     """
     holders = []
     for read in call_reads:
@@ -82,7 +83,7 @@ def find_conflict(
 
 
 class AccessSets:
-    """What was read and set by recordings; as many entries as they have reads at most."""
+    """The state that recordings read and write, with at most one entry for each read or write."""
 
     def __init__(self) -> None:
         self._objects: dict[int, tuple[Callable[[], Any], _AccessesByKey]] = {}
@@ -90,7 +91,7 @@ class AccessSets:
         self._reason = ""
 
     def subscribe(self, limit: Any) -> str:
-        """Tell a budget of what is both read and set, as its ``reason``; returns what is now."""
+        """Set a limit's ``reason`` once state is both read and written. Return a present reason."""
         key = id(limit)
         self._subscribers[key] = weakref.ref(limit, functools.partial(self._subscribers.pop, key))
         return self._reason
@@ -98,11 +99,11 @@ class AccessSets:
     def add(
         self, new_reads: Iterable[Read], writes: Iterable[Write], arrays: Iterable[Any]
     ) -> None:
-        """Note what a call reads and sets. What is now both read and set is a reason.
+        """Note the reads and writes of a call, and stop recording if state is in both.
 
         Args:
-          found: What it reads.
-          sets: What it sets.
+          new_reads: The call's reads.
+          writes: The call's writes.
           arrays: Arrays whose elements it computes with.
         """
         shared_name = ""
@@ -115,7 +116,7 @@ class AccessSets:
         for read in new_reads:
             holder = read.key if read.kind == reads.ANSWER else read.holder
             key = read.key if read.kind in _KINDS_WITH_KEY else ALL_KEYS
-            if read.kind == reads.TYPE:  # an object's class is no attribute that a call may set
+            if read.kind == reads.TYPE:  # an object's type is no attribute that a call may set
                 key = "__class__"
             if self._note(holder, key, False) or self._note_in_dict(holder, key):
                 shared_name = shared_name or read.name
@@ -123,10 +124,10 @@ class AccessSets:
                 shared_name = shared_name or read.name
             unchanged.add((id(holder), key_identity(key)))
         for holder, key, name in writes:
-            # What was read before and is the same afterwards is not changed.
+            # State that is equal before and after the call was not changed.
             if (id(holder), key_identity(key)) in unchanged:
                 continue
-            # where its attributes are found as well
+            # The dict that holds the attributes is another way to read them.
             names = class_dict(holder) if reads.is_a(holder, type) else instance_dict(holder)
             if self._note(holder, key, True) or (names and self._note(names, key, True)):
                 shared_name = shared_name or name
@@ -135,20 +136,20 @@ class AccessSets:
                 if any(self._note(x, key, True) for x in objects if instance_dict(x) is holder):
                     shared_name = shared_name or name
         if shared_name and not self._reason:
-            self._reason = f"a call of it sets {shared_name}, which another one reads"
+            self._reason = f"one of its calls sets {shared_name}, which another call reads"
             for reference in list(self._subscribers.values()):
                 limit = reference()
                 if limit is not None:
                     limit.reason = limit.reason or self._reason
 
     def _note_in_dict(self, holder: Any, key: Any) -> bool:
-        """Note a read of an attribute where its dict was set itself."""
+        """Note a read of an attribute if the object's dict was written directly."""
         names = instance_dict(holder)
         entry = self._objects.get(id(names))
         return entry is not None and entry[0]() is names and self._note(names, key, False)
 
     def _note_in_classes(self, holder: Any, key: Any) -> bool:
-        """Note a read of an attribute, which its classes may have."""
+        """Note a read of an attribute in the classes that may define it."""
         kinds = type(holder).__mro__ + (holder.__mro__ if reads.is_a(holder, type) else ())
         is_shared = [
             self._note(class_dict(kind), key, False)
@@ -159,7 +160,7 @@ class AccessSets:
 
     def _note(self, holder: Any, key: Any, is_write: bool) -> bool:
         entry = self._objects.get(id(holder))
-        if entry is None or entry[0]() is not holder:  # an address may come again
+        if entry is None or entry[0]() is not holder:  # an address may be reused
             entry = self._objects[id(holder)] = _weak_reference(holder), {}
         accesses = entry[1]
         identity, all_keys = key_identity(key), key_identity(ALL_KEYS)

@@ -1,4 +1,4 @@
-"""Whose code and objects are: the program's, numtape's, the standard library's."""
+"""Ownership of code and objects: the program's, numtape's, or the standard library's."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ from .frames import word_at
 from .reads import MISSING, PLAIN_TYPES, is_a
 
 PACKAGE = str(settings.PACKAGE) + os.sep
-_KERNELS_FOLDER = (
-    str(settings.kernels_folder().resolve()) + os.sep
-)  # in a checkout not in the package
-# Parts of numtape that hold settings in attributes, or are programs themselves.
+# In a checkout the folder of kernels is beside the package.
+_KERNELS_FOLDER = str(settings.kernels_folder().resolve()) + os.sep
+# Parts of numtape that are observed like a program, because they keep settings in attributes.
 _PROGRAM_LIKE_FILES = tuple(
     PACKAGE + name for name in ("keras" + os.sep, "module.py", "demo.py", "__main__.py")
 )
-# Libraries that numtape calls for itself. What is found by name can be anybody's: these are files.
+# Libraries that numtape calls, by file: a module of any name can shadow another one.
 _STANDARD = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib"))
 _INSTALL_FOLDER = os.path.join(Path(np.__file__).parents[1], "")
 _CALLED_LIBRARIES = tuple(
@@ -65,11 +64,11 @@ ITERATORS: tuple[type, ...] = (
     type(iter(OrderedDict())),
 )
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
-HEAP_TYPE_FLAG = 1 << 9  # the flag of classes that are made by Python
+HEAP_TYPE_FLAG = 1 << 9  # the flag of classes that Python code creates
 
 
 def is_trusted(code: types.CodeType) -> bool:
-    """Whether code is numtape's own: it reads nothing of the program's but what it is given."""
+    """Return whether code is numtape's, which reads only its arguments."""
     file = code.co_filename
     # The reference executor runs the bodies of ops as Python.
     return file.startswith((PACKAGE, _KERNELS_FOLDER, "<body ")) and not file.startswith(
@@ -78,14 +77,14 @@ def is_trusted(code: types.CodeType) -> bool:
 
 
 def is_library_file(file: str) -> bool:
-    """Whether a file is the standard library's, or of a library that numtape calls."""
+    """Return whether a file belongs to the standard library or to a library that numtape calls."""
     if file.startswith(("<frozen ", *_CALLED_LIBRARIES)):
         return True
     return file.startswith(_STANDARD) and not any(site in file for site in _SITE_PACKAGES)
 
 
 def is_generated_code(frame: types.FrameType) -> bool:
-    """Whether a frame runs text that Python wrote for a named tuple, or a dataclass of numtape."""
+    """Return whether a frame runs code generated for a named tuple or a dataclass of numtape."""
     if str(frame.f_globals.get("__name__", "")).startswith("namedtuple_"):
         return True
     if frame.f_code.co_filename != "<string>":
@@ -95,7 +94,7 @@ def is_generated_code(frame: types.FrameType) -> bool:
 
 
 def is_foreign_library(frame: types.FrameType) -> bool:
-    """Whether code of a library runs that knows nothing of numtape."""
+    """Return whether a frame runs code of a library that does not import numtape."""
     file, name = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
     if is_library_file(file):
         return True
@@ -108,7 +107,7 @@ def is_foreign_library(frame: types.FrameType) -> bool:
 
 
 def _imports_numtape(module: Any) -> bool:
-    """Whether a module has imported numtape, or something of it."""
+    """Return whether a module has imported numtape or a part of it."""
     for value in list(instance_dict(module).values()):
         name: Any = ""
         if is_a(value, types.ModuleType):
@@ -121,7 +120,7 @@ def _imports_numtape(module: Any) -> bool:
 
 
 def is_numtape_class(kind: type) -> bool:
-    """Whether a class is numtape's own, and what its objects hold changes by its ops alone."""
+    """Return whether a class is numtape's, and only numtape's ops change its objects."""
     module = getattr(kind, "__module__", "")
     return (
         isinstance(module, str)
@@ -132,7 +131,7 @@ def is_numtape_class(kind: type) -> bool:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether a value has no state of Python's: it can only be itself."""
+    """Return whether a value has no mutable Python state."""
     kind = type(value)
     return (
         kind in PLAIN_TYPES
@@ -151,7 +150,7 @@ def is_constant(value: Any) -> bool:
 
 
 def instance_dict(value: Any) -> Any:
-    """The dict in which an object has its attributes; an empty one if it has none."""
+    """Return the dict with an object's attributes; an empty dict if it has none."""
     try:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -159,20 +158,20 @@ def instance_dict(value: Any) -> Any:
 
 
 def is_program_attribute(value: Any, name: Any) -> bool:
-    """Whether an attribute of an object of numtape's is the program's, or would be."""
+    """Return whether an attribute of a numtape object belongs to the program."""
     if not type(value).__dictoffset__:
         return False
     return name in instance_dict(value) or class_attribute(type(value), name) is MISSING
 
 
 def class_dict(kind: type) -> dict[str, Any]:
-    """The dict in which a class has its names, behind the proxy that Python shows."""
+    """Return the dict of a class, which Python hides behind a proxy."""
     (names,) = gc.get_referents(vars(kind))
     return names  # type: ignore[no-any-return]
 
 
 def class_attribute(kind: type, name: str) -> Any:
-    """What a class has under a name, as it is there; or `MISSING`."""
+    """Return a class's attribute without binding it, or `MISSING`."""
     for owner in kind.__mro__:
         if name in vars(owner):
             return vars(owner)[name]
@@ -206,11 +205,11 @@ _NUMBER_TYPES = (int, float, complex, bool, str)
 
 
 def is_unknown_descriptor(value: Any, ran_python: bool) -> bool:
-    """Whether something finds an attribute that is neither Python's nor known.
+    """Return whether a descriptor written in C, and unknown here, finds an attribute.
 
     Args:
-      value: What the class has under its name.
-      entered: Whether functions of Python ran to find it.
+      value: The class's attribute.
+      ran_python: Whether Python functions ran to find the attribute.
     """
     if is_a(value, property):
         getter = type(value.fget)
@@ -229,12 +228,12 @@ def is_unknown_descriptor(value: Any, ran_python: bool) -> bool:
 
 
 def is_data_descriptor(descriptor: Any) -> bool:
-    """Whether a descriptor comes before what an object has itself."""
+    """Return whether a descriptor has precedence over the object's dict."""
     return hasattr(type(descriptor), "__set__") or hasattr(type(descriptor), "__delete__")
 
 
 def signal_handlers() -> set[types.CodeType]:
-    """The code of the handlers of signals, which run in the middle of anything."""
+    """Return the code of signal handlers, which can run between any two instructions."""
     if threading.current_thread() is not threading.main_thread():
         return set()
     codes = set()
@@ -246,15 +245,15 @@ def signal_handlers() -> set[types.CodeType]:
 
 
 def gc_callbacks() -> set[types.CodeType]:
-    """The code of what Python's garbage collector calls, which is in the middle of anything, too.
+    """Return the code of the garbage collector's callbacks, which can run at any allocation.
 
-    It is no part of what is recorded: a collection comes at another place each time.
+    They are not part of the recording, because a collection occurs at another place each time.
     """
     return set().union(*map(_code_of, gc.callbacks))
 
 
 def _code_of(callback: Any) -> set[types.CodeType]:
-    """The code of a function, method or object that is called, if it is of Python."""
+    """Return the code of a function, method or callable object, if it is written in Python."""
     while hasattr(callback, "__func__") or isinstance(callback, functools.partial):
         callback = getattr(callback, "__func__", None) or callback.func
     if not isinstance(callback, types.FunctionType):
@@ -263,15 +262,15 @@ def _code_of(callback: Any) -> set[types.CodeType]:
 
 
 _SIGNALS = sorted(signal.valid_signals())
-_getsignal = sys.modules["_signal"].getsignal  # that of `signal` takes ten times as long
+_getsignal = sys.modules["_signal"].getsignal  # `signal.getsignal` takes ten times as long
 
 
 def is_in_handler(codes: set[types.CodeType]) -> bool:
-    """Whether a signal handler with one of these codes is at work in this thread."""
+    """Return whether a signal handler with one of these codes runs in this thread."""
     frame: Any = sys._getframe(1) if codes else None
     while frame is not None:
         if frame.f_code in codes:
-            above = frame.f_back  # which it is given, if it is not just called
+            above = frame.f_back  # the handler's argument, unless the program called it
             for x in frame.f_locals.values():
                 if x is above or (type(x) is tuple and any(y is above for y in x)):
                     return above is not None
@@ -280,24 +279,24 @@ def is_in_handler(codes: set[types.CodeType]) -> bool:
 
 
 def owns_memory(array: Any) -> bool:
-    """Whether an array is no view of another array or object."""
+    """Return whether an array is not a view of another array or object."""
     return array.base is None or is_a(array.base, BorrowedMemory)
 
 
 def memory_owner(array: Any) -> Any:
-    """The object that has an array's memory: an array, or what it was made of."""
+    """Return the object that owns an array's memory: an array, or another buffer."""
     while is_a(array, np.ndarray) and array.base is not None:
         array = array.base
     return array
 
 
 def is_shared(array: Any, is_new: bool, is_own: Callable[[Any], bool]) -> bool:
-    """Whether an array's memory is somebody else's.
+    """Return whether code outside of the call can access an array's memory.
 
     Args:
       array: The array.
-      made: Whether the array itself, if not its memory, is new.
-      own: Says what a call has made itself.
+      is_new: Whether the array object, if not its memory, is new.
+      is_own: Returns whether the call created an object.
     """
     if not is_new and is_own(array):
         return False
@@ -305,7 +304,7 @@ def is_shared(array: Any, is_new: bool, is_own: Callable[[Any], bool]) -> bool:
     while is_a(base, np.ndarray):
         if is_own(base):
             return False
-        # A view of it and the name here refer to it: nobody else can reach it.
+        # Two references are those of the view and of `base`: no other code can reach the array.
         is_new = is_new and word_at(id(base)) & 0xFFFFFFFF <= 2
         base = base.base
     return not (is_new and (base is None or is_a(base, bytes | BorrowedMemory)))
