@@ -88,7 +88,9 @@ class _Served:
                 start = time.perf_counter()
                 result = variant.step()
                 first = built + time.perf_counter() - start
-                error = relative_error(checked.compute_observed(result, variant.weights()), expected)
+                error = relative_error(
+                    checked.compute_observed(result, variant.weights()), expected
+                )
                 if error > AGREE:
                     raise ArithmeticError(f"the first step is off by {error:.1e}")
                 candidates[heading].step()

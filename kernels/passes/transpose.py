@@ -18,7 +18,7 @@ from .tables import I32, I64, Codes, Flow, Index, Log, Templates
 # How `transpose` returns. After anything but DONE the caller acts and calls again.
 DONE = 0
 NO_TEMPLATE = 1  # for the row in cursor[0]
-FULL = 2  # the columns are too short, or ``extra`` is
+OUT_OF_CAPACITY = 2  # the columns are too short, or ``extra`` is
 CALLS = 3  # Python has the adjoints of what the row in cursor[0] depends on
 
 # References inside a template: its own rows from 0 on, or one of these.
@@ -29,7 +29,7 @@ INPUT = -4  # operand j is INPUT - j
 
 # An entry of the table of templates: template + 1, then the key: code, specs of three operands,
 # spec of the output, needed operands.
-ENTRY = 7
+ENTRY_WORDS = 7
 
 
 @inline
@@ -52,8 +52,8 @@ def find_template(index: Index, k0: int, k1: int, k2: int, k3: int, k4: int, k5:
     """
     keys = index.array
     slot = np.int64(hash_key(k0, k1, k2, k3, k4, k5) & np.uint64(index.mask))
-    while keys[ENTRY * slot] != 0:
-        at = ENTRY * slot
+    while keys[ENTRY_WORDS * slot] != 0:
+        at = ENTRY_WORDS * slot
         if (
             keys[at + 1] == k0
             and keys[at + 2] == k1
@@ -132,7 +132,7 @@ def transpose(
                     if m + 1 > capacity:
                         cursor[0] = row
                         cursor[1] = m
-                        return FULL
+                        return OUT_OF_CAPACITY
                     log.code[m] = add_code
                     log.a[m] = flow.variable_adjoint[variable]
                     log.b[m] = g
@@ -179,14 +179,14 @@ def transpose(
             cursor[0] = row
             cursor[1] = m
             return NO_TEMPLATE
-        template = index.array[ENTRY * slot] - 1
+        template = index.array[ENTRY_WORDS * slot] - 1
         start = templates.start[template]
         end = templates.end[template]
         at = cursor[2]
         if m + (end - start) + inputs > capacity or at + templates.operands[template] > cursor[3]:
             cursor[0] = row
             cursor[1] = m
-            return FULL
+            return OUT_OF_CAPACITY
         for t in range(start, end):
             u = templates.code[t]
             if u == leaf_code:  # constant templates.a[t] of the pool: one row in each log

@@ -251,8 +251,8 @@ class Sources(Pipeline):
                 )
 
         def start() -> Elements[Any]:
-            for elements in zip(*(part._start() for part in parts), strict=False):
-                places = iter(elements)
+            for values in zip(*(part._start() for part in parts), strict=False):
+                places = iter(values)
                 yield map_leaves(lambda _, places=places: next(places), nest)
 
         def spec() -> Any:

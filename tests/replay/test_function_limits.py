@@ -44,8 +44,8 @@ def test_too_many_paths(tf):
 def few_in_all(monkeypatch):
     """A function may have 100 recordings, not 1024."""
     paths = importlib.import_module("numtape.core.replay.paths")
-    assert paths.LIMIT_IN_ALL == 1024
-    monkeypatch.setattr(paths, "LIMIT_IN_ALL", 100)
+    assert paths.MAX_RECORDINGS == 1024
+    monkeypatch.setattr(paths, "MAX_RECORDINGS", 100)
 
 
 @gives_up

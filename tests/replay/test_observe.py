@@ -41,7 +41,7 @@ PLAIN = {
     "counter": "changes n_0[0]",
     "appended and counted": "changes l_0 by append",
     "popped": "with pop",
-    "setdefault": "by setdefault",
+    "setdefault": "with setdefault",
     "read and written": "changes o_0.k",
     "written and read": "changes o_0.k",
     "set along one way": "changes o_0.k",

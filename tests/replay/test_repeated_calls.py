@@ -456,7 +456,7 @@ def test_hot_functions_are_compiled(monkeypatch):
             if thread.name == "numtape compiler":
                 thread.join()
     (path,) = paths(function)
-    assert path.recording._prepared.program().plan.better is None
+    assert path.recording._prepared.new_program().plan.better is None
     assert path.recording._prepared._template.plan.done == -1  # it is the better one
     made, left = path.repeated_call, repeated_calls._CALL.index("LEFT")
     assert made.holds() and made._words[left] > 1 << 61

@@ -399,7 +399,10 @@ def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def steps(self, data: Data) -> dict[str, Callable[[], libs.Step]]:
             right = lambda: libs.Step(data.expected)  # noqa: E731
-            return {"right": right, "wrong": lambda: libs.Step(lambda: [0 * data.compute_expected()[0]])}
+            return {
+                "right": right,
+                "wrong": lambda: libs.Step(lambda: [0 * data.compute_expected()[0]]),
+            }
 
         def seconds(self, run: Callable[[], object], count: int) -> float:
             counts.append(count)

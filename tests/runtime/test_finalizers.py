@@ -129,7 +129,7 @@ class Device:
     def __init__(self):
         self.asked, self._driver = [], SimpleNamespace(CUevent_flags=SimpleNamespace())
         self._driver.CUevent_flags.CU_EVENT_DEFAULT = 0
-        self.entered = lambda: np.errstate()  # any block
+        self.enter_context = lambda: np.errstate()  # any block
 
     def __getattr__(self, name):
         return lambda *args: self.asked.append((name, *args))

@@ -158,9 +158,9 @@ def test_panels_are_as_wide():
 
 
 def test_transposition_is_numbered_alike(plain):
-    names = ("DONE", "NO_TEMPLATE", "FULL", "NOTHING", "G", "Y", "INPUT")
+    names = ("DONE", "NO_TEMPLATE", "OUT_OF_CAPACITY", "NOTHING", "G", "Y", "INPUT")
     shared(transpose, plain["passes.transpose"], names)
-    shared(templates, plain["passes.transpose"], ("ENTRY",))
+    shared(templates, plain["passes.transpose"], ("ENTRY_WORDS",))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -285,7 +285,7 @@ def state():
         (Log, "evaluate"),
         (Log, "evaluate_on_device"),
         (InstrumentedList, "listener"),
-        (hooks.calls.Calls, "__call__"),
+        (hooks.calls.Dispatcher, "__call__"),
         (hooks.GradientTape, "__init__"),
         (hooks.Optimizer, "apply_gradients"),
     ]

@@ -293,22 +293,18 @@ class ArgumentCopies:
 
     def write_back(self, arguments: Arguments) -> bool:
         """Apply changes of the copies to the caller's containers. Return whether any changed."""
-        originals = {
-            id(x): original for x, original in zip(self.tensors, arguments.objects, strict=True)
-        }
+        originals = {id(x): value for x, value in zip(self.tensors, arguments.objects, strict=True)}
         originals |= {
             id(copy): arguments.containers[number] for number, copy in self.containers.items()
         }
         changed = False
-        for number, original in self._original_contents.items():
+        for number, before in self._original_contents.items():
             contents = _contents(self.containers[number])
-            if len(contents) == len(original) and all(map(operator.is_, contents, original)):
+            if len(contents) == len(before) and all(map(operator.is_, contents, before)):
                 continue
             changed = True
-            items, target = (
-                [originals.get(id(x), x) for x in contents],
-                arguments.containers[number],
-            )
+            items = [originals.get(id(x), x) for x in contents]
+            target = arguments.containers[number]
             target.clear()
             if isinstance(target, dict):
                 target.update(zip(items[::2], items[1::2], strict=True))

@@ -197,10 +197,8 @@ class GuardTree:
             node = node.children.setdefault((guard.row, guard.bits), GuardNode())
             path.nodes.append(node)
         existing = node.latest
-        if (
-            existing is not None and existing.nodes[-1] is node
-        ):  # of another thread, at the same time
-            path = existing
+        if existing is not None and existing.nodes[-1] is node:
+            path = existing  # another thread added it at the same time
         else:
             self.paths.append(path)
         self.prefer(path)

@@ -444,7 +444,7 @@ class RepeatedCall(KeepAlive):
         words += completed
         known = vars(settings)
         entries = [(known, x, known[x]) for x in ("eager", "moved", "chosen", "traceback")]
-        entries.append((vars(variables), "_updating", variables._update_lock))
+        entries.append((vars(variables), "_update_lock", variables._update_lock))
         table = make_table(words, entries, tree.guards.dead_references)
         self._owned += [words, entries]
         return table

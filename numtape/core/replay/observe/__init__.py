@@ -5,8 +5,8 @@ of a kind that can be compared before every replay, or the reason why the functi
 Python.
 
 While the call runs, Python reports each instruction before it executes it (``sys.settrace``), in
-the program's own frames, so that tracebacks, debuggers and coverage tools work as usual. `frames` reads
-the operands of the instruction from the frame's stack, and `steps` says how many there are.
+the program's own frames, so that tracebacks, debuggers and coverage tools work as usual. `frames`
+reads the operands of the instruction from the frame's stack, at the depth that `steps` computes.
 `instructions` and `names` note the state that each instruction reads or changes. `functions` does
 this for functions written in C, with `methods` for methods and `special` for functions that access
 Python state. `observer` follows the frames, `notes` collects the reads (`reads`), and `guards`

@@ -303,10 +303,8 @@ def await_result(
     def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
         observer, examined = follower.observer, arrays
         if next_instruction is not None:
-            is_unshared, value = (
-                follower.is_unshared(next_instruction),
-                follower.peek(next_instruction, 0),
-            )
+            is_unshared = follower.is_unshared(next_instruction)
+            value = follower.peek(next_instruction, 0)
             if may_be_view and is_a(value, np.ndarray) and arrays:
                 memory = memory_owner(value)
                 viewed = [key for key, x in arrays.items() if memory_owner(x) is memory]
@@ -346,10 +344,8 @@ def pass_to_numtape(
             if key not in input_ids:
                 observer.note_elements(x, frame)
         if next_instruction is not None:
-            is_unshared, stack = (
-                follower.is_unshared(next_instruction),
-                [follower.peek(next_instruction, 0)],
-            )
+            is_unshared = follower.is_unshared(next_instruction)
+            stack = [follower.peek(next_instruction, 0)]
             result = stack[0]
             if type(result) is types.GeneratorType:
                 observer.note_result(result, frame)

@@ -1,8 +1,8 @@
 """Follow a running frame instruction by instruction, and read the operands of the next one.
 
 Python exposes a frame's local variables, but not its stack. Both are in one array behind the
-frame's header. Its layout is known for some versions of CPython. `unsupported_reason` returns whether this
-is one of them, and verifies the layout with a frame of known contents.
+frame's header. Its layout is known for some versions of CPython. `unsupported_reason` checks the
+version, and verifies the layout with a frame of known contents.
 """
 
 from __future__ import annotations

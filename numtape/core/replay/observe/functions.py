@@ -190,10 +190,8 @@ def _call_class(
         pass_to_numtape(follower, frame, kind.__name__, args, kwargs)
     elif is_python_class(kind):
         base = c_base_of(kind)
-        constructor, initializer = (
-            class_attribute(kind, "__new__"),
-            class_attribute(kind, "__init__"),
-        )
+        constructor = class_attribute(kind, "__new__")
+        initializer = class_attribute(kind, "__init__")
         observer.note_class(kind, frame)
         arrays: dict[int, Any] = {}
         if not is_a(initializer, types.FunctionType) and not is_a(constructor, staticmethod):
@@ -239,10 +237,8 @@ def _call_class(
 
         def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
             if next_instruction is not None:
-                is_unshared, value = (
-                    follower.is_unshared(next_instruction),
-                    follower.peek(next_instruction, 0),
-                )
+                is_unshared = follower.is_unshared(next_instruction)
+                value = follower.peek(next_instruction, 0)
                 if is_unshared:
                     observer.note_result(value, frame)
                 if is_a(value, ITERATORS):

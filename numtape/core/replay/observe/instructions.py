@@ -45,10 +45,8 @@ def _iterate(follower: Follower, frame: types.FrameType, instruction: Instructio
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         if next_instruction is not None:
-            is_unshared, iterator = (
-                follower.is_unshared(next_instruction),
-                follower.peek(next_instruction, 0),
-            )
+            is_unshared = follower.is_unshared(next_instruction)
+            iterator = follower.peek(next_instruction, 0)
             if iterator is not value:
                 follower.observer.note_class(iterator, frame)
             if is_unshared and iterator is not value:
@@ -108,11 +106,9 @@ def _match_abstract_class(
 
 
 def _match_class(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    value, kind, names = (
-        follower.peek(instruction, 2),
-        follower.peek(instruction, 1),
-        follower.peek(instruction, 0),
-    )
+    value = follower.peek(instruction, 2)
+    kind = follower.peek(instruction, 1)
+    names = follower.peek(instruction, 0)
     count = instruction.arg or 0
     examined.note_type(follower, frame, value)
     follower.observer.note_class(kind, frame)
@@ -233,10 +229,8 @@ def _call(follower: Follower, frame: types.FrameType, instruction: Instruction) 
         names, offset = follower.peek(instruction, 0), 1
     count = instruction.arg or 0
     args = [follower.peek(instruction, offset + k) for k in reversed(range(count))]
-    first, second = (
-        follower.peek(instruction, offset + count + 1),
-        follower.peek(instruction, offset + count),
-    )
+    first = follower.peek(instruction, offset + count + 1)
+    second = follower.peek(instruction, offset + count)
     if _NULL_BELOW:
         if first is NULL:
             function = second
@@ -319,11 +313,9 @@ def _enter_context(follower: Follower, frame: types.FrameType, instruction: Inst
 
 
 def _store_item(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    value, holder, key = (
-        follower.peek(instruction, 2),
-        follower.peek(instruction, 1),
-        follower.peek(instruction, 0),
-    )
+    value = follower.peek(instruction, 2)
+    holder = follower.peek(instruction, 1)
+    key = follower.peek(instruction, 0)
     label = f"{follower.observer.name_of(holder)}[{format_key(key)}]"
     follower.observer.note_class(holder, frame)
     examined.note_hashing(follower, frame, (key,))

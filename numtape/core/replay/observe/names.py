@@ -124,11 +124,9 @@ def _load_attribute(follower: Follower, frame: types.FrameType, instruction: Ins
 def _load_super_attribute(
     follower: Follower, frame: types.FrameType, instruction: Instruction
 ) -> None:
-    callee, kind, owner = (
-        follower.peek(instruction, 2),
-        follower.peek(instruction, 1),
-        follower.peek(instruction, 0),
-    )
+    callee = follower.peek(instruction, 2)
+    kind = follower.peek(instruction, 1)
+    owner = follower.peek(instruction, 0)
     if callee is super:
         follower.observer.note_attribute(
             super(kind, owner), instruction.value, MISSING, False, frame

@@ -367,10 +367,8 @@ class CallEffects:
             and is_in_object
             and not is_a(class_attribute(kind, "__getattribute__"), types.FunctionType)
         ):
-            ran_python, value = (
-                False,
-                attributes[name],
-            )  # what ran did not find it: a finalizer, say
+            # Other Python code ran, for example a finalizer. It did not find the attribute.
+            ran_python, value = False, attributes[name]
         if ran_python:
             if is_a(owner, type):  # found by its metaclass, as long as it has none itself
                 self.note_class_attribute(owner, name, label, frame)
@@ -673,6 +671,7 @@ class CallEffects:
         self.note_effect(action, frame)
 
     def note_effect(self, action: str, frame: types.FrameType) -> None:
+        """Note an effect that replays do not repeat, with its source line."""
         file = os.path.basename(frame.f_code.co_filename)
         self._add_effect(f"{file}:{frame.f_lineno}: {action}")
 

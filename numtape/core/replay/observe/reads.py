@@ -98,6 +98,7 @@ def _get_method(holder: Any, key: str) -> Any:
 
 
 def get_item(holder: Any, key: Any) -> Any:
+    """Return ``holder[key]``, or `MISSING`."""
     try:
         return holder[key]
     except LookupError:
