@@ -21,15 +21,20 @@ if not (_here / "kernels").is_dir():
 
 from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
 from .compat.missing_methods import tell as _tell
-from .compat.traceback_filter import guard as _guard
-from .compat.traceback_filter import guard_module as _guard_module
+from .compat.traceback_filter import guard as _guard, guard_module as _guard_module
 from .config.placement import device
 from .core.log.variable import Variable
 from .core.ops.activations import sigmoid
 from .core.ops.along_axis import argmax, argmin, cumsum
-from .core.ops.arithmetic import divide, realdiv, saturate_cast, truncatediv, truncatemod
-from .core.ops.arithmetic import divide as truediv
-from .core.ops.arithmetic import pow_ as pow
+from .core.ops.arithmetic import (
+    divide,
+    divide as truediv,
+    pow_ as pow,
+    realdiv,
+    saturate_cast,
+    truncatediv,
+    truncatemod,
+)
 from .core.ops.arrange import (
     broadcast_dynamic_shape,
     meshgrid,
@@ -72,8 +77,8 @@ from .core.ops.creation import (
 )
 from .core.ops.eigen import eig, eigvals
 from .core.ops.einsum import einsum
-from .core.ops.elementwise import abs_ as abs
 from .core.ops.elementwise import (
+    abs_ as abs,
     acos,
     acosh,
     add,
@@ -92,6 +97,7 @@ from .core.ops.elementwise import (
     minimum,
     multiply,
     negative,
+    round_ as round,
     sign,
     sin,
     sinh,
@@ -102,7 +108,6 @@ from .core.ops.elementwise import (
     tan,
     tanh,
 )
-from .core.ops.elementwise import round_ as round
 from .core.ops.getitem import strided_slice_ as strided_slice
 from .core.ops.indexing import boolean_mask, gather, one_hot, repeat, where
 from .core.ops.joining import concat, stack, tile
@@ -119,8 +124,7 @@ from .core.ops.movement import (
 from .core.ops.norms import norm
 from .core.ops.padding import pad
 from .core.ops.partition import dynamic_partition, dynamic_stitch, unravel_index
-from .core.ops.ranges import linspace
-from .core.ops.ranges import range_ as range
+from .core.ops.ranges import linspace, range_ as range
 from .core.ops.reduction import (
     reduce_all,
     reduce_any,
@@ -148,20 +152,24 @@ from .core.ops.shapes import (
     parallel_stack,
     shape_n,
 )
-from .core.ops.slicing import reverse, split, unstack
-from .core.ops.slicing import slice_ as slice
+from .core.ops.slicing import reverse, slice_ as slice, split, unstack
 from .core.ops.tuples import gather_nd
-from .core.settings import kernels_folder as kernels_folder
-from .core.settings import warn_of_unknown_variables as _warn_of_unknown_variables
+from .core.settings import (
+    kernels_folder as kernels_folder,
+    warn_of_unknown_variables as _warn_of_unknown_variables,
+)
 from .core.values.dtypes import (
     DType,
     as_dtype,
     bfloat16,
+    bool_ as bool,
     complex64,
     complex128,
     float16,
+    float16 as half,
     float32,
     float64,
+    float64 as double,
     int8,
     int16,
     int32,
@@ -172,9 +180,6 @@ from .core.values.dtypes import (
     uint32,
     uint64,
 )
-from .core.values.dtypes import bool_ as bool
-from .core.values.dtypes import float16 as half
-from .core.values.dtypes import float64 as double
 from .core.values.habits import MissingAttribute as _Elsewhere
 from .core.values.indexed_slices import IndexedSlices
 from .core.values.policies import VariableAggregation, VariableSynchronization
@@ -182,8 +187,7 @@ from .core.values.spec import TensorShape
 from .core.values.tensor import Tensor
 from .errors import DeviceError
 from .function.concrete_function import ConcreteFunction as _ConcreteFunction
-from .function.function import Function as _Function
-from .function.function import function
+from .function.function import Function as _Function, function
 from .kernel.grad import grad, jacobian, value_and_grad
 from .kernel.kernel import kernel
 from .module import Module
@@ -468,18 +472,18 @@ if _typing.TYPE_CHECKING:
         no_op,
         scan,
         switch_case,
+        tuple_ as tuple,
         while_loop,
     )
-    from .function.control_flow import tuple_ as tuple
     from .function.py_function import (
         get_static_value,
         is_symbolic_tensor,
         numpy_function,
+        print_ as print,
         py_function,
         timestamp,
         type_spec_from_value,
     )
-    from .function.py_function import print_ as print
     from .keras import initializers, losses, metrics, optimizers
     from .vectorization import vectorized_map
 

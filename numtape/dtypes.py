@@ -12,11 +12,14 @@ from .core.values.dtypes import (
     DType,
     as_dtype,
     bfloat16,
+    bool_ as bool,
     complex64,
     complex128,
     float16,
+    float16 as half,
     float32,
     float64,
+    float64 as double,
     int8,
     int16,
     int32,
@@ -27,9 +30,6 @@ from .core.values.dtypes import (
     uint32,
     uint64,
 )
-from .core.values.dtypes import bool_ as bool
-from .core.values.dtypes import float16 as half
-from .core.values.dtypes import float64 as double
 
 __all__ = [
     "DType",

@@ -15,13 +15,13 @@ from .core.values.dtypes import repr_of
 from .core.values.nests import (
     LEAVES,
     by_key,
+    flatten_with as _flatten_with,
     has_containers,
     has_ordered,
     is_container,
     restore_containers,
     to_standard,
 )
-from .core.values.nests import flatten_with as _flatten_with
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 

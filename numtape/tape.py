@@ -30,8 +30,7 @@ from .core.values.dtypes import mismatch_error
 from .core.values.spec import intern
 from .core.values.tensor import Tensor
 from .explain import ExplainMixin
-
-SEEN_WATCHED = 2  # as in kernels/passes/rows.py (a test compares)
+from .kernels.passes.rows import SEEN_WATCHED
 
 log_messages = logging.getLogger("numtape")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from autograd import grad, hessian, jacobian, make_vjp, value_and_grad
-from autograd import numpy as anp
+from autograd import grad, hessian, jacobian, make_vjp, numpy as anp, value_and_grad
 from autograd.scipy.special import erf
 
 from benchmarks.inputs import Array, Chain, Data, Derivatives, Network, Program

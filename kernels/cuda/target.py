@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import config, types
-from numba import cuda as _cuda
+from numba import config, cuda as _cuda, types
 
 from . import simulated
 

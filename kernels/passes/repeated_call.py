@@ -1,7 +1,7 @@
 """A call of a recorded function, replayed where nothing has to be asked of Python.
 
-It does what `Function.__call__`, `Calls.__call__`, `Recording.run` and `commit` do, which say why
-each step is there, for tensors as arguments whose values are known. All that is made is made first.
+It does what `Function.__call__`, `Dispatcher.__call__`, `Recording.run` and `commit` do, which say
+why each step is there, for tensors as arguments whose values are known. All that is made is made first.
 From the names that are compared on to the values of the result, Python carries out nothing in
 between: no collection, no finalizer, no handler of a signal, no other thread. Variables are
 assigned last, all of them in one stretch. Where something is not as usual, nothing has been

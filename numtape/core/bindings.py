@@ -25,8 +25,15 @@ from .log.record import (
 )
 from .log.variable import Variable, _ops
 from .native import buffer_protocol
-from .ops import arithmetic, comparison, indexed_rows, indexing, matrix_products, tuples
-from .ops import elementwise as ew
+from .ops import (
+    arithmetic,
+    comparison,
+    elementwise as ew,
+    indexed_rows,
+    indexing,
+    matrix_products,
+    tuples,
+)
 from .ops.creation import constant
 from .ops.getitem import getitem, replace_slice
 from .ops.joining import stack_nested

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Iterator as Elements
+from collections.abc import Iterable, Iterator as Elements
 from itertools import chain, islice, repeat
 from typing import Any, Self
 

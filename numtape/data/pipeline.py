@@ -5,8 +5,7 @@ Iterating runs the pipeline one element at a time, in the thread that iterates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from collections.abc import Iterator as Elements
+from collections.abc import Callable, Iterable, Iterator as Elements
 from itertools import count, islice
 from typing import Any, Self
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from collections.abc import Iterator as Elements
+from collections.abc import Callable, Iterable, Iterator as Elements
 from itertools import count
 from typing import Any, Self
 

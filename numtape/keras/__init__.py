@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import typing as _typing
 
-from ..compat.argument_errors import name_constructors as _name_constructors
-from ..compat.argument_errors import name_methods as _name_methods
+from ..compat.argument_errors import (
+    name_constructors as _name_constructors,
+    name_methods as _name_methods,
+)
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
 from . import (

@@ -7,8 +7,7 @@ from typing import Any
 
 from ..core.log.logits import with_logits
 from ..core.log.tensors import as_tensor
-from ..core.ops import activations as _nn
-from ..core.ops import softmax_losses as _softmax
+from ..core.ops import activations as _nn, softmax_losses as _softmax
 from ..core.ops.elementwise import cast, exp, expm1, maximum, minimum, select, sqrt, square, tanh
 from ..core.ops.movement import reshape
 from ..core.ops.reduction import reduce_logsumexp

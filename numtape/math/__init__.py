@@ -7,10 +7,16 @@ import typing as _typing
 from ..compat.names import getter as _getter
 from ..core.ops.activations import log_sigmoid, sigmoid, softplus, softsign
 from ..core.ops.along_axis import argmax, argmin, cumprod, cumsum, cumulative_logsumexp
-from ..core.ops.arithmetic import divide, divide_no_nan, floordiv, floormod, reciprocal_no_nan
-from ..core.ops.arithmetic import divide as truediv
-from ..core.ops.arithmetic import floormod as mod
-from ..core.ops.arithmetic import pow_ as pow
+from ..core.ops.arithmetic import (
+    divide,
+    divide as truediv,
+    divide_no_nan,
+    floordiv,
+    floormod,
+    floormod as mod,
+    pow_ as pow,
+    reciprocal_no_nan,
+)
 from ..core.ops.bessel import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 from ..core.ops.clipping import accumulate_n, add_n, l2_normalize, reduce_euclidean_norm
 from ..core.ops.comparison import (
@@ -31,8 +37,8 @@ from ..core.ops.comparison import (
 from ..core.ops.complex import angle, conj, imag, real
 from ..core.ops.composed import is_non_decreasing, is_strictly_increasing, polyval, scalar_mul
 from ..core.ops.counting import bincount, confusion_matrix, count_nonzero, zero_fraction
-from ..core.ops.elementwise import abs_ as abs
 from ..core.ops.elementwise import (
+    abs_ as abs,
     acos,
     acosh,
     add,
@@ -42,6 +48,7 @@ from ..core.ops.elementwise import (
     atan2,
     atanh,
     ceil,
+    ceil as ceiling,
     cos,
     cosh,
     erf,
@@ -58,6 +65,7 @@ from ..core.ops.elementwise import (
     negative,
     reciprocal,
     rint,
+    round_ as round,
     rsqrt,
     sign,
     sin,
@@ -69,8 +77,6 @@ from ..core.ops.elementwise import (
     tan,
     tanh,
 )
-from ..core.ops.elementwise import ceil as ceiling
-from ..core.ops.elementwise import round_ as round
 from ..core.ops.gamma import betainc, digamma, igamma, igammac, lbeta, lgamma, polygamma, zeta
 from ..core.ops.partition import invert_permutation
 from ..core.ops.reduction import (

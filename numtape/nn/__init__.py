@@ -15,10 +15,10 @@ from ..core.ops.activations import (
     selu,
     sigmoid,
     silu,
+    silu as swish,
     softplus,
     softsign,
 )
-from ..core.ops.activations import silu as swish
 from ..core.ops.blocks import depth_to_space, space_to_batch, space_to_depth
 from ..core.ops.clipping import l2_normalize
 from ..core.ops.convolutions import (

@@ -12,9 +12,11 @@ from ..core.ops.generator import (
     set_global_generator,
 )
 from ..core.ops.seeded import Algorithm
-from ..core.ops.stateless_random import fold_in as stateless_fold_in
-from ..core.ops.stateless_random import split as stateless_split
-from ..core.ops.stateless_random import stateless_shuffle
+from ..core.ops.stateless_random import (
+    fold_in as stateless_fold_in,
+    split as stateless_split,
+    stateless_shuffle,
+)
 
 __all__ = [
     "Algorithm",

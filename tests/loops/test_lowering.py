@@ -7,8 +7,7 @@ import re
 import mpmath as mp
 import numpy as np
 import pytest
-from kernel_array_cases import ARRAYS, POINT
-from kernel_array_cases import CASES as ARRAY_CASES
+from kernel_array_cases import ARRAYS, CASES as ARRAY_CASES, POINT
 from kernel_cases import CASES, FUNCTIONS
 from kernel_checks import close, differences, fresh, function_of, plain
 

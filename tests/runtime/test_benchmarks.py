@@ -16,8 +16,7 @@ import pytest
 from log_queries import computed
 from processes import run
 
-from benchmarks import libs, measure, tables, training
-from benchmarks import run as main
+from benchmarks import libs, measure, run as main, tables, training
 from benchmarks.cases import CASES
 
 pytestmark = pytest.mark.cpu_only("the harness chooses the device")

@@ -12,8 +12,7 @@ from op_draws import arity, draw, special
 from random_op_programs import Program, program_of
 
 from numtape.core.compile import llvm
-from numtape.core.cpu import fuse
-from numtape.core.cpu import sweeper as cpu
+from numtape.core.cpu import fuse, sweeper as cpu
 from numtape.core.plan import plan as plans
 
 pytestmark = [

@@ -14,8 +14,7 @@ from interruption import stretches
 from log_queries import fresh_log
 from parallel_threads import run_in_threads
 from processes import PACKAGE, run
-from random_op_programs import Program, compare, differences
-from random_op_programs import run as program_run
+from random_op_programs import Program, compare, differences, run as program_run
 
 from numtape.core.compile.tables import Calls
 from numtape.core.derive import templates

@@ -14,8 +14,7 @@ from log_queries import by_hand, fresh_log
 from processes import PACKAGE, run
 
 from numtape.core.compile.passes import Block, Numbers
-from numtape.core.cpu import sweeper as cpu
-from numtape.core.cpu import workers
+from numtape.core.cpu import sweeper as cpu, workers
 from numtape.core.derive import adjoints, forward, transpose
 from numtape.core.derive.templates import TemplateTable
 from numtape.core.derive.workspace import TransposeWorkspace

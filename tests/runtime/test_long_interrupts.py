@@ -12,9 +12,7 @@ import pytest
 from processes import run, start
 
 from numtape.core import settings
-from numtape.core.cpu import interruptible, workers
-from numtape.core.cpu import rng as cpu_rng
-from numtape.core.cpu import sweeper as cpu
+from numtape.core.cpu import interruptible, rng as cpu_rng, sweeper as cpu, workers
 from numtape.core.ops import random, unique
 from numtape.core.values import memory
 

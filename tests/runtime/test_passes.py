@@ -16,14 +16,12 @@ from numtape.kernels.functions import value
 from processes import run
 
 import numtape
-from numtape import tape as gradient_tape
 from numtape.core import settings
 from numtape.core.compile import lane_kernels, numba_compiler, passes
 from numtape.core.cpu import sweeper as cpu
-from numtape.core.derive import adjoints, lookup, reach, templates, transpose, workspace
-from numtape.core.log import log, op
+from numtape.core.derive import adjoints, lookup, templates, transpose, workspace
+from numtape.core.log import log
 from numtape.core.ops import reduction
-from numtape.core.plan import plan as plans
 from numtape.core.replay import graft
 from numtape.core.values import dtypes
 
@@ -135,20 +133,7 @@ def shared(mine, theirs, names):
 
 
 def test_rows_are_numbered_alike(plain):
-    rows = plain["passes.rows"]
-    shared(op, rows, ("LEAF", "READ", "ELEMENTWISE", "ARRAY", "VIEW", "REDUCTION", "VARIADIC"))
-    shared(op, rows, ("RULE", "STOP", "MISSING", "CUT"))
-    shared(log, rows, ("VALUE",))
-    shared(transpose, rows, ("NEEDED", "AT_FIRST_READ"))
-    shared(reach, rows, ("FOLLOWED", "RECORDED"))
-    shared(gradient_tape, rows, ("SEEN_WATCHED",))
-
-
-def test_plans_are_numbered_alike(plain):
-    layout = plain["passes.layout"]
-    names = [n for n in vars(layout) if isinstance(getattr(plans, n, None), int)]
-    assert {"NO_KERNEL", "GROUP", "STEP", "SHARED", "KEPT", "G_KIND", "C_GROUPS"} <= set(names)
-    shared(plans, layout, names)
+    shared(log, plain["passes.rows"], ("VALUE",))
 
 
 def test_panels_are_as_wide():
@@ -329,8 +314,7 @@ def test_nothing_is_read_that_was_not_written():
 
 def test_the_targets_of_kernels_and_of_loops_share_what_is_built_in():
     """Numba's own target looks at the same pointers in between: neither gets the other's code."""
-    from numba import njit
-    from numba import types as numba_types
+    from numba import njit, types as numba_types
     from numtape.kernels.jit import POINTERS, jit
 
     scope = {"at": POINTERS["int16"]}

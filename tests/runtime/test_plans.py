@@ -12,12 +12,10 @@ from random_op_programs import Program, differences, patterns, run
 
 from numtape.core import settings
 from numtape.core.compile.tables import CALLS
-from numtape.core.cpu import blas, buffers, repeated_evaluation, workers
-from numtape.core.cpu import sweeper as cpu
+from numtape.core.cpu import blas, buffers, repeated_evaluation, sweeper as cpu, workers
 from numtape.core.derive import adjoints, repeated_gradients
 from numtape.core.ops import matrix_products
-from numtape.core.plan import plan as plans
-from numtape.core.plan import structure_cache
+from numtape.core.plan import plan as plans, structure_cache
 from numtape.core.values import interning
 from numtape.core.values.interning import generation
 from numtape.core.values.memory import address_of

@@ -7,8 +7,7 @@ from log_queries import fresh_log
 from random_op_programs import Program, differences, patterns, run
 
 from numtape.core import settings
-from numtape.core.cpu import blas
-from numtape.core.cpu import sweeper as cpu
+from numtape.core.cpu import blas, sweeper as cpu
 from numtape.core.plan import plan as plans
 
 pytestmark = [

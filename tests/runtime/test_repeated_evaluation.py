@@ -14,8 +14,7 @@ from log_queries import fresh_log, sweeps
 import numtape as tf
 from numtape.core import settings
 from numtape.core.compile import passes
-from numtape.core.cpu import executor as cpu
-from numtape.core.cpu import repeated_evaluation
+from numtape.core.cpu import executor as cpu, repeated_evaluation
 from numtape.core.log import look
 from numtape.core.log.log import Log, local
 from numtape.core.native import first, layout

@@ -11,8 +11,7 @@ from log_queries import fresh_log
 from processes import run as run_script
 
 from numtape.core import settings
-from numtape.core.cpu import blas, workers
-from numtape.core.cpu import sweeper as cpu
+from numtape.core.cpu import blas, sweeper as cpu, workers
 from numtape.core.log.log import local
 
 pytestmark = [

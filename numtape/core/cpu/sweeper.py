@@ -68,7 +68,8 @@ def _work_of(group: list[int]) -> int:
     if kind == SHARED:
         return 0
     steps = 1 if kind == WHOLE else max(1, group[G_CODE_END] - group[G_BODY])
-    return steps * (FEW if kind == SMALL else group[G_SIZE])
+    work: int = steps * (FEW if kind == SMALL else group[G_SIZE])
+    return work
 
 
 class Worker:

@@ -6,12 +6,11 @@ from typing import cast
 
 import numpy as np
 
+from ...kernels.passes.rows import FOLLOWED as FOLLOWED, RECORDED as RECORDED
 from ..log.log import Log
 from ..log.op import CALL, CODES, MISSING, READ, RULE, VARIADIC
 from ..values.memory import Array
 from ..values.spec import SPECS
-
-FOLLOWED, RECORDED = 1, 4  # as in kernels/passes/rows.py (a test compares)
 
 
 def operands(log: Log, row: int) -> list[int]:

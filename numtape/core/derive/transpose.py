@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...kernels.passes.rows import AT_FIRST_READ, NEEDED
 from ..log.log import LEAF_CODE, SLACK, Log, RuleLog, local
 from ..log.op import CODES, VARIADIC, Op
 from ..log.tensors import as_tensor
@@ -33,8 +34,6 @@ from .workspace import TransposeWorkspace
 # As in kernels/passes/transpose.py (a test compares).
 DONE, NO_TEMPLATE, OUT_OF_CAPACITY, CALLS = range(4)
 NOTHING, G, Y, INPUT = -1, -2, -3, -4
-NEEDED = 2
-AT_FIRST_READ = 4
 ADD_CODE = add.op.code()
 
 

@@ -13,15 +13,24 @@ from typing import Any
 import numpy as np
 
 from ...errors import OpError
+from ...kernels.passes.rows import (
+    ARRAY as ARRAY,
+    CALL as CALL,
+    CUT as CUT,
+    ELEMENTWISE as ELEMENTWISE,
+    LEAF as LEAF,
+    MISSING as MISSING,
+    READ as READ,
+    REDUCTION as REDUCTION,
+    RULE as RULE,
+    STOP as STOP,
+    VARIADIC as VARIADIC,
+    VIEW as VIEW,
+)
 from ..values.dtypes import unsupported_dtype_error
 from ..values.interning import CAPACITY, InternTable
 from ..values.memory import reserve_zeros
 from ..values.spec import Spec
-
-# Kinds, arities and derivatives: the same numbers as in kernels/passes/rows.py (a test compares).
-LEAF, READ, ELEMENTWISE, ARRAY, VIEW, REDUCTION = range(6)
-VARIADIC = -1
-RULE, STOP, MISSING, CUT, CALL = range(5)
 
 SpecRule = Callable[..., Spec]
 

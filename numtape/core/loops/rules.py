@@ -20,8 +20,7 @@ from ..compile.kernel_sources import tree
 from ..derive.transpose import run_rule
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES, RULE
-from ..ops import elementwise as ops
-from ..ops import gamma, scalars
+from ..ops import elementwise as ops, gamma, scalars
 from ..values.dtypes import bool_, float64
 from ..values.spec import intern
 

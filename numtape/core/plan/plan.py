@@ -7,6 +7,50 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.passes.layout import (
+    C_ALIASES as C_ALIASES,
+    C_ALLOC as C_ALLOC,
+    C_ARENA as C_ARENA,
+    C_BODY as C_BODY,
+    C_GROUPS as C_GROUPS,
+    C_INSTRUCTIONS as C_INSTRUCTIONS,
+    C_LOW as C_LOW,
+    C_PARTIALS as C_PARTIALS,
+    C_ROW as C_ROW,
+    C_ROWS as C_ROWS,
+    C_SCRATCH as C_SCRATCH,
+    C_WORK as C_WORK,
+    CALLED as CALLED,
+    COPIED as COPIED,
+    COUNT as COUNT,
+    FEW as FEW,
+    FUSED as FUSED,
+    G_BLOCKS as G_BLOCKS,
+    G_BODY as G_BODY,
+    G_CODE as G_CODE,
+    G_CODE_END as G_CODE_END,
+    G_KIND as G_KIND,
+    G_PARAMETERS as G_PARAMETERS,
+    G_ROWS as G_ROWS,
+    G_ROWS_END as G_ROWS_END,
+    G_SIZE as G_SIZE,
+    G_STRIDE as G_STRIDE,
+    G_WIDTH as G_WIDTH,
+    GROUP as GROUP,
+    JOINED as JOINED,
+    KEPT as KEPT,
+    LANES as _LANES,
+    NO_CALL as NO_CALL,
+    NO_KERNEL as NO_KERNEL,
+    PLACES as PLACES,
+    SHARED as SHARED,
+    SMALL as SMALL,
+    SPREAD as SPREAD,
+    STEP as STEP,
+    WANTED as WANTED,
+    WELCOME as WELCOME,
+    WHOLE as WHOLE,
+)
 from ..compile.array_kernels import call_of, reduction_kernel
 from ..compile.lane_kernels import lane_kernel
 from ..compile.passes import Block, pack_arguments
@@ -18,45 +62,8 @@ from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS, Spec
 from .structure_cache import StructureCache, columns_of, operands_of
 
-NO_KERNEL, NO_CALL = 1, 2
-# Fields of the plan's report and of a group: as in kernels/passes/layout.py (a test compares).
-(
-    C_ROW,
-    C_LOW,
-    C_ROWS,
-    C_GROUPS,
-    C_INSTRUCTIONS,
-    C_ALLOC,
-    C_ALIASES,
-    C_ARENA,
-    C_SCRATCH,
-    C_PARTIALS,
-    C_BODY,
-    C_WORK,
-) = range(12)
-GROUP = 11
-(
-    G_KIND,
-    G_ROWS,
-    G_ROWS_END,
-    G_CODE,
-    G_CODE_END,
-    G_SIZE,
-    G_WIDTH,
-    G_BODY,
-    G_STRIDE,
-    G_PARAMETERS,
-    G_BLOCKS,
-) = range(11)
-STEP = 5
-SMALL, LANES_GROUP, WHOLE, SHARED = range(4)
-SPREAD, FUSED, PLACES, CALLED, JOINED, COPIED = 2, 3, 4, 5, 6, 7
-COUNT = 1 << 48
-WANTED, WELCOME = 1, 2
-KEPT = 2  # an escape: the row has a buffer of its own
-
+LANES_GROUP = _LANES
 WIDEST = 512  # elements of a block: wider ones leave L1 and gain nothing
-FEW = 64  # elements of a small row, at most: as in kernels/passes/layout.py (a test compares)
 
 
 class Plan:

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..derive.tape import Tape
-from ..log import references
-from ..log import variable as variables
+from ..log import references, variable as variables
 from ..log.ambient import drop_ended_losses
 from ..log.log import READ_CODE, Log, local
 from ..log.logits import without_logits

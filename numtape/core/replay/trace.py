@@ -19,8 +19,7 @@ from ..log.look import executor
 from ..log.threads import run_in_thread
 from ..ops.random import STATE, Draw
 from ..ops.reduction import reduce_all
-from ..values import convert, dtypes
-from ..values import tensor as tensors
+from ..values import convert, dtypes, tensor as tensors
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor

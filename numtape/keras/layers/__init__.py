@@ -7,8 +7,7 @@ import typing as _typing
 from ...compat.missing_methods import tell as _tell
 from ...compat.names import getter as _getter
 from ...core.values.habits import hint_missing_attributes as _elsewhere
-from ..habits import EMBEDDINGS as _EMBEDDINGS
-from ..habits import KERNEL as _KERNEL
+from ..habits import EMBEDDINGS as _EMBEDDINGS, KERNEL as _KERNEL
 from ..input import Input, InputLayer
 from ..input_spec import InputSpec
 from ..layer import Layer

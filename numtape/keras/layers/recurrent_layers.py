@@ -12,8 +12,7 @@ from ..input_spec import InputSpec
 from ..layer import Layer
 from .configured import document
 from .recurrent import ARGUMENTS, RNN
-from .recurrent_cells import ARGUMENTS as CELL_ARGUMENTS
-from .recurrent_cells import Cell, GRUCell, LSTMCell, SimpleRNNCell
+from .recurrent_cells import ARGUMENTS as CELL_ARGUMENTS, Cell, GRUCell, LSTMCell, SimpleRNNCell
 
 _layer = document(
     "ValueError: If ``units`` is no positive int, or a name is unknown; at a call, if the inputs "

@@ -7,8 +7,7 @@ from typing import Any
 
 from ...compat.names import getter as _getter
 from ...core.values.dtypes import repr_of as _shown
-from ..named import Kind as _Kind
-from ..named import nearest as _nearest
+from ..named import Kind as _Kind, nearest as _nearest
 from . import schedules
 from .adadelta import Adadelta
 from .adafactor import Adafactor

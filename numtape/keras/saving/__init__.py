@@ -14,12 +14,20 @@ from ..registry import (
     get_registered_object,
     register_keras_serializable,
 )
-from .files import clone_model as _clone_model
-from .files import load_model, load_weights, save_model, save_weights
-from .files import model_from_json as _model_from_json
-from .objects import compile_config as compile_config
-from .objects import compile_from as compile_from
-from .objects import deserialize_keras_object, serialize_keras_object
+from .files import (
+    clone_model as _clone_model,
+    load_model,
+    load_weights,
+    model_from_json as _model_from_json,
+    save_model,
+    save_weights,
+)
+from .objects import (
+    compile_config as compile_config,
+    compile_from as compile_from,
+    deserialize_keras_object,
+    serialize_keras_object,
+)
 
 CustomObjectScope = custom_object_scope
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,7 +25,7 @@ from .reads import is_a
 from .steps import Instruction
 
 
-def check_dtypes(follower: Follower, frame: Any, values: tuple[Any, ...]) -> None:
+def check_dtypes(follower: Follower, frame: types.FrameType, values: tuple[Any, ...]) -> None:
     """Refuse objects that NumPy converts to a dtype by reading their ``dtype`` attribute."""
     for x in values:
         if is_python_class(type(x) if not is_a(x, type) else x) and not is_a(x, np.ndarray):
@@ -34,7 +35,11 @@ def check_dtypes(follower: Follower, frame: Any, values: tuple[Any, ...]) -> Non
 
 
 def call_numpy(
-    follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    follower: Follower,
+    frame: types.FrameType,
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> None:
     """Note a call of a NumPy function."""
     observer = follower.observer
@@ -79,7 +84,9 @@ def await_written(follower: Follower, args: Iterable[Any]) -> None:
     """Await the result of a NumPy function. If it is one of its arguments, it was written to."""
     previous: Any = follower.on_result
 
-    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         previous(follower, frame, next_instruction)  # first, because it counts references
         observer = follower.observer
         if next_instruction is not None:

@@ -86,14 +86,14 @@ def parts_of(value: Any) -> Iterable[Any]:
     return list(value)
 
 
-def examine_elements(follower: Follower, frame: Any, value: Any, user: str) -> None:
+def examine_elements(follower: Follower, frame: types.FrameType, value: Any, user: str) -> None:
     """Note that C code reads an object, including the elements of arrays in it."""
     for x in examine(follower, frame, value, user).values():
         follower.observer.note_elements(x, frame)
 
 
 def examine(
-    follower: Follower, frame: Any, value: Any, user: str, deep: bool = True
+    follower: Follower, frame: types.FrameType, value: Any, user: str, deep: bool = True
 ) -> dict[int, Any]:
     """Note that C code reads an object. Return the arrays from outside in it, by id."""
     observer = follower.observer
@@ -156,7 +156,7 @@ def examine(
     return arrays
 
 
-def note_class_name(follower: Follower, frame: Any, value: Any) -> None:
+def note_class_name(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note that an object is formatted as text, which may include the name of its class."""
     observer = follower.observer
     for kind in (type(value), value):
@@ -179,7 +179,7 @@ def has_python_lookup(key: Any) -> bool:
     return False
 
 
-def note_hashing(follower: Follower, frame: Any, keys: Iterable[Any]) -> None:
+def note_hashing(follower: Follower, frame: types.FrameType, keys: Iterable[Any]) -> None:
     """Note that objects are hashed or compared, as their classes define."""
     stack = list(keys)
     while stack:
@@ -190,7 +190,7 @@ def note_hashing(follower: Follower, frame: Any, keys: Iterable[Any]) -> None:
             follower.observer.note_class(x, frame)
 
 
-def note_mapping(follower: Follower, frame: Any, value: Any) -> None:
+def note_mapping(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note that an object's keys and items are read, as ``dict`` does."""
     observer, kind = follower.observer, type(value)
     if not is_python_class(kind):
@@ -205,7 +205,7 @@ def note_mapping(follower: Follower, frame: Any, value: Any) -> None:
         note_hashing(follower, frame, dict.keys(value))
 
 
-def note_class_body(observer: Any, kind: type, frame: Any) -> None:
+def note_class_body(observer: Any, kind: type, frame: types.FrameType) -> None:
     """Note the values in a new class, whose ``__set_name__`` gets their names."""
     for value in list(vars(kind).values()):
         if is_python_class(type(value)):
@@ -274,7 +274,7 @@ def _is_pure(function: Any) -> bool:
 
 
 def examine_all(
-    follower: Follower, frame: Any, args: Iterable[Any], user: str, deep: bool = True
+    follower: Follower, frame: types.FrameType, args: Iterable[Any], user: str, deep: bool = True
 ) -> dict[int, Any]:
     """Call `examine` for several objects.
 
@@ -300,7 +300,9 @@ def await_result(
         the elements of that array were not read.
     """
 
-    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         observer, examined = follower.observer, arrays
         if next_instruction is not None:
             is_unshared = follower.is_unshared(next_instruction)
@@ -321,7 +323,9 @@ def await_result(
 def await_object(follower: Follower) -> None:
     """Await a new object."""
 
-    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         if next_instruction is not None and follower.is_unshared(next_instruction):
             follower.observer.note_result(follower.peek(next_instruction, 0), frame)
 
@@ -329,7 +333,11 @@ def await_object(follower: Follower) -> None:
 
 
 def pass_to_numtape(
-    follower: Follower, frame: Any, user: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    follower: Follower,
+    frame: types.FrameType,
+    user: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> None:
     """Note arguments of numtape, which reads containers and takes arrays as inputs."""
     observer = follower.observer
@@ -338,7 +346,9 @@ def pass_to_numtape(
     start = len(inputs)
     containers = {id(x) for x in (*args, *kwargs.values())}
 
-    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         input_ids = {id(array) for _, array in inputs[start:]}
         for key, x in arrays.items():
             if key not in input_ids:
@@ -368,7 +378,7 @@ def pass_to_numtape(
     follower.on_result = finish
 
 
-def refuse_weak_to_own(follower: Follower, frame: Any, args: tuple[Any, ...]) -> bool:
+def refuse_weak_to_own(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> bool:
     """Refuse a weak reference to an object of the call. Return whether it was refused."""
     for x in args[:1]:
         # Objects that a custom `__new__` creates are not noted.
@@ -380,7 +390,7 @@ def refuse_weak_to_own(follower: Follower, frame: Any, args: tuple[Any, ...]) ->
     return False
 
 
-def note_iteration(follower: Follower, frame: Any, value: Any) -> None:
+def note_iteration(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note an iteration over an object."""
     observer = follower.observer
     kind = type(value)
@@ -403,19 +413,19 @@ def note_iteration(follower: Follower, frame: Any, value: Any) -> None:
         observer.refuse(f"it iterates over a {kind.__name__}", frame)
 
 
-def note_id(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def note_id(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note ``id(value)`` and similar calls."""
     if args and id(args[0]) in follower.observer.originals:
         follower.observer.rerun("it asks for the identity of an argument", frame)
 
 
-def note_identity_test(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def note_identity_test(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note ``x is y``."""
     if len(args) == 2:
         follower.observer.check_identity(*args, "it compares arguments by `is`", frame)
 
 
-def note_contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
+def note_contains(follower: Follower, frame: types.FrameType, value: Any, holder: Any) -> None:
     """Note ``value in holder``."""
     observer = follower.observer
     if type(value) is Tensor and id(value) in observer.originals and is_a(holder, CONTAINER_TYPES):
@@ -446,7 +456,7 @@ def note_contains(follower: Follower, frame: Any, value: Any, holder: Any) -> No
         observer.refuse(f"it searches a {kind.__name__}", frame)
 
 
-def _note_view_contains(follower: Follower, frame: Any, view: Any, value: Any) -> None:
+def _note_view_contains(follower: Follower, frame: types.FrameType, view: Any, value: Any) -> None:
     """Note ``value in view`` for a view of a dict."""
     observer = follower.observer
     owner = observer.views[id(view)][1]
@@ -461,7 +471,7 @@ def _is_c_method(kind: type, name: str) -> bool:
     return not is_a(getattr(kind, name, None), types.FunctionType)
 
 
-def note_truth(follower: Follower, frame: Any, value: Any) -> None:
+def note_truth(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note ``bool(value)``."""
     observer = follower.observer
     kind = type(value)
@@ -483,7 +493,7 @@ def note_truth(follower: Follower, frame: Any, value: Any) -> None:
         observer.note_read(reads.TRUTH, value, None, bool(value), label, frame)
 
 
-def note_length(follower: Follower, frame: Any, value: Any) -> None:
+def note_length(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note ``len(value)``."""
     observer = follower.observer
     kind = type(value)
@@ -500,7 +510,7 @@ def note_length(follower: Follower, frame: Any, value: Any) -> None:
         observer.note_read(reads.LENGTH, value, None, len(value), label, frame)
 
 
-def note_type(follower: Follower, frame: Any, value: Any) -> None:
+def note_type(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note ``type(value)``."""
     observer = follower.observer
     if is_constant(value) or not is_python_class(type(value)):
@@ -512,7 +522,7 @@ def note_type(follower: Follower, frame: Any, value: Any) -> None:
 
 
 def note_operator(
-    follower: Follower, frame: Any, operands: tuple[Any, ...], in_place: bool
+    follower: Follower, frame: types.FrameType, operands: tuple[Any, ...], in_place: bool
 ) -> None:
     """Note the operands of an operator."""
     observer = follower.observer
@@ -533,7 +543,7 @@ def note_operator(
     await_result(follower, arrays, not any(is_python_class(type(x)) for x in operands))
 
 
-def note_context_manager(follower: Follower, frame: Any, manager: Any) -> None:
+def note_context_manager(follower: Follower, frame: types.FrameType, manager: Any) -> None:
     """Note ``with manager:``."""
     observer, kind = follower.observer, type(manager)
     if is_numtape_class(kind):

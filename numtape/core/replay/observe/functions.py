@@ -66,7 +66,7 @@ _LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log",
 
 def call(
     follower: Follower,
-    frame: Any,
+    frame: types.FrameType,
     function: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -113,7 +113,9 @@ def call(
         call_unknown(follower, frame, function, args, kwargs, is_discarded)
 
 
-def _refuse_kernels(observer: Any, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
+def _refuse_kernels(
+    observer: Any, frame: types.FrameType, function: Any, args: tuple[Any, ...]
+) -> None:
     """Refuse kernels as arguments of C code, which may call them with any arrays."""
     for x in args:
         if is_numtape_class(type(x)) and hasattr(type(x), "_written_arguments"):
@@ -122,7 +124,11 @@ def _refuse_kernels(observer: Any, frame: Any, function: Any, args: tuple[Any, .
 
 
 def _call_kernel(
-    follower: Follower, frame: Any, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    follower: Follower,
+    frame: types.FrameType,
+    kernel: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> None:
     """Note a call of a kernel of native loops, which may write to arrays."""
     try:
@@ -140,7 +146,7 @@ def _call_kernel(
 
 def _call_python(
     follower: Follower,
-    frame: Any,
+    frame: types.FrameType,
     function: types.FunctionType,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -161,7 +167,9 @@ def _call_python(
         follower.observer.start_printing(follower, args, f"calls {function.__qualname__}", frame)
     elif code.co_flags & 0x20:
 
-        def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        def finish(
+            follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+        ) -> None:
             if next_instruction is not None:
                 follower.observer.note_result(follower.peek(next_instruction, 0), frame)
 
@@ -170,7 +178,7 @@ def _call_python(
 
 def _call_class(
     follower: Follower,
-    frame: Any,
+    frame: types.FrameType,
     kind: type,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -235,7 +243,9 @@ def _call_class(
             for x in args:
                 note_hashing(follower, frame, list(x) if is_a(x, CONTAINER_TYPES) else ())
 
-        def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        def finish(
+            follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+        ) -> None:
             if next_instruction is not None:
                 is_unshared = follower.is_unshared(next_instruction)
                 value = follower.peek(next_instruction, 0)
@@ -257,12 +267,16 @@ def _call_class(
         call_unknown(follower, frame, kind, args, kwargs, is_discarded)
 
 
-def _call_getter(follower: Follower, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
+def _call_getter(
+    follower: Follower, frame: types.FrameType, function: Any, args: tuple[Any, ...]
+) -> None:
     """Note a call of `operator.attrgetter` or `operator.itemgetter`."""
     observer = follower.observer
     names = function.__reduce__()[1]
 
-    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         for name in names:
             holder = args[0]
             keys = name.split(".") if is_a(function, operator.attrgetter) else [name]
@@ -285,7 +299,7 @@ def _call_getter(follower: Follower, frame: Any, function: Any, args: tuple[Any,
 
 def _call_c(
     follower: Follower,
-    frame: Any,
+    frame: types.FrameType,
     function: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -328,7 +342,7 @@ def _is_module_function(function: Any) -> bool:
 
 def _call_class_method(
     follower: Follower,
-    frame: Any,
+    frame: types.FrameType,
     function: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],

@@ -245,7 +245,7 @@ def _call(follower: Follower, frame: types.FrameType, instruction: Instruction) 
     if names:
         kwargs = dict(zip(names, args[len(args) - len(names) :], strict=True))
         del args[len(args) - len(names) :]
-    functions.call(follower, frame, function, tuple(args), kwargs, instruction.dropped)
+    functions.call(follower, frame, function, tuple(args), kwargs, instruction.is_discarded)
 
 
 def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -264,7 +264,7 @@ def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Inst
             if type(function) is not types.FunctionType:
                 follower.observer.refuse("it calls a C function with *arguments", frame)
             args = ()
-    functions.call(follower, frame, function, args, dict(kwargs), instruction.dropped)
+    functions.call(follower, frame, function, args, dict(kwargs), instruction.is_discarded)
 
 
 def _build(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:

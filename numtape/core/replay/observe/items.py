@@ -33,7 +33,7 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
         key = int(key)
     arrays = examined.examine(follower, frame, key, "an index")
     lookup = class_attribute(kind, "__getitem__")
-    is_python = is_a(lookup, types.FunctionType)  # it is Python's own
+    is_python = is_a(lookup, types.FunctionType)  # a method written in Python
     # Python functions decide which item the key selects. Their reads alone are not sufficient, and
     # guards do not call them.
     is_python_lookup = type(key) is not slice and examined.has_python_lookup(key)

@@ -105,7 +105,8 @@ MAY_RETURN_ARGUMENT = {
     )
 }
 
-# NumPy functions by id that may write to their first argument if they get more arguments than this
+# NumPy functions by id that may write to their first argument, if they get more arguments than
+# the number given here.
 OVERWRITING_FROM = {
     id(f): 1 if f is np.nan_to_num else 3 if f is np.median else 4
     for f in _attributes_of(np, "median percentile quantile nanmedian nan_to_num")

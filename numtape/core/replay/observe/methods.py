@@ -52,7 +52,7 @@ from .whose import ITERATORS, PACKAGE, VIEWS, class_attribute, is_constant, is_n
 
 def call_unknown(
     follower: Follower,
-    frame: Any,
+    frame: types.FrameType,
     function: Any,
     args: Iterable[Any],
     kwargs: dict[str, Any],
@@ -69,7 +69,7 @@ def call_unknown(
     has_effect_only = id(function) in EFFECTS_ONLY or (
         is_a(owner, io.IOBase) and function.__name__ in FILE_WRITES
     )
-    if not is_discarded or not has_effect_only:  # whether it raises can be seen as well
+    if not is_discarded or not has_effect_only:  # the program also notices whether it raises
         observer.refuse(f"it calls {qualified_name(function)}, whose result may change", frame)
         return
     for x in values:
@@ -79,7 +79,7 @@ def call_unknown(
 
 def call_method(
     follower: Follower,
-    frame: Any,
+    frame: types.FrameType,
     function: Any,
     receiver: Any,
     name: str,
@@ -169,7 +169,7 @@ def call_method(
 
 def _call_container_method(
     follower: Follower,
-    frame: Any,
+    frame: types.FrameType,
     receiver: Any,
     kind: type,
     name: str,
@@ -185,7 +185,9 @@ def _call_container_method(
         _call_dict_get(follower, frame, receiver, args[0], examine(follower, frame, args[0], "get"))
     elif kind is dict and name in ("items", "keys", "values"):
 
-        def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+        def finish(
+            follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+        ) -> None:
             if next_instruction is not None:
                 view = follower.peek(next_instruction, 0)
                 observer.views[id(view)] = view, receiver
@@ -231,7 +233,7 @@ def _call_container_method(
 
 
 def _call_dict_get(
-    follower: Follower, frame: Any, holder: Any, key: Any, arrays: dict[int, Any]
+    follower: Follower, frame: types.FrameType, holder: Any, key: Any, arrays: dict[int, Any]
 ) -> None:
     observer = follower.observer
     if observer.is_own(holder):

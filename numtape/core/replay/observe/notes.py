@@ -353,7 +353,7 @@ class CallEffects:
         # A cached property stores its result in the object's dict.
         needs_class = not is_in_object or (ran_python and hasattr(type(static), "__get__"))
         if needs_class:
-            self._note_special_methods(type(static), frame)  # whether it is a descriptor
+            self._note_special_methods(type(static), frame)  # it may be a descriptor
             if is_a(owner, type):
                 self._note_special_methods(type(class_attribute(owner, name)), frame)
         if self.is_own(owner):
@@ -370,11 +370,11 @@ class CallEffects:
             # Other Python code ran, for example a finalizer. It did not find the attribute.
             ran_python, value = False, attributes[name]
         if ran_python:
-            if is_a(owner, type):  # found by its metaclass, as long as it has none itself
+            if is_a(owner, type):  # its metaclass finds it unless the class has one itself
                 self.note_class_attribute(owner, name, label, frame)
             self.note_class_attribute(kind, name, label, frame)
             self.note_read(reads.TYPE, owner, None, kind, f"type({self.name_of(owner)})", frame)
-            if is_a(static, types.MemberDescriptorType):  # a slot, which is empty
+            if is_a(static, types.MemberDescriptorType):  # an empty slot
                 self.note_call(reads.is_slot_filled, (static, owner), label, None, frame)
             elif not is_data_descriptor(static):
                 self._note_absent(owner, name, label, frame)
@@ -387,7 +387,7 @@ class CallEffects:
                 return
         c_methods = (types.BuiltinMethodType, types.MethodWrapperType)
         is_bound_method = is_a(value, c_methods) and value.__self__ is owner
-        # A function of numtape's that is a method is made anew each time.
+        # Accessing a `tf.function` as a method creates a new object each time.
         is_bound_method = is_bound_method or (
             is_numtape_class(type(value)) and is_a(value, functools.partial)
         )

@@ -31,23 +31,25 @@ from .steps import Instruction
 from .whose import instance_dict
 
 
-def get_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def get_attribute(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note ``getattr(owner, name)``, ``hasattr`` and similar calls."""
     owner, name = args[0], args[1]
 
-    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         value = MISSING if follower.ran_python else getattr(owner, name, MISSING)
         follower.observer.note_attribute(owner, name, value, follower.ran_python, frame)
 
     follower.on_result = finish
 
 
-def _set_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _set_attribute(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     label = f"{follower.observer.name_of(args[0])}.{args[1]}"
     follower.observer.note_write(args[0], args[1], args[2], label, frame)
 
 
-def _delete_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _delete_attribute(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     follower.observer.note_class(args[0], frame)
     if not follower.observer.is_own(args[0]):
         follower.observer.refuse(
@@ -55,12 +57,12 @@ def _delete_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> 
         )
 
 
-def get_item(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def get_item(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note ``holder[key]``."""
     read_item(follower, frame, args[0], args[1])
 
 
-def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _vars(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     if not args:
         await_result(follower, {})
         return
@@ -68,7 +70,9 @@ def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     if is_a(owner, type) and not observer.is_own(owner):
         observer.refuse(f"it reads all attributes of the class {owner.__name__}", frame)
 
-    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         if next_instruction is None:
             return
         attributes = follower.peek(next_instruction, 0)
@@ -85,14 +89,16 @@ def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     follower.on_result = finish
 
 
-def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _iter(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     value = args[0]
     if len(args) == 1:
         note_iteration(follower, frame, value)
     else:
         examine_elements(follower, frame, value, "iter")
 
-    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         if (
             next_instruction is not None
             and follower.peek(next_instruction, 0) is not value
@@ -103,7 +109,7 @@ def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     follower.on_result = finish
 
 
-def _next(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _next(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     value = args[0]
     follower.observer.note_class(value, frame)
     if not follower.observer.is_own(value) and not is_python_class(type(value)):
@@ -119,23 +125,25 @@ def _flatten_classes(classes: Any) -> Iterator[Any]:
         yield classes
 
 
-def _is_subclass(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _is_subclass(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     for kind in _flatten_classes(args):
         follower.observer.note_class(kind, frame)
 
 
-def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _is_instance(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     note_type(follower, frame, args[0])
     for kind in _flatten_classes(args[1:]):
         follower.observer.note_class(kind, frame)
 
 
-def _build_class(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _build_class(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note a ``class`` statement, in which the bases take part."""
     for kind in args[1:]:
         follower.observer.note_class(kind, frame)
 
-    def finish(follower: Follower, frame: Any, next_instruction: Instruction | None) -> None:
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
         if next_instruction is None:
             return
         kind = follower.peek(next_instruction, 0)
@@ -147,29 +155,29 @@ def _build_class(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     follower.on_result = finish
 
 
-def _print(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _print(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     follower.observer.start_printing(follower, args, "prints", frame)
 
 
-def _len(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _len(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     note_length(follower, frame, args[0])
 
 
-def _make_proxy(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _make_proxy(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     if not examined.refuse_weak_to_own(follower, frame, args):
         follower.observer.refuse("it makes a weak proxy", frame)
 
 
-def _ignore(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _ignore(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note nothing: the result has no state, or is not a new object."""
 
 
-def _await_own_result(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+def _await_own_result(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     await_result(follower, {})
 
 
 def _note_answer_of(function: Callable[..., Any]) -> Callable[..., None]:
-    def ask(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    def ask(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
         follower.observer.note_call(function, args, qualified_name(function), None, frame)
 
     return ask

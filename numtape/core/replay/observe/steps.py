@@ -31,14 +31,14 @@ class Instruction(NamedTuple):
       arg: The argument, a number, or None.
       value: The meaning of the argument: a name, a constant, or the target of a jump.
       depth: The number of objects on the stack before it.
-      dropped: Whether the next instruction only discards its result.
+      is_discarded: Whether the next instruction only discards its result.
     """
 
     name: str
     arg: int | None
     value: Any
     depth: int
-    dropped: bool
+    is_discarded: bool
 
 
 def instructions_of(code: types.CodeType) -> dict[int, Instruction]:
