@@ -1,4 +1,4 @@
-"""What only numtape is asked for: a function per case, called in a process of its own."""
+"""What only numtape is asked for: a function per case, called in its own process."""
 
 from __future__ import annotations
 

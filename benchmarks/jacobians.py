@@ -1,8 +1,8 @@
 """Jacobians, a Hessian and forward mode beside the peers': ``python -m benchmarks.jacobians``.
 
 Prints a table; writes nothing. Times are medians in µs, of a call with its result looked at. Each
-library has a process of its own, and the libraries take turns, so that a busy moment of the
-machine is one for all of them. What is not installed is left out.
+library has its own process, and the libraries take turns, so that a busy moment of the
+machine is one for all of them. Libraries that are not installed are left out.
 """
 
 from __future__ import annotations

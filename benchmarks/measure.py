@@ -213,7 +213,7 @@ def measure_figure(case: Case, settings: Settings) -> Row:
 
 
 def measure_peaks(case: Case, libraries: list[str], settings: Settings) -> Row:
-    """Measures the memory of each library's first steps in processes of their own."""
+    """Measures the memory of each library's first steps in their own processes."""
     row = Row()
     for library in libraries:
         # A first process may have to compile; of three it is not the median.

@@ -149,7 +149,7 @@ def steps(result: dict[str, Any]) -> Figure:
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(headings)), headings)
     panels[0].invert_yaxis()
-    drawn.supxlabel("time of a step: each panel has a logarithmic axis of its own", fontsize=9)
+    drawn.supxlabel("time of a step: each panel has a logarithmic its own axis", fontsize=9)
     return drawn
 
 

@@ -82,7 +82,7 @@ def step(case: str, quick: bool) -> float:
 
 
 def measure(environment: dict[str, str], quick: bool) -> dict[str, Any]:
-    """Measures all of it, each part in a process of its own.
+    """Measures all of it, each part in its own process.
 
     Raises:
         Failed: If one of the processes fails.

@@ -1,9 +1,9 @@
 """`fit` of small networks on digits: seconds an epoch in numtape, Keras on TensorFlow, PyTorch.
 
 ``python -m benchmarks.training`` trains a dense and a convolutional network on four fifths of the
-digits of `numtape.datasets`. Each library has a process of its own and as many threads, and they
+digits of `numtape.datasets`. Each library has its own process and as many threads, and they
 take turns, epoch by epoch, so that a busy moment of the machine is one for all of them. The first
-epoch, which compiles, is told apart. What is not installed is left out.
+epoch, which compiles, is told apart. Libraries that are not installed are left out.
 """
 
 from __future__ import annotations

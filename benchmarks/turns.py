@@ -40,7 +40,7 @@ def compare(
 ) -> None:
     """Measure, and print a table of medians in µs.
 
-    Each library has a process of its own, and the libraries take turns, so that a busy moment of
+    Each library has its own process, and the libraries take turns, so that a busy moment of
     the machine is one for all of them.
 
     Args:

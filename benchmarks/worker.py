@@ -1,4 +1,4 @@
-"""One library in a process of its own, doing what the harness asks for through a pipe.
+"""One library in its own process, doing what the harness asks for through a pipe.
 
 A worker waits in ``recv`` and burns nothing while another one is measured.
 """

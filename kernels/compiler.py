@@ -1,7 +1,8 @@
 """How Numba compiles a kernel: the stages that kernels need, and machine code only at the end.
 
 Numba makes machine code of every function by itself, so that Python can call it. Kernels call each
-other, and nobody else calls them but through the unit they end up in (`core.compile.numba_compiler`), which
+other, and nobody else calls them but through the unit they end up in
+(`core.compile.numba_compiler`), which
 is optimised as a whole. Kernels hold no closures, no object of Python and raise nothing, so the
 stages that deal with those are left out as well. This halves the time that it takes to compile.
 """

@@ -494,10 +494,12 @@ _FUNCTIONS = {
         "debugging.assertions": "Assert assert_equal assert_greater assert_less",
         "function.control_flow": "case cond control_dependencies executing_eagerly foldl foldr "
         "group init_scope map_fn name_scope no_op scan switch_case tuple while_loop",
-        "custom_gradients": "RegisterGradient custom_gradient grad_pass_through gradients no_gradient "
+        "custom_gradients": "RegisterGradient custom_gradient grad_pass_through gradients "
+        "no_gradient "
         "recompute_grad",
         "debugging.shape_assertions": "assert_rank",
-        "function.py_function": "get_static_value is_symbolic_tensor numpy_function print py_function timestamp "
+        "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
+        "py_function timestamp "
         "type_spec_from_value",
         "vectorization": "vectorized_map",
     }.items()

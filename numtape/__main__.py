@@ -8,7 +8,7 @@ import platform
 import sys
 from collections.abc import Callable
 
-_UNUSABLE = ", cannot be used: each process compiles its kernels anew"
+_UNUSABLE = ", cannot be used: each process compiles its kernels again"
 
 
 def info() -> None:
@@ -74,7 +74,7 @@ def _recorders() -> str:
 
 
 def _looks() -> str:
-    """How looks that come again are carried out, and why not by machine code."""
+    """How looks that repeat are carried out, and why not by machine code."""
     from .core.cpu import repeated_evaluation
 
     try:
@@ -84,7 +84,7 @@ def _looks() -> str:
 
 
 def _gradients() -> str:
-    """How gradients that come again are recorded, and why not by machine code."""
+    """How gradients that repeat are recorded, and why not by machine code."""
     from .core.derive.repeated_gradients import describe_backend
 
     try:
@@ -105,7 +105,7 @@ def _replays() -> str:
 
 
 def _gpu() -> str:
-    """The GPU and what compiles for it, or why there is none."""
+    """The GPU and what compiles for it, or why it does not exist."""
     from .core.cuda.runtime.device import device
     from .errors import DeviceError
 

@@ -44,7 +44,7 @@ class ForwardAccumulator:
     Raises:
       ValueError: If the structures differ, a tangent has another dtype, or a primal comes twice.
       InvalidArgumentError: If a tangent has another shape than its primal.
-      AttributeError: If a primal is no tensor or variable.
+      AttributeError: If a primal is not a tensor or variable.
 
     Example:
       >>> v = tf.Variable([1.0, 2.0])
@@ -103,7 +103,7 @@ class ForwardAccumulator:
         Raises:
           ValueError: If the tangent has another dtype.
           InvalidArgumentError: If it has another shape.
-          AttributeError: If ``primal`` is no tensor or variable.
+          AttributeError: If ``primal`` is not a tensor or variable.
 
         Example:
           >>> x, y = tf.constant(2.0), tf.constant(5.0)
@@ -146,7 +146,7 @@ class ForwardAccumulator:
           A tensor (or None) for each, of its shape and dtype, in the same structure.
 
         Raises:
-          AttributeError: If one is no tensor or variable.
+          AttributeError: If one is not a tensor or variable.
           LookupError: If a path leads through an op that has no gradient registered.
           ValueError: If ``unconnected_gradients`` is unknown.
 

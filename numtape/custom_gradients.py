@@ -21,7 +21,7 @@ from .tape import GradientTape, UnconnectedGradients
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """Give a function a gradient of one's own. A decorator.
+    """Give a function a custom gradient. A decorator.
 
     What the function computes is as before; a tape that follows one of its arguments asks the
     second thing it returns for the gradient, and looks at nothing that it computed inside. So it
@@ -58,7 +58,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
 
 class _Custom:
-    """A function with a gradient of its own; as a method, it belongs to its object.
+    """A function with its own gradient; as a method, it belongs to its object.
 
     Args:
       f: What it looks like.
@@ -214,7 +214,7 @@ def _recompute(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Noted(NamedTuple):
-    """What a function with a gradient of its own gives, and variables that it read elsewhere."""
+    """What a function with its own gradient gives, and variables that it read elsewhere."""
 
     result: Any
     grad: Any
@@ -297,7 +297,7 @@ def _passed_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class RegisterGradient:
-    """Not here: `custom_gradient` gives an op a gradient of one's own.
+    """Not here: `custom_gradient` gives an op a custom gradient.
 
     TensorFlow's graphs look ops' gradients up by name. Here, write a function around the op:
 

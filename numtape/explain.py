@@ -106,7 +106,7 @@ class ExplainMixin:
           A text.
 
         Raises:
-          TypeError: If ``most`` is no int.
+          TypeError: If ``most`` is not an int.
 
         Example:
           >>> v = tf.Variable(2.0)

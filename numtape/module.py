@@ -61,7 +61,7 @@ class Module:
         notify_changed(self)
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        """What a checkpoint stores, by name: attributes with variables."""
+        """The values that a checkpoint stores, by name: attributes with variables."""
         return {name: value for name, value in sorted(vars(self).items()) if name != "_nt_name"}
 
     @property

@@ -204,7 +204,7 @@ def pack_sequence_as(
       A structure of the same form.
 
     Raises:
-      TypeError: If ``flat_sequence`` is no list or other sequence.
+      TypeError: If ``flat_sequence`` is not a list or other sequence.
       ValueError: If there are more or fewer than it has.
 
     Example:

@@ -196,7 +196,7 @@ def inverse_stft_window_fn(
       A function of a length and a dtype. It raises what ``forward_window_fn`` does.
 
     Raises:
-      TypeError, ValueError: If ``frame_step`` is no number, at the call of that function.
+      TypeError, ValueError: If ``frame_step`` is not a number, at the call of that function.
 
     Example:
       >>> tf.signal.inverse_stft_window_fn(2)(4, dtype=tf.float32).numpy()

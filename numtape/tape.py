@@ -150,14 +150,15 @@ class GradientTape(ExplainMixin):
     def watch(self, tensor: Any) -> None:
         """Follow what is computed from a tensor, or a nest of tensors, from here on.
 
-        What is recorded already, for the sake of another operand, has derivatives by them, too.
+        What is recorded already, for another operand, has derivatives by them, too.
 
         Args:
           tensor: A tensor or variable, or a nest of them. Those that are no floats have no
             derivatives: the log warns.
 
         Raises:
-          ValueError: If something is no tensor or variable; or if the tape never recorded, or was
+          ValueError: If something is not a tensor or variable; or if the tape never recorded, or
+            was
             asked already and is not persistent.
 
         Example:
@@ -496,7 +497,7 @@ class GradientTape(ExplainMixin):
           sources: A tensor or variable, or a nest of them.
           unconnected_gradients: As for `gradient`.
           parallel_iterations: Accepted for TensorFlow's sake.
-          experimental_use_pfor: Likewise; False asks for a persistent tape.
+          experimental_use_pfor: Also; False asks for a persistent tape.
 
         Returns:
           A tensor of shape target.shape + source.shape (or None) for each source.
@@ -566,8 +567,8 @@ class GradientTape(ExplainMixin):
           target: A tensor of shape (b, ...).
           source: A tensor of shape (b, ...).
           unconnected_gradients: Accepted for TensorFlow's sake: an unconnected source gives 0.
-          parallel_iterations: Likewise.
-          experimental_use_pfor: Likewise; False asks for a persistent tape.
+          parallel_iterations: Also.
+          experimental_use_pfor: Also; False asks for a persistent tape.
 
         Returns:
           A tensor of shape (b,) + target.shape[1:] + source.shape[1:].
@@ -701,7 +702,7 @@ def _resolve_aliases(leaves: list[Any]) -> list[Any]:
 
 
 def _why_none(leaf: Any) -> str:
-    """What may have happened to a value that is no tensor."""
+    """What may have happened to a value that is not a tensor."""
     if isinstance(leaf, np.ndarray | np.generic):
         return (
             " NumPy left the tape: what NumPy computes has no gradient. Use numtape's functions, "

@@ -180,7 +180,7 @@ def pytest_collection_modifyitems(config, items):
         leave_out(config, items, lambda x: later & {m.name for m in x.iter_markers()})
     leave_out(config, items, lambda x: any(m.args[0] is True for m in x.iter_markers("skipif")))
     if any(item.get_closest_marker("gpu") for item in items) and (reason := no_gpu()):
-        # A test of every device says nothing of the GPU where there is none.
+        # A test of every device says nothing of the GPU where it does not exist.
         leave_out(config, items, lambda x: on_each_device(x) and x.get_closest_marker("gpu"))
         for item in items:
             if item.get_closest_marker("gpu"):

@@ -1,6 +1,6 @@
 r"""The first minutes on a GPU: ``python -m benchmarks.gpu.first``.
 
-It prints a verdict a step, each in a process of its own so that one failure hides no other, and
+It prints a verdict a step, each in its own process so that one failure hides no other, and
 writes all it finds to a JSON as it goes; in at most nine and a half minutes, the benchmarks
 against PyTorch and JAX included.
 
@@ -72,7 +72,7 @@ def perform(name: str) -> Found:
 
 
 def request(name: str, seconds: float) -> Found:
-    """The same from a process of its own, which may also die, or not end in time."""
+    """The same from its own process, which may also die, or not end in time."""
     begin = time.perf_counter()
     command = [sys.executable, "-m", "benchmarks.gpu.first", "--step", name]
     environment = {**os.environ, "NUMTAPE_DEVICE": "cuda"}

@@ -28,7 +28,7 @@ TIMEOUT = 120.0  # of a request: no case is to take the time of all others
 
 @dataclass
 class Found:
-    """What is known so far.
+    """The results so far.
 
     Attributes:
         rows: Per case the samples of each column, details, and errors.
@@ -57,7 +57,7 @@ class Session:
     """One run of all that was asked for.
 
     Attributes:
-        found: What is known so far.
+        found: The results so far.
     """
 
     def __init__(self, cases: list[str], size: str, batch: Batch, budget: float) -> None:

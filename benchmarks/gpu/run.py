@@ -18,7 +18,7 @@ BUDGET = 330.0
 
 
 def is_simulated() -> bool:
-    """Says whether Numba's simulator stands in for a GPU, as ``core.settings.is_simulated`` does."""
+    """Return whether Numba's simulator stands in for a GPU, as ``settings.is_simulated`` does."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 

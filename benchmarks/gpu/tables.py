@@ -97,9 +97,7 @@ def about(result: dict[str, Any]) -> str:
         f"First step in a fresh process: {', '.join(first)}." if first else "",
         "Timed by: " + "; ".join(f"{name}: {clock}" for name, clock in clocks.items()) + ".",
         *(f"Skipped: {name}: {why}." for name, why in result["skipped"].items()),
-        f"Left out for want of time: {', '.join(result['left_out'])}."
-        if result["left_out"]
-        else "",
+        f"Left out without time: {', '.join(result['left_out'])}." if result["left_out"] else "",
         f"{packages}; {result['date']}.",
     ]
     return " ".join(sentence for sentence in sentences if sentence)

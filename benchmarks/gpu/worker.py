@@ -1,4 +1,4 @@
-"""One library that has the GPU for itself, in a process of its own."""
+"""One library that has the GPU for itself, in its own process."""
 
 from __future__ import annotations
 

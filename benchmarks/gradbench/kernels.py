@@ -101,7 +101,7 @@ def minors_to_5(a: Array, row: int, columns: int) -> float:
 
 @tf.kernel(recompute=True)
 def minor_of_8(a: Array, row: int, columns: int) -> float:
-    """A minor that the reverse sweep does again, and with it those of five rows once more."""
+    """A minor that the reverse sweep does again, and with it those of five rows again."""
     return minors_to_5(a, row, columns)
 
 

@@ -141,7 +141,7 @@ def variants(data: Data) -> dict[str, Variant]:
 
 
 def _disable_fusion(variant: Variant) -> Variant:
-    """The same with a log of its own, whose plans are never compiled."""
+    """The same with its own log, whose plans are never compiled."""
     own, step = Log(), variant.step
 
     def alone() -> object:

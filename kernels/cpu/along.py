@@ -19,7 +19,7 @@ number = POINTERS["int64"]
 def cumsum(dtype: str) -> Any:
     """Running sums, those of float32 added in float64 and rounded once each.
 
-    Parameters: n, inner, whether (1 or 0) an element is left out of its own sum, and whether the
+    Parameters: n, inner, whether (1 or 0) an element is left out of its sum, and whether the
     sums run from the last element to the first.
     """
     at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8

@@ -1,4 +1,4 @@
-"""BLAS and LAPACK called from several threads at once, each with one thread of its own.
+"""BLAS and LAPACK called from several threads at once, each with one its own thread.
 
 How many threads the library takes is one number for all who call it. So whoever calls first sets
 it to 1, and whoever leaves last sets it back. Their words: a lock, how many are at it, and the

@@ -99,7 +99,7 @@ def _word(address: int, k: int) -> int:
 
 @jit
 def _take(table: int) -> int:
-    """The address of the state of a pile that nobody else has; 0 if there is none."""
+    """The address of the state of a pile that nobody else has; 0 if it does not exist."""
     for k in range(_word(table, T_COUNT)):
         state = table + 8 * (T_PILES + 2 * k)
         if numbers(state)[0] == FREE and exchange_if(state, FREE, 0):
@@ -357,7 +357,7 @@ def reverse() -> Any:
                     top = _word(entry, 0)
                 else:
                     entry = 0
-        if entry == 0:  # the forward sweep once more
+        if entry == 0:  # the forward sweep again
             state = _take(table)
             if state == 0:
                 left[0] = 1

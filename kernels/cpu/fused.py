@@ -49,7 +49,7 @@ class Loop(NamedTuple):
 
     Attributes:
       loads: The dtype of each operand from outside, and whether it is one element for all.
-      steps: What is computed.
+      steps: The computed values.
       stores: The values that are stored.
     """
 

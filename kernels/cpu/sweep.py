@@ -60,7 +60,7 @@ def _combine(cells: int, plan: Plan, g: int, partials: int) -> None:
             while left > 1:
                 call_kernel(kernel, results, results, 0, 0, left)
                 left = (left + RUN - 1) // RUN
-            # What there is none of is still a sum: the kernel knows which.
+            # A value without any is still a sum: the kernel knows which.
             call_kernel(kernel, cells + 8 * plan.order[row], results, 0, 0, left)
         row += 1
 

@@ -21,7 +21,7 @@ from .groups import count_blocks, lanes, run_array_kernels
 
 numbers = POINTERS["int64"]
 
-# A team is some words, by how far they are from each other on cache lines of their own: the round;
+# A team is some words, by how far they are from each other on cache their own lines: the round;
 # which group it is about, and whether the next one as well; how many are inside; how many were
 # hired, and how many went home; the address of the function that lets another thread have the
 # processor, or 0.
@@ -34,7 +34,7 @@ PARTS = 8  # a thread takes blocks so many times, so that a slow one does not ke
 
 @inline
 def present(team: int) -> bool:
-    """Whether there is somebody to share a group with."""
+    """Whether there is a caller to share a group with."""
     return team != 0 and numbers(team + HIRED)[0] > load_now(team + HOME)
 
 

@@ -97,7 +97,7 @@ def rows(name: str, dtype: str) -> Any:
                 half //= 2
             if thread == 0:
                 out[unit] = shared[0]
-            cuda.syncthreads()  # before somebody writes there again
+            cuda.syncthreads()  # before a caller writes there again
             unit += cuda.gridDim.x
 
     return kernel

@@ -83,7 +83,7 @@ def together(name: str, dtype: str) -> Any:
             shared[thread // WARP] = value
         cuda.syncthreads()
         value = between(shared[thread % warps])
-        cuda.syncthreads()  # before somebody writes there again
+        cuda.syncthreads()  # before a caller writes there again
         return value
 
     return device(block)

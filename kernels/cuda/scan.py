@@ -172,7 +172,7 @@ def rows(name: str, dtype: str, how: str) -> Any:
                 if r < runs:
                     keep(out, first + (runs - 1 - r if reverse else r), row_values, p, reverse)
             if warps > 1:
-                cuda.syncthreads()  # before somebody writes there again
+                cuda.syncthreads()  # before a caller writes there again
             done += threads * pieces
 
     return kernel

@@ -153,7 +153,7 @@ def order(kind: str) -> Any:
                         to = places[warp, (key_ >> shift) & (THREADS - 1)] + ranks[j]
                         keys[to] = key_
                         out[to] = positions[k + j] if shift else k + j
-                cuda.syncthreads()  # before somebody writes there again
+                cuda.syncthreads()  # before a caller writes there again
                 k += TILE
             chunk += cuda.gridDim.x
 
@@ -163,7 +163,7 @@ def order(kind: str) -> Any:
 def borders() -> Any:
     """``out[r]``: the first sorted place with index r, and the one behind the last.
 
-    Both are 0 before, and stay so where there is none.
+    Both are 0 before, and stay so where it does not exist.
     """
 
     def kernel(count: Any, size: Any, keys: Any, out: Any) -> None:

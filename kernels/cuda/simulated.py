@@ -246,7 +246,7 @@ def _vote(warp: list[Thread]) -> None:
 
 
 def _shuffle(source: Callable[[int, int], int]) -> Callable[[list[Thread]], None]:
-    """From ``source`` of a lane and what it was asked for; from itself where there is none."""
+    """From ``source`` of a lane and what it was asked for; from itself where it does not exist."""
 
     def collective(warp: list[Thread]) -> None:
         values = {thread.lane: _argument_of(thread)[0] for thread in warp}
@@ -410,7 +410,7 @@ def watch() -> Iterator[None]:
 def launch(function: Callable[..., Any], blocks: int, threads: int, args: Sequence[Any]) -> None:
     """Run a kernel; its arguments are numbers and arrays.
 
-    That is not done in the thread that asks for it, where somebody may follow what Python does.
+    That is not done in the thread that asks for it, where a caller may follow what Python does.
     """
     _runners(os.getpid()).submit(_launch, function, blocks, threads, args).result()
 

@@ -39,7 +39,7 @@ def follow(
 
     A row is recorded if it was appended in a range and an operand was followed by then, whether
     its op has a derivative or none. What is watched later is followed from there on; but where a
-    row was recorded for the sake of another operand, it is a source as if watched before.
+    row was recorded for another operand, it is a source as if watched before.
     Returns the first row of the first range.
     """
     for row in range(n):

@@ -10,12 +10,12 @@ SHARED = 3  # one row that shares its operand's buffer
 
 # What `want` says of a row.
 WANTED = 1
-WELCOME = 2  # kept if it is computed anyway: somebody can still look at it
+WELCOME = 2  # kept if it is computed anyway: a caller can still look at it
 
 # Where a value lives.
 IN_SLOT = 0
 TEMPORARY = 1  # in the arena
-KEPT = 2  # in its cell, or in a buffer of its own
+KEPT = 2  # in its cell, or in its own buffer
 
 # Instructions that are not lane kernels.
 SPLAT = 1  # fill a slot with one element, before the first block
@@ -83,7 +83,7 @@ NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the
 NO_CALL = 2  # nobody has asked yet which whole-array kernel computes the row in cursor[C_ROW]
 
 # An entry of the table of calls: the next one of the same code, or -1; the specs of the result and
-# of three operands, -1 where there is none; kernel (0: NumPy does it), parameters, units.
+# of three operands, -1 where it does not exist; kernel (0: NumPy does it), parameters, units.
 ENTRY = 8
 
 FEW = 64  # elements of a small row, at most

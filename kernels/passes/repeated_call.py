@@ -1,11 +1,11 @@
 """A call of a recorded function, replayed where nothing has to be asked of Python.
 
-It does what `Function.__call__`, `Dispatcher.__call__`, `Recording.run` and `commit` do, which say
-why each step is there, for tensors as arguments whose values are known. All that is made is made first.
-From the names that are compared on to the values of the result, Python carries out nothing in
-between: no collection, no finalizer, no handler of a signal, no other thread. Variables are
-assigned last, all of them in one stretch. Where something is not as usual, nothing has been
-changed, and Python carries out the call.
+It does what `Function.__call__`, `Dispatcher.__call__`, `Recording.run` and `commit` do, for tensor
+arguments whose values are known. Their source says why each step is needed. All new objects are
+created first. From the comparison of names to the values of the result, no Python code can run in
+between: no collection, finalizer, signal handler or other thread. Variables are assigned last,
+without interruption. If the fast path does not apply, nothing has been changed, and Python carries
+out the call.
 
 The caller holds the GIL. A word is eight bytes: a number, or the address of an object.
 """
@@ -15,7 +15,8 @@ from __future__ import annotations
 from ..jit import POINTERS, call0, call1, call2, call3, call4, jit
 from .guards import LIST_ITEMS, SIZE, TYPE, _at, first_changed
 
-# What there is once in a process, by its place in a block of words: functions of the C API,
+# Values that exist once in a process, by their position in a block of words: functions of the C
+# API,
 # objects, and at which byte of an object something is. As in
 # numtape/core/replay/repeated_calls.py (a test compares), like those of a call.
 (
@@ -167,7 +168,7 @@ def _thread(process: int, training: int) -> int:
 
 @jit
 def _make_list(process: int, count: int, constants: int) -> int:
-    """A list of so many constants, and of None where there is none; 0 if there is no memory."""
+    """A list of so many constants, and of None where it does not exist; 0 if there is no memory."""
     p = _at(process)
     new_list = call1(p[MAKE_LIST], count)
     if new_list == 0 or count == 0:
@@ -400,7 +401,7 @@ def _replay(process: int, address: int, inputs: int) -> int:
     p, call = _at(process), _at(address)
     counts = _at(call[COUNTS])
     timed = counts[HITS] % TIMED == 0
-    if timed and call[BUFFERS] > 0:  # memory that waits is let go of after some sweeps
+    if timed and call[BUFFERS] > 0:  # memory that waits is released after some sweeps
         answer = call1(p[CALL], p[TEND])
         if answer == 0:
             return FAILED

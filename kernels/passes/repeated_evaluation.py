@@ -1,6 +1,6 @@
 """A look whose rows are as they were before, where nothing has to be asked of Python.
 
-It does what `core.log.look` does, which says why each step is there, for a log that is let go of
+It does what `core.log.look` does, which says why each step is there, for a log that is released
 afterwards. All that is made is made first. From there on Python carries out nothing in between: no
 collection, no finalizer, no handler of a signal, no other thread. What the log had is dropped when
 it is another log's rows already. Where something is not as usual, nothing has been changed that
@@ -17,8 +17,10 @@ from .replay_rows import differ, recall
 from .rows import VALUE
 from .tables import Log
 
-# What there is once in a process, by its place in a block of words: functions of the C API,
-# objects, and at which byte of an object something is. As in numtape/core/cpu/repeated_evaluation.py (a
+# Values that exist once in a process, by their position in a block of words: functions of the C
+# API,
+# objects, and at which byte of an object something is. As in
+# numtape/core/cpu/repeated_evaluation.py (a
 # test compares), like those of a look.
 (
     GET_ENTRY,

@@ -347,7 +347,7 @@ def _enter(process: int, address: int, log: int, results: int) -> bool:
 
 @jit
 def _publish(process: int, address: int, log: int, tape: int, results: int, room: int) -> int:
-    """Publish the rows, hand out the results, and let go of the tape."""
+    """Publish the rows, hand out the results, and release the tape."""
     p, e = _at(process), _at(address)
     items, sources = _at(_at(results + LIST_ITEMS)[0]), _at(e[SOURCES])
     for k in range(e[SOURCE_COUNT]):

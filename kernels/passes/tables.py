@@ -93,7 +93,7 @@ class Tape(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Addresses of lane kernels, by op, operand dtype and result dtype; 0 where there is none."""
+    """Addresses of lane kernels, by op, operand dtype and result dtype; 0 for an empty segment."""
 
     kernels: I64
     dtypes: int

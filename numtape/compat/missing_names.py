@@ -1,7 +1,8 @@
 """Names of TensorFlow that numtape has on purpose not, or in part: what to use instead.
 
 Keys are full names without ``tf.``; one that ends in ``*`` stands for all names that begin so. The
-first that fits counts. `numtape.compat.names` makes errors and the table of ``python -m numtape parity``
+first that fits counts. `numtape.compat.names` makes errors and the table of ``python -m numtape
+parity``
 of them.
 """
 

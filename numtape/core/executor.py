@@ -60,7 +60,7 @@ class Direct(NamedTuple):
     Attributes:
       function, block: A function and its argument; 0 if there is nothing to compute.
       begin, computed: Where two words are that must be 0 before.
-      end: What it gives if all is computed. If it gives something else, Python begins anew.
+      end: What it gives if all is computed. If it gives something else, Python begins again.
       plan: What is computed: the program's plan for now.
       buffers: The rows whose cells are to have the addresses of new arrays, and their specs.
     """
@@ -97,7 +97,7 @@ class Program(Protocol):
         """What gives a leaf its value, or None."""
 
     def run(self) -> None:
-        """Compute the wanted rows, in buffers of their own."""
+        """Compute the wanted rows, in their own buffers."""
 
     def direct(self) -> Direct | None:
         """How machine code has the rows computed; None if Python has to."""
@@ -109,4 +109,4 @@ class Program(Protocol):
         """Whether a row of one element is in the log's buffers, and may be computed later."""
 
     def array(self, row: int) -> Any:
-        """The value in a place, which is no cell."""
+        """The value in a place, which is not a cell."""

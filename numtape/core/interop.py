@@ -5,7 +5,7 @@ array is its *shadow*: a NumPy array that knows where the elements are and how t
 their owner. Nobody reads elements through a shadow; the kind of device, which NumPy does not
 have, is written into the capsule.
 
-A library may take its memory back, and use it again, as soon as we let go of it, and so may we.
+A library may take its memory back, and use it again, as soon as we release it, and so may we.
 What was asked of the GPU before that has to be done: see `Borrowed`, and ``lent`` of memory.
 """
 
@@ -277,7 +277,7 @@ def from_dlpack(value: Any) -> Tensor:
         )
     if on_gpu and array.size > 1 and address % _ALIGNMENT:
         raise InvalidArgumentError(
-            f"An array on the GPU that begins at {address:#x}, which is no multiple of "
+            f"An array on the GPU that begins at {address:#x}, which is not a multiple of "
             f"{_ALIGNMENT}, cannot be shared. Share a copy: x.clone() in PyTorch, x.copy() in CuPy."
         )
     home: Any = array
@@ -363,7 +363,7 @@ def _take(value: Any) -> tuple[Array, bool]:
         return _shadow(value), True
     kind = type(value).__name__
     raise InvalidArgumentError(
-        f"A {kind} is no DLPack capsule, and has none. A capsule can be taken once only."
+        f"A {kind} is not a DLPack capsule, and has none. A capsule can be taken once only."
         if kind == "PyCapsule"
         else f"A {kind} has no __dlpack__ that gives a DLPack capsule."
     )

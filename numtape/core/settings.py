@@ -95,11 +95,11 @@ _NUMBA = (
 
 
 def warn_of_unknown_variables() -> None:
-    """Warn of each ``NUMTAPE_*`` variable that is no setting: it is misspelled, or was renamed."""
+    """Warn of each ``NUMTAPE_*`` variable that is not a setting, for example misspelled."""
     for name in sorted(os.environ):
         if name.upper().startswith("NUMTAPE_") and name not in VARIABLES:
             warnings.warn(
-                f"The environment variable {name} is no setting of numtape, and is ignored."
+                f"The environment variable {name} is not a setting of numtape, and is ignored."
                 f"{_nearest(name.upper(), VARIABLES) or f' The settings are {VARIABLES}.'}",
                 stacklevel=3,
             )
@@ -325,7 +325,7 @@ def cache_dir() -> Path | None:
             base = Path.home() / "Library" / "Caches"
         else:
             chosen = os.environ.get("XDG_CACHE_HOME", "")
-            # What is no absolute path is no setting, its standard says.
+            # What is no absolute path is not a setting, its standard says.
             base = chosen if os.path.isabs(chosen) else Path.home() / ".cache"
     except RuntimeError:  # no HOME, and a user that the system does not know
         return None
@@ -351,7 +351,7 @@ def cache_limit() -> int | None:
       An int; None for no limit.
 
     Raises:
-      ValueError: If the variable is no size.
+      ValueError: If the variable is not a size.
     """
     chosen = os.environ.get("NUMTAPE_CACHE_LIMIT") or "1 GiB"
     if chosen.strip().lower() == "none":
@@ -359,7 +359,8 @@ def cache_limit() -> int | None:
     value = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", chosen)
     if value is None or value[2].upper() not in _UNITS:
         raise ValueError(
-            f"NUMTAPE_CACHE_LIMIT={chosen!r} is no size: a number of bytes, '500 MB', '2 GiB' or "
+            f"NUMTAPE_CACHE_LIMIT={chosen!r} is not a size: a number of bytes, '500 MB', "
+            "'2 GiB' or "
             f"'none'."
         )
     return int(float(value[1]) * _UNITS[value[2].upper()])

@@ -14,7 +14,7 @@ class Dataset(Order, Groups, Functions):
 
     Made by `from_tensor_slices` and the like; each transformation gives a new dataset. Tuples,
     namedtuples and dicts are nests, a list is a tensor. Functions are called with an element's
-    tensors (the parts of a tuple are arguments of their own), eagerly, when an element is needed;
+    tensors (the parts of a tuple are their own arguments), eagerly, when an element is needed;
     nothing runs ahead in another thread, so `prefetch` and ``num_parallel_calls`` change nothing.
 
     Example:

@@ -64,7 +64,7 @@ def _as_leaf(x: Any) -> Any:
     if isinstance(x, (*LEAVES, Flow)):
         return as_tensor(x).numpy() if isinstance(x, np.ndarray) and x.dtype.kind == "O" else x
     if x is None:
-        raise TypeError("None is no element of a dataset: give a tensor, or a nest of tensors.")
+        raise TypeError("None is not an element of a dataset: give a tensor, or a nest of tensors.")
     if isinstance(x, Variable):
         return as_tensor(x)
     tensor = as_tensor(x)

@@ -28,11 +28,11 @@ class Functions(Pipeline):
         """What a function gives of each element.
 
         Args:
-          map_func: A function of an element's tensors; those of a tuple are arguments of their own.
+          map_func: A function of an element's tensors; those of a tuple are their own arguments.
           num_parallel_calls: Accepted for TensorFlow's sake: it runs in the iterating thread.
-          deterministic: Likewise.
-          synchronous: Likewise.
-          use_unbounded_threadpool: Likewise.
+          deterministic: Also.
+          synchronous: Also.
+          use_unbounded_threadpool: Also.
           name: Not used.
 
         Returns:
@@ -62,7 +62,7 @@ class Functions(Pipeline):
         )
 
     def _result_spec(self, apply: Callable[[Any], Any]) -> Any:
-        """The spec of what a function gives: of the first element, or of zeros if there is none."""
+        """The spec of a function's result for the first element, or for zeros if there is none."""
         for element in self._start():
             return _relax_spec(spec_of(apply(element)), self.element_spec)
         return spec_of(apply(elements.zeros_like(self.element_spec)))
@@ -149,7 +149,7 @@ class Functions(Pipeline):
             are cores.
           block_length: How many elements of each come in a row: without, one.
           num_parallel_calls: Accepted for TensorFlow's sake.
-          deterministic: Likewise.
+          deterministic: Also.
           name: Not used.
 
         Returns:

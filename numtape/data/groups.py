@@ -30,7 +30,7 @@ class Groups(Pipeline):
           batch_size: How many.
           drop_remainder: Whether a last batch that is smaller is left out.
           num_parallel_calls: Accepted for TensorFlow's sake.
-          deterministic: Likewise.
+          deterministic: Also.
           name: Not used.
 
         Returns:

@@ -1,4 +1,4 @@
-"""`Pipeline`: what every dataset is: how its elements start anew, how many, and what they are like.
+"""`Pipeline`: the base of all datasets: its elements, their number and their spec.
 
 Iterating runs the pipeline one element at a time, in the thread that iterates.
 """
@@ -73,7 +73,7 @@ class Iterator:
           A nest of tensors.
 
         Raises:
-          OutOfRangeError: If there is none.
+          OutOfRangeError: If it does not exist.
 
         Example:
           >>> iter(tf.data.Dataset.from_tensors(5)).get_next()
@@ -121,7 +121,7 @@ class Pipeline(elements.Flow):
     def _start(self) -> Iterable[Any]:
         """What goes through the elements.
 
-        A dataset from outside a call that is recorded has elements of its own in each replay.
+        A dataset from outside a call that is recorded has its own elements in each replay.
         """
         token = local.log.token
         if token is not None and token is not self._token:
@@ -218,7 +218,7 @@ class Pipeline(elements.Flow):
           A nest of tensors.
 
         Raises:
-          InvalidArgumentError: If there are none or more.
+          InvalidArgumentError: If they do not exist or more.
 
         Example:
           >>> tf.data.Dataset.range(6).batch(6).get_single_element().numpy()
@@ -278,7 +278,8 @@ class Pipeline(elements.Flow):
         dataset = transformation_func(self)
         if not isinstance(dataset, Pipeline):
             raise TypeError(
-                f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(dataset)}."
+                "`transformation_func` must return a `tf.data.Dataset` object. "
+                f"Got {type(dataset)}."
             )
         return dataset
 
@@ -316,7 +317,7 @@ class Draws:
 
 
 def _as_numpy(x: Any) -> Any:
-    """A leaf as a user of NumPy gets it: an array of its own."""
+    """A leaf as a user of NumPy gets it: its own array."""
     if isinstance(x, Pipeline):
         return x.as_numpy_iterator()
     return x.copy() if isinstance(x, np.ndarray) else elements.as_array(x)

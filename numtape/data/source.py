@@ -179,7 +179,7 @@ def element_of(source: Source) -> Any:
     """The next element, in a call that is recorded.
 
     Raises:
-      StopIteration: If there is none.
+      StopIteration: If it does not exist.
     """
     log = local.log
     number = log.elements_taken.get(id(source), (source, 0))[1]

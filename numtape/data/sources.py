@@ -76,7 +76,7 @@ class Sources(Pipeline):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Self:
-        """What a generator yields; it is called anew for each iteration.
+        """What a generator yields; it is called again for each iteration.
 
         Args:
           generator: A function that gives an iterable.
@@ -141,7 +141,7 @@ class Sources(Pipeline):
           A `Dataset` of tensors of shape ().
 
         Raises:
-          TypeError: If one is no integer.
+          TypeError: If one is not an integer.
           ValueError: If there are not one to three arguments, or the step is 0.
 
         Example:
@@ -276,7 +276,7 @@ class Sources(Pipeline):
           weights: How likely each is; the same for all without.
           seed: An integer.
           stop_on_empty_dataset: Whether it ends where the first dataset drawn has no more.
-          rerandomize_each_iteration: Whether each iteration draws anew.
+          rerandomize_each_iteration: Whether each iteration draws again.
 
         Returns:
           A `Dataset` of unknown length.

@@ -91,14 +91,14 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
     Args:
       tensor: A tensor of floats.
-      message: What the error begins with.
+      message: A prefix of the error message.
       name: Not used.
 
     Returns:
       A tensor of the same value.
 
     Raises:
-      InvalidArgumentError: If an element is not finite, or it is no tensor of floats.
+      InvalidArgumentError: If an element is not finite, or it is not a tensor of floats.
 
     Example:
       >>> tf.debugging.check_numerics(tf.constant([1.0]), "weights").numpy()
@@ -139,14 +139,14 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      message: What the error begins with.
+      message: A prefix of the error message.
       name: Not used.
 
     Returns:
       A tensor of the same value.
 
     Raises:
-      InvalidArgumentError: If an element is not finite, or it is no tensor of floats.
+      InvalidArgumentError: If an element is not finite, or it is not a tensor of floats.
 
     Example:
       >>> tf.debugging.assert_all_finite([1.0], "weights").numpy()
@@ -162,7 +162,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
 
     Args:
       stack_height_limit: Accepted for TensorFlow's sake.
-      path_length_limit: Likewise.
+      path_length_limit: Also.
 
     Example:
       >>> tf.debugging.enable_check_numerics()

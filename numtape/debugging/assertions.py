@@ -100,7 +100,7 @@ def _make_comparison(name: str, sign: str, words: str, test: Any) -> Any:
     Args:
       x: A tensor.
       y: Another, of the same dtype, whose shape broadcasts with that of ``x``.
-      message: What the error begins with.
+      message: A prefix of the error message.
       summarize: How many elements it shows of each (3).
       name: Not used.
 
@@ -147,7 +147,7 @@ def assert_none_equal(
       x: A tensor.
       y: Another, of the same dtype, whose shape broadcasts with that of ``x``.
       summarize: How many elements the error shows of each (3).
-      message: What it begins with.
+      message: Its prefix.
       name: Not used.
 
     Raises:
@@ -171,7 +171,7 @@ def _make_sign_check(name: str, sign: str, words: str, test: Any, end: str = "")
 
     Args:
       x: A tensor of numbers.
-      message: What the error begins with.
+      message: A prefix of the error message.
       summarize: How many elements it shows (3).
       name: Not used.
 
@@ -250,8 +250,8 @@ def assert_near(
       x: A tensor of floats or complex numbers.
       y: Another.
       rtol: The relative tolerance; 10 times the dtype's resolution.
-      atol: The absolute tolerance; likewise.
-      message: What the error begins with.
+      atol: The absolute tolerance; also.
+      message: A prefix of the error message.
       summarize: How many elements it shows of each (3).
       name: Not used.
 

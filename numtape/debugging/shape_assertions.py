@@ -39,12 +39,12 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
     Args:
       x: A tensor.
       rank: The number of axes.
-      message: What the error begins with.
+      message: A prefix of the error message.
       name: Not used.
 
     Raises:
       ValueError: If it has another number of them, or ``rank`` is no scalar.
-      TypeError: If ``rank`` is no integer.
+      TypeError: If ``rank`` is not an integer.
 
     Example:
       >>> tf.debugging.assert_rank([[1, 2]], 2)
@@ -61,12 +61,12 @@ def assert_rank_at_least(
     Args:
       x: A tensor.
       rank: The number of axes.
-      message: What the error begins with.
+      message: A prefix of the error message.
       name: Not used.
 
     Raises:
       ValueError: If it has fewer, or ``rank`` is no scalar.
-      TypeError: If ``rank`` is no integer.
+      TypeError: If ``rank`` is not an integer.
 
     Example:
       >>> tf.debugging.assert_rank_at_least([[1, 2]], 1)
@@ -83,12 +83,12 @@ def assert_rank_in(
     Args:
       x: A tensor.
       ranks: The numbers of axes.
-      message: What the error begins with.
+      message: A prefix of the error message.
       name: Not used.
 
     Raises:
       ValueError: If it is none of them.
-      TypeError: If one of them is no integer.
+      TypeError: If one of them is not an integer.
 
     Example:
       >>> tf.debugging.assert_rank_in([[1, 2]], (1, 2))
@@ -102,7 +102,7 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
 
     Args:
       tensor: A tensor.
-      message: What the error begins with.
+      message: A prefix of the error message.
       name: Not used.
 
     Returns:
@@ -126,7 +126,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
     Args:
       x: A tensor.
-      message: What the error begins with.
+      message: A prefix of the error message.
       name: Not used.
 
     Raises:
@@ -150,7 +150,7 @@ def assert_type(
     Args:
       tensor: A tensor.
       tf_type: The dtype.
-      message: What the error begins with.
+      message: A prefix of the error message.
       name: Not used.
 
     Raises:
@@ -234,8 +234,8 @@ def assert_shapes(
         one is ``...`` or "*" there may be more axes before the others. A scalar has one axis of
         size 1.
       data: Accepted for TensorFlow's sake.
-      summarize: Likewise.
-      message: What the error begins with.
+      summarize: Also.
+      message: A prefix of the error message.
       name: Not used.
 
     Raises:

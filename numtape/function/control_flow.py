@@ -295,7 +295,7 @@ def switch_case(
       What the function returns.
 
     Raises:
-      TypeError: If ``branch_index`` is no tensor of integers, or functions cannot be called.
+      TypeError: If ``branch_index`` is not a tensor of integers, or functions cannot be called.
       ValueError: If there are no functions, or numbers are missing.
 
     Example:
@@ -510,7 +510,7 @@ def group(*inputs: Any, **kwargs: Any) -> None:
 
     Args:
       *inputs: Anything.
-      **kwargs: Likewise.
+      **kwargs: Also.
 
     Example:
       >>> v = tf.Variable(1.0)
@@ -547,7 +547,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
       control_inputs: A list of anything.
 
     Raises:
-      TypeError: If it is no list.
+      TypeError: If it is not a list.
 
     Example:
       >>> v = tf.Variable(1.0)

@@ -109,10 +109,10 @@ def function(
       jit_compile: Whether to compile what was recorded when it is recorded, and not only when it
         is used often.
       reduce_retracing: Accepted for TensorFlow's sake.
-      experimental_implements: Likewise.
-      experimental_autograph_options: Likewise.
-      experimental_attributes: Likewise.
-      experimental_relax_shapes: Likewise.
+      experimental_implements: Also.
+      experimental_autograph_options: Also.
+      experimental_attributes: Also.
+      experimental_relax_shapes: Also.
       experimental_compile: The old name of ``jit_compile``.
       experimental_follow_type_hints: Accepted for TensorFlow's sake.
       freeze: Whether to do as TensorFlow does: all that the function reads of Python's state stays
@@ -200,7 +200,7 @@ class Function:
         self._attribute = name
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """A function of its own for each object, as a method, for as long as the object lives."""
+        """Its own function for each object, as a method, for as long as the object lives."""
         try:
             reference, function = self._method_table[id(instance)]
             if reference() is instance:
@@ -426,7 +426,7 @@ class Function:
         return ConcreteFunction(self, args, kwargs)
 
     def paths(self) -> Any:
-        """What was recorded: guards with their lines, how often it was replayed, rows, time.
+        """The recorded rows: guards with their lines, how often it was replayed, rows, time.
 
         Returns:
           A list of recorded paths, which prints as a table.

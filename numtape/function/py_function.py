@@ -156,7 +156,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether something is a tensor without a value: there are none.
+    """Whether something is a tensor without a value: they do not exist.
 
     Args:
       tensor: Anything.

@@ -171,8 +171,8 @@ def deserialize(config: str, custom_objects: dict[str, Any] | None = None) -> Ca
     """The activation function of a name.
 
     Args:
-      config: What `serialize` gave.
-      custom_objects: Functions of one's own, by name.
+      config: The result of `serialize`.
+      custom_objects: Functions, by name.
 
     Returns:
       A function of a tensor.

@@ -37,7 +37,7 @@ if not _typing.TYPE_CHECKING:
 
 
 def clear_session(free_memory: bool = True) -> None:
-    """Begin anew to number the names of layers and metrics.
+    """Begin again to number the names of layers and metrics.
 
     Models and variables are objects of Python: they are freed when nobody has them any more.
 

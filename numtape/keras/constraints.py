@@ -77,7 +77,7 @@ class MaxNorm(_Norm):
         return clip_by_value(lengths, 0.0, float(self.max_value))
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -117,7 +117,7 @@ class UnitNorm(_Norm):
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -148,7 +148,7 @@ class MinMaxNorm(_Norm):
         return self.rate * within + (1 - self.rate) * lengths
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -235,8 +235,8 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The constraint that a dict describes.
 
     Args:
-      config: What `serialize` gave, or a name.
-      custom_objects: Classes and functions of one's own, by name.
+      config: The result of `serialize`, or a name.
+      custom_objects: Classes and functions, by name.
 
     Returns:
       A constraint.

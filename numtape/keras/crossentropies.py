@@ -127,7 +127,7 @@ def sparse_categorical_crossentropy(
 ) -> Tensor:
     """The cross-entropy of labels that are numbers of classes: minus ``log(y_pred[y_true])``.
 
-    A label that is no class is an error, and so is one that is NaN.
+    A label that is not a class is an error, and so is one that is NaN.
 
     >>> tf.keras.losses.sparse_categorical_crossentropy([1], [[0.25, 0.75]]).numpy()
     array([0.2876821], dtype=float32)

@@ -58,7 +58,7 @@ def own_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
       ValueError: If it asks for what numtape does not have.
     """
     if not isinstance(config, dict):
-        raise ValueError(f"The config of {kind.__name__} is no dict: {repr_of(config)}.")
+        raise ValueError(f"The config of {kind.__name__} is not a dict: {repr_of(config)}.")
     own_arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
     if not kind.__module__.startswith("numtape."):
         return own_arguments

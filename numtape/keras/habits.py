@@ -5,7 +5,7 @@ Asked for it, ours say so in an `AttributeError`. Whoever has such an attribute 
 
 from __future__ import annotations
 
-_NEW_EACH_TIME = "nothing: every tape gives gradients of its own"
+_NEW_EACH_TIME = "nothing: every tape gives its own gradients"
 _MODE = "model(x, training={}): fit, evaluate and predict say it themselves"
 
 LAYER = {

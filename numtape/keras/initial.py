@@ -128,7 +128,7 @@ class Constant(Initializer):
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -161,7 +161,7 @@ class Identity(Initializer):
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -185,7 +185,7 @@ class RandomInitializer(Initializer):
         self.seed = int(seed)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -222,7 +222,7 @@ class RandomNormal(RandomInitializer):
         return self._nt_drawn(stateless_normal, shape, dtype, self.mean, self.stddev)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -262,7 +262,7 @@ class RandomUniform(RandomInitializer):
         return self._nt_drawn(stateless_uniform, shape, dtype, self.minval, self.maxval)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -338,7 +338,7 @@ class VarianceScaling(RandomInitializer):
         return self._nt_drawn(stateless_truncated_normal, shape, dtype, 0.0, deviation / _TRUNCATED)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -385,7 +385,7 @@ class Orthogonal(RandomInitializer):
         return cast(result, requested)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.

@@ -33,7 +33,7 @@ _MEANINGS = {
     "input_axes": "The axes that count as inputs; None for the last but one, times all before.",
     "output_axes": "Those that count as outputs; None for the last, times all but two.",
 }
-_law = describe(_MEANINGS, "", "ValueError: If ``seed`` is no integer.")
+_law = describe(_MEANINGS, "", "ValueError: If ``seed`` is not an integer.")
 
 
 class _Scaled(VarianceScaling):
@@ -47,7 +47,7 @@ class _Scaled(VarianceScaling):
         super().__init__(*self._nt_law, seed, input_axes, output_axes)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -294,8 +294,8 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The initializer that a dict describes.
 
     Args:
-      config: What `serialize` gave, or a name.
-      custom_objects: Classes and functions of one's own, by name.
+      config: The result of `serialize`, or a name.
+      custom_objects: Classes and functions, by name.
 
     Returns:
       An initializer.

@@ -61,7 +61,7 @@ class InputLayer(Layer):
         raise NotImplementedError("An InputLayer is not called.")
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -97,7 +97,7 @@ def Input(
       A `KerasTensor`.
 
     Raises:
-      ValueError: If there is no shape, or sparse, ragged or optional inputs are asked for.
+      ValueError: If there is not a shape, or sparse, ragged or optional inputs are asked for.
       TypeError: If there is no such dtype.
 
     Example:

@@ -24,7 +24,7 @@ class InputSpec:
       optional: Whether None may be given.
 
     Raises:
-      TypeError: If ``axes`` is no dict of ints.
+      TypeError: If ``axes`` is not a dict of ints.
       ValueError: If it names an axis that an input does not have.
 
     Example:
@@ -68,7 +68,7 @@ class InputSpec:
         return f"InputSpec({', '.join(parts)})"
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -85,7 +85,7 @@ class InputSpec:
         """The one made with these arguments.
 
         Args:
-          config: What `get_config` gave.
+          config: The result of `get_config`.
 
         Returns:
           An `InputSpec`.

@@ -179,7 +179,7 @@ class Layer(LayerLosses):
         return map_structure(lambda x: x.shape, self._nt_inferred(*inputs, **named))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call gives for symbolic tensors: symbolic tensors.
+        """The result of a call with symbolic tensors: symbolic tensors.
 
         Args:
           *args: A call's arguments.

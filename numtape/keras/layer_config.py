@@ -85,7 +85,7 @@ class LayerConfig:
         return self._nt_dtype.name
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with. A class with more arguments adds them, or has them added.
+        """Return the constructor arguments; subclasses add theirs.
 
         Returns:
           A dict of arguments.
@@ -120,7 +120,7 @@ class LayerConfig:
         """The layer made with these arguments.
 
         Args:
-          config: What `get_config` gave.
+          config: The result of `get_config`.
 
         Returns:
           A layer.

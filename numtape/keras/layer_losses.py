@@ -20,7 +20,7 @@ class LayerLosses(LayerState):
           loss: A scalar tensor, or a list of them.
 
         Raises:
-          ValueError: If it is no tensor.
+          ValueError: If it is not a tensor.
 
         Example:
           >>> class Small(tf.keras.Layer):

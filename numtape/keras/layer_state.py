@@ -179,7 +179,7 @@ class LayerState(LayerPath, LayerConfig, Module):
         notify_changed(self)
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        """What a checkpoint stores, by name: variables of its own, and attributes with others."""
+        """The values that a checkpoint stores, by name: variables and attributes with variables."""
         saved_parts: dict[str, Any] = {}
         for v in (*self._nt_trained, *self._nt_fixed):
             name = v.name

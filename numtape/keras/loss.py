@@ -111,8 +111,8 @@ class Loss:
         """The loss.
 
         Args:
-          y_true: What is wanted.
-          y_pred: What was predicted.
+          y_true: Ground-truth values.
+          y_pred: Predicted values.
           sample_weight: A weight for each example or element.
 
         Returns:
@@ -134,13 +134,13 @@ class Loss:
             raise
 
     def _nt_found(self, x: Any) -> Tensor:
-        """What was predicted, as a tensor of the dtype that the loss computes in."""
+        """Predicted values, as a tensor of the dtype that the loss computes in."""
         if type(x) is Tensor and x._spec.dtype is self._nt_dtype:
             return x
         return elementwise.cast(as_tensor(x), self._nt_dtype)
 
     def _nt_wanted(self, x: Any) -> Tensor:
-        """What is wanted, likewise."""
+        """What is wanted, also."""
         return self._nt_found(x)
 
     def _nt_computed(self, value: Any) -> Tensor:
@@ -164,8 +164,8 @@ class Loss:
         """The loss of each example or element, to be overridden.
 
         Args:
-          y_true: What is wanted.
-          y_pred: What was predicted.
+          y_true: Ground-truth values.
+          y_pred: Predicted values.
 
         Returns:
           A tensor.
@@ -180,7 +180,7 @@ class Loss:
         return None
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -196,7 +196,7 @@ class Loss:
         """The loss made with these arguments.
 
         Args:
-          config: What `get_config` gave.
+          config: The result of `get_config`.
 
         Returns:
           A loss.
@@ -245,8 +245,8 @@ class LossFunction(Loss):
         """The loss of each example.
 
         Args:
-          y_true: What is wanted.
-          y_pred: What was predicted.
+          y_true: Ground-truth values.
+          y_pred: Predicted values.
 
         Returns:
           A tensor.
@@ -257,7 +257,7 @@ class LossFunction(Loss):
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.

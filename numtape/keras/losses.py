@@ -525,7 +525,7 @@ def get(identifier: Any) -> Any:
       A loss made of a class or its name, the function of a function's; else what was given.
 
     Raises:
-      ValueError: If there is none of this name.
+      ValueError: If it does not exist of this name.
 
     Example:
       >>> tf.keras.losses.get("mse").__name__

@@ -21,7 +21,7 @@ class Configured:
     """
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -33,7 +33,7 @@ class Configured:
         """The object made with these arguments.
 
         Args:
-          config: What `get_config` gave.
+          config: The result of `get_config`.
 
         Returns:
           A new object.

@@ -1,4 +1,4 @@
-"""Classes and functions of one's own that configurations may name."""
+"""Classes and functions that configurations may name."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def get_registered_object(
       module_objects: Where to look last.
 
     Returns:
-      A class or function; None if there is none.
+      A class or function; None if it does not exist.
 
     Example:
       >>> tf.keras.utils.get_registered_object("nosuch") is None

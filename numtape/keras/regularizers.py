@@ -25,7 +25,7 @@ _MEANINGS = {
     "factor": "What the mean is multiplied by.",
     "mode": '``"rows"`` or ``"columns"``.',
 }
-_penalty = describe(_MEANINGS, "", "ValueError: If a factor is no finite number from 0 on.")
+_penalty = describe(_MEANINGS, "", "ValueError: If a factor is not a finite number from 0 on.")
 
 
 class Regularizer(Configured):
@@ -44,7 +44,7 @@ class Regularizer(Configured):
         return 0.0
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -92,7 +92,7 @@ class L1L2(Regularizer):
         return zeros((), x.dtype) if result is None else result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -117,7 +117,7 @@ class L1(Regularizer):
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -142,7 +142,7 @@ class L2(Regularizer):
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -186,7 +186,7 @@ class OrthogonalRegularizer(Regularizer):
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -270,8 +270,8 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The regularizer that a dict describes.
 
     Args:
-      config: What `serialize` gave, or a name.
-      custom_objects: Classes and functions of one's own, by name.
+      config: The result of `serialize`, or a name.
+      custom_objects: Classes and functions, by name.
 
     Returns:
       A regularizer.

@@ -22,7 +22,7 @@ class SeedGenerator:
       seed: An integer; without, one that follows from `random.set_seed`, or any.
 
     Raises:
-      ValueError: If it is no integer.
+      ValueError: If it is not an integer.
     """
 
     def __init__(self, seed: Any = None) -> None:
@@ -38,7 +38,7 @@ class SeedGenerator:
         self.state = Variable(start, trainable=False, name="seed_generator_state", dtype=int64)
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        """What a checkpoint stores, by name."""
+        """The values that a checkpoint stores, by name."""
         return {"state": self.state}
 
     def _draw(self, kind: str, shape: Any, dtype: Any) -> Tensor:

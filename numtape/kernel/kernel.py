@@ -134,7 +134,7 @@ class Kernel:
     def _written_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """Those arguments that a call may write to, or None if that is not known.
 
-        With a tensor among them there are none: such a call works on copies.
+        With a tensor among them they do not exist: such a call works on copies.
         """
         args = self._bind_arguments(args, kwargs)
         if any(isinstance(x, Tensor | Variable) for x in args):
@@ -189,7 +189,7 @@ class Kernel:
         return self.njit(*args)
 
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the function a rule of its own for its derivative, in place of its reverse sweep.
+        """Give the function its own rule for its derivative, in place of its reverse sweep.
 
         Derivatives call the rule, wherever the function is called: by itself, in other kernels, or
         with tensors. It may hold what kernels may, and so may the function: both are compiled as
@@ -365,7 +365,7 @@ def kernel(
     Where there is a tensor or a variable among its arguments, a call is one of an op: what it
     returns are tensors, through which a `GradientTape` goes in first derivatives, and
     `tf.function` records it. It is computed at once, so that what it raises it raises there. What
-    it writes to is a copy of its own. A scalar is a tensor of shape ``()``; numbers are float64,
+    it writes to is its own copy. A scalar is a tensor of shape ``()``; numbers are float64,
     int64 or bool.
 
     Args:

@@ -3,7 +3,7 @@
 As with functions of `tf.function` (see `pickled`), a script's kernels and those within functions go
 with their code: another process would find nothing under their names. What is compiled there needs
 their source, which a notebook's cell has in its own process only, so it goes along. A kernel that
-comes again, with each of many tasks, is the one that came first: it is compiled once.
+repeats, with each of many tasks, is the one that came first: it is compiled once.
 
 cloudpickle 3.1.3 and later send code without the name of its file. So the source is sent by a key
 of the code itself, and the functions get the names of their files back before one is compiled:

@@ -25,7 +25,7 @@ class LinearOperatorKronecker(LinearOperator):
 
     Raises:
       TypeError: If they are no operators, or dtypes differ.
-      ValueError: If there is none, batches do not fit, or promises contradict each other.
+      ValueError: If it does not exist, batches do not fit, or promises contradict each other.
 
     Example:
       >>> first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]])
@@ -141,7 +141,7 @@ class LinearOperatorBlockDiag(LinearOperator):
 
     Raises:
       TypeError: If they are no operators, or dtypes differ.
-      ValueError: If there is none, batches do not fit, or promises contradict each other.
+      ValueError: If it does not exist, batches do not fit, or promises contradict each other.
 
     Example:
       >>> first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]])

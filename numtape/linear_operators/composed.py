@@ -163,7 +163,7 @@ class LinearOperatorComposition(LinearOperator):
 
     Raises:
       TypeError: If they are no operators, or dtypes differ.
-      ValueError: If there is none, shapes do not fit, or promises contradict each other.
+      ValueError: If it does not exist, shapes do not fit, or promises contradict each other.
 
     Example:
       >>> first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [0.0, 1.0]])

@@ -1,4 +1,4 @@
-"""``tf.nn.experimental``: dropout with seeds and draws of one's own."""
+"""``tf.nn.experimental``: dropout with seeds and custom draws."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _steps(profile: Profile) -> Iterator[str]:
     for line, count in profile.steps.items():
         if count >= OFTEN:
             yield (
-                f"{place(line)}: {count} steps of an optimizer that are recorded anew each time. "
+                f"{place(line)}: {count} steps of an optimizer that are recorded again each time. "
                 f"Put the step, tape and all, in a function with @tf.function: it is replayed."
             )
 
@@ -147,5 +147,5 @@ def _tapes(profile: Profile) -> Iterator[str]:
         if not profile.twice[line]:
             yield (
                 f"{place(line)}: a persistent tape that is asked for gradients once. Without "
-                f"persistent=True its rows are let go of at once."
+                f"persistent=True its rows are released at once."
             )

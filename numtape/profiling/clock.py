@@ -32,7 +32,7 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Count:
-    """What was counted: nanoseconds, how often, bytes of buffers."""
+    """The counts: nanoseconds, how often, bytes of buffers."""
 
     nanoseconds: int = 0
     calls: int = 0
@@ -43,7 +43,7 @@ class Clock:
     """Counts the time of the thread that made it.
 
     Attributes:
-      counts: What was counted, by key.
+      counts: The counts, by key.
       own: Nanoseconds that counting took.
       whole: Nanoseconds from the start to the end, once it is over.
     """

@@ -37,7 +37,7 @@ class Bar(NamedTuple):
       line: The line of the program.
       what: The op; "" for what is no op.
       how: How it was computed, or the kind of work.
-      counted: What was counted.
+      counted: The counts.
     """
 
     line: str
@@ -47,7 +47,7 @@ class Bar(NamedTuple):
 
 
 def bars(profile: Profile) -> list[Bar]:
-    """What was counted by line and op, the longest first; recording is counted by line alone."""
+    """The counts by line and op, the longest first; recording is counted by line alone."""
     counts: dict[tuple[str, str, str], Count] = defaultdict(Count)
     for key, count in profile.clock.counts.items():
         swept = key.how in (LOOP, LANES, ARRAY, HOST, COPY)

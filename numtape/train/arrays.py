@@ -109,7 +109,7 @@ def unpack(content: bytes, where: str) -> tuple[dict[str, Array], Any]:
         metadata = dict(header.pop("__metadata__", {}))
         entries = {str(name): _entry(**entry) for name, entry in header.items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise lost("its header is damaged, or it is no file that numtape wrote") from None
+        raise lost("its header is damaged, or it is not a file that numtape wrote") from None
     if metadata.get("format") != "numtape" or not isinstance(metadata.get("numtape"), str):
         raise lost("it is a safetensors file that another program wrote")
     data = memoryview(content)[8 + length :]
@@ -189,10 +189,10 @@ def read(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file.
 
     Raises:
-      NotFoundError: If there is none.
+      NotFoundError: If it does not exist.
     """
     local.log.refuse("it reads a file")
     try:
         return Path(path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(f"There is no file {os.fspath(path)!r}.") from None
+        raise NotFoundError(f"There is not a file {os.fspath(path)!r}.") from None

@@ -24,7 +24,7 @@ from .statuses import CheckpointLoadStatus, InitializationOnlyStatus
 class Checkpoint:
     """Things whose variables are saved and restored together.
 
-    What is saved is the graph of parts: a variable is known by the names of the attributes, keys
+    The saved values is the graph of parts: a variable is known by the names of the attributes, keys
     and numbers that lead to it, not by its own name, and is saved once. Things are `Variable`,
     `Module`, Keras's layers, models, metrics and optimizers, `random.Generator`, and lists and
     dicts of them. Each file is written whole or not at all.

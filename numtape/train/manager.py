@@ -19,7 +19,7 @@ class CheckpointManager:
     """Saves numbered checkpoints into a folder, and deletes old ones.
 
     Args:
-      checkpoint: What is saved.
+      checkpoint: The object to save.
       directory: The folder.
       max_to_keep: How many are kept; None for all.
       keep_checkpoint_every_n_hours: One that is to be deleted stays for good if the last one that
@@ -27,7 +27,7 @@ class CheckpointManager:
       checkpoint_name: What names begin with.
       step_counter: A variable that counts steps, for ``checkpoint_interval``.
       checkpoint_interval: After how many steps at least `save` saves.
-      init_fn: A function that `restore_or_initialize` calls if there is no checkpoint.
+      init_fn: A function that `restore_or_initialize` calls if there is not a checkpoint.
       last_checkpoint_step: At which step the last one was saved.
 
     Raises:
@@ -87,7 +87,7 @@ class CheckpointManager:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The object to save."""
         return self._checkpoint
 
     @property
@@ -105,7 +105,7 @@ class CheckpointManager:
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """The name of the latest one; None if there is none."""
+        """The name of the latest one; None if it does not exist."""
         latest: str | None = local.log.call_guarded(getattr, self, "_latest")
         return latest
 
@@ -165,7 +165,7 @@ class CheckpointManager:
         return due > 0
 
     def restore_or_initialize(self) -> str | None:
-        """Restore the latest checkpoint, or, if there is none, call ``init_fn``.
+        """Restore the latest checkpoint, or, if it does not exist, call ``init_fn``.
 
         Returns:
           The checkpoint's name, or None.

@@ -40,7 +40,7 @@ def read_checkpoint(path: str) -> tuple[list[Any], dict[str, Any]]:
         ) from None
     arrays, description = unpack(content, full)
     if not isinstance(description, dict) or "checkpoint" not in description:
-        raise DataLossError(f"{full} is no checkpoint, but weights that a model saved.")
+        raise DataLossError(f"{full} is not a checkpoint, but weights that a model saved.")
     return check_nodes(description["checkpoint"], arrays, full), arrays
 
 
@@ -64,7 +64,7 @@ class CheckpointReader:
           A NumPy array, or a NumPy scalar.
 
         Raises:
-          NotFoundError: If there is none.
+          NotFoundError: If it does not exist.
         """
         if tensor_str not in self._arrays:
             raise NotFoundError(f"Key {tensor_str} not found in checkpoint")
@@ -99,7 +99,7 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReade
       A reader, with ``get_tensor`` and ``get_variable_to_shape_map``.
 
     Raises:
-      NotFoundError: If there is none.
+      NotFoundError: If it does not exist.
       DataLossError: If it is cut or changed.
 
     Example:
@@ -129,7 +129,7 @@ def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, 
       A list of pairs, sorted.
 
     Raises:
-      NotFoundError: If there is none.
+      NotFoundError: If it does not exist.
       DataLossError: If it is cut or changed.
 
     Example:
@@ -152,7 +152,7 @@ def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> Any:
       A NumPy array, or a NumPy scalar.
 
     Raises:
-      NotFoundError: If there is none.
+      NotFoundError: If it does not exist.
       DataLossError: If the file is cut or changed.
 
     Example:

@@ -234,7 +234,7 @@ class Restoration:
         return self._lacks(thing, number)
 
     def complete(self) -> None:
-        """Look once more at everything that is bound, for parts that came unnoticed."""
+        """Look again at everything that is bound, for parts that came unnoticed."""
         for thing, _ in self._bound:
             if not isinstance(thing, Variable):
                 self._on_new_parts(thing)

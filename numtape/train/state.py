@@ -93,7 +93,7 @@ def latest_checkpoint(
       latest_filename: The name of the file that says so; default: ``checkpoint``.
 
     Returns:
-      A name for `Checkpoint.restore`; None if there is none.
+      A name for `Checkpoint.restore`; None if it does not exist.
 
     Raises:
       DataLossError: If the file ``checkpoint`` is damaged.

@@ -16,7 +16,7 @@ class CheckpointLoadStatus:
     """How values were put back. Its methods check that, and return it.
 
     Args:
-      restoration: What was read.
+      restoration: The reads.
       checkpoint: The checkpoint that it is for.
     """
 

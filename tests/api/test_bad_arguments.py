@@ -95,7 +95,7 @@ def complaints(tf, make, places, random, count):
 
     Args:
       tf: The library.
-      make: Gives a function, its arguments and keyword arguments, made anew.
+      make: Gives a function, its arguments and keyword arguments, created again.
       places: Numbers and names of the arguments to be replaced.
       random: Which replacements there are.
       count: How many of them for each argument.

@@ -821,7 +821,7 @@ def test_gpu_keeps_the_producer(tf, gpu):
     np.testing.assert_array_equal((tensor * 2.0).numpy(), 2 * numbers(4))
     del tensor
     gpu.synchronize()
-    gpu.empty(1)  # lets go of what the GPU is done with
+    gpu.empty(1)  # releases what the GPU is done with
     gc.collect()
     assert alive() is None
 

@@ -9,7 +9,7 @@ import pytest
 
 
 class Table(collections.abc.Mapping):
-    """A mapping that is no dict."""
+    """A mapping that is not a dict."""
 
     def __init__(self, items):
         self.items_ = dict(items)

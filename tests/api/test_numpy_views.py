@@ -1,4 +1,4 @@
-"""Values as NumPy's arrays: views that share their memory, and arrays of one's own.
+"""Values as NumPy's arrays: views that share their memory, and custom arrays.
 
 `tests/api/test_interop.py` has what other libraries share.
 """
@@ -110,7 +110,7 @@ def taped(tf, x):
 
 
 def seen(tf, x, look):
-    """An array from a tensor that somebody looked at before, and then let go."""
+    """An array from a tensor that a caller looked at before, and then let go."""
     y = [x * 2.0]
     other = look(y[0])
     return y.pop().numpy(), other

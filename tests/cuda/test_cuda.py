@@ -1,4 +1,4 @@
-"""The CUDA executor: in Numba's simulator, in a process of its own, and on a GPU where one is.
+"""The CUDA executor: in Numba's simulator, in its own process, and on a GPU where one is.
 
 Where there is a GPU, from the folder that holds `tests`, which may be read-only (compiled kernels
 are kept in NUMTAPE_CACHE_DIR; making them takes most of the time), this runs what needs a GPU,
@@ -7,7 +7,7 @@ the table of ops and the random programs among it::
     python -m pytest -p no:cacheprovider -m gpu -n 16 --maxprocesses 16
 
 All tests, each on the GPU if it does not say otherwise (some 16,000 kernels of 0.2 s each, which
-is to take less than nine minutes on 16 cores; a process has a context of its own, of some 500 MB of
+is to take less than nine minutes on 16 cores; a process has its own context, of some 500 MB of
 the GPU's memory)::
 
     NUMTAPE_DEVICE=cuda python -m pytest -p no:cacheprovider -n 16 --maxprocesses 16

@@ -232,7 +232,7 @@ def used(gpu):
 
 
 def test_another_librarys_context_stays(gpu):
-    """Ours is pushed, and popped again; what lives longer is let go of in ours as well."""
+    """Ours is pushed, and popped again; what lives longer is released in ours as well."""
     contexts = gpu._driver.contexts
     contexts[-1] = 55
     used(gpu)
@@ -296,7 +296,7 @@ def test_kernels_are_unloaded_when_their_last_launch_is_done(monkeypatch):
 
 
 def test_so_many_kernels_wait_for_use(monkeypatch):
-    """The one that was not asked for longest is let go of; who has it keeps it."""
+    """The one that was not asked for longest is released; who has it keeps it."""
     monkeypatch.setattr(launches, "_kernels", OrderedDict())
     monkeypatch.setattr(launches, "KERNELS", 3)
     monkeypatch.setattr(launches.Kernel, "__init__", lambda self, made, begin: None)

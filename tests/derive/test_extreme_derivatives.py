@@ -136,7 +136,7 @@ class Truth:
         self.steps = [mpf(2) ** -150 * min(1, abs(x) or 1) for x in self.at]
 
     def __call__(self, axes):
-        """One along each of these axes; None if there is none."""
+        """One along each of these axes; None if it does not exist."""
         found = mpf(0)
         with mpmath.workprec(self.bits):
             for signs in product((1, -1), repeat=len(axes)):

@@ -50,7 +50,7 @@ def test_jvp_is_the_jacobian_times_the_tangents(tf, case):
 
 
 def product(jacobians, tangents):
-    """The sum of Jacobians times tangents, None if there is none."""
+    """The sum of Jacobians times tangents, None if it does not exist."""
     parts = [
         np.tensordot(jacobian.numpy(), tangent.numpy(), tangent.ndim)
         for jacobian, tangent in zip(jacobians, tangents, strict=True)

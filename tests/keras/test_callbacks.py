@@ -132,7 +132,7 @@ def test_early_stopping_without_the_metric(tf):
         tf.keras.callbacks.EarlyStopping(mode="most")
 
 
-@pytest.mark.numtape_only("Keras looks in a list of its own")
+@pytest.mark.numtape_only("Keras looks in its own list")
 def test_metrics_know_their_direction():
     keras = numtape.keras
     for metric, best in ((keras.metrics.AUC(name="m"), 3.0), (keras.metrics.Poisson("m"), 1.0)):

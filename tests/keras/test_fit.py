@@ -320,7 +320,7 @@ SHORT = {
 @pytest.mark.filterwarnings("ignore:.shuffle=True")
 @pytest.mark.parametrize("kind", SHORT)
 def test_data_that_run_out(tf, kind):
-    """A warning, and the next epoch begins anew; what a generator gave before stays."""
+    """A warning, and the next epoch begins again; what a generator gave before stays."""
     make, steps, expected = SHORT[kind]
     if tf.__name__ == "tensorflow" and "generator" in kind:
         pytest.skip("Keras goes on with the first batches of a generator that has ended")

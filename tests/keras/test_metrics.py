@@ -380,7 +380,7 @@ def expected(formula, options, kind, upto):
 
 @rows
 def test_values(tf, name, options, kind, formula):
-    """Batches in turn, anew after a reset, and in a function that is replayed."""
+    """Batches in turn, again after a reset, and in a function that is replayed."""
     metric = getattr(tf.keras.metrics, name)(**options)
     for upto, (y, p) in enumerate(DATA[kind], 1):
         metric.update_state(y, p, sample_weight=weights(name, upto - 1))

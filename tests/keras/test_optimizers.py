@@ -467,7 +467,7 @@ def test_excluded_from_weight_decay(tf):
 @pytest.mark.parametrize("replayed", [False, True])
 @pytest.mark.parametrize("steps", [None, 2])
 def test_an_optimizer_written_like_keras(tf, steps, replayed):
-    """The example of Keras's documentation: momentum, kept in variables of its own."""
+    """The example of Keras's documentation: momentum, kept in its own variables."""
 
     class Momentum(tf.keras.optimizers.Optimizer):
         def __init__(self, **options):

@@ -75,7 +75,7 @@ def loop(step, x, states, weights, mask=None, backwards=False, zero=False):
 
 
 def made(tf, kind, **more):
-    """A layer with weights of its own, and them."""
+    """A layer with its own weights, and them."""
     name, arguments, step, count = LAYERS[kind]
     layer = getattr(tf.keras.layers, name)(UNITS, **arguments, **more)
     layer.build((BATCH, TIME, FEATURES))
@@ -198,7 +198,7 @@ def test_long_sequences_have_the_same_gradients(tf):
 
 
 class Minimal:
-    """A cell of one's own, as guides write it."""
+    """A custom cell, as guides write it."""
 
     @staticmethod
     def of(tf):

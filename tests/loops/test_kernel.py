@@ -92,7 +92,7 @@ def test_compiled_sweeps_are_what_the_text_means(function, arguments, wanted):
 
 @pytest.mark.slow
 def test_compiled_functions():
-    """All functions in one kernel: each has elements of its own."""
+    """All functions in one kernel: each has its own elements."""
     lines = [f"    x, y = a[{k}], b[{k}]\n    s += {row[0]}" for k, row in enumerate(FUNCTIONS)]
     text = "def f(a, b):\n    s = 0.0\n" + "\n".join(lines) + "\n    return s\n"
     function, rows = function_of(text), np.array([row[1:] for row in FUNCTIONS], float)
@@ -426,7 +426,7 @@ def test_pages_that_are_not_needed_go():
     for _ in range(3 * stack.PATIENCE):
         stack.give_back(stack.take(), 4096)
     assert memory[0] == 1
-    assert not memory[1 << 20 :].any()  # zeros again: these pages were let go of
+    assert not memory[1 << 20 :].any()  # zeros again: these pages were released
 
 
 def test_minimize():

@@ -63,7 +63,7 @@ with open(sys.argv[1], "wb") as file:
 print(slope(0.5, 2), tf.grad(plain)(0.5), power(0.5, 2))
 '''
 
-# It sends what it got once more before it compiles any of it.
+# It sends what it got again before it compiles any of it.
 WORKER = """
 import cloudpickle, pickle, sys, numtape as tf
 with open(sys.argv[1], "rb") as file:

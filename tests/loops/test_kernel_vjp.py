@@ -1,4 +1,4 @@
-"""Kernels with rules of their own for the derivative: `Kernel.vjp`."""
+"""Kernels with their own rules for the derivative: `Kernel.vjp`."""
 
 import math
 import pickle
@@ -259,7 +259,7 @@ def writes(x, n):
 @pytest.mark.parametrize(
     ("function", "rule", "said"),
     [
-        (writes, lambda g, y, x, n: (x, 0), "a rule of its own, and writes to its arguments"),
+        (writes, lambda g, y, x, n: (x, 0), "its own rule, and writes to its arguments"),
         (
             lambda x, n: x[0],
             function_of("def rule(g, y, x, n):\n    x[0] = g\n    return x, n\n"),

@@ -1,4 +1,4 @@
-"""What is no tensor takes the dtype of the tensors beside it, or the one that an op prefers."""
+"""What is not a tensor takes the dtype of the tensors beside it, or the one that an op prefers."""
 
 import numpy as np
 import pytest

@@ -292,7 +292,7 @@ def test_derivatives(tf, device, case):
 @pytest.mark.numtape_only(reason="checks numtape's rules")
 @cases([case for case in CASES if case.order == 2])
 def test_third_derivatives(tf, device, case):
-    """Ops that only rules record have rules of their own; a square makes all of them count."""
+    """Ops that only rules record have their own rules; a square makes all of them count."""
     filled = [(shapes, options) for shapes, options in smooth(case) if largest(shapes)]
     shapes, options = min(filled, key=lambda variant: largest(variant[0]))
     operands = draw(case, shapes, "float64", seed=5)

@@ -258,7 +258,7 @@ def test_a_shorter_draw_is_the_start_of_a_longer_one(tf, cpu, size, dtype):
 
 
 def test_threads_that_draw_much_at_once(tf, cpu, monkeypatch):
-    """Each with threads of its own; who draws which is not promised."""
+    """Each with its own threads; who draws which is not promised."""
     monkeypatch.setattr(settings, "_threads", 2)
 
     def draws_of(k):

@@ -1,4 +1,4 @@
-"""Random numbers of a seed or a generator: TensorFlow 2.21's, and what draws them anew."""
+"""Random numbers of a seed or a generator: TensorFlow 2.21's, and what draws them again."""
 
 import mpmath
 import numpy as np

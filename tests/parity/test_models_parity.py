@@ -1,6 +1,6 @@
 """Random models, trained for five steps by numtape and by the Keras that is installed.
 
-Weights and data are the same. Every run has a seed of its own, which a failure prints;
+Weights and data are the same. Every run has its own seed, which a failure prints;
 `--parity-seed` repeats it, and `--parity-seconds` says how long programs are made.
 """
 

@@ -249,7 +249,8 @@ def difference(call, tensorflow):
     if call.case.name in DIFFERS and DIFFERS[call.case.name](call):
         return None
     refused = theirs.get("raises")
-    # What is no tensor takes the dtype of a tensor on its right; and some of TensorFlow's refusals.
+    # What is not a tensor takes the dtype of a tensor on its right; and some of TensorFlow's
+    # refusals.
     plain = any(argument.form in ("python", "array") for argument in call.arguments)
     if refused and plain:
         return None

@@ -101,7 +101,7 @@ class Life:
             )
             more = ", unconnected_gradients='zero'" if zero else ""
             return f"{name} = {tape}.gradient({targets}, {sources}{more})", name
-        if kind < 0.65:  # what `assign` returned has a name of its own there
+        if kind < 0.65:  # what `assign` returned has its own name there
             return f"{name} = str(len({tape}.watched_variables()))", name
         if kind < 0.82:
             return f"{name} = {self.choice(OPS).format(self.value(), self.value())}", name

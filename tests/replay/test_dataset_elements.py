@@ -388,7 +388,7 @@ def test_nested_functions():
 
 
 def test_keras_train_step_over_an_iterator():
-    """A loop of one's own over batches trains on each of them."""
+    """A custom loop over batches trains on each of them."""
     x = np.random.default_rng(0).normal(size=(24, 3)).astype(np.float32)
     data = Dataset.from_tensor_slices((x, x.sum(1, keepdims=True))).batch(5)
     found = []

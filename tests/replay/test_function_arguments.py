@@ -136,7 +136,7 @@ def counted_in_a_tuple(x, seen=([], 2.0)):
 
 
 @gives_up
-@pytest.mark.tf_differs("TensorFlow does what is no tensor once")
+@pytest.mark.tf_differs("TensorFlow does what is not a tensor once")
 @pytest.mark.parametrize(
     "counted", [counted_in_a_list, counted_in_a_dict, counted_in_a_set, counted_in_a_tuple]
 )

@@ -110,7 +110,7 @@ def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
 @gives_up
 @pytest.mark.parametrize("raises", [False, True])
 def test_memory_of_the_program_is_let_go_when_a_call_ends(tf, raises):
-    """An array that somebody looks into cannot grow; no garbage collector has to run first."""
+    """An array that a caller looks into cannot grow; no garbage collector has to run first."""
     values = array.array("f", [1.0, 2.0])
 
     @tf.function

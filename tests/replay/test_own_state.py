@@ -22,7 +22,7 @@ NEW = "it belongs to an object that was just made, before anybody else has it"
 LOG = "it is a part of recording: logs, tapes and functions themselves"
 MEASURE = "profiles and tracebacks show it; results do not depend on it"
 COMPARED = "who reads it calls `depends`, and who sets it refuses"
-INPUT = "each replay reads it anew, and moves it on"
+INPUT = "each replay reads it again, and moves it on"
 FILES = "what sets it reads or writes files, which is refused"
 
 STATE = {

@@ -451,7 +451,7 @@ def changed_in_place(decorate):
 
 
 # A function during which another thread (one that it starts itself, say) assigns a variable that
-# it reads is traced three times and run once more in ONE call, at every call: its effects and the
+# it reads is traced three times and run again in ONE call, at every call: its effects and the
 # thread's come four times.
 
 

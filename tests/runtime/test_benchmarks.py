@@ -303,7 +303,7 @@ def test_gpu_run_without_time(tmp_path: Path) -> None:
 
 
 def test_gpu_run_without_gpu() -> None:
-    """The error says why there is none, and nothing is measured."""
+    """The error says why it does not exist, and nothing is measured."""
     done = _on_gpu(NUMBA_ENABLE_CUDASIM="0", CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 2
     assert "NUMTAPE_DEVICE=cpu" in done.stderr
@@ -531,7 +531,7 @@ def test_gpu_result_compares_the_libraries(monkeypatch: pytest.MonkeyPatch) -> N
     json.dumps(whole, allow_nan=False)
     floors = tables.markdown_floors(whole)
     assert "| 8 GB | 8 GB/s | 800 ms | 80 % | 5 s | 2 GB | 2 GB |" in floors
-    assert "Left out for want of time: torch.compile: sum" in tables.markdown_cases(whole)
+    assert "Left out without time: torch.compile: sum" in tables.markdown_cases(whole)
 
 
 def test_a_timer_of_the_gpu() -> None:

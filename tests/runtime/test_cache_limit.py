@@ -67,7 +67,7 @@ def test_what_was_not_used_for_longest_goes(place, monkeypatch):
     assert sum(path.stat().st_size for path in place.iterdir()) <= size * 9 // 10
     use("unit3", compiled)
     assert compiled[-1] == "another"
-    use("unit1", compiled)  # gone: compiled anew
+    use("unit1", compiled)  # gone: compiled again
     assert compiled[-1] == "unit1"
 
 
@@ -75,7 +75,7 @@ def test_what_was_not_used_for_longest_goes(place, monkeypatch):
 def test_below_the_limit_nothing_goes(place, monkeypatch, limit):
     monkeypatch.setenv("NUMTAPE_CACHE_LIMIT", limit)
     if limit == "1e":
-        with pytest.raises(ValueError, match="NUMTAPE_CACHE_LIMIT='1e' is no size"):
+        with pytest.raises(ValueError, match="NUMTAPE_CACHE_LIMIT='1e' is not a size"):
             use("unit", [])
         return
     compiled = []
@@ -169,7 +169,7 @@ def test_sizes(monkeypatch, text, size):
 @pytest.mark.parametrize("text", ["much", "-1", "1 TB", "nan", "1 2"])
 def test_no_sizes(monkeypatch, text):
     monkeypatch.setenv("NUMTAPE_CACHE_LIMIT", text)
-    with pytest.raises(ValueError, match="is no size"):
+    with pytest.raises(ValueError, match="is not a size"):
         settings.cache_limit()
 
 

@@ -16,7 +16,7 @@ from numtape.datasets import load_digits
 
 
 def test_demo_runs_and_learns() -> None:
-    """All gradients agree and the classifier reaches its accuracy, in a process of its own."""
+    """All gradients agree and the classifier reaches its accuracy, in its own process."""
     done = subprocess.run(
         [sys.executable, "-m", "numtape", "demo"],
         env=environment(),

@@ -197,7 +197,7 @@ def test_a_finalizer_while_a_tape_starts(tf, monkeypatch):
     v = tf.Variable(2.0)
     (v * v).numpy()
     with tf.GradientTape():
-        v * 2.0  # the log has a list of tapes to make anew
+        v * 2.0  # the log has a list of tapes to creates again
     monkeypatch.setattr(tapes, "weakref", SimpleNamespace(ref=ref))
     with tf.GradientTape() as tape:
         y = v * v

@@ -104,7 +104,7 @@ def divided(path):
                 if i is found[-1] and i.opname == "JUMP_BACKWARD":
                     continue
                 if i.opname == "JUMP_BACKWARD" and before == "NOT_TAKEN":
-                    continue  # half of a condition since Python 3.14: it begins anew
+                    continue  # half of a condition since Python 3.14: it begins again
                 if i.opname not in UNDIVIDED:
                     yield f"{path.name}:{i.positions.lineno} {i.opname}"
 
@@ -126,7 +126,7 @@ def test_the_check_sees_what_divides(tmp_path):
 
 
 def one_object_each():
-    """Whether all objects of a table have numbers of their own, and the fields written by it."""
+    """Whether all objects of a table have their own numbers, and the fields written by it."""
     specs = list(SPECS)
     assert len({spec.id for spec in specs}) == len(specs)
     for spec in specs:

@@ -57,7 +57,7 @@ def test_same_bits_as_numbas(tf, op, kind, monkeypatch, tmp_path):
     logic = not (set(op.body) - set("xyz&|^!= ()")) or op.name.startswith("Logical")
     fits = "1j" not in op.body and fused.fits(op.body, operands, result)
     if not fits or (kind == "bool") != (logic or op.name == "SelectV2"):
-        pytest.skip("Numba makes it, or there is none")
+        pytest.skip("Numba makes it, or it does not exist")
     rng = np.random.default_rng(3)
     ends = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 2e6, 1e-40, 0.5]
     arrays = []

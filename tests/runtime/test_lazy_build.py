@@ -148,7 +148,7 @@ elif sys.argv[1] == "stack":
             pass
     assert said() == {"Python: there is not enough of the stack left",
                       "there is not enough of the stack left"}, said()
-for op in (tf.exp, tf.cos, tf.tanh):  # asked when what they compute comes again
+for op in (tf.exp, tf.cos, tf.tanh):  # asked when what they compute repeats
     program(op)
 assert said() == {"machine code"}, said()
 hits = repeated_evaluation._LOOK.index("HITS")

@@ -185,7 +185,7 @@ def test_large_arrays_under_a_tape_do_not_make_the_log_grow(tf, log):
     assert tape.gradient(y, v).numpy()[0] == 1.0
 
 
-# Operands that record rows of their own (lists with tensors), where the log is full.
+# Operands that record their own rows (lists with tensors), where the log is full.
 FULL = """
 import numtape as tf
 from numtape.core.log.log import SLACK, SWEEP_ROWS, local
@@ -210,7 +210,7 @@ for back in range(8):
 
 
 def test_rewinding_in_the_middle_of_an_op_changes_nothing():
-    run(FULL)  # in a process of its own: rows that are gone may crash
+    run(FULL)  # in its own process: rows that are gone may crash
 
 
 # Lazy.

@@ -76,7 +76,7 @@ def step(k):
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.reshape(x * x, [-1, 2]) * 2.0)
     return float(y) and tape.gradient(y, x).numpy()[0]
-for _ in range(10):  # what is compiled, is: looks that come again are machine code
+for _ in range(10):  # what is compiled, is: looks that repeat are machine code
     step(0.5)
 before = resident()
 for k in range(1, 12):

@@ -41,7 +41,7 @@ def limited(room):
 PROGRAMS = (
     LIMIT
     + """
-cpu.HOT = 1 << 62  # what LLVM does in a thread of its own meanwhile is not ours to limit
+cpu.HOT = 1 << 62  # what LLVM does in its own thread meanwhile is not ours to limit
 seconds, seed = float(sys.argv[1]), int(sys.argv[2])
 
 class World:

@@ -203,7 +203,7 @@ with tf.GradientTape() as tape:
         lambda: tf.where(tf.constant([False, True]), x, 0),
     ):
         program()
-        tape.reset()  # variables are read anew
+        tape.reset()  # variables are read again
         log._const_rows.clear()
         log._leaf_rows.clear()
         made = log.n
@@ -371,7 +371,7 @@ for found in (live_tensors, defined["live_tensors"]):
     print(rows == [t._row for t in (*held, weak())], len(found(log.tensors[:], 1)) == len(rows))
     print(found([], 0), len(found(held, 0)), found(held, 1) == [twice])
 
-# Dead ones come again, the masked one does not; nothing that they had is left on them.
+# Dead ones repeat, the masked one does not; nothing that they had is left on them.
 kept = log.tensors
 places = {id(tensor) for tensor in kept if sys.getrefcount(tensor) == 3}
 spec, counts = x._spec, sys.getrefcount(marker)

@@ -89,7 +89,7 @@ def fetch_add(address, amount):
 
 @pytest.fixture(scope="module")
 def plain():
-    """The kernel modules once more, by name, with a `jit` that does nothing."""
+    """The kernel modules again, by name, with a `jit` that does nothing."""
     names = {"bool": "uint8"} | {
         n: n for n in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
     }
@@ -200,7 +200,7 @@ def programs(tf):
     x.assign(x * s)
     yield [s, x, tf.cast(x > 3.0, tf.int32) + 1, tf.transpose(x), tf.add([1.0, 2.0], s)]
     many = tf.range(300.0) / 300.0
-    for _ in range(5):  # a plan is remembered when it comes again
+    for _ in range(5):  # a plan is remembered when it repeats
         yield [tf.reduce_sum(tf.sin(many) * s), tf.reduce_max(many + s), tf.exp(many)]
     table = tf.reshape(many, (15, 20))  # rows of more than a few elements are groups of their own
     yield gradient(lambda s: tf.reduce_sum(tf.nn.softmax(table * s) * table, 0), s)

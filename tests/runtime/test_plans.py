@@ -62,7 +62,7 @@ def test_any_plan_gives_the_same_bits(tf, block, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_programs_that_alternate_recall_the_right_plans(tf, seed):
-    """Structures come again, in turn, in one log."""
+    """Structures repeat, in turn, in one log."""
     chosen = [Program(2000 + 3 * seed + k) for k in range(3)]
     order = [0, 1, 2, 0, 0, 1, 1, 2, 2, 0, 1, 2, 0, 1, 2]
     first = {}
@@ -279,7 +279,7 @@ def test_sums_of_zeros_have_numpys_sign(tf, axis):
 
 
 def test_equal_rows_of_which_one_is_looked_at(tf):
-    """The other one is merely welcome; and a kernel is asked for, so that the plan is made anew."""
+    """The other one is optional; and a kernel is missing, so the plan is made again."""
     x = np.float32([[1, 2], [3, 4]])
     with fresh_log():
         a = tf.constant(x)
@@ -552,7 +552,7 @@ def test_memory_does_not_wait_for_ever_nor_without_limit(tf):
 
 
 def test_values_outlive_the_next_step(tf):
-    """What somebody holds is not used again."""
+    """What a caller holds is not used again."""
     v = tf.Variable(np.zeros(50_000, np.float32))
     held = []
     for _ in range(5):
@@ -593,7 +593,7 @@ def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
 
 
 def test_a_handler_that_looks_during_a_sweep(tf, monkeypatch):
-    """What it records goes to a log of its own; what is being computed it cannot see."""
+    """What it records goes to its own log; what is being computed it cannot see."""
     x = tf.constant(np.linspace(0.0, 1.0, 1000))
     known = tf.constant(2.0) * 3.0
     float(known)

@@ -13,7 +13,7 @@ from numtape.core.plan import plan as plans
 pytestmark = [
     pytest.mark.numtape_only("numtape's plans"),
     pytest.mark.cpu_only("plans of the CPU's"),
-    pytest.mark.skipif(not all(blas.threads()), reason="BLAS takes threads of its own"),
+    pytest.mark.skipif(not all(blas.threads()), reason="BLAS takes its own threads"),
 ]
 
 

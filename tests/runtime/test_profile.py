@@ -215,7 +215,7 @@ def numbers(tf):
         f(tf.ones(3), n)
 
 
-@advises(r"25 steps of an optimizer that are recorded anew each time")
+@advises(r"25 steps of an optimizer that are recorded again each time")
 def stepping(tf):
     x, optimizer = tf.Variable(tf.ones(30)), tf.keras.optimizers.SGD(0.1)
     for _ in range(25):

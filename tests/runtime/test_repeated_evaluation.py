@@ -219,7 +219,7 @@ def test_looks_in_turn():
 
 
 def test_what_goes_with_the_rows_may_record():
-    """Callbacks of what a look lets go of."""
+    """Callbacks of what a look releases."""
     found = []
 
     def gone(_):

@@ -237,7 +237,8 @@ from numtape.core.compile import llvm, processor
 for name in sys.argv[1:]:
     settings.os.environ["NUMTAPE_CPU"] = name
     processor.processor.cache_clear()
-    llvm.compile_text("define double @f(double %x) {\\n %y = fadd double %x, %x\\n ret double %y\\n}",
+    llvm.compile_text("define double @f(double %x) {\\n %y = fadd double %x, %x\\n"
+                      " ret double %y\\n}",
                   ["f"])
 print("done")
 """

@@ -280,7 +280,7 @@ class Threaded:
         expected = SMOOTH[name][0](x + np.sin(self.shared.arrays[n])) * 0.5
         if self.rng.random() < 0.5:
             self.close(y, expected)
-        else:  # somebody else may look
+        else:  # another caller may look
             self.shared.shelf.append((y, expected))
             del self.shared.shelf[:-20]
 

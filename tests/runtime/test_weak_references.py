@@ -1,4 +1,4 @@
-"""Weak references to tensors: what they give has its value, also when the log lets go of rows."""
+"""Weak references to tensors: what they give has its value, also when the log releases rows."""
 
 import gc
 import random

@@ -1,6 +1,6 @@
 """Calls of public functions that have no row in `op_cases.py`, for `test_bad_arguments.py`.
 
-Each is a function, its arguments and its keyword arguments; all is made anew for each call.
+Each is a function, its arguments and its keyword arguments; all is created again for each call.
 """
 
 import numpy as np

@@ -49,7 +49,7 @@ SCANS = [
 
 
 def segments(ufunc, missing):
-    """Results of sorted ids; `missing` where there is none."""
+    """Results of sorted ids; `missing` where it does not exist."""
 
     def reference(x, segment_ids):
         ids = np.asarray(segment_ids)

@@ -38,7 +38,7 @@ EQUIVALENT: dict[str, str] = {
     "elementwise Minimum: x + y -> x - y": "one of them is NaN",
     "elementwise Maximum: y > x -> y >= x": "equal ones are dealt with before",
     "elementwise Minimum: y < x -> y <= x": "equal ones are dealt with before",
-    "joining _concat_vjp: tuple(ranges) -> ranges": "the slice becomes a tuple where it is recorded",
+    "joining _concat_vjp: tuple(ranges) -> ranges": "recording makes a tuple of the slice",
     "movement Reshape: tuple(x.shape) -> x.shape": _SHAPE,
     "slice_rows _into_zeros_vjp: tuple(x.shape) -> x.shape": _SHAPE,
     "slice_rows _slice_vjp: tuple(x.shape) -> x.shape": _SHAPE,

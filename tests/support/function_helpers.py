@@ -40,7 +40,7 @@ def eagerly(tf):
 
 
 class _Uncounted(int):
-    """The number of recordings where there are none: right for whatever a test expects."""
+    """The number of recordings where they do not exist: right for whatever a test expects."""
 
     def __eq__(self, other):
         return True

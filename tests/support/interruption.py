@@ -25,7 +25,7 @@ def interrupted_at_each_line(prepare, act, check):
     """`act` on something new again and again, interrupted one line later each time.
 
     Only at lines that call something or jump back: where Python looks for signals. What a tracer
-    raises elsewhere, at a ``try`` for instance, can go past what lets go of locks.
+    raises elsewhere, at a ``try`` for instance, can go past what releases locks.
     """
     at, hit = 0, True
     while hit:

@@ -1,4 +1,4 @@
-"""What kernels call that are tested in another file: each fails in a line of its own."""
+"""What kernels call that are tested in another file: each fails in its own line."""
 
 import math
 

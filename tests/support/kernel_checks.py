@@ -24,7 +24,7 @@ def function_of(text, **names):
 
 
 def fresh(arguments):
-    """The same arguments in arrays of their own."""
+    """The same arguments in their own arrays."""
     return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
 
 

@@ -11,7 +11,7 @@ from numtape.core.log.op import CODES
 
 @contextlib.contextmanager
 def fresh_log():
-    """A log of its own for a ``with`` block."""
+    """its own log for a ``with`` block."""
     before, local.log = local.log, Log()
     try:
         yield local.log

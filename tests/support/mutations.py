@@ -292,7 +292,7 @@ def of_functions(kind: str, module: Module) -> Iterator[Mutant]:
 
 
 def all_mutants(kinds: tuple[str, ...]) -> list[Mutant]:
-    """Every mutant of these kinds, each under a name of its own."""
+    """Every mutant of these kinds, each under its own name."""
     found: list[Mutant] = []
     for path in sorted((ROOT / OPS).glob("*.py")):
         found += of_ops(Module(path))

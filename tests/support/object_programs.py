@@ -17,7 +17,7 @@ import numpy as np
 
 import numtape as tf
 
-# In these texts P is a number, N a small integer and B a truth value, drawn anew at each place.
+# In these texts P is a number, N a small integer and B a truth value, drawn again at each place.
 
 _METHODS = """
     k = P

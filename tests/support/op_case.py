@@ -36,7 +36,7 @@ class Case:
       reference: The same on NumPy arrays: of the operands' dtype where `ulp` is 0, else floats
         in extended precision (float64 where it is not elementwise).
       ranges: Where the elements of each operand come from; ``bool`` for one of booleans.
-      ints: Likewise, for operands of integer dtype.
+      ints: Also, for operands of integer dtype.
       variants: For an op that is not elementwise, pairs of operand shapes and keyword arguments.
       options: For an elementwise op, the keyword arguments to try.
       call: ``call(function, *operands, **options)``, where that is not the function itself.

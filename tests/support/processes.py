@@ -1,4 +1,4 @@
-"""Python in a process of its own: for what a test must not do to the test run's process."""
+"""Python in its own process: for what a test must not do to the test run's process."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ def output(child, timeout=120):
 
 
 def run(script, *arguments, timeout=120, **options):
-    """What `script` prints in a process of its own."""
+    """What `script` prints in its own process."""
     return output(start(script, *arguments, **options), timeout)
 
 

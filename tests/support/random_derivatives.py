@@ -219,7 +219,7 @@ class Program:
 
 
 def jets(program, at, errors=None, step=H):
-    """The derivatives up to the third of all values at a point; None where there are none."""
+    """The derivatives up to the third of all values at a point; None where they do not exist."""
     with mpmath.workprec(1100 + 3 * abs(mpmath.frexp(mpf(at))[1])):
         x = mpf(at)
         h = step * min(1, abs(x) or 1)

@@ -297,7 +297,7 @@ def program(seed):
 
 
 def fresh(arguments):
-    """The same arguments in arrays of their own."""
+    """The same arguments in their own arrays."""
     return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
 
 

@@ -402,7 +402,7 @@ class Model:
         return found
 
     def tape(self, library, model, x, y):
-        """Steps of one's own, recorded."""
+        """custom Steps, recorded."""
 
         def step(x, y):
             with library.GradientTape() as tape:

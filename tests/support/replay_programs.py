@@ -908,7 +908,7 @@ class Program:
             number = "3" if dtype == "int32" else number
         vector = f"({size},)"
         shape = self.pick("()", "()", vector, vector, "(1,)", f"(2, {size})", f"(0, {size})")
-        if shape not in self.shapes and len(self.shapes) == 2:  # few, so that they come again
+        if shape not in self.shapes and len(self.shapes) == 2:  # few, so that they repeat
             shape = self.draw.choice(sorted(self.shapes))
         self.shapes.add(shape)
         if shape == "()" and self.draw.random() < 0.8:
@@ -933,7 +933,7 @@ class Program:
         return given
 
     def driver(self):
-        """The steps. Few different inputs, so that they come again."""
+        """The steps. Few different inputs, so that they repeat."""
         self.shapes = set()
         known = [self.call() for _ in range(self.draw.randint(2, 4))]
         words = set(re.findall(r"[A-Za-z_]\w*", self.source))

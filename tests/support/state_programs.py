@@ -15,7 +15,7 @@ import numpy as np
 import numtape as tf
 
 # How state is held: what sets it up, how the function reaches it, what changes it. P is a number,
-# drawn anew at each place; N is a small integer; @ makes names the program's own.
+# drawn again at each place; N is a small integer; @ makes names the program's own.
 WAYS = {
     "global": ("g@ = P", "g@", ["g@ = P"]),
     "global that is deleted": (
@@ -874,4 +874,4 @@ def replayed(name):
         for _ in range(4):
             f(tf.constant(1.0))
     paths = f.paths()
-    return "" if sum(path.hits for path in paths) else "; ".join(paths.reasons) or "recorded anew"
+    return "" if sum(path.hits for path in paths) else "; ".join(paths.reasons) or "recorded again"

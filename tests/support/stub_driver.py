@@ -42,7 +42,7 @@ class OfThread(threading.local):
 class StubDriver:
     """What `cuda.bindings.driver` has.
 
-    Transfers from and to page-locked memory are made at once, or, if `late`, only when somebody
+    Transfers from and to page-locked memory are made at once, or, if `late`, only when a caller
     waits for them. A driver may do either.
     """
 

@@ -69,7 +69,7 @@ class Library:
         raise NotImplementedError
 
     def free(self) -> None:
-        """Gives back what nothing refers to any more, and counts the peak of memory anew."""
+        """Gives back what nothing refers to any more, and counts the peak of memory again."""
         raise NotImplementedError
 
     def peak(self) -> int | None:

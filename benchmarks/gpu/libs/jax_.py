@@ -83,7 +83,7 @@ class Library(libs.Library):
     clock = "the host's, until block_until_ready"
 
     def __init__(self) -> None:
-        """Raises NoGpuError if there is none."""
+        """Raises NoGpuError if it does not exist."""
         try:
             self._device = jax.devices("gpu")[0]
         except RuntimeError:
@@ -121,7 +121,7 @@ class Library(libs.Library):
         gc.collect()
 
     def peak(self) -> int | None:
-        """JAX cannot count anew, so what it says is about all cases."""
+        """JAX cannot count again, so what it says is about all cases."""
         return None
 
     def overheads(self) -> dict[str, Callable[[], object]]:

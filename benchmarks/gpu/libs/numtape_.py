@@ -90,7 +90,7 @@ class Library(libs.Library):
     """numtape on the GPU, or in the simulator."""
 
     def __init__(self) -> None:
-        """Raises NoGpuError if there is none."""
+        """Raises NoGpuError if it does not exist."""
         try:
             self._gpu: Any = device()
         except nt.DeviceError as error:
@@ -143,7 +143,7 @@ class Library(libs.Library):
         return np.asarray(array)
 
     def free(self) -> None:
-        """Gives back what nothing refers to any more, and counts the peak of memory anew."""
+        """Gives back what nothing refers to any more, and counts the peak of memory again."""
         local.log = Log()  # a log keeps room for temporaries: those of the largest sweep so far
         gc.collect()
         self._gpu.synchronize()

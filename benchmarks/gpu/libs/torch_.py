@@ -85,7 +85,7 @@ class Library(libs.Library):
     heading, compiled = "PyTorch", False
 
     def __init__(self) -> None:
-        """Raises NoGpuError if there is none."""
+        """Raises NoGpuError if it does not exist."""
         if not torch.cuda.is_available():
             raise NoGpuError("PyTorch finds no GPU")
         self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
@@ -120,7 +120,7 @@ class Library(libs.Library):
         return (array if most is None else array.reshape(-1)[-most:]).cpu().numpy()
 
     def free(self) -> None:
-        """Gives back what nothing refers to any more, and counts the peak of memory anew."""
+        """Gives back what nothing refers to any more, and counts the peak of memory again."""
         gc.collect()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()

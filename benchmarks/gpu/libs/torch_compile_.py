@@ -24,9 +24,9 @@ class Library(torch_.Library):
         return {}
 
     def product(self, dtype: str, size: int) -> Callable[[], object] | None:
-        """Likewise."""
+        """Also."""
         return None
 
     def overheads(self) -> dict[str, Callable[[], object]]:
-        """Likewise."""
+        """Also."""
         return {}

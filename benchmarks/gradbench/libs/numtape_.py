@@ -39,7 +39,7 @@ def stack(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> 
     first = max((left.top - arena.start) // 8 - 1, 0)
     words = arena.words(first + AGAIN // 8)[first:]
     used = np.flatnonzero(words)
-    if not used.size:  # what is very large is let go of at once
+    if not used.size:  # what is very large is released at once
         taken: int = left.top - arena.start
         return taken
     return 8 * (first + 1 + int(used[-1]))

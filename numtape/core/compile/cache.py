@@ -121,13 +121,13 @@ def _file(name: str, source: str, for_host: bool = True) -> str:
 
 
 def _folder(make: bool = False) -> AbstractContextManager[Folder | None]:
-    """The cache folder, while it is used; None if there is none, or none to be trusted."""
+    """The cache folder, while it is used; None if it does not exist, or none to be trusted."""
     settings.cache_limit()  # a wrong one is an error before anything needs to be written
     path = settings.cache_dir()
     if path is not None:
         return open_folder(path, make=make)
     say_once(
-        "There is no home folder to keep compiled kernels in, and each process compiles them anew. "
+        "There is no home folder to store compiled kernels in: each process compiles them. "
         "Set NUMTAPE_CACHE_DIR to a folder that only you can write to."
     )
     return nullcontext()
@@ -183,7 +183,7 @@ def load_or_compile(
 def _compile_in_thread(file: str, compile_unit: Callable[[], Built]) -> Built:
     """Compile in a thread, whose stack is empty, however deep the caller is.
 
-    An import of Numba that ends halfway, for want of stack or by an interrupt, cannot be made up
+    An import of Numba that ends halfway, without stack or by an interrupt, cannot be made up
     for in the same process.
     """
     built: list[Built] = []

@@ -45,7 +45,7 @@ def _refusal(status: os.stat_result, *, above: bool = False) -> str | None:
 
     Args:
       found: What the system says of it.
-      above: Whether it is only a folder above. Others may then have names of their own in it
+      above: Whether it is only a folder above. Others may then have their own names in it
         (``/tmp``), and it may belong to whom the whole system belongs, in a container not to root.
     """
     if not hasattr(os, "geteuid"):
@@ -73,7 +73,7 @@ def _check(path: Path, make: bool) -> None:
             part.mkdir(mode=0o700, exist_ok=True)
             status = os.lstat(part)
         if not stat.S_ISDIR(status.st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, f"{part} is no folder")
+            raise NotADirectoryError(errno.ENOTDIR, f"{part} is not a folder")
         reason = _refusal(status, above=part != path)
         if reason is not None:
             raise NotTrusted(f"{part} {reason}")
@@ -94,7 +94,7 @@ class Folder:
         return os.access(self._path, os.W_OK)
 
     def read(self, name: str) -> bytes | None:
-        """A file's content; None if there is none, or others may have written it."""
+        """A file's content; None if it does not exist, or others may have written it."""
         try:
             handle = os.open(self._name(name), os.O_RDONLY | _FLAGS | _NO_WAIT, dir_fd=self._at)
             with os.fdopen(handle, "rb") as file:
@@ -109,7 +109,7 @@ class Folder:
         except OSError:
             return None
         say_once(
-            f"The cache folder {self._path} has files that are ignored and made anew: {name} "
+            f"The cache folder {self._path} has files that are ignored and created again: {name} "
             f"{reason}, and would be executed. Others could write there once, it seems; "
             f"`python -m numtape cache clear` empties it."
         )
@@ -142,7 +142,7 @@ class Folder:
     def shrink(self, limit: int, *suffixes: str) -> int:
         """Remove the files that were not used for longest, until nine tenths of a limit are left.
 
-        Other processes may do the same, and may be reading: a file that is gone is made anew.
+        Other processes may do the same, and may be reading: a file that is gone is created again.
 
         Args:
           limit: A number of bytes. Up to there nothing is removed.
@@ -220,7 +220,7 @@ def open_folder(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
         except NotTrusted as error:
             say_once(
                 f"The cache folder {path} is not used, and each process compiles its kernels "
-                f"anew: {error}. What others write there would be executed. Close it to them "
+                f"again: {error}. What others write there would be executed. Close it to them "
                 f"(chmod go-w) and run `python -m numtape cache clear`, or set NUMTAPE_CACHE_DIR "
                 f"to a folder that only you can write to."
             )
@@ -228,7 +228,7 @@ def open_folder(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
             if make:
                 say_once(
                     f"The cache folder {path} cannot be used, and each process compiles its "
-                    f"kernels anew: {error.strerror}. Set NUMTAPE_CACHE_DIR to one that can."
+                    f"kernels again: {error.strerror}. Set NUMTAPE_CACHE_DIR to one that can."
                 )
         yield folder
     finally:

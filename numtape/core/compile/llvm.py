@@ -65,7 +65,7 @@ def _compile_for(machine: Any, text: str, symbols: list[str], loops: bool = True
 
 
 def _machine() -> Any:
-    """A target machine of one's own: they are not shared between threads."""
+    """A target custom machine: they are not shared between threads."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()

@@ -129,7 +129,7 @@ def _resolve(library: Any) -> None:
 def _hide(library: Any, symbols: list[str]) -> None:
     """Make everything in a unit local to it but its functions.
 
-    Numba numbers what it compiles, anew in each process. Objects that were compiled by different
+    Numba numbers what it compiles, again in each process. Objects that were compiled by different
     processes may so use one name for different functions, and the linker takes the first.
     """
     module = library._final_module

@@ -193,7 +193,7 @@ def _start_ahead(unit: str) -> None:
 
 
 def _wait_for(unit: str) -> bool:
-    """Wait for a process that compiles a unit. False if there is none, or it failed."""
+    """Wait for a process that compiles a unit. False if it does not exist, or it failed."""
     process = _ahead.pop(unit, None)
     return process is not None and process.wait() == 0
 
@@ -283,7 +283,7 @@ class Block:
                 self.point(f"{record}.{field}", value, address_of(value))
 
     def give(self, packed: Packed) -> None:
-        """Set arguments that come again; their arrays are kept alive until others are given."""
+        """Set arguments that repeat; their arrays are kept alive until others are given."""
         self._packed = packed.arrays
         self.set[packed.where] = packed.words
 
@@ -294,7 +294,7 @@ class Block:
 
 
 class Numbers:
-    """A short array argument of several passes that is filled anew for every call.
+    """A short array argument of several passes that is filled again for every call.
 
     A longer one takes nothing over: it is no `values.memory.resized` array.
     """

@@ -12,7 +12,7 @@ from ..values.memory import Array, reserve_zeros, view
 
 
 class Lanes:
-    """Addresses of lane kernels by op, operand dtype and result dtype; 0 where there is none.
+    """Addresses of lane kernels by op, operand dtype and result dtype; 0 for an empty segment.
 
     Like the arrays of other tables this one never moves, and an address is entered in one step.
     """
@@ -38,7 +38,7 @@ class Calls:
     codes and specs are freed, all is forgotten.
 
     Other threads, finalizers and handlers of signals may come between any two steps, and plans
-    read the lists without a lock. So an entry has a place of its own before it is filled, and is
+    read the lists without a lock. So an entry has its own place before it is filled, and is
     complete before it is in a list: else two entries in one place are a list without an end. What
     comes into a list while all is forgotten is lost, and asked for again.
 
@@ -70,7 +70,7 @@ class Calls:
         address: int,
         units: int,
     ) -> bool:
-        """Enter a kernel, 0 where there is none. False if there is no room."""
+        """Enter a kernel, 0 where it does not exist. False if there is no room."""
         start = self._start
         number = next(self._numbers)
         if number - start >= self.MOST:

@@ -7,7 +7,7 @@ LLVM does. What is not known here is left to Numba (`Unknown`), which means the 
 what a pass does is what it does as a function of Python: a test compares.
 
 A value's kind is the type of a number or of a pointer, or the record that it is. A function is
-written anew for arguments of other kinds, and for the same ones once. One that calls itself is
+written again for arguments of other kinds, and for the same ones once. One that calls itself is
 unknown: what kind its result has is seen when it is written. Variables are places on the stack, of
 which LLVM makes registers.
 """
@@ -70,7 +70,7 @@ def translate(entries: list[Entry]) -> str:
     for entry in entries:
         definition = module(entry.module).names.get(entry.name)
         if not isinstance(definition, Definition):
-            raise Unknown(f"{entry.name} is no jitted function of {entry.module}.")
+            raise Unknown(f"{entry.name} is not a jitted function of {entry.module}.")
         name, kind = unit.function(definition, entry.kinds)
         lines = ["%p = inttoptr i64 %block to ptr"] if entry.block else []
         flat: list[Value] = []
@@ -144,7 +144,8 @@ class _Body(Expressions):
         if self._open:
             self._line("ret void")
         inline = " alwaysinline" if self._definition.inline else ""
-        head = f'define internal {type_of(self.returns)} @"{name}"({join_arguments(parameters)}) nounwind'
+        arguments = join_arguments(parameters)
+        head = f'define internal {type_of(self.returns)} @"{name}"({arguments}) nounwind'
         body = "\n".join(["start:", *self._places, *self._lines])
         return f"{head}{inline} {{\n{body}\n}}"
 

@@ -76,7 +76,7 @@ class Pool:
             return aligned_buffer(size)[0]
 
     def swept(self) -> None:
-        """One more sweep: let go of what has waited too long, or is too much."""
+        """Count one more sweep, and release buffers that are unused or exceed the limit."""
         self.sweeps += 1
         if self.returned or self.sweeps % PATIENCE == 0:
             with self.lock:
@@ -145,7 +145,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if size < LARGE_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
     array = POOL.lend(size, shape, dtype)
-    POOL.swept()  # a program that only copies lets go of memory as well
+    POOL.swept()  # a program that only copies releases memory as well
     return array
 
 

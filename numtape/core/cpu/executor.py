@@ -117,7 +117,7 @@ class Program:
         return Program(log, list(self.place), self.plan)
 
     def run(self) -> None:
-        """Compute the wanted rows, in buffers of their own."""
+        """Compute the wanted rows, in their own buffers."""
         plan, log = self.plan, self.log
         if plan is None:
             return
@@ -151,5 +151,5 @@ class Program:
         return False
 
     def array(self, row: int) -> Array:
-        """The value in a place, which is no cell."""
+        """The value in a place, which is not a cell."""
         return self.sweeper.array(self.log, row)

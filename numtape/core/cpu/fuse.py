@@ -5,12 +5,13 @@ instructions it replaces: should an argument be beyond the reach of one of its f
 compute the block instead.
 
 What comes out is a `Loop` of `kernels.cpu.fuse_plan`, which is another one than the GPU's (in
-`core.cuda.codegen`), though both number loads, steps and stores alike. This one is made of a finished
+`core.cuda.codegen`), though both number loads, steps and stores alike. This one is made of a
+finished
 plan, from a stretch of its instructions: its operands are slots, which are used again and may have
 to be renamed, and its loads say which elements are for all. It has names of dtypes, as the kernels
 import nothing of numtape and its text is the key of the compiled loop. The GPU's is made before
 there are instructions, from all rows of a group and of groups joined to it: it has shapes, from
-which it writes how each load is spread, and reductions, which are instructions of their own here.
+which it writes how each load is spread, and reductions, which are their own instructions here.
 One class for both would have fields that only one of them may read.
 """
 
@@ -61,7 +62,7 @@ class Run(NamedTuple):
 
     Attributes:
       first, last: Their first one, and the one behind the last, in the program of the group.
-      loop: What they compute.
+      loop: Their computation.
       refs: Where the loop's operands and results are, as in instructions.
     """
 
@@ -86,7 +87,7 @@ class _Group:
         self.scalar = group[G_KIND] == SMALL
         self.splats = {step[1] for step in splats}
         self.slots = 1 + max([step[1] for step in (*splats, *steps) if step[1] < 1 << 40] or [0])
-        # Loads of broadcast operands of a lane group have slots of their own: they come first.
+        # Loads of broadcast operands of a lane group have their own slots: they come first.
         self.spreads = [step for step in steps if step[0] == SPREAD and not self.scalar]
         self.steps = [step for step in steps if step[0] != SPREAD or self.scalar]
         order = plan.arrays["order"][group[G_ROWS] : group[G_ROWS_END]].tolist()
@@ -107,7 +108,7 @@ class _Group:
             producer[step[1]] = k
 
     def rename(self, k: int) -> None:
-        """Give the result of step ``k`` a slot of its own."""
+        """Give the result of step ``k`` its own slot."""
         self.steps[k][1] = self.slots
         for j, operands in enumerate(self.operands):
             for i, (_, maker) in enumerate(operands):

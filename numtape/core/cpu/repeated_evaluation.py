@@ -1,7 +1,8 @@
 """Looks in machine code, where a log's rows are as they were some times before.
 
 What a look does is said by `core.log.look` and by `Executor.compute`. A plan that came again some
-times gets a `RepeatedEvaluation` in its log: all that machine code (`kernels/passes/repeated_evaluation.py`)
+times gets a `RepeatedEvaluation` in its log: all that machine code
+(`kernels/passes/repeated_evaluation.py`)
 needs to do the same, where no value is large, no row is NumPy's, no array waits, and the log is let
 go of. It is asked first, and leaves to Python whatever is not as it was.
 """
@@ -37,7 +38,8 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .buffers import POOL
 
-# What there is once in a process, and of each look; as in kernels/passes/repeated_evaluation.py (a test
+# What there is once in a process, and of each look; as in kernels/passes/repeated_evaluation.py (a
+# test
 # compares).
 _API = {
     "GET_ENTRY": "PyDict_GetItemWithError",
@@ -258,13 +260,13 @@ def _code_or_reason(now: bool = False) -> _Code | str:
 
 
 def words() -> Any:
-    """What machine code for looks is told of this process; or why there is none."""
+    """What machine code for looks is told of this process; or why it does not exist."""
     code = _code_or_reason()
     return code if isinstance(code, str) else code.words
 
 
 def describe() -> str:
-    """What carries out looks that come again, and why not machine code."""
+    """What carries out looks that repeat, and why not machine code."""
     code = _code_or_reason(now=True)
     return f"Python: {code}" if isinstance(code, str) else "machine code"
 
@@ -288,7 +290,7 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
     Args:
       log: Whose rows it computes.
       work: The workspace.
-      plan: The plan; it takes so little time that the GIL is not let go of.
+      plan: The plan; it takes so little time that the GIL is not released.
       executor: Who has carried it out.
       hot: What it computes, as ``plan.work``, before it is compiled.
     """
@@ -336,7 +338,7 @@ def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> Repeat
 
 
 class RepeatedEvaluation(KeepAlive):
-    """A look that comes again, and all that machine code refers to by address.
+    """A look that repeats, and all that machine code refers to by address.
 
     Attributes:
       words: What machine code reads, by the names in `_LOOK`.

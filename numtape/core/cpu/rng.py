@@ -45,12 +45,12 @@ def compute_drawn(name: str, key: list[int], spec: Spec) -> Array:
     else:
         function(address_of(out), 0, 0, 0, address_of(parameters), 0, units)
     if out.nbytes >= LARGE_BYTES:
-        POOL.swept()  # a program that only draws lets go of memory as well
+        POOL.swept()  # a program that only draws releases memory as well
     return out
 
 
 def _draw_in_threads(address: int, out: Array, parameters: Array, units: int, threads: int) -> None:
-    counter = np.zeros(8, np.int64)  # a cache line of its own
+    counter = np.zeros(8, np.int64)  # a cache its own line
     arguments = {
         "function": address,
         "out": address_of(out),

@@ -47,7 +47,7 @@ LONG_TIME = 50_000
 LARGE = 1 << 21
 NEVER = 1 << 62
 
-# Rows times elements from which a plan that comes again is compiled: some 0.02 s of work.
+# Rows times elements from which a plan that repeats is compiled: some 0.02 s of work.
 HOT = 1 << 26
 
 # Instructions times elements that take about 0.05 s. A plan of more is swept in stages, and a group
@@ -81,7 +81,7 @@ class Worker:
         self.columns, self.extra, self.counter = log.columns, log.extra, counter
         self.blocks: tuple[Block, Block] | None = None
         self.assisting: Block | None = None
-        self.begun = np.zeros(8, np.int64)  # whether it assists now: a cache line of its own
+        self.begun = np.zeros(8, np.int64)  # whether it assists now: a cache its own line
         self.set_for: Any = None  # the plan
 
     def assist(self, plan: Plan, room: Block, team: int, hiring: int) -> Block:
@@ -131,13 +131,14 @@ class Sweeper:
 
     `run` has a plan swept by `_until`: machine code computes one group after the other, alone or
     `_together` with other threads, and stops in front of what Python has to see to, a `_group`.
-    A plan that takes long is swept by `_run_staged` instead, which calls `_until` for a few groups at a
+    A plan that takes long is swept by `_run_staged` instead, which calls `_until` for a few groups
+    at a
     time; so does `run_timed`, for each group.
     """
 
     def __init__(self, log: Log) -> None:
         self.sweep = Block("sweep")
-        self.counter = np.zeros(8, np.int64)  # a cache line of its own
+        self.counter = np.zeros(8, np.int64)  # a cache its own line
         self.partials, self.arena = aligned_buffer(0), aligned_buffer(0)  # as a worker's scratch
         self.workers = [Worker(log, self.counter)]  # the first one is the caller
         columns = log.columns
@@ -260,7 +261,7 @@ class Sweeper:
             log.columns.cell_view[row] = self.arena[1] + int(plan.arrays["offset"][at])
 
     def _count(self, log: Log, plan: Plan) -> None:
-        """Count what was computed: what comes again and again is compiled."""
+        """Count what was computed: what repeats and again is compiled."""
         if plan.done >= 0:
             plan.done += plan.work
             if plan.done > HOT:
@@ -317,7 +318,7 @@ class Sweeper:
         calls = [
             prepare(log, plan, worker, g, chunk) for worker in workers[: max(1, total // chunk)]
         ]
-        # Lanes look up where operands are while they run, and the log may begin anew; so may
+        # Lanes look up where operands are while they run, and the log may begin again; so may
         # what is in its cells.
         row = int(plan.arrays["order"][group[G_ROWS]])
         alone = group[G_KIND] == WHOLE and SPECS.size[log.spec[row]] != 1

@@ -1,4 +1,4 @@
-"""Threads that share a sweep: parked until there is work, made anew after a fork.
+"""Threads that share a sweep: parked until there is work, created again after a fork.
 
 They run jitted code without the GIL, and call BLAS in one thread each. Numba's threading layers
 are not used: they abort or hang where several Python threads, forks and BLAS meet.

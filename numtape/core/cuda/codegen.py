@@ -42,7 +42,7 @@ class Loop(NamedTuple):
     Attributes:
       shape: That of the steps.
       loads: The spec of each operand from outside.
-      steps: What is computed.
+      steps: The computed values.
       stores: The values that are stored.
       reductions: Values that are reduced to one element, and the names of the reductions.
     """

@@ -61,7 +61,7 @@ def strided_copy_source(
 
 
 def either(narrow: Axes, wide: Axes, ratio: int, into: bool, vector: bool) -> str:
-    """The text of a ``kernel(n, out, x, begin, wide_out, wide_x)``, which is `strided_copy_source` twice.
+    """The text of a ``kernel(n, out, x, begin, wide_out, wide_x)``: two strided copies.
 
     Where ``begin`` allows it, elements are moved ``ratio`` at a time, in the wider arrays. There
     are blocks for these; else each goes on until all is done.
@@ -146,7 +146,7 @@ class Padding(NamedTuple):
 
 
 def padding_source(axes: Sequence[Padding], dtype: str, vector: bool) -> str:
-    """The text of a ``kernel(n, out, x)`` that puts ``x`` among zeros; see `strided_copy_source`."""
+    """The text of a ``kernel(n, out, x)`` that pads ``x`` by zeros; see `strided_copy_source`."""
     sizes = [axis.size for axis in axes]
     strides = [math.prod(axis.inside for axis in axes[k + 1 :]) for k in range(len(axes))]
     count = math.prod(sizes)
@@ -180,7 +180,7 @@ class Tile(NamedTuple):
 def transpose_source(
     shape: Sequence[int], strides: Sequence[int], axis: int, tile: Tile, dtype: str
 ) -> str:
-    """The text of a ``kernel(n, out, x)`` that copies as `strided_copy_source`, an array with a stride of 1.
+    """The text of a ``kernel(n, out, x)`` that transposes an array with a stride of 1.
 
     That is the stride of ``axis``, which is not the last one: its elements are neighbours in
     ``x``, those of the last axis in ``out``. Both are so read and written as rows of a tile. A

@@ -1,6 +1,6 @@
 """The CUDA executor: plans as on the CPU, each group of elementwise rows one kernel.
 
-What crosses from one group to another lies on the GPU: large values in buffers of their own or in
+What crosses from one group to another lies on the GPU: large values in their own buffers or in
 a plan's arena, single elements in a block of cells that is copied there before a plan runs, with
 the leaves, and back after it. Nothing else waits for the GPU but a look.
 """
@@ -119,7 +119,7 @@ def _bring(log: Log, plan: GpuPlan) -> None:
 
 
 def _allocate(log: Log, plan: GpuPlan) -> None:
-    """Give rows that keep their values buffers of their own."""
+    """Give rows that keep their values their own buffers."""
     for row, spec in plan.buffers:
         memory = empty(spec.size * spec.dtype.size)
         log.put(row, _device_array(memory, memory.address, spec), spec)
@@ -147,7 +147,7 @@ class Workspace(GpuPlanner):
 class Program:
     """A plan that is run again and again; see `core.cpu.executor.Program`.
 
-    What it computes lies in memory that it lends: so the same addresses come again, and launches
+    What it computes lies in memory that it lends: so the same addresses repeat, and launches
     with the same addresses are kept as a graph, which the GPU takes in one go. What has ever other
     addresses is copied to one that stays, or from there. Unless its single elements are looked at
     after every run, nothing waits for the GPU.
@@ -207,7 +207,7 @@ class Program:
         return not self.looked and row in self._single
 
     def run(self) -> None:
-        """Compute the wanted rows, in buffers of their own."""
+        """Compute the wanted rows, in their own buffers."""
         plan, log = self.plan, self.log
         inputs, self._inputs = self._inputs, []
         late, self._late = self._late, []
@@ -283,7 +283,7 @@ class Program:
                 at[self._leaf_place[row]] = self._steady.read(device(), row, array)
 
     def array(self, row: int) -> Array:
-        """The value in a place, which is no cell."""
+        """The value in a place, which is not a cell."""
         spec = SPECS.specs[self.log.spec[row]]
         array: Any = self.log.buffers.get(row)
         if array is None:

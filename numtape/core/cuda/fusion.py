@@ -53,7 +53,7 @@ class Program(NamedTuple):
       way: How threads share a row.
       loads: How the loads lie: ``each`` has a row for each row, ``row`` is one for all of them,
         and ``one`` is an element.
-      parts: What is computed.
+      parts: The computed values.
       stores: The values that are stored.
       sums: The values whose columns are summed. Then a block has every so many-th row, and leaves
         the sums of these: in the order in which a sum by itself has its stretches.

@@ -1,4 +1,4 @@
-"""What lets a program's launches come again with the same addresses, and replays them as graphs."""
+"""What lets a program's launches repeat with the same addresses, and replays them as graphs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Steady:
 
 
 class Graphs:
-    """The launches of a plan as graphs, one for each set of addresses that has come again."""
+    """The launches of a plan as graphs, one for each set of addresses that repeats."""
 
     MOST = 16  # sets of addresses, then all are forgotten: results that are kept have new ones
     FEW = 3  # launches from which on a graph is worth it

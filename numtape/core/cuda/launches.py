@@ -133,7 +133,7 @@ class Row(NamedTuple):
       attributes: The op's attributes.
       out: Its spec.
       operands: Those of its operands.
-      places: The numbers of its own place and its operands'.
+      places: The its own numbers place and its operands'.
       room: Gives the number of a place for so many bytes of intermediate results.
     """
 

@@ -1,6 +1,6 @@
 """Plans of the CUDA executor: those of the CPU, each group of elementwise rows one kernel.
 
-What crosses from one group to another lies on the GPU: large values in buffers of their own or in
+What crosses from one group to another lies on the GPU: large values in their own buffers or in
 a plan's arena, single elements in a block of cells.
 """
 
@@ -310,7 +310,7 @@ class _Maker:
         """The kernel of several groups.
 
         It stands where the first of them did: what the others leave in the arena may lie where
-        something else is still read then, so it gets room of its own.
+        something else is still read then, so it gets its own room.
         """
         for row in (*group.stores, *group.sums):
             if self._place[row].kind == "arena":

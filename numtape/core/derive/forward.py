@@ -354,7 +354,7 @@ def _run_rule(
             return None
         raise
     finally:
-        # whole: an interrupt in between would leave the thread without a log of its own
+        # whole: an interrupt in between would leave the thread without its own log
         is_disturbed = "log" in thread_names
         local.log, local.rule = outer, outer_rule
         # done

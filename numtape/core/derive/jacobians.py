@@ -31,7 +31,7 @@ MAX_BATCH_ELEMENTS = 1 << 24  # elements of a row, for all seeds of a batch
 def jacobian(
     log: Log, tape: Tape, target: Tensor | Variable, sources: Sequence[Tensor | Variable]
 ) -> list[Tensor | None]:
-    """Return the derivative of every element of ``target`` by each source, None if there is none.
+    """Return the derivative of all elements of ``target`` by each source, None if unconnected.
 
     The result has an axis for the target's elements (none if it has one), then those of the source.
     """

@@ -129,7 +129,7 @@ class _MachineCode:
         gradient_fast_path = builtin("repeated_gradient", address)
 
 
-_lazy_build = LazyBuild("Gradients that come again are recorded by Python", _MachineCode)
+_lazy_build = LazyBuild("Gradients that repeat are recorded by Python", _MachineCode)
 
 
 def describe_backend() -> str:

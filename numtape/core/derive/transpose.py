@@ -92,7 +92,7 @@ def run_rule(
             return None
         raise
     finally:
-        # whole: an interrupt in between would leave the thread without a log of its own
+        # whole: an interrupt in between would leave the thread without its own log
         is_disturbed = "log" in thread_names
         local.log, local.rule = outer, outer_rule
         # done
@@ -283,7 +283,7 @@ def _add_specs(
 
 
 def _locate_sources(log: Log, sources: list[Tensor | Variable]) -> list[tuple[int, int]]:
-    """Return each source's row, and the number of a variable in the log; -1 if there is none."""
+    """Return each source's row, and the number of a variable in the log; -1 if it has none."""
     numbers, leaves = log.variable_index, log._leaf_rows
     locations: list[tuple[int, int]] = []
     for source in sources:

@@ -74,7 +74,7 @@ class Op:
         the function in ``kernels.cpu.reduce`` that combines two elements.
       compute: For any other op, ``compute(out, *operands, **attributes)`` on NumPy arrays.
       native: ``native(out_spec, *operand_specs, **attributes)`` returns the equivalent jitted
-        kernel, or None if there is none for these specs.
+        kernel, or None if it does not exist for these specs.
       vjp: ``vjp(g, y, *operands, **attributes)`` returns one adjoint (or None) for each operand,
         in numtape ops. Its caller undoes broadcasting.
       gradient: RULE, STOP, MISSING, CUT or CALL.

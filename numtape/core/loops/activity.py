@@ -103,7 +103,7 @@ def _flows_through_call(call: Call, body: Body) -> list[tuple[list[str], str]]:
     arrays, names = body.arrays, body.names
     if call.rule is not None and call.functions.writes(call, body):
         raise KernelError(
-            "a rule of its own, and writes to its arguments",
+            "its own rule, and writes to its arguments",
             *body.standing.of(call.line),
             "Write to a copy.",
         )
@@ -129,7 +129,7 @@ def _flows_through_call(call: Call, body: Body) -> list[tuple[list[str], str]]:
 
 
 def _outside(body: Body, is_callee: bool) -> set[str]:
-    """Arrays that somebody else may look at: those that calls write to, and the caller's."""
+    """Arrays that another caller may look at: those that calls write to, and the caller's."""
     names = {
         x
         for call in calls(body)

@@ -1,7 +1,8 @@
 """Whole-array expressions: each becomes one loop over its elements, which is written when needed.
 
 An expression's elements are computed where a statement, a reduction or a helper wants them; what
-lies between is no array. Shapes are matched as in NumPy; axes of length 1 are stretched where this
+lies between is not an array. Shapes are matched as in NumPy; axes of length 1 are stretched where
+this
 length is known from the text.
 """
 

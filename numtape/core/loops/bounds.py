@@ -131,7 +131,7 @@ class Bounds:
         return {self._count: 1}
 
     def _form(self, operand: str, scope: _Scope) -> Form | None:
-        """The value of an operand; None if it is no int."""
+        """The value of an operand; None if it is not an int."""
         operand = operand[1:-1] if operand.startswith("(") and operand.endswith(")") else operand
         if is_constant(operand):
             value = constant(operand)

@@ -48,7 +48,7 @@ def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
     """Dtype and axes of each argument, as Numba sees them.
 
     Raises:
-      KernelError: If one is no number and no array that a kernel may have.
+      KernelError: If one is not a number and no array that a kernel may have.
     """
     return tuple([_PLAIN.get(type(x)) or _kind(x) for x in arguments])
 

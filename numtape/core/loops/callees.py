@@ -150,7 +150,7 @@ class Functions:
         """How many axes a function's result has; -1 of a number.
 
         Args:
-          function: The function, which has a rule of its own.
+          function: The function, which has its own rule.
           kinds: The axes of its arguments; -1 of a number.
 
         Raises:
@@ -164,7 +164,7 @@ class Functions:
             body = self._write(function, tuple([("float64", ndim) for ndim in kinds]), inner)
             if body.form != 0 or (body.axes[0] and body.outputs[0] in body.parameters):
                 raise KernelError(
-                    "a rule of its own, and other results than one number or new array",
+                    "its own rule, and other results than one number or new array",
                     body.file,
                     body.line,
                     "Return one result, and a copy of an argument.",

@@ -285,7 +285,7 @@ class Calls(Reductions):
         needs_value: bool,
         recompute: bool,
     ) -> Value:
-        """Write a call of a function that has sweeps of its own."""
+        """Write a call of a function that has its own sweeps."""
         names, axes = self._call_arguments(
             values,
             node,

@@ -1,6 +1,6 @@
 """Names that each round of a loop changes by the same: ``k += 2``, ``sign = -sign``.
 
-What such a name holds in a round follows from the round's number. So it gets a name of its own in
+What such a name holds in a round follows from the round's number. So it gets its own name in
 each round, computed from where it starts, and the reverse sweep stores nothing for it; and no round
 waits for the one before.
 """

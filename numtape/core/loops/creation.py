@@ -96,7 +96,7 @@ class Creation(Calls):
 
     def _reduce(self, name: str, base: Value, node: ast.Call, rest: list[Any]) -> str | Value:
         if base.grid is None:
-            self.refuse(f"`{ast.unparse(node)}` of what is no array", node, "Give it an array.")
+            self.refuse(f"`{ast.unparse(node)}` of what is not an array", node, "Give it an array.")
         return self.reduce(name, base.grid, self.axis_of(node, rest), node)
 
     def _write_creation(
@@ -121,7 +121,7 @@ class Creation(Calls):
     def _array(self, x: Any, node: ast.Call) -> View:
         value = self._as_value(x)
         if value.grid is None:
-            self.refuse(f"`{ast.unparse(node)}` of what is no array", node, "Give it an array.")
+            self.refuse(f"`{ast.unparse(node)}` of what is not an array", node, "Give it an array.")
         return self.view(value, node)
 
     def _lengths(self, x: Any, node: ast.Call) -> list[str]:
@@ -258,7 +258,7 @@ class Creation(Calls):
         steps = constant(step)
         if not isinstance(steps, int) or not steps or kind not in ("", "int64", "float64"):
             self.refuse(
-                f"`{ast.unparse(node)}`, whose step is no whole constant",
+                f"`{ast.unparse(node)}`, whose step is not a whole constant",
                 node,
                 "Multiply an np.arange of ints.",
             )

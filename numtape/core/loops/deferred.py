@@ -81,7 +81,7 @@ class Pile:
         return 4 * sum(_spent(left) for _, left in self.lefts) > count
 
     def used(self, top: int) -> None:
-        """Note how much is used, and let go of what was not needed for long."""
+        """Note how much is used, and release what has not been needed for long."""
         arena, size = self.arena, top - self.arena.start
         arena.recent = max(arena.recent, size)
         arena.calls += 1
@@ -141,7 +141,7 @@ class Deferred:
           xs: Contiguous arrays, of no axes for numbers. They are not changed.
 
         Returns:
-          Each result of the program once, arrays of their own, and what is left.
+          Each result of the program once, their own arrays, and what is left.
 
         Raises:
           ResourceExhaustedError: If the stack is full.

@@ -51,7 +51,7 @@ class Expressions(Subscripts):
         frame = self.frames[-1]
         if frame.bound.get(node.id, Value()).array:
             self.refuse(
-                f"another value for the array `{node.id}`", node, "Take a name of its own for it."
+                f"another value for the array `{node.id}`", node, "Take its own name for it."
             )
         name = frame.rename(node.id)
         frame.bound[node.id] = Value(name)

@@ -120,7 +120,7 @@ class Forward(Steps):
         self.used.add(operand)
         return True
 
-    # What is stored.
+    # The stored values.
 
     def _way(self, node: Branch) -> str:
         """Which way a branch goes, as a bool: its test may be any number."""

@@ -19,7 +19,7 @@ class Interface:
       body: The function.
       kinds: Dtype and axes of each argument.
       wanted: The numbers of the arguments that have adjoints.
-      activity: What is differentiated.
+      activity: The differentiated function.
       by_value: Whether they take numbers themselves, and not where these are.
     """
 

@@ -144,7 +144,7 @@ class Call:
       axes: For each of them the lengths of its axes.
       recompute: Whether the reverse sweep does it again.
       functions: All functions that the kernel calls apart.
-      rule: What gives the adjoints of its arguments, if that is no sweep of its own.
+      rule: What gives the adjoints of its arguments, if that is no its own sweep.
       array: The array that it makes; "" if it returns a number, or nothing.
     """
 
@@ -221,7 +221,7 @@ class Raised:
         return self.kind(*(self.arguments or ()))
 
 
-# What is said where more is expected of a call that has sweeps of its own.
+# What is said where more is expected of a call that has its own sweeps.
 ONE_NUMBER = (
     "`{}` calls itself or has `recompute=True`: such a function gives what calls it one number, or "
     "writes to an argument."

@@ -29,7 +29,7 @@ class Program:
       source: The text of both.
       name: What their names begin with: ``name_forward``, ``name_reverse``, and ``name_gradient``
         of what does one and then the other.
-      parameters: What they take: kinds are ``array``, ``axis`` (with its number), ``number``,
+      parameters: Their arguments: kinds are ``array``, ``axis`` (with its number), ``number``,
         ``adjoint`` of an array or number; with the argument's number and dtype. Behind these come
         SP, END, ``OUT`` and ``MARK``; of the reverse sweep SP and ``SEED``; of both all five.
       written: Numbers of the arguments that are arrays and written to.
@@ -77,7 +77,7 @@ def program(
     """The sweeps of a function.
 
     Args:
-      function: What is differentiated.
+      function: The differentiated function.
       kinds: For each argument its dtype, and its number of axes: -1 of a number.
       wanted: The numbers of the arguments whose derivatives are wanted.
       boundscheck: Whether an index out of bounds is an error.

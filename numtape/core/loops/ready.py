@@ -136,7 +136,7 @@ class Layout:
         out = self.first + len(self._slopes)
         words += ["start", ends, *(f"AT + {8 * (out + k)}" for k in range(3))]
         cells = [f"x{j}" for j in self._numbers] + ["0.0"] * len(self._slopes)
-        slope_names = [f"g{j}" for j in self._slopes]
+        slopes = "".join(f"g{j}, " for j in self._slopes)
         result = "float32(value)" if self.program.result == "float32" else "value"
         adjoints = [self._adjoint(j, quick) for j in self.argnums]
         gradients = adjoints[0] if self.single else f"({', '.join(adjoints)},)"
@@ -146,7 +146,7 @@ class Layout:
             f"pack(BLOCK, 0, {', '.join([*words, *cells])}, 0.0, 0, 1.0)",
             "status = sweeps(AT)",
             "if status: fail(arena, status, arguments)",
-            f"{''.join(f'{name}, ' for name in slope_names)}value, top = unpack(BLOCK, {8 * self.first})",
+            f"{slopes}value, top = unpack(BLOCK, {8 * self.first})",
             "top -= start",
             "if top > arena.recent: arena.recent = top",
             "arena.calls += 1",

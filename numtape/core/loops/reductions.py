@@ -214,7 +214,7 @@ class Reductions(Expressions):
         axis = constant(self.number(every[0]))
         if not isinstance(axis, int):
             self.refuse(
-                f"`{ast.unparse(node)}`, whose axis is no constant",
+                f"`{ast.unparse(node)}`, whose axis is not a constant",
                 node,
                 "Write the axis as a number.",
             )

@@ -91,7 +91,7 @@ class Run:
             return self._program
 
     def _make_program(self) -> Program | KernelError:
-        """The sweeps, of one float or of several results; or why there are none."""
+        """The sweeps, of one float or of several results; or why they are missing."""
         make = self._kernel._program
         try:
             return make(self._kinds, self._argnums)  # type: ignore[no-any-return]
@@ -201,7 +201,7 @@ class Run:
         if value is None:
             raise self._refusal(
                 "it returns nothing",
-                "Return what it computes: what it writes to is a copy of its own.",
+                "Return what it computes: what it writes to is its own copy.",
             )
         if isinstance(value, np.ndarray):
             array = np.array(value, order="C")

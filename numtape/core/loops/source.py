@@ -57,7 +57,7 @@ class Source:
             self.refuse(
                 "a lambda beside others in its line, as code has no columns here",
                 None,
-                "Put it in a line of its own.",
+                "Put it in its own line.",
             )
         # A lambda's instructions are in the lambdas around it as well, which come before it.
         self.tree: Any = functions[-1]

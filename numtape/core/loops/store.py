@@ -167,7 +167,7 @@ class StraightReverse:
         return step.text.format(*map(operand_text, step.args)), "bool", k
 
     def _extreme_rule(self, v: Version, rule: str) -> str:
-        """The derivative of a maximum or minimum: which operand it took is a value of its own."""
+        """The derivative of a maximum or minimum: which operand it took is its own value."""
         comparison = re.search(r"x [<>]= y", rule)
         if not comparison:
             return rule

@@ -248,7 +248,7 @@ def _check(body: Body) -> None:
                 f"an unsigned int as the argument `{name}`, which holds another number later",
                 body.file,
                 body.line,
-                "Take a name of its own.",
+                "Take its own name.",
             )
     for one, other in body.same:
         if body.arrays[one].dtype != body.arrays[other].dtype:
@@ -256,7 +256,7 @@ def _check(body: Body) -> None:
                 "arrays of two dtypes under one name",
                 body.file,
                 body.line,
-                "Take a name of its own for each.",
+                "Take its own name for each.",
             )
     for node in walk(body.nodes):
         if isinstance(node, Count):
@@ -283,7 +283,7 @@ def _check(body: Body) -> None:
                     if axis
                     else "an unsigned int under a name that holds another number elsewhere",
                     node,
-                    "Take np.int64(...) of it, or a name of its own.",
+                    "Take np.int64(...) of it, or its own name.",
                 )
             if node.op == "negative" and of(node.args[0], names) in ("uint8", "uint16", "uint32"):
                 refuse("minus an unsigned int", node, "Take np.int64(...) of it.")

@@ -1,4 +1,4 @@
-"""Views: parts of arrays under names of their own, which share the memory of the array.
+"""Views: parts of arrays under their own names, which share the memory of the array.
 
 Where a part lies is known here, by the names of its offset, its lengths and strides, and costs
 nothing later. Only a name that is given several arrays holds, when it runs, where its array lies.
@@ -232,7 +232,7 @@ class Views(Writer):
             self.refuse(
                 f"an array under the name `{local}`, which has another value elsewhere",
                 node,
-                "Take a name of its own for it.",
+                "Take its own name for it.",
             )
         self.has(local, node)
         if frame.rebound(local):
@@ -302,7 +302,7 @@ class Views(Writer):
                 f"arrays of {len(known.grid.shape)} and {len(view.shape)} axes under the "
                 f"name `{local}`",
                 node,
-                "Take a name of its own for each.",
+                "Take its own name for each.",
             )
         if self.arrays[known.array].dtype != self.arrays[view.array].dtype:
             self.arrays[known.array].dtype = ""  # `types` says whether they are the same

@@ -4,7 +4,7 @@ Up to Python 3.11 nothing but a function of C can be there. From 3.12 on ``__buf
 but a signal handler that runs as a function of Python begins may raise, and NumPy, which asks by
 this protocol first, drops errors. Machine code keeps them for ``__array__``: see `values.exported`.
 
-Variables do not support it, as in TensorFlow: NumPy's arrays of them are copies of one's own.
+Variables do not support it, as in TensorFlow: NumPy's arrays of them are custom copies.
 """
 
 from __future__ import annotations

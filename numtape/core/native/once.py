@@ -57,7 +57,7 @@ class LazyBuild(Generic[Made]):
         self._failures = self._wait = 0
 
     def get(self, *given: Any, now: bool = False) -> Made | str:
-        """Return the object, built by ``make(*given)`` if needed, or the reason why there is none.
+        """Return the object, built by ``make(*given)`` if needed, or why it cannot be built.
 
         With ``now`` an attempt is made even if the last one was recent.
         """

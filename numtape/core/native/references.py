@@ -138,7 +138,7 @@ class References(Writer):
         return function
 
     def tensor(self) -> Any:
-        """``tensor()``: a spare tensor, or a new one if there is none; 0 is a MemoryError."""
+        """``tensor()``: a spare tensor, or a new one if it does not exist; 0 is a MemoryError."""
         function = self.function("tensor", 0, internal=True)
         b, none, spare = self.builder, self.block(), self.known_object("spare")
         size = self.need(self.field(spare, "list.size"), none)

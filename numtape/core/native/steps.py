@@ -120,7 +120,7 @@ class _Writer(Entering):
     def number(self) -> Any:
         """``number(log, value, spec, like, at)``: the spec of a number, if it was entered.
 
-        Of what is no number it is the one that is given.
+        Of what is not a number it is the one that is given.
         """
         function = self.function("number", 5, internal=True)
         log, value, own, like, at = function.args

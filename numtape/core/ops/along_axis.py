@@ -215,7 +215,7 @@ def cumsum(
     Args:
       x: A tensor of numbers, of at least one axis.
       axis: One axis.
-      exclusive: Whether an element is left out of its own sum, so that the first one is 0.
+      exclusive: Whether an element is left out of its sum, so that the first one is 0.
       reverse: Whether the sums run from the last element to the first.
       name: Not used.
 
@@ -267,7 +267,7 @@ def cumprod(
     Args:
       x: A tensor of numbers, of at least one axis.
       axis: One axis.
-      exclusive: Whether an element is left out of its own product, so that the first one is 1.
+      exclusive: Whether an element is left out of its product, so that the first one is 1.
       reverse: Whether the products run from the last element to the first.
       name: Not used.
 
@@ -383,7 +383,7 @@ def cumulative_logsumexp(
     Args:
       x: A tensor of floats, of at least one axis.
       axis: One axis.
-      exclusive: Whether an element is left out of its own sum, so that the first result is minus
+      exclusive: Whether an element is left out of its sum, so that the first result is minus
         infinity.
       reverse: Whether the sums run from the last element to the first.
       name: Not used.

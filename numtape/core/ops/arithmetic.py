@@ -43,7 +43,8 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     Args:
       x: A tensor of numbers.
-      y: Another of the same dtype, whose shape broadcasts with the first one's. What is no tensor
+      y: Another of the same dtype, whose shape broadcasts with the first one's. What is not a
+        tensor
         takes the dtype of the other.
       name: Not used.
 

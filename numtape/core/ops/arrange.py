@@ -240,7 +240,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """
     x = as_tensor(shape_x, spec_of(shape_y), "BroadcastArgs")
     y = as_tensor(shape_y, x._spec, "BroadcastArgs")
-    # An empty list is no list of floats here.
+    # An empty list is not a list of floats here.
     x, y = (
         elementwise.cast(one, other.dtype if other.dtype.is_integer else dtypes.int32)
         if not one._spec.size and one._spec.is_float

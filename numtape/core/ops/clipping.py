@@ -49,8 +49,8 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
       A tensor of that shape and dtype.
 
     Raises:
-      ValueError: If there are none.
-      TypeError: If ``inputs`` is no list.
+      ValueError: If there are no such values.
+      TypeError: If ``inputs`` is not a list.
       InvalidArgumentError: If shapes or dtypes differ, or the elements are bools.
 
     Example:
@@ -97,7 +97,7 @@ def accumulate_n(
       A tensor of that shape and dtype.
 
     Raises:
-      ValueError: If there are none, or their shape is another one.
+      ValueError: If there are no such values, or their shape is another one.
       TypeError: If their dtype is another one.
 
     Example:
@@ -116,7 +116,8 @@ def accumulate_n(
     if tensor_dtype is not None and provided[0].dtype is not dtypes.as_dtype(tensor_dtype):
         raise TypeError(
             f"The `tensor_dtype` argument is {dtypes.as_dtype(tensor_dtype)!r}, but `input` is of "
-            f"type {provided[0].dtype!r}. These must be equal. Try casting the input to the desired "
+            f"type {provided[0].dtype!r}. "
+            "These must be equal. Try casting the input to the desired "
             "type."
         )
     return add_n(provided)
@@ -265,7 +266,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
       A scalar, of the widest dtype if these differ.
 
     Raises:
-      TypeError: If it is no list or tuple.
+      TypeError: If it is not a list or tuple.
       InvalidArgumentError: If elements are no floats.
 
     Example:
@@ -293,7 +294,7 @@ def clip_by_global_norm(
       widest one.
 
     Raises:
-      TypeError: If it is no list or tuple.
+      TypeError: If it is not a list or tuple.
       InvalidArgumentError: If elements are no floats.
 
     Example:

@@ -104,7 +104,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
       A tensor of float32 (of complex64) or float64 (of complex128), or ``input`` itself.
 
     Raises:
-      TypeError: If the elements are no numbers.
+      TypeError: If the elements are not numbers.
 
     Example:
       >>> tf.math.real([1.0 + 2.0j]).numpy()
@@ -125,7 +125,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
       A tensor of float32 (of complex64) or float64 (of complex128), or of the dtype of ``input``.
 
     Raises:
-      TypeError: If the elements are no numbers.
+      TypeError: If the elements are not numbers.
 
     Example:
       >>> tf.math.imag([1.0 + 2.0j]).numpy()
@@ -145,10 +145,10 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     Returns:
       A tensor of float32 (of complex64) or float64 (of complex128), or of the dtype of ``input``:
       pi where a real number is negative. The derivative by complex numbers is
-      ``-1 / (imag + i real)``, and there is none by real ones.
+      ``-1 / (imag + i real)``, and none by real ones.
 
     Raises:
-      TypeError: If the elements are no numbers.
+      TypeError: If the elements are not numbers.
 
     Example:
       >>> tf.math.angle([1.0j, -1.0]).numpy()
@@ -172,7 +172,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
       A tensor of the same shape and dtype.
 
     Raises:
-      TypeError: If the elements are no numbers.
+      TypeError: If the elements are not numbers.
 
     Example:
       >>> tf.math.conj([1.0 + 2.0j]).numpy()

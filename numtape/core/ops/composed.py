@@ -57,7 +57,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
       A tensor of the shape to which ``x`` and the coefficients broadcast.
 
     Raises:
-      ValueError: If ``coeffs`` is no list.
+      ValueError: If ``coeffs`` is not a list.
       InvalidArgumentError: If the dtypes differ, or the shapes do not broadcast.
 
     Example:
@@ -86,7 +86,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
       A bool of rank 0; True for less than two elements.
 
     Raises:
-      TypeError: If the elements are no numbers.
+      TypeError: If the elements are not numbers.
 
     Example:
       >>> bool(tf.math.is_non_decreasing([1, 1, 3]))
@@ -106,7 +106,7 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
       A bool of rank 0; True for less than two elements.
 
     Raises:
-      TypeError: If the elements are no numbers.
+      TypeError: If the elements are not numbers.
 
     Example:
       >>> bool(tf.math.is_strictly_increasing([1, 1, 3]))

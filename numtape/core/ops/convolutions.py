@@ -208,7 +208,7 @@ def conv3d(
       A tensor of shape (batch, new depth, new height, new width, features).
 
     Raises:
-      TypeError: If strides are no list, or ``padding`` is no string.
+      TypeError: If strides are not a list, or ``padding`` is no string.
       InvalidArgumentError: If shapes or dtypes do not fit, or a stride is not positive.
 
     Example:
@@ -316,7 +316,7 @@ def depthwise_conv2d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution of each channel by itself, with filters of its own.
+    """A convolution of each channel by itself, with its own filters.
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
@@ -331,7 +331,7 @@ def depthwise_conv2d(
       A tensor of shape (batch, new height, new width, channels * features of each).
 
     Raises:
-      TypeError: If strides are no list.
+      TypeError: If strides are not a list.
       InvalidArgumentError: If shapes or dtypes do not fit, or a stride is not positive.
 
     Example:

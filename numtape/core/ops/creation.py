@@ -92,7 +92,7 @@ def convert_to_tensor(
 
     Args:
       value: A tensor or variable, an array, a number, or a nest of lists of them.
-      dtype: The dtype, if another one is wanted for what is no tensor.
+      dtype: The dtype, if another one is wanted for what is not a tensor.
       dtype_hint: A dtype that is taken if it can hold the value.
       name: Not used.
 
@@ -285,7 +285,7 @@ def eye(
       A tensor of shape (*batch_shape, num_rows, num_columns).
 
     Raises:
-      InvalidArgumentError: If a size is no int, or negative.
+      InvalidArgumentError: If a size is not an int, or negative.
 
     Example:
       >>> tf.eye(2, num_columns=3).numpy()

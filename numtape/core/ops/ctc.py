@@ -50,7 +50,7 @@ def ctc_loss(
         does not count.
       logits: A tensor of floats, of shape (time, batch, classes).
       label_length: How many labels each row has: integers of shape (batch,).
-      logit_length: How many steps in time each row has, likewise.
+      logit_length: How many steps in time each row has, also.
       logits_time_major: Whether the logits are of that shape, or of shape (batch, time, classes).
       unique: Accepted for TensorFlow's sake.
       blank_index: The class that stands for no label: None is 0, negative ones count from the end.
@@ -61,8 +61,8 @@ def ctc_loss(
       than the labels take.
 
     Raises:
-      ValueError: If shapes do not fit, or ``blank_index`` is no class.
-      InvalidArgumentError: If a label is no class.
+      ValueError: If shapes do not fit, or ``blank_index`` is not a class.
+      InvalidArgumentError: If a label is not a class.
 
     Example:
       >>> logits = tf.zeros((3, 1, 2))  # of the 8 paths, 6 say 1 once

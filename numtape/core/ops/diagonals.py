@@ -167,7 +167,7 @@ def diag(
       name: Not used.
       k: Which diagonal, or the lowest and the highest; see `diag_part`.
       num_rows: The number of rows; -1: as few as do.
-      num_cols: The number of columns; likewise.
+      num_cols: The number of columns; also.
       padding_value: What all other elements are. No gradient flows to it.
       align: Where shorter diagonals stand; see `diag_part`.
 

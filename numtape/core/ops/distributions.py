@@ -41,7 +41,7 @@ def gamma(
       alpha: The shape parameter. A negative one gives NaN.
       beta: The inverse scale; None is 1. It broadcasts with ``alpha``.
       dtype: float16, float32 or float64.
-      seed: A seed of its own, beside the global one.
+      seed: its own seed, beside the global one.
       name: Not used.
 
     Returns:
@@ -84,7 +84,7 @@ def poisson(
       shape: The shape of the draws from each distribution: ints, or a tensor of ints.
       lam: The rate, which is the mean.
       dtype: float16, float32, float64, int32 or int64.
-      seed: A seed of its own, beside the global one.
+      seed: its own seed, beside the global one.
       name: Not used.
 
     Returns:
@@ -118,7 +118,7 @@ def categorical(
       logits: Unnormalized logarithms of probabilities: a tensor of shape (rows, classes).
       num_samples: How many draws for each row.
       dtype: int64 or int32; None is int64.
-      seed: A seed of its own, beside the global one.
+      seed: its own seed, beside the global one.
       name: Not used.
 
     Returns:

@@ -73,14 +73,14 @@ def dropout(
     """Each element becomes 0 with probability ``rate``; the others are divided by ``1 - rate``.
 
     See Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting"
-    (2014). Each call draws anew, also in a function that is replayed.
+    (2014). Each call draws again, also in a function that is replayed.
 
     Args:
       x: A tensor of floats.
       rate: A number from 0 to less than 1, or a scalar tensor of the same dtype.
       noise_shape: The shape of what is drawn, which broadcasts to that of ``x``: elements that
         share a draw stay or go together. None in it is the size of ``x``.
-      seed: A seed of its own, beside the global one.
+      seed: its own seed, beside the global one.
       name: Not used.
 
     Returns:
@@ -143,7 +143,7 @@ def general_dropout(
     noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`dropout` with draws of one's own.
+    """`dropout` with custom draws.
 
     Args:
       x: A tensor of floats.

@@ -111,7 +111,8 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
         require(
             tuple(x.shape) == (*at.shape, *rest),
             op,
-            f"data[0].shape = {provided[0].shape} and a data of shape {x.shape} for indices of shape "
+            f"data[0].shape = {provided[0].shape} and "
+            f"a data of shape {x.shape} for indices of shape "
             f"{at.shape} do not go together",
         )
     flat = np.concatenate([at.ravel() for at in value]).astype(np.int64)

@@ -131,7 +131,7 @@ def truncate(source: Philox, count: int, dtype: Any) -> Array:
 
 
 class Streams:
-    """For each of many numbers a stream of its own, from which normal and uniform ones are taken.
+    """For each of many numbers its own stream, from which normal and uniform ones are taken.
 
     Args:
       source: The key and the counter.

@@ -122,7 +122,7 @@ def max_pool(
     Args:
       input: A tensor of numbers, of shape (batch, sizes in space, channels).
       ksize: The size of the window: one number, or one for each axis in space, or for all axes.
-      strides: How far it goes each time, likewise.
+      strides: How far it goes each time, also.
       padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
       data_format: None, or a name such as "NHWC" or "NCHW".
       name: Not used.
@@ -157,7 +157,7 @@ def max_pool1d(
     Args:
       input: A tensor of numbers, of shape (batch, width, channels).
       ksize: The size of the window: one number, or one in a list, or three for all axes.
-      strides: How far it goes each time, likewise.
+      strides: How far it goes each time, also.
       padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
       data_format: "NWC" or "NCW".
       name: Not used.
@@ -193,7 +193,7 @@ def max_pool2d(
     Args:
       input: A tensor of numbers, of shape (batch, height, width, channels).
       ksize: The size of the window: one number, one for each axis in space, or four.
-      strides: How far it goes each time, likewise.
+      strides: How far it goes each time, also.
       padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
       data_format: "NHWC" or "NCHW".
       name: Not used.
@@ -229,7 +229,7 @@ def max_pool3d(
     Args:
       input: A tensor of numbers, of shape (batch, depth, height, width, channels).
       ksize: The size of the window: one number, one for each axis in space, or five.
-      strides: How far it goes each time, likewise.
+      strides: How far it goes each time, also.
       padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
       data_format: "NDHWC" or "NCDHW".
       name: Not used.
@@ -264,7 +264,7 @@ def avg_pool(
     Args:
       input: A tensor of floats, of shape (batch, sizes in space, channels).
       ksize: The size of the window: one number, or one for each axis in space, or for all axes.
-      strides: How far it goes each time, likewise.
+      strides: How far it goes each time, also.
       padding: "VALID" or "SAME"; what is around the input does not count.
       data_format: None, or a name such as "NHWC" or "NCHW".
       name: Not used.
@@ -300,7 +300,7 @@ def avg_pool1d(
     Args:
       input: A tensor of floats, of shape (batch, width, channels).
       ksize: The size of the window: one number, or one in a list, or three for all axes.
-      strides: How far it goes each time, likewise.
+      strides: How far it goes each time, also.
       padding: "VALID" or "SAME"; what is around the input does not count.
       data_format: "NWC" or "NCW".
       name: Not used.
@@ -336,7 +336,7 @@ def avg_pool2d(
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
       ksize: The size of the window: one number, one for each axis in space, or four.
-      strides: How far it goes each time, likewise.
+      strides: How far it goes each time, also.
       padding: "VALID" or "SAME"; what is around the input does not count.
       data_format: "NHWC" or "NCHW".
       name: Not used.
@@ -372,7 +372,7 @@ def avg_pool3d(
     Args:
       input: A tensor of floats, of shape (batch, depth, height, width, channels).
       ksize: The size of the window: one number, one for each axis in space, or five.
-      strides: How far it goes each time, likewise.
+      strides: How far it goes each time, also.
       padding: "VALID" or "SAME"; what is around the input does not count.
       data_format: "NDHWC" or "NCDHW".
       name: Not used.

@@ -34,7 +34,7 @@ def max_pool_with_argmax(
     Args:
       input: A tensor of numbers, of shape (batch, height, width, channels).
       ksize: The size of the window: one number, two, or four for all axes.
-      strides: How far it goes each time, likewise.
+      strides: How far it goes each time, also.
       padding: "VALID" or "SAME".
       data_format: "NHWC".
       output_dtype: The places' dtype, int32 or int64.

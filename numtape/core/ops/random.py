@@ -55,9 +55,9 @@ after_fork_in_child(_renew_lock)
 
 
 def set_seed(seed: int) -> None:
-    """Start the sequence of draws anew: the same program then draws the same numbers.
+    """Start the sequence of draws again: the same program then draws the same numbers.
 
-    Without a seed, and without seeds of their own, ops draw other numbers in each run. The streams
+    Without a seed, and without their own seeds, ops draw other numbers in each run. The streams
     are Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3",
     2011).
 
@@ -111,7 +111,7 @@ class Draw(NamedTuple):
 
 
 def draw(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
-    """What a function of a seed sequence and parameters gives, drawn anew in each replay."""
+    """What a function of a seed sequence and parameters gives, drawn again in each replay."""
     draw = Draw(make, None if seed is None else _integer(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
     if result is not None:
@@ -193,9 +193,9 @@ def normal(
     Args:
       shape: The shape: ints, or a tensor of ints.
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
-      stddev: The standard deviation, likewise.
+      stddev: The standard deviation, also.
       dtype: A floating dtype.
-      seed: A seed of its own, beside the global one.
+      seed: its own seed, beside the global one.
       name: Not used.
 
     Returns:
@@ -245,7 +245,7 @@ def truncated_normal(
       mean: The mean of the distribution; it broadcasts to ``shape``.
       stddev: Its standard deviation before the tails go (after it, it is 0.8796 times as large).
       dtype: A floating dtype.
-      seed: A seed of its own, beside the global one.
+      seed: its own seed, beside the global one.
       name: Not used.
 
     Returns:
@@ -296,7 +296,7 @@ def uniform(
       minval: The lower bound.
       maxval: The upper bound; None is 1, for floats.
       dtype: A floating or an integer dtype.
-      seed: A seed of its own, beside the global one.
+      seed: its own seed, beside the global one.
       name: Not used.
 
     Returns:
@@ -367,14 +367,14 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Ten
 
     Args:
       value: A tensor of any dtype.
-      seed: A seed of its own, beside the global one.
+      seed: its own seed, beside the global one.
       name: Not used.
 
     Returns:
       A tensor of the same shape and dtype.
 
     Raises:
-      ValueError: If ``seed`` is no integer.
+      ValueError: If ``seed`` is not an integer.
 
     Example:
       >>> np.sort(tf.random.shuffle([3, 1, 2]).numpy())

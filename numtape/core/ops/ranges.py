@@ -40,7 +40,7 @@ def range_(
       A tensor of one axis.
 
     Raises:
-      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``, or one is no finite
+      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``, or one is not a finite
         scalar.
       TypeError: If a Python float is given for an integer dtype.
 
@@ -97,7 +97,7 @@ def range_(
 
 
 def _integers(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any, Any]:
-    """What Python's `range` gives. Numbers fit the dtype, what is between the ends may not."""
+    """The numbers of Python's `range`. Numbers fit the dtype, what is between the ends may not."""
     count = -((first - last) // step)
     intern((count,), dtype)  # says so if there cannot be so many
     # Modulo 2**64 nothing overflows.

@@ -274,7 +274,8 @@ def uniform(
         )
     if (minval is None) != (maxval is None):
         raise ValueError(
-            f"For integer `dtype` argument {requested!r}, argument `minval` and `maxval` must be both "
+            f"For integer `dtype` argument {requested!r}, argument `minval` and `maxval` must "
+            "be both "
             f"None or not None. Got `minval`={minval} and `maxval`={maxval}."
         )
     if minval is None:
@@ -314,7 +315,8 @@ def poisson(op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: 
     requested = as_dtype(dtype)
     if requested not in _COUNTS:
         raise InvalidArgumentError(
-            f"Value for attr 'dtype' of {requested.name} is not in the list of allowed values: half, "
+            f"Value for attr 'dtype' of {requested.name} is not in the list of allowed values: "
+            "half, "
             f"float, double, int32, int64 [Op:{op.name}]"
         )
     return record(op, (state, rate), shape=shape, dtype=requested.name)
@@ -325,7 +327,8 @@ def binomial(state: Tensor, shape: tuple[int, ...], counts: Any, probs: Any, dty
     op, requested = BINOMIAL.name, as_dtype(dtype)
     if requested not in _COUNTS:
         raise InvalidArgumentError(
-            f"Value for attr 'dtype' of {requested.name} is not in the list of allowed values: half, "
+            f"Value for attr 'dtype' of {requested.name} is not in the list of allowed values: "
+            "half, "
             f"float, double, int32, int64 [Op:{op}]"
         )
     number, chance = (elementwise.cast(as_tensor(x), dtypes.float64) for x in (counts, probs))
@@ -339,7 +342,8 @@ def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Ten
     requested = dtypes.int64 if dtype is None else as_dtype(dtype)
     if requested not in (dtypes.int32, dtypes.int64):
         raise ValueError(
-            f"Argument `dtype` got invalid value {requested!r}. Accepted dtypes are int32 and int64."
+            f"Argument `dtype` got invalid value {requested!r}. "
+            "Accepted dtypes are int32 and int64."
         )
     x, count = as_tensor(logits), movement.to_ints(num_samples)
     require(x.ndim == 2, op, f"logits should be a matrix, got shape {x.shape.as_list()}")

@@ -267,7 +267,7 @@ _UNSORTED = """
       A tensor of the dtype of ``data``: ``num_segments`` slices.
 
     Raises:
-      InvalidArgumentError: If an id is no integer or too large, or the shapes do not fit.
+      InvalidArgumentError: If an id is not an integer or too large, or the shapes do not fit.
 """
 
 
@@ -326,7 +326,7 @@ def unsorted_segment_sum(
 def unsorted_segment_max(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """The largest of the slices that have the same id; the lowest number where there is none.
+    """The largest of the slices that have the same id; the lowest number for an empty segment.
 
     At a tie the gradient is shared evenly.
 
@@ -344,7 +344,7 @@ def unsorted_segment_max(
 def unsorted_segment_min(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """The smallest of the slices that have the same id; the highest number where there is none.
+    """The smallest of the slices that have the same id; the highest number for an empty segment.
 
     At a tie the gradient is shared evenly.
 
@@ -362,7 +362,7 @@ def unsorted_segment_min(
 def unsorted_segment_prod(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """Products of the slices that have the same id; 1 where there is none.
+    """Products of the slices that have the same id; 1 for an empty segment.
 
     <arguments>
 
@@ -387,7 +387,7 @@ def _share(data: Any, segment_ids: Any, num_segments: Any, op: str) -> tuple[Ten
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """Means of the slices that have the same id; 0 where there is none.
+    """Means of the slices that have the same id; 0 for an empty segment.
 
     Those of integers are floats, as quotients are.
 

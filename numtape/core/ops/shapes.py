@@ -32,7 +32,7 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
       A list of vectors.
 
     Raises:
-      InvalidArgumentError: If there are none.
+      InvalidArgumentError: If they do not exist.
 
     Example:
       >>> [shape.numpy().tolist() for shape in tf.shape_n([tf.zeros((2, 3)), tf.zeros(4)])]
@@ -86,7 +86,7 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
       A list of tensors.
 
     Raises:
-      InvalidArgumentError: If there are none.
+      InvalidArgumentError: If they do not exist.
 
     Example:
       >>> [x.numpy() for x in tf.identity_n([1.0, 2])]
@@ -134,7 +134,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
       A tensor with one axis more.
 
     Raises:
-      InvalidArgumentError: If the shapes or dtypes differ, or there are none.
+      InvalidArgumentError: If the shapes or dtypes differ, or they do not exist.
 
     Example:
       >>> tf.parallel_stack([[1, 2], [3, 4]]).numpy()

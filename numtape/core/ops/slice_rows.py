@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 # Slices: (start, count-defining end, step) for each axis, as range() takes them. Where a slice
 # begins is an operand, counted in elements: programs use many of them. Counts and steps, which
-# mostly come again, are attributes.
+# mostly repeat, are attributes.
 
 Cut = tuple[tuple[int, int, int], ...]
 Ints = tuple[int, ...]

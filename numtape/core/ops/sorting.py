@@ -85,7 +85,7 @@ def top_k(
 
     Raises:
       InvalidArgumentError: If ``k`` is negative or more than there are, the elements are bools, or
-        there is no axis.
+        there is not an axis.
 
     Example:
       >>> values, indices = tf.math.top_k([3.0, 9.0, 4.0], k=2)
@@ -114,7 +114,7 @@ def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any,
             f"Received: direction={direction}"
         )
     if axis is None:
-        raise ValueError(f"axis=None is no axis: `reshape` to a vector first [Op:{op}].")
+        raise ValueError(f"axis=None is not an axis: `reshape` to a vector first [Op:{op}].")
     x = as_tensor(values)
     at = to_axis(op, axis, x.ndim)
     swapped = list(range(x.ndim))
@@ -231,7 +231,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     """Whether the predictions of target classes are among the ``k`` largest of their rows.
 
     Classes that are as likely as the last of these are among them. A row in which something is
-    not finite, or whose target is no class, gives False.
+    not finite, or whose target is not a class, gives False.
 
     Args:
       targets: An int32 or int64 tensor of shape (rows,).
@@ -333,6 +333,6 @@ def searchsorted(
             f"Argument `side` must be either 'right' or 'left'. Received: `side` = {side!r}."
         )
     x, output = as_tensor(sorted_sequence), as_dtype(out_type)
-    require(output in (dtypes.int32, dtypes.int64), BOUND, f"out_type={output!r} is no int")
+    require(output in (dtypes.int32, dtypes.int64), BOUND, f"out_type={output!r} is not an int")
     requested = values if isinstance(values, Tensor) else as_tensor(values)
     return record(BOUND, (x, requested), right=side == "right", output=output.name)

@@ -47,7 +47,7 @@ def stateless_normal(
 
     <arguments>
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
-      stddev: The standard deviation, likewise.
+      stddev: The standard deviation, also.
       dtype: A floating dtype.
     <common>
 
@@ -77,7 +77,7 @@ def stateless_truncated_normal(
 
     <arguments>
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
-      stddev: The standard deviation before the tails go, likewise.
+      stddev: The standard deviation before the tails go, also.
       dtype: A floating dtype.
     <common>
 
@@ -224,7 +224,7 @@ def stateless_binomial(
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype. What is no number of trials or no probability gives NaN,
+      A tensor of this shape and dtype. What is not a number of trials or no probability gives NaN,
       among integers 0.
 
     Raises:
@@ -286,7 +286,7 @@ def stateless_shuffle(
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers, or there is no axis.
+      InvalidArgumentError: If the seed is no pair of integers, or there is not an axis.
       ValueError: If ``alg`` is another one.
 
     Example:

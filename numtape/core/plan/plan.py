@@ -1,4 +1,4 @@
-"""Plans of one log: made by the jitted pass, kept where a structure comes again."""
+"""Plans of one log: made by the jitted pass, kept where a structure repeats."""
 
 from __future__ import annotations
 
@@ -227,7 +227,8 @@ class Planner:
     Attributes:
       lanes: The table of lane kernels.
       few: How many elements a row may have that is computed among other small ones.
-      follow: Whether lane groups come directly behind what they read; see kernels/passes/schedule.py.
+      follow: Whether lane groups come directly behind what they read; see
+        kernels/passes/schedule.py.
       plan_type: What plans are.
       parameters: What calls in the plan that was made last refer to by address.
     """

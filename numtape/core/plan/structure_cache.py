@@ -1,4 +1,4 @@
-"""What is worth remembering: structures that come again.
+"""What is worth remembering: structures that repeat.
 
 Something derived from a structure, a plan or adjoint rows, is kept when that structure, known by
 the hash of its bytes, comes for the second time. Entries are found by a question that is cheap to

@@ -65,7 +65,7 @@ class Program:
         return False
 
     def array(self, row: int) -> np.ndarray[Any, Any]:
-        """The value in a place, which is no cell."""
+        """The value in a place, which is not a cell."""
         spec = SPECS.specs[self.log.spec[row]]
         array = self.log.buffers.get(row)
         if array is None:
@@ -119,7 +119,7 @@ class Executor:
 
 
 def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """The value of one row from its operands' values, in an array of its own."""
+    """The value of one row from its operands' values, in its own array."""
     op, attributes = CODES.entries[log.code[row]]
     spec = SPECS.specs[log.spec[row]]
     dtype = spec.dtype.numpy_dtype

@@ -81,7 +81,7 @@ def hide_wrong_keywords(function: Function) -> Function:
 
 
 def hint(name: str, parameters: Iterable[str]) -> str:
-    """Return the end of an error message that names a similar keyword; empty if there is none."""
+    """Return the end of an error message that names a similar keyword, if there is one."""
     parameter_names = [*parameters]
     for candidate in SPELLINGS.get(name, "").split():
         if candidate in parameter_names:

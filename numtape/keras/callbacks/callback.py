@@ -150,7 +150,7 @@ class Callback:
 
         Args:
           batch: Its number.
-          logs: What was predicted.
+          logs: Predicted values.
         """
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -217,7 +217,7 @@ class History(Callback):
         self.epoch: list[int] = []
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Begin the list of epochs anew."""
+        """Begin the list of epochs again."""
         self.epoch = []
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

@@ -41,7 +41,7 @@ class CallbackList(Callback):
 
     Args:
       callbacks: Callbacks, also in lists inside a list.
-      add_history: Whether to add a `History`, if there is none.
+      add_history: Whether to add a `History`, if it does not exist.
       add_progbar: Not to be had: ``fit`` shows its progress by itself.
       model: The model.
       params: What ``fit`` was told.

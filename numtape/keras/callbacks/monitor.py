@@ -83,7 +83,7 @@ class EarlyStopping(MonitorCallback):
       patience: After how many epochs without anything better training stops.
       verbose: 1 to say so.
       mode: "min" if less is better, "max" if more is, "auto" to know by the metric.
-      baseline: What has to be reached for the patience to begin anew.
+      baseline: What has to be reached for the patience to begin again.
       restore_best_weights: Whether the model gets the weights of its best epoch at the end.
       start_from_epoch: The first epoch that is looked at.
 

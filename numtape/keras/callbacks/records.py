@@ -1,4 +1,4 @@
-"""Callbacks that write down what they see, or stop at what is no number."""
+"""Callbacks that write down what they see, or stop at what is not a number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .monitor import say
 
 
 class TerminateOnNaN(Callback):
-    """Stops training when the loss is no number, or infinite.
+    """Stops training when the loss is not a number, or infinite.
 
     Args:
       raise_error: Whether to raise a RuntimeError instead.
@@ -68,7 +68,7 @@ class CSVLogger(Callback):
     Args:
       filename: The file.
       separator: What stands between values.
-      append: Whether lines are appended to what is there; else the file begins anew.
+      append: Whether lines are appended to what is there; else the file begins again.
 
     Example:
       >>> import pathlib, tempfile

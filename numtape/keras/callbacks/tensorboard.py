@@ -101,7 +101,7 @@ class TensorBoard(Callback):
         return not isinstance(self.update_freq, str) and self._nt_batches % self.update_freq == 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Count batches anew."""
+        """Count batches again."""
         self._nt_batches = 0
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:

@@ -21,7 +21,7 @@ from ..seed_generator import SeedGenerator
 from .configured import ConfiguredLayer, document
 
 _CALL = (
-    "ValueError: If an argument is out of range; at a call, if the inputs are no list of two or "
+    "ValueError: If an argument is out of range; at a call, if the inputs are not a list of two or "
     "three."
 )
 
@@ -97,7 +97,7 @@ class _Attention(ConfiguredLayer):
         return (*query[:-1], value[-1])
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call gives for symbolic tensors: the weights too, if they are asked for."""
+        """The result of a call with symbolic tensors: the weights too, if they are asked for."""
         return self._nt_inferred(*args, **kwargs)
 
 

@@ -288,7 +288,7 @@ class _UpSampling(ConfiguredLayer):
 
 
 @document(
-    "TypeError: If ``size`` is no int.\nValueError: If it is not positive; at a call, if the "
+    "TypeError: If ``size`` is not an int.\nValueError: If it is not positive; at a call, if the "
     "inputs have other axes.",
     size="How often each step is there.",
 )

@@ -56,7 +56,7 @@ ARGUMENTS = {
     "pool_size": "The size of the window: an int, or one for each axis in space.",
     "rate": "The part of the elements that are dropped, from 0 to 1.",
     "scale": "Whether there is a gamma.",
-    "seed": "A seed of its own, beside the global one.",
+    "seed": "its own seed, beside the global one.",
     "strides": "How far the window goes each time: an int, or one for each axis in space.",
     "use_bias": "Whether there is a bias.",
 }
@@ -142,7 +142,10 @@ def integers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ..
     Raises:
       ValueError: If they are not so many, no ints, or too small.
     """
-    message = f"The `{name}` argument must be a tuple of {count} integers. Received {name}={repr_of(value)}"
+    message = (
+        f"The `{name}` argument must be a tuple of {count} integers. "
+        f"Received {name}={repr_of(value)}"
+    )
     try:
         result = (value,) * count if isinstance(value, int) else tuple(value)
         if len(result) != count or any(isinstance(n, str) for n in result):
@@ -177,7 +180,7 @@ def pad_edges(value: Any, *more: str) -> str:
     """The name of a padding, in small letters.
 
     Raises:
-      ValueError: If there is none of this name.
+      ValueError: If it does not exist of this name.
     """
     known = ("valid", "same", *more)
     if not isinstance(value, str) or value.lower() not in known:

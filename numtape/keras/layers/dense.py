@@ -16,7 +16,8 @@ from .configured import ConfiguredLayer, Shape, document
 
 
 @document(
-    "ValueError: If ``units`` is no positive int, or a name is unknown; at a call, if the inputs "
+    "ValueError: If ``units`` is not a positive int, or a name is unknown; at a call, if the "
+    "inputs "
     "have less than two axes or another last one than at the first call.",
     units="The size of the output's last axis.",
 )

@@ -13,7 +13,8 @@ from .merging import Merge, shapes_of
 
 
 @document(
-    "TypeError: If ``axes`` is no int and no list.\nValueError: If it is no pair; at a call, if "
+    "TypeError: If ``axes`` is not an int or a list.\n"
+    "ValueError: If it is not a pair; at a call, if "
     "there are not two inputs, or their sizes along the axes differ.",
     axes="The axis of each input that is summed over: an int for both, or a pair.",
     normalize="Whether the inputs are scaled to length 1 along the axis: products are cosines.",

@@ -14,10 +14,10 @@ from .configured import ConfiguredLayer, Shape, document, positive
 
 
 @document(
-    "ValueError: If a size is no positive int, or a name is unknown.",
+    "ValueError: If a size is not a positive int, or a name is unknown.",
     input_dim="How many vectors there are: inputs are ints from 0 to less than this.",
     output_dim="The size of the vectors.",
-    mask_zero="Whether the input 0 is no word but padding: what follows then gets a mask.",
+    mask_zero="Whether the input 0 is not a word but padding: what follows then gets a mask.",
     weights="The vectors to begin with, an array of shape (input_dim, output_dim) or a list of it.",
 )
 class Embedding(ConfiguredLayer):

@@ -78,7 +78,7 @@ class Lambda(ConfiguredLayer):
 
         Args:
           config: What `get_config` gave; a function may be given by its registered name.
-          custom_objects: Functions of one's own, by name.
+          custom_objects: Functions, by name.
 
         Returns:
           A layer.
@@ -161,7 +161,7 @@ class Masking(ConfiguredLayer):
 
 
 @document(
-    "ValueError: If a factor is no number that is finite and not negative.",
+    "ValueError: If a factor is not a number that is finite and not negative.",
     l1="The factor of the sum of absolute values.",
     l2="The factor of the sum of squares.",
 )

@@ -115,7 +115,7 @@ class Merge(ConfiguredLayer):
 
 
 def _masks(inputs: Any, masks: Any) -> list[Any] | None:
-    """The masks of several inputs; None if there are none."""
+    """The masks of several inputs; None if they do not exist."""
     if masks is None:
         return None
     for name, value in (("mask", masks), ("inputs", inputs)):
@@ -138,7 +138,7 @@ def _spread(x: Any) -> Any:
     return movement.broadcast_to(mask, tuple(x.shape))
 
 
-_WRONG = "ValueError: At a call, if the inputs are no list, or their shapes do not fit."
+_WRONG = "ValueError: At a call, if the inputs are not a list, or their shapes do not fit."
 
 
 class _Folded(Merge):

@@ -14,7 +14,7 @@ _ARGUMENTS = {
     "axes": "The axis of each input that is summed over: an int for both, or a pair.",
     "kwargs": "What the layer takes besides.",
 }
-_RAISES = "ValueError: If the inputs are no list, or their shapes do not fit."
+_RAISES = "ValueError: If the inputs are not a list, or their shapes do not fit."
 _documented = describe(_ARGUMENTS, "A tensor.", _RAISES)
 
 

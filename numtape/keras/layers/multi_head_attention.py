@@ -1,4 +1,4 @@
-"""Attention of several heads, each on projections of its own."""
+"""Attention of several heads, each on its own projections."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _size(value: Any, name: str) -> int:
 
 
 def _another(initializer: Any) -> Any:
-    """An initializer like this one with draws of its own, unless it has a seed."""
+    """An initializer like this one with its own draws, unless it has a seed."""
     if isinstance(initializer, Initializer):
         return type(initializer).from_config(initializer.get_config())
     return initializer
@@ -296,5 +296,5 @@ class MultiHeadAttention(ConfiguredLayer):
         return (*query[:-1], *(self.output_shape or (query[-1],)))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call gives for symbolic tensors: the weights too, if they are asked for."""
+        """The result of a call with symbolic tensors: the weights too, if they are asked for."""
         return self._nt_inferred(*args, **kwargs)

@@ -44,11 +44,11 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The layer that a dict describes.
 
     Args:
-      config: What `serialize` gave.
-      custom_objects: Classes of one's own, by name.
+      config: The result of `serialize`.
+      custom_objects: Classes, by name.
 
     Returns:
-      A layer, with variables of its own.
+      A layer, with its own variables.
 
     Raises:
       ValueError: If its class is unknown.

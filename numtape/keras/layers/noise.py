@@ -65,7 +65,7 @@ def _noise_shape(noise_shape: Any, inputs: Tensor) -> tuple[int, ...]:
     return tuple(size if requested is None else requested for requested, size in sizes)
 
 
-@document(f"{_RANGE[:-1]}, or ``noise_shape`` is no shape.")
+@document(f"{_RANGE[:-1]}, or ``noise_shape`` is not a shape.")
 class Dropout(_Noise):
     """In training, elements become 0 with a probability; the others are divided by the rest.
 

@@ -73,7 +73,7 @@ class Normalizing(ConfiguredLayer):
 _BOUNDS = "ValueError: If a name is unknown; at the first call, if the inputs have no such axis."
 
 
-@document(f"TypeError: If ``axis`` is no int or list of ints.\n{_BOUNDS}")
+@document(f"TypeError: If ``axis`` is not an int or list of ints.\n{_BOUNDS}")
 class LayerNormalization(Normalizing):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over one axis or several.
 
@@ -243,7 +243,7 @@ class GroupNormalization(Normalizing):
         return movement.reshape(result, shape)
 
 
-@document("TypeError: If ``axis`` is no int or list of ints.")
+@document("TypeError: If ``axis`` is not an int or list of ints.")
 class UnitNormalization(ConfiguredLayer):
     """Each element of a batch scaled to a Euclidean length of 1.
 
@@ -269,7 +269,7 @@ class UnitNormalization(ConfiguredLayer):
         return tuple(input_shape)
 
 
-@document("TypeError: If ``axis`` is no int or list of ints.")
+@document("TypeError: If ``axis`` is not an int or list of ints.")
 class RMSNormalization(ConfiguredLayer):
     """``scale * x / sqrt(mean(x ** 2) + epsilon)``.
 

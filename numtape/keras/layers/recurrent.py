@@ -296,8 +296,8 @@ class RNN(ConfiguredLayer):
         """The layer made with these arguments.
 
         Args:
-          config: What `get_config` gave.
-          custom_objects: Classes of one's own, by name.
+          config: The result of `get_config`.
+          custom_objects: Classes, by name.
 
         Returns:
           A layer.

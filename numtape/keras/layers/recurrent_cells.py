@@ -35,12 +35,14 @@ ARGUMENTS = {
     "each step; None for itself.",
     "unit_forget_bias": "Whether the bias of the forget gate begins with ones.",
     "dropout": "The part of the inputs that are dropped in training: the same at all times.",
-    "recurrent_dropout": "The part of the states that are dropped, likewise.",
+    "recurrent_dropout": "The part of the states that are dropped, also.",
     "reset_after": "Whether the reset gate works after the product with the recurrent kernel, "
     "which then has a bias of its own, or before.",
     "seed": "A seed of what is dropped, beside the global one.",
 }
-_cell = document("ValueError: If ``units`` is no positive int, or a name is unknown.", **ARGUMENTS)
+_cell = document(
+    "ValueError: If ``units`` is not a positive int, or a name is unknown.", **ARGUMENTS
+)
 # Projections of inputs, by gates or groups of them.
 Project = Callable[[Tensor], list[Tensor]]
 
@@ -63,7 +65,7 @@ class Cell(ConfiguredLayer):
                 f"Received an invalid value for argument `units`, expected a positive integer, "
                 f"got {repr_of(units)}."
             )
-        # Keras's 1 drops inputs anew for each gate; 2, which it prefers, all gates alike.
+        # Keras's 1 drops inputs again for each gate; 2, which it prefers, all gates alike.
         self.implementation = kwargs.pop("implementation", 2) if self._nt_gates > 1 else 2
         super().__init__(**kwargs)
         self._nt_keep(units=units)

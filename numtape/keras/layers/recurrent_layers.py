@@ -15,7 +15,8 @@ from .recurrent import ARGUMENTS, RNN
 from .recurrent_cells import ARGUMENTS as CELL_ARGUMENTS, Cell, GRUCell, LSTMCell, SimpleRNNCell
 
 _layer = document(
-    "ValueError: If ``units`` is no positive int, or a name is unknown; at a call, if the inputs "
+    "ValueError: If ``units`` is not a positive int, or a name is unknown; at a call, if the "
+    "inputs "
     "do not have three axes.",
     **ARGUMENTS,
     **CELL_ARGUMENTS,
@@ -83,7 +84,7 @@ class _Named(RNN):
         """The layer made with these arguments.
 
         Args:
-          config: What `get_config` gave.
+          config: The result of `get_config`.
           custom_objects: Not used.
 
         Returns:

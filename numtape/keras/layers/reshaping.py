@@ -116,7 +116,8 @@ class Permute(ConfiguredLayer):
 
 
 @document(
-    "TypeError: If ``n`` is no int.\nValueError: If it is not positive; at a call, if the inputs "
+    "TypeError: If ``n`` is not an int.\n"
+    "ValueError: If it is not positive; at a call, if the inputs "
     "are no matrix.",
     n="How often.",
 )

@@ -23,7 +23,7 @@ from .configured import ConfiguredLayer, Shape, document
     "call, if the inputs have no such axis.",
     axis="The axes whose elements have a mean and a variance of their own; None for one for all.",
     mean="The mean; None: `adapt` finds it.",
-    variance="The variance, likewise.",
+    variance="The variance, also.",
     invert="Whether to undo the scaling instead.",
 )
 class Normalization(ConfiguredLayer):
@@ -211,7 +211,7 @@ class Normalization(ConfiguredLayer):
 @document(
     "",
     scale="A number, or an array that broadcasts with the inputs.",
-    offset="What is added, likewise.",
+    offset="What is added, also.",
 )
 class Rescaling(ConfiguredLayer):
     """``inputs * scale + offset``, such as pixels from 0 to 255 made numbers from 0 to 1.

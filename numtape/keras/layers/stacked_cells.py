@@ -14,7 +14,7 @@ from .nested import deserialize, serialize
 
 
 def with_size(cell: Any, what: str, argument: str) -> None:
-    """Refuse what is no cell: it has no ``call``, or no ``state_size``."""
+    """Refuse what is not a cell: it has no ``call``, or no ``state_size``."""
     if not hasattr(cell, "call"):
         raise ValueError(
             f"{what} should have a `call` method. Received: {argument}={repr_of(cell)}"
@@ -35,7 +35,7 @@ def first_state(cell: Any, batch_size: int, dtype: Any) -> Any:
 
 
 @document(
-    "ValueError: If one of them is no cell.",
+    "ValueError: If one of them is not a cell.",
     cells="A list of cells; the outputs of each are the inputs of the next.",
 )
 class StackedRNNCells(Layer):
@@ -113,8 +113,8 @@ class StackedRNNCells(Layer):
         """The layer made with these arguments.
 
         Args:
-          config: What `get_config` gave.
-          custom_objects: Classes of one's own, by name.
+          config: The result of `get_config`.
+          custom_objects: Classes, by name.
 
         Returns:
           A layer.

@@ -57,8 +57,8 @@ class Wrapper(Layer):
         """The layer made with these arguments.
 
         Args:
-          config: What `get_config` gave.
-          custom_objects: Classes of one's own, by name.
+          config: The result of `get_config`.
+          custom_objects: Classes, by name.
 
         Returns:
           A layer.
@@ -118,7 +118,7 @@ class TimeDistributed(Wrapper):
         Args:
           inputs: A tensor of shape (batch, time, ...).
           training: Given to the layer, if it takes it.
-          mask: Likewise, at each time.
+          mask: Also, at each time.
 
         Returns:
           A tensor of shape (batch, time, ...).
@@ -319,7 +319,7 @@ class Bidirectional(Layer):
 
     @property
     def states(self) -> Any:
-        """The states that are kept, of both layers; None if there are none."""
+        """The states that are kept, of both layers; None if they do not exist."""
         one, other = self.forward_layer.states, self.backward_layer.states
         return None if one is None or other is None else (*one, *other)
 
@@ -346,8 +346,8 @@ class Bidirectional(Layer):
         """The layer made with these arguments.
 
         Args:
-          config: What `get_config` gave.
-          custom_objects: Classes of one's own, by name.
+          config: The result of `get_config`.
+          custom_objects: Classes, by name.
 
         Returns:
           A layer.

@@ -45,11 +45,11 @@ _named = describe(
         "identifier": 'A name such as ``"mse"`` or ``"AUC"``; a dict of a class and '
         "arguments; a function, a class or a metric; or None.",
         "metric": "A metric or a function.",
-        "config": "What `serialize` gave.",
+        "config": "The result of `serialize`.",
         "custom_objects": "Further classes and functions, by name.",
     },
     "A metric or a function; a dict if a metric is described; None for None.",
-    "ValueError: If there is none of this name, or it cannot be described.",
+    "ValueError: If it does not exist of this name, or it cannot be described.",
 )
 
 

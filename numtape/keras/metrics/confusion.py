@@ -55,7 +55,7 @@ class Counter:
       thresholds: Predictions above one are positive; a count for each.
       top_k: Only that many of the largest predictions of an example count as positive.
       class_id: A class that is looked at alone.
-      multi_label: Whether each column has counts of its own.
+      multi_label: Whether each column has its own counts.
       label_weights: What each column counts.
     """
 
@@ -174,7 +174,7 @@ class _Count(Metric):
         return the_only(self.accumulator.read_value())
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -272,7 +272,7 @@ class _Share(Metric):
         return the_only(divide_no_nan(right, right + wrong))
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.

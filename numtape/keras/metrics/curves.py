@@ -121,7 +121,7 @@ class _Best(_Counts):
         return reduce_max(select(asked >= self.value, requested, 0.0))
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -379,7 +379,7 @@ class AUC(_Counts):
         return divide_no_nan(slope * (result + offset * log(ratio)), maximum(tp[1:] + fn[1:], 0.0))
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.

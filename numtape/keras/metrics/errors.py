@@ -44,8 +44,8 @@ class RootMeanSquaredError(Mean):
         """Add the squared differences.
 
         Args:
-          y_true: What is wanted.
-          y_pred: What was predicted.
+          y_true: Ground-truth values.
+          y_pred: Predicted values.
           sample_weight: A weight for each example or element.
         """
         pair = [cast(as_tensor(x), self._nt_dtype) for x in (y_true, y_pred)]

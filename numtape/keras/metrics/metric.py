@@ -19,8 +19,8 @@ from ..layer_variable import LayerVariable
 from ..symbolic import auto_name
 
 MEANINGS = {
-    "y_true": "What is wanted.",
-    "y_pred": "What was predicted.",
+    "y_true": "Ground-truth values.",
+    "y_pred": "Predicted values.",
     "fn": "A function of what is wanted and what was predicted, which gives a number for each "
     "example or element.",
     "kwargs": "Further arguments of the function.",
@@ -37,9 +37,9 @@ MEANINGS = {
     "label_smoothing": "How much of each label is shared by all classes, from 0 to 1.",
     "ignore_class": "A class whose examples do not count; None for none.",
     "value": "What is asked for, from 0 to 1.",
-    "specificity": "The least share of negative examples that are to be found, from 0 to 1.",
-    "sensitivity": "The least share of positive examples that are to be found, from 0 to 1.",
-    "recall": "The least share of positive examples that are to be found, from 0 to 1.",
+    "specificity": "The least share of negative examples that are found, from 0 to 1.",
+    "sensitivity": "The least share of positive examples that are found, from 0 to 1.",
+    "recall": "The least share of positive examples that are found, from 0 to 1.",
     "precision": "The least share of what is found that is to be positive, from 0 to 1.",
     "num_thresholds": "How many thresholds from 0 to 1 there are.",
     "curve": '``"ROC"`` (found positives over false ones), ``"PR"`` (precision over recall) or '
@@ -142,7 +142,7 @@ class Metric:
         return variable
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        """What a checkpoint stores, by name: attributes with variables."""
+        """The values that a checkpoint stores, by name: attributes with variables."""
         parts = dict(vars(self))
         # Files know these as `_variables`, unless a subclass has an attribute of that name.
         name = "_nt_variables" if "_variables" in parts else "_variables"
@@ -218,7 +218,7 @@ class Metric:
         return self.result()
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -234,7 +234,7 @@ class Metric:
         """The metric made with these arguments.
 
         Args:
-          config: What `get_config` gave.
+          config: The result of `get_config`.
 
         Returns:
           A metric, which has seen nothing.

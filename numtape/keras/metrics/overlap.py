@@ -129,7 +129,7 @@ class IoU(Metric):
         return mean
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -180,7 +180,7 @@ class BinaryIoU(IoU):
         super().update_state(y_true, cast(above, self._nt_dtype), sample_weight)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -221,7 +221,7 @@ class MeanIoU(IoU):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -253,7 +253,7 @@ class OneHotIoU(IoU):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -282,7 +282,7 @@ class OneHotMeanIoU(MeanIoU):
         super().__init__(num_classes, name, dtype, ignore_class, False, sparse_y_pred, axis)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.

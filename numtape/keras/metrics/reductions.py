@@ -158,15 +158,15 @@ class MeanMetricWrapper(Mean):
         """Add what the function says of each example.
 
         Args:
-          y_true: What is wanted.
-          y_pred: What was predicted. What a mask of it excludes does not count.
+          y_true: Ground-truth values.
+          y_pred: Predicted values. What a mask of it excludes does not count.
           sample_weight: A weight for each example or element.
         """
         weight = _apply_mask(sample_weight, mask_of(y_pred), self._nt_dtype)
         super().update_state(self._nt_fn(y_true, y_pred, **self._nt_fn_kwargs), weight)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -184,7 +184,7 @@ class FunctionMetric(MeanMetricWrapper):
         vars(self).update(arguments)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.

@@ -134,7 +134,7 @@ class FBetaScore(Metric):
         return score if self.average is None else reduce_mean(score)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -168,7 +168,7 @@ class F1Score(FBetaScore):
         super().__init__(average, 1.0, threshold, name, dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -225,7 +225,7 @@ class R2Score(Metric):
 
         Args:
           y_true: What is wanted, of shape (examples, outputs).
-          y_pred: What was predicted, of the same shape.
+          y_pred: Predicted values, of the same shape.
           sample_weight: A weight for each example or element.
 
         Raises:
@@ -284,7 +284,7 @@ class R2Score(Metric):
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.

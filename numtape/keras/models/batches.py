@@ -61,7 +61,7 @@ def array_of(x: Any) -> Any:
     elif not isinstance(x, np.ndarray):
         x = np.asarray(x)
     if x.dtype == object or x.dtype.kind in "US":
-        raise ValueError(f"Data of dtype {x.dtype} are no numbers that a model can be given.")
+        raise ValueError(f"Data of dtype {x.dtype} are not numbers that a model can be given.")
     if x.dtype.kind == "f" and x.dtype != np.float32:
         x = x.astype(np.float32)
     return x
@@ -94,7 +94,7 @@ class Batches:
 
     steps: int | None
     _wanted: int | None  # how many are asked for in an epoch; None is all
-    _going: Iterator[Any] | None = None  # between epochs, if these do not begin anew
+    _going: Iterator[Any] | None = None  # between epochs, if these do not begin again
 
     def _begin(self) -> Iterator[Any]:
         """All from the beginning, or, of a generator, what is left."""
@@ -108,11 +108,11 @@ class Batches:
         """An epoch has ended."""
 
     def _repeats(self) -> bool:
-        """Whether they come again when they are asked for once more."""
+        """Whether they repeat when they are asked for again."""
         return True
 
     def is_spent(self) -> bool:
-        """Whether nothing is left, and nothing will come again: it warns then."""
+        """Whether nothing is left, and nothing will repeat: it warns then."""
         if self._repeats():
             return False
         source = self._going or self._begin()
@@ -125,7 +125,7 @@ class Batches:
     def epoch(self) -> Iterator[Batch]:
         """The batches of an epoch: all, or as many as are asked for, from where the last ended.
 
-        If they end before, there is a warning, and the next epoch begins anew.
+        If they end before, there is a warning, and the next epoch begins again.
         """
         source, self._going = self._going or self._begin(), None
         count = 0
@@ -259,11 +259,11 @@ def batches(
 ) -> Batches:
     """The batches of what `fit`, `evaluate` or `predict` is given."""
     if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-        raise ValueError(f"batch_size={batch_size!r} is no positive int.")
+        raise ValueError(f"batch_size={batch_size!r} is not a positive int.")
     if steps is not None and (not isinstance(steps, int) or steps < 1):
-        raise ValueError(f"The number of steps is {steps!r}, which is no positive int.")
+        raise ValueError(f"The number of steps is {steps!r}, which is not a positive int.")
     if x is None:
-        raise ValueError("x=None: there are no data.")
+        raise ValueError("x=None: there are not data.")
     is_data = isinstance(x, list | tuple | dict) or hasattr(x, "shape") or hasattr(x, "__array__")
     if is_data:
         return Arrays(x, y, weight, batch_size, shuffle, class_weight, steps)

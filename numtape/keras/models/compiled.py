@@ -117,7 +117,7 @@ class Outputs:
 
         Args:
           given: It.
-          kind: What it is called.
+          kind: Its name.
           several: Whether a list may be of things for one output.
         """
         if isinstance(provided, dict) and not (self.single and (several or self.names == [None])):

@@ -22,9 +22,9 @@ class Graph:
 
     Attributes:
       inputs: A list of symbolic tensors.
-      outputs: Likewise.
+      outputs: Also.
       structure: The inputs as they were given: one, a list or a dict.
-      results: The outputs, likewise.
+      results: The outputs, also.
       nodes: The calls, in the order in which they are run.
       operations: Layers and others, in Keras's order: by their distance from the outputs.
       calls: The nodes that are no inputs, each with its argument where that is all that it takes,

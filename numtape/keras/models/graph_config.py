@@ -109,8 +109,8 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
     """The symbolic inputs and outputs of a graph that `to_config` described.
 
     Args:
-      config: What it gave.
-      custom_objects: Classes and functions of one's own, by name.
+      config: Its result.
+      custom_objects: Classes and functions, by name.
 
     Raises:
       ValueError: If the class of a layer is unknown, or connections are missing.

@@ -115,7 +115,7 @@ class Model(Saved, Trainer, Layer):
         return Layer.compute_output_shape(self, *args, **kwargs)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call gives for symbolic tensors: symbolic tensors.
+        """The result of a call with symbolic tensors: symbolic tensors.
 
         Args:
           *args: A call's arguments.
@@ -166,7 +166,7 @@ class Model(Saved, Trainer, Layer):
           A layer.
 
         Raises:
-          ValueError: If there is none, or both are given, or neither.
+          ValueError: If it does not exist, or both are given, or neither.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(2, name="last")])
@@ -200,7 +200,7 @@ class Model(Saved, Trainer, Layer):
         return {**super()._nt_arguments_shown(), "layers": f"[{', '.join(names[:4])}{more}]"}
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        """What a checkpoint stores, by name; layers in a row or in a graph by their numbers."""
+        """The values that a checkpoint stores, by name; layers of a graph by their numbers."""
         result = super()._nt_saved_parts()
         stacks = [result.pop(name, None) for name in ("_nt_stack", "_nt_graph_layers")]
         if any(stacks):
@@ -285,11 +285,11 @@ class Model(Saved, Trainer, Layer):
         """The model made with these arguments; if they are a graph, of the same layers.
 
         Args:
-          config: What `get_config` gave.
-          custom_objects: Classes and functions of one's own, by name.
+          config: The result of `get_config`.
+          custom_objects: Classes and functions, by name.
 
         Returns:
-          A model, with variables of its own.
+          A model, with its own variables.
 
         Raises:
           ValueError: If the class of a layer is unknown, or connections are missing.
@@ -337,11 +337,11 @@ class Functional(Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """A model of the same layers, connected in the same way, with variables of its own.
+        """A model of the same layers, connected in the same way, with its own variables.
 
         Args:
-          config: What `get_config` gave.
-          custom_objects: Classes and functions of one's own, by name.
+          config: The result of `get_config`.
+          custom_objects: Classes and functions, by name.
 
         Returns:
           A model.

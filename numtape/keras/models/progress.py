@@ -33,7 +33,7 @@ def _shift_left(seconds: float) -> str:
     return f"{full // 60}:{full % 60:02d}" if seconds > 60 else f"{full}s"
 
 
-def compute_shown(values: dict[str, Any]) -> str:
+def format_values(values: dict[str, Any]) -> str:
     """Values of metrics in a line."""
     text = ""
     for name, value in values.items():
@@ -93,7 +93,7 @@ class Progress:
         bar, unseen = self._bar(step)
         each = self._each(step)
         left = _shift_left(each * (self.target - step)) if self.target else ""
-        self._write(f"{bar} {left} {duration(each)}{compute_shown(values)}", unseen, "")
+        self._write(f"{bar} {left} {duration(each)}{format_values(values)}", unseen, "")
 
     def end(self, step: int, values: dict[str, Any]) -> None:
         """Show the epoch's last line."""
@@ -102,13 +102,14 @@ class Progress:
         took = f"{time.monotonic() - self._begun:.0f}s"
         if self.target is None:
             self.target = step
-        text = f"{took} {duration(self._each(step))}{compute_shown(values)}"
+        text = f"{took} {duration(self._each(step))}{format_values(values)}"
         if self.verbose == 1:
             bar, unseen = self._bar(step)
             self._write(f"{bar} {text}", unseen, "\n")
         else:
             sys.stdout.write(
-                f"{step}/{self.target} - {took} - {duration(self._each(step))}{compute_shown(values)}\n"
+                f"{step}/{self.target} - {took} - {duration(self._each(step))}"
+                f"{format_values(values)}\n"
             )
             sys.stdout.flush()
 

@@ -115,7 +115,7 @@ class Sequential(Model):
           The layer.
 
         Raises:
-          IndexError: If there is none.
+          IndexError: If it does not exist.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(3, name="only")])
@@ -212,11 +212,11 @@ class Sequential(Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """A model of the same layers, with variables of its own.
+        """A model of the same layers, with its own variables.
 
         Args:
-          config: What `get_config` gave.
-          custom_objects: Classes and functions of one's own, by name.
+          config: The result of `get_config`.
+          custom_objects: Classes and functions, by name.
 
         Returns:
           A model.

@@ -66,7 +66,7 @@ class Steps(LayerState):
         self._nt_forget_functions()
 
     def _nt_forget_functions(self) -> None:
-        """Record steps anew."""
+        """Record steps again."""
         self._nt_functions = {}
 
     def compile(
@@ -90,7 +90,7 @@ class Steps(LayerState):
           loss_weights: What each of several losses counts: a list, or a dict.
           metrics: A list of metrics, names, or functions; for several outputs a list of such
             lists, or a dict.
-          weighted_metrics: Likewise: those that sample weights go to.
+          weighted_metrics: Also: those that sample weights go to.
           run_eagerly: Whether each step is run as Python, and not replayed.
           steps_per_execution: How many steps `fit` and `evaluate` take at a time, replayed as one.
             Callbacks are told of batches once for all of these.
@@ -116,7 +116,7 @@ class Steps(LayerState):
         if metrics is not None or weighted_metrics is not None:
             compiled_metrics = CompiledMetrics(metrics, weighted_metrics, names)
         if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
-            raise ValueError(f"steps_per_execution={steps_per_execution!r} is no positive int.")
+            raise ValueError(f"steps_per_execution={steps_per_execution!r} is not a positive int.")
         self._nt_compile_arguments = {
             "optimizer": optimizer,
             "loss": loss,
@@ -179,8 +179,8 @@ class Steps(LayerState):
 
         Args:
           x: The inputs.
-          y: What is wanted.
-          y_pred: What was predicted.
+          y: Ground-truth values.
+          y_pred: Predicted values.
           sample_weight: A weight for each example.
           training: Whether the model is trained.
 
@@ -227,8 +227,8 @@ class Steps(LayerState):
 
         Args:
           x: The inputs.
-          y: What is wanted.
-          y_pred: What was predicted.
+          y: Ground-truth values.
+          y_pred: Predicted values.
           sample_weight: A weight for each example.
 
         Returns:
@@ -270,7 +270,7 @@ class Steps(LayerState):
         """One step of training.
 
         Args:
-          data: What the data give: ``(x, y)`` or ``(x, y, sample_weight)``.
+          data: The data: ``(x, y)`` or ``(x, y, sample_weight)``.
 
         Returns:
           The values of the metrics, by name.
@@ -297,7 +297,7 @@ class Steps(LayerState):
         """One step of `evaluate`.
 
         Args:
-          data: What the data give: ``(x, y)`` or ``(x, y, sample_weight)``.
+          data: The data: ``(x, y)`` or ``(x, y, sample_weight)``.
 
         Returns:
           The values of the metrics, by name.
@@ -313,7 +313,7 @@ class Steps(LayerState):
         """One step of `predict`.
 
         Args:
-          data: What the data give: ``x``, or a tuple that begins with it.
+          data: The data: ``x``, or a tuple that begins with it.
 
         Returns:
           What the model gives.
@@ -325,7 +325,7 @@ class Steps(LayerState):
     def _nt_prepare(self, kind: str, batch: Batch) -> None:
         """Make the variables, before anything is recorded.
 
-        A step of one's own may call something else than the model, so that is left to the step.
+        A custom step may call something else than the model, so that is left to the step.
         """
         model: Any = self
         own = getattr(type(self), f"{kind}_step") is not getattr(Steps, f"{kind}_step")

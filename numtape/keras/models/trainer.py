@@ -51,7 +51,7 @@ class Trainer(Steps):
         Args:
           x: The inputs: arrays or tensors, or lists or dicts of them, whose first axis is that of
             the examples; or a data set, sequence or generator of batches.
-          y: What is wanted, likewise; None if ``x`` gives it too.
+          y: What is wanted, also; None if ``x`` gives it too.
           batch_size: The number of examples of a step; None is 32.
           epochs: The number of the last epoch.
           verbose: 0 for nothing, 1 for a bar, 2 for a line an epoch; "auto" is 1.
@@ -62,7 +62,7 @@ class Trainer(Steps):
             set.
           shuffle: Whether examples come in another order in each epoch.
           class_weight: What each class counts, by its number.
-          sample_weight: What each example counts.
+          sample_weight: The weight of each example.
           initial_epoch: The number of the first epoch.
           steps_per_epoch: How many steps an epoch has; None is all the data.
           validation_steps: How many steps of ``validation_data`` are evaluated; None is all.
@@ -226,10 +226,10 @@ class Trainer(Steps):
 
         Args:
           x: The inputs, as for `fit`.
-          y: What is wanted.
+          y: Ground-truth values.
           batch_size: The number of examples of a step; None is 32.
           verbose: 0 for nothing, 1 for a bar, 2 for a line; "auto" is 1.
-          sample_weight: What each example counts.
+          sample_weight: The weight of each example.
           steps: How many steps are taken; None is all the data.
           callbacks: A list of objects with Keras's methods, such as ``on_test_end(logs)``.
           return_dict: Whether to return a dict.
@@ -350,8 +350,8 @@ class Trainer(Steps):
 
         Args:
           x: The inputs of a batch.
-          y: What is wanted.
-          sample_weight: What each example counts.
+          y: Ground-truth values.
+          sample_weight: The weight of each example.
           class_weight: What each class counts, by its number.
           return_dict: Whether to return a dict.
 
@@ -384,8 +384,8 @@ class Trainer(Steps):
 
         Args:
           x: The inputs of a batch.
-          y: What is wanted.
-          sample_weight: What each example counts.
+          y: Ground-truth values.
+          sample_weight: The weight of each example.
           return_dict: Whether to return a dict.
 
         Returns:

@@ -74,7 +74,7 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
       A dict, of which `deserialize` makes an equal optimizer as it was before the first step.
 
     Raises:
-      TypeError: If it is no optimizer.
+      TypeError: If it is not an optimizer.
 
     Example:
       >>> config = tf.keras.optimizers.serialize(tf.keras.optimizers.SGD(0.5))
@@ -82,7 +82,7 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
       ('SGD', 0.5)
     """
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{_shown(optimizer)} is no optimizer.")
+        raise TypeError(f"{_shown(optimizer)} is not an optimizer.")
     return _KIND.described(optimizer)
 
 

@@ -73,7 +73,7 @@ class Adadelta(Optimizer):
         return variable + shared * step, [squares, steps]
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             **super().get_config(),
             "rho": self.rho,

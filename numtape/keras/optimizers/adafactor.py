@@ -109,7 +109,7 @@ class Adafactor(Optimizer):
         return variable - maximum(self.epsilon_2, _size(variable)) * rate * step, new
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             **super().get_config(),
             "beta_2_decay": self.beta_2_decay,

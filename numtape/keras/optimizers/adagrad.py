@@ -70,7 +70,7 @@ class Adagrad(Optimizer):
         return variable - shared * gradient / sqrt(squares + self.epsilon), [squares]
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             **super().get_config(),
             "initial_accumulator_value": self.initial_accumulator_value,

@@ -94,7 +94,7 @@ class Adam(Optimizer):
         return variable - m * shared / (sqrt(s) + self.epsilon), new
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             **super().get_config(),
             "beta_1": self.beta_1,

@@ -78,7 +78,7 @@ class Adamax(Optimizer):
         return variable - rate * m / (correction * (u + self.epsilon)), [m, u]
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             **super().get_config(),
             "beta_1": self.beta_1,

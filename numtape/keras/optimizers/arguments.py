@@ -61,7 +61,8 @@ def optimizer_class(kind: _Kind) -> _Kind:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         if "lr" in kwargs:
             raise ValueError(
-                f"Argument(s) not recognized: {{'lr': {repr_of(kwargs['lr'])}}}: write learning_rate."
+                f"Argument(s) not recognized: {{'lr': {repr_of(kwargs['lr'])}}}: "
+                "write learning_rate."
             )
         make(self, *args, **kwargs)
 

@@ -104,7 +104,7 @@ class Ftrl(Optimizer):
         return new, [squares, z]
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             **super().get_config(),
             "learning_rate_power": self.learning_rate_power,

@@ -77,7 +77,7 @@ class Lion(Optimizer):
         return variable - shared * direction, [m]
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             **super().get_config(),
             "beta_1": self.beta_1,

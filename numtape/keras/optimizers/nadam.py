@@ -96,7 +96,7 @@ class Nadam(Optimizer):
         return variable - ahead * rate / (sqrt(s / correction) + self.epsilon), [m, s]
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             **super().get_config(),
             "beta_1": self.beta_1,

@@ -146,7 +146,7 @@ class Optimizer(Stepping):
             pairs = [(gradient, variable) for gradient, variable in grads_and_vars]
         except (TypeError, ValueError):
             raise TypeError(
-                "grads_and_vars is no list of pairs of a gradient and its variable."
+                "grads_and_vars is not a list of pairs of a gradient and its variable."
             ) from None
         if not pairs:
             raise ValueError("No gradients provided for any variable: the list is empty.")
@@ -160,12 +160,12 @@ class Optimizer(Stepping):
         """One step, gradients and variables in two lists.
 
         Args:
-          grads: A gradient for each variable, or None. If there are none, nothing is done.
+          grads: A gradient for each variable, or None. If they do not exist, nothing is done.
           trainable_variables: The variables; None for those it was built for.
 
         Raises:
           ValueError: As for `apply_gradients`, or if there are not as many gradients as variables.
-          TypeError: If something is no variable.
+          TypeError: If something is not a variable.
           InvalidArgumentError: If a gradient has another shape than its variable.
 
         Example:
@@ -293,7 +293,7 @@ class Optimizer(Stepping):
         assign_all(variables, [average.read_value() for average in averages])
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments; a schedule is a dict, too.
@@ -337,7 +337,7 @@ class Optimizer(Stepping):
         """The optimizer made with these arguments, as it was before the first step.
 
         Args:
-          config: What `get_config` gave.
+          config: The result of `get_config`.
           custom_objects: Schedules of your own, by name.
 
         Returns:

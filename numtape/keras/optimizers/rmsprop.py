@@ -89,7 +89,7 @@ class RMSprop(Optimizer):
         return variable - step, new
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             **super().get_config(),
             "rho": self.rho,

@@ -35,7 +35,7 @@ class Saved:
     # --- Checkpoints
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        """What a checkpoint stores, by name."""
+        """The values that a checkpoint stores, by name."""
         named = {"_iterations": self._nt_iterations}
         if isinstance(self._nt_learning_rate, Variable):
             named["_learning_rate"] = original(self._nt_learning_rate)

@@ -43,7 +43,7 @@ class LearningRateSchedule:
         )
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with.
+        """Return the constructor arguments.
 
         Returns:
           A dict of arguments.
@@ -61,7 +61,7 @@ class LearningRateSchedule:
         """The schedule made with these arguments.
 
         Args:
-          config: What `get_config` gave.
+          config: The result of `get_config`.
 
         Returns:
           A schedule.
@@ -85,7 +85,7 @@ schedule_class = describe(
         "values": "The step size up to each boundary, that step included; and, last, after all.",
         "end_learning_rate": "The last step size.",
         "power": "The power.",
-        "cycle": "Whether, after ``decay_steps``, it starts anew with twice, three times as many.",
+        "cycle": "Whether, after ``decay_steps``, it starts again with twice, three times as many.",
         "alpha": "The last step size, over the first.",
         "warmup_target": "What it rises to at first; None: it only falls.",
         "warmup_steps": "How many steps it rises.",

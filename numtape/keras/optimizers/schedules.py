@@ -71,7 +71,7 @@ class ExponentialDecay(LearningRateSchedule):
         return first * pow_(as_tensor(self.decay_rate, first._spec), part)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "decay_steps": self.decay_steps,
@@ -117,7 +117,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {"boundaries": self.boundaries, "values": self.values, "name": self.name}
 
 
@@ -158,7 +158,7 @@ class PolynomialDecay(LearningRateSchedule):
         return (first - last) * pow_(1.0 - step / steps, self.power) + last
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "decay_steps": self.decay_steps,
@@ -201,7 +201,7 @@ class InverseTimeDecay(LearningRateSchedule):
         return first / (1.0 + self.decay_rate * part)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "decay_steps": self.decay_steps,
@@ -257,7 +257,7 @@ class CosineDecay(LearningRateSchedule):
         return select(step < float(rise), (top - first) * (step / rise) + first, falling)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "decay_steps": self.decay_steps,
@@ -315,7 +315,7 @@ class CosineDecayRestarts(LearningRateSchedule):
         return first * ((1 - self.alpha) * wave + self.alpha)
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "first_decay_steps": self.first_decay_steps,
@@ -358,7 +358,7 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
       'ExponentialDecay'
     """
     if not isinstance(learning_rate_schedule, LearningRateSchedule):
-        raise TypeError(f"{learning_rate_schedule!r} is no LearningRateSchedule.")
+        raise TypeError(f"{learning_rate_schedule!r} is not a LearningRateSchedule.")
     return _KIND.described(learning_rate_schedule)
 
 

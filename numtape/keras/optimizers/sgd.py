@@ -95,5 +95,5 @@ class SGD(Optimizer):
         return variable + velocity, [velocity]
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with: a dict of arguments."""
+        """Return the constructor arguments, as a dict."""
         return {**super().get_config(), "momentum": self.momentum, "nesterov": self.nesterov}

@@ -39,7 +39,7 @@ def trained_variables(variables: Iterable[Any]) -> list[Variable]:
             trained_variables.append(variable._original)
             continue
         if not isinstance(variable, Variable):
-            raise TypeError(f"{repr_of(variable)} is no variable: there is nothing to train.")
+            raise TypeError(f"{repr_of(variable)} is not a variable: there is nothing to train.")
         trained_variables.append(original(variable))
     return trained_variables
 
@@ -179,7 +179,7 @@ class State(Saved):
           variables: The variables to train.
 
         Raises:
-          TypeError: If one is no variable.
+          TypeError: If one is not a variable.
 
         Example:
           >>> optimizer = tf.keras.optimizers.SGD(momentum=0.9)
@@ -237,7 +237,7 @@ class State(Saved):
           initializer: What it begins with: a name or a function of a shape and a dtype.
           dtype: Its dtype: float32 without.
           aggregation: Accepted for Keras's sake.
-          layout: Likewise.
+          layout: Also.
           name: Its name.
 
         Returns:
@@ -255,7 +255,7 @@ class State(Saved):
         Args:
           reference_variable: The other.
           name: What its name ends with.
-          initializer: What it begins with.
+          initializer: Its prefix.
 
         Returns:
           A variable.

@@ -73,7 +73,7 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
     arrays, description = unpack(content, where)
     if not isinstance(description, dict) or "weights" not in description:
         raise DataLossError(
-            f"{where} is no file of weights, but a checkpoint: read it with tf.train.Checkpoint."
+            f"{where} is not a file of weights, but a checkpoint: read it with tf.train.Checkpoint."
         )
     nodes = check_nodes(description["weights"], arrays, where)
     stored = nodes[nodes[0]["optimizer"]] if "optimizer" in nodes[0] else {}
@@ -247,7 +247,7 @@ def load_model(
 
     Args:
       filepath: The file's name.
-      custom_objects: Classes and functions of one's own, by name; those that are registered with
+      custom_objects: Classes and functions, by name; those that are registered with
         `register_keras_serializable` are known.
       compile: Whether to compile it as it was, with the optimizer's state.
       safe_mode: Must be True: nothing in a file is run as code.
@@ -299,8 +299,8 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
     """The model that `Model.to_json` described, with new weights.
 
     Args:
-      json_string: What it gave.
-      custom_objects: Classes and functions of one's own, by name.
+      json_string: Its result.
+      custom_objects: Classes and functions, by name.
 
     Returns:
       A model.

@@ -133,8 +133,8 @@ def deserialize_keras_object(
     """The object that `serialize_keras_object` described. Nothing in it is run as code.
 
     Args:
-      config: What it gave.
-      custom_objects: Classes and functions of one's own, by name.
+      config: Its result.
+      custom_objects: Classes and functions, by name.
       safe_mode: Must be True.
 
     Returns:
@@ -172,7 +172,7 @@ def _make(config: Any) -> Any:
     module = _MODULES.get(str(config.get("module")))
     value = _name_of(config, kind, *([] if module is None else [module]))
     if not inspect.isclass(value) or not hasattr(value, "from_config"):
-        raise TypeError(f"{kind!r} is no class with a `from_config`.")
+        raise TypeError(f"{kind!r} is not a class with a `from_config`.")
     try:
         result = value.from_config(own_arguments(value, _plain(config.get("config") or {})))
     except TypeError as error:

@@ -31,7 +31,7 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
       A NumPy array with an axis of classes at its end; a tensor for a tensor.
 
     Raises:
-      ValueError: If a number is no class, or a tensor comes without the number of classes.
+      ValueError: If a number is not a class, or a tensor comes without the number of classes.
 
     Example:
       >>> tf.keras.utils.to_categorical([0, 2])
@@ -88,7 +88,7 @@ def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
             raise ValueError(f"Vectors of numbers are normalized, not {repr_of(x)}.")
         axis = to_int("axis", axis)
         if not -x.ndim <= axis < x.ndim:
-            raise ValueError(f"There is no axis {axis} in an array of shape {x.shape}.")
+            raise ValueError(f"There is not an axis {axis} in an array of shape {x.shape}.")
         size = np.linalg.norm(x, order, axis, keepdims=True)
         return x / np.where(size == 0, 1, size)
     if order == 2:
@@ -171,7 +171,7 @@ def pad_sequences(
 
 
 def set_random_seed(seed: int) -> None:
-    """Begin all random numbers anew: Python's, NumPy's (the older kind) and numtape's.
+    """Begin all random numbers again: Python's, NumPy's (the older kind) and numtape's.
 
     Args:
       seed: An integer.

@@ -92,11 +92,11 @@ def timeseries_dataset_from_array(
       sequence_length: How many times a window has.
       sequence_stride: How far windows are apart.
       sampling_rate: How far times in a window are apart.
-      batch_size: How many windows come at once; None for one, without an axis of its own.
+      batch_size: How many windows come at once; None for one, without its own axis.
       shuffle: Whether windows come in random order.
       seed: What that begins with.
       start_index: The first time that is used; without, the first there is.
-      end_index: The first time that is not used any more; without, there is none.
+      end_index: The first time that is not used any more; without, it does not exist.
       format: Only "tf".
 
     Returns:

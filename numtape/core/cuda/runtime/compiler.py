@@ -78,7 +78,7 @@ def _unknown(why: str = "it has changed") -> DeviceError:
 def _compile_for(capability: tuple[int, int]) -> Iterator[None]:
     """Let numba-cuda compile device functions for a GPU that need not be there.
 
-    It asks the GPU at hand what it is, and fails if there is none.
+    It asks the GPU at hand what it is, and fails if it does not exist.
     """
     from numba.cuda import dispatcher
 

@@ -24,7 +24,7 @@ def device() -> Any:
     """The device: a `driver.Driver`, or a `simulator.Simulator`.
 
     Raises:
-      DeviceError: If there is none that can be used.
+      DeviceError: If it does not exist that can be used.
     """
     global _device
     if _device is None:

@@ -40,7 +40,7 @@ def _bindings() -> Any:
 
 
 class _Launcher:
-    """The part of a `Driver` that launches, in a stream of its own."""
+    """The part of a `Driver` that launches, in its own stream."""
 
     def __init__(self, device: Driver, stream: Any) -> None:
         self.launch = partial(device.launch_in, stream)
@@ -52,7 +52,7 @@ class Driver:
 
     Attributes:
       threads: How many threads a block has; as in kernels/cuda/target.py (a test compares).
-      name: What it is called.
+      name: Its name.
       capability: Its compute capability.
       blocks: How many blocks of a kernel keep it busy.
       launches: How many kernels were launched.
@@ -116,7 +116,7 @@ class Driver:
             cuda.cuuint64_t(2**64 - 1),
         )
         self._ring, self._staging = (kind(self._do, self.stream) for kind in (Ring, Staging))
-        self._pending: deque[tuple[Any, Any]] = deque()  # events, and what is let go of after them
+        self._pending: deque[tuple[Any, Any]] = deque()  # events, and what is released after them
         self._blas: Any = None
 
     def _status_text(self, status: Any) -> str:
@@ -277,7 +277,7 @@ class Driver:
     def kernel(
         self, make: Callable[[], Any], dtypes: Sequence[str], symbol: str, source: str
     ) -> Any:
-        """What `launch` takes: the kernel ``make`` gives, whose text is ``source``.
+        """The arguments of `launch`: the kernel ``make`` gives, whose text is ``source``.
 
         Its parameters have these dtypes; ``*`` stands before those of arrays.
         """

@@ -160,7 +160,7 @@ class Simulator:
     def kernel(
         self, make: Callable[[], Any], dtypes: Sequence[str], symbol: str, source: str
     ) -> Any:
-        """What `launch` takes: the kernel ``make`` gives."""
+        """The arguments of `launch`: the kernel ``make`` gives."""
         return make(), tuple(dtypes)
 
     def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:

@@ -34,7 +34,7 @@ class _Locked:
     def __init__(self, do: Callable[..., Any], stream: Any) -> None:
         self._do, self._stream = do, stream
         self._lock = threading.Lock()
-        # Where they are, and events: the transfers of each are done. Empty if there are none.
+        # Where they are, and events: the transfers of each are done. Empty if they do not exist.
         self._parts: list[tuple[int, Any]] | None = None
 
     def _sizes(self) -> tuple[int, int]:
