@@ -170,17 +170,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_ANSWER + json.dumps(perform(provided.step)), flush=True)
         return 0
     ends = time.perf_counter() + provided.budget
-    from benchmarks.gpu.steps import ALONE, is_simulated
+    from benchmarks.gpu.steps import ALONE, simulated
 
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    name = f"{'simulated-' if is_simulated() else ''}first-{today}.json"
+    name = f"{'simulated-' if simulated() else ''}first-{today}.json"
     output: Path = provided.output or Path(__file__).parents[1] / "results" / name
     names = provided.steps or [*steps()]
     alone = [name for name in names if name in ALONE]
     beside = [name for name in names if name not in ALONE]
     value: dict[str, Any] = {
         "date": today,
-        "simulated": is_simulated(),
+        "simulated": simulated(),
         "machine": report.machine(),
         "steps": {},
     }

@@ -17,8 +17,8 @@ from benchmarks.worker import Batch, Failed
 BUDGET = 330.0
 
 
-def is_simulated() -> bool:
-    """Return whether Numba's simulator stands in for a GPU, as ``settings.is_simulated`` does."""
+def simulated() -> bool:
+    """Return whether Numba's simulator stands in for a GPU, as ``settings.simulated`` does."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
@@ -53,16 +53,16 @@ def main(
     if why is not None:
         print(why, file=sys.stderr)
         return 2
-    rough = quick or is_simulated()
-    size = "tiny" if is_simulated() else "small" if quick else "full"
+    rough = quick or simulated()
+    size = "tiny" if simulated() else "small" if quick else "full"
     session = measure.Session(cases, size, batch(size), budget)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    output = output or default_output(today, is_simulated())
+    output = output or default_output(today, simulated())
     print(f"written to {output}, after each library", file=sys.stderr)
     about = {
         "date": today,
         "device": "cuda",
-        "simulated": is_simulated(),
+        "simulated": simulated(),
         "quick": rough,
         "size": size,
         "budget": budget,
@@ -70,7 +70,7 @@ def main(
             dict.fromkeys(d for name in libraries for d in LIBRARIES[name].distributions)
         ),
         "machine": report.machine(),
-        "driver": None if is_simulated() else measure.driver(),
+        "driver": None if simulated() else measure.driver(),
     }
 
     def write() -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 
 import numtape as nt
 from benchmarks import formulas
-from benchmarks.gpu.run import is_simulated
+from benchmarks.gpu.run import simulated
 
 Facts = dict[str, Any]
 RANDOM = np.random.default_rng(0)
@@ -41,7 +41,7 @@ _CLOSE = {"float32": 2e-5, "float64": 1e-11}  # of an array's largest element
 
 def _size(full: int, tiny: int) -> int:
     """A number of elements, or one that the simulator can do."""
-    return tiny if is_simulated() else full
+    return tiny if simulated() else full
 
 
 def _close(value: Any, requested: Any, times: float = 1.0) -> float:
@@ -83,7 +83,7 @@ def versions() -> Facts:
             versions[name] = "not installed"
     gpu = _gpu()
     versions |= {"gpu": gpu.name, "capability": list(gpu.capability), "toolkit": gpu.toolkit()}
-    if not is_simulated():
+    if not simulated():
         versions["paths"] = _paths()
         fields = "name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit"
         try:
@@ -178,9 +178,7 @@ def reductions() -> Facts:
 def rows() -> Facts:
     """Softmax and normalisation of rows, with gradients, for rows of many lengths."""
     worst = 0.0
-    lengths = (
-        (3, 9) if is_simulated() else (3, 32, 33, 100, 256, 1_000, 1_024, 4_096, 4_099, 20_000)
-    )
+    lengths = (3, 9) if simulated() else (3, 32, 33, 100, 256, 1_000, 1_024, 4_096, 4_099, 20_000)
     for length, dtype in itertools.product(lengths, ("float32", "float64")):
         x, g = RANDOM.normal(size=(2, _size(50, 3), length)).astype(dtype)
         gamma, beta = RANDOM.normal(size=(2, length)).astype(dtype)
@@ -355,7 +353,7 @@ def capture() -> Facts:
 
 def exhaust_memory() -> Facts:
     """More memory than there is: an error of that name, and the next op works."""
-    if is_simulated():
+    if simulated():
         return {"skipped": "the simulator has the host's memory"}
     try:
         nt.ones((50_000_000_000,)).numpy()
@@ -369,7 +367,7 @@ def exhaust_memory() -> Facts:
 
 def dlpack() -> Facts:
     """Arrays there and back to PyTorch, where they are."""
-    if is_simulated() or importlib.util.find_spec("torch") is None:
+    if simulated() or importlib.util.find_spec("torch") is None:
         return {"skipped": "PyTorch is not installed, or this is the simulator"}
     import torch
 
@@ -430,7 +428,7 @@ def rates() -> Facts:
     """Rates of copying and multiplying, and what calls take that compute next to nothing."""
     from benchmarks.gpu.worker import Served
 
-    served, size = Served("numtape"), "tiny" if is_simulated() else "full"
+    served, size = Served("numtape"), "tiny" if simulated() else "full"
     rates: Facts = {
         f"{what}/s": rate for what, by in served.ceilings(size).items() for rate in by.values()
     }
@@ -461,4 +459,4 @@ STEPS: dict[str, Callable[[], Facts]] = {
         rates,
     )
 }
-ALONE = ("large", "exhausted", "rates")  # what needs the memory, or the time, for itself
+ALONE = ("large", "exhaust_memory", "rates")  # what needs the memory, or the time, for itself

@@ -12,7 +12,7 @@ import typing as _typing
 from ..compat.names import getter as _getter
 from ..core import settings
 from ..core.log.log import local
-from ..core.settings import device, is_simulated, override, threads
+from ..core.settings import device, override, simulated, threads
 from ..errors import DeviceError
 from . import experimental
 from .physical_devices import PhysicalDevice, list_physical_devices
@@ -28,7 +28,7 @@ __all__ = [
     "run_functions_eagerly",
     "set_record_traceback",
     "set_soft_device_placement",
-    "is_simulated",
+    "simulated",
     "threads",
 ]
 

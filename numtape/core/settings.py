@@ -218,7 +218,7 @@ def native_recorders() -> bool:
     return record() == "native"
 
 
-def is_simulated() -> bool:
+def simulated() -> bool:
     """Whether Numba's simulator of a GPU is switched on, by its own ``NUMBA_ENABLE_CUDASIM``.
 
     Returns:

@@ -295,7 +295,7 @@ REPLAYS = """
 import numtape as tf
 from numtape.core.cuda.runtime.device import device
 
-gpu, seen = device(), {"download": 0, "captured": 0, "replay": 0}
+gpu, seen = device(), {"download": 0, "capture": 0, "replay": 0}
 for name in seen:
     def counted(*args, name=name, call=getattr(gpu, name)):
         seen[name] += 1
@@ -316,7 +316,7 @@ def step(x):
 
 x = tf.ones((2, 4))
 losses, counts = zip(*(step(x) for _ in range(12)))
-print(seen["download"], seen["captured"] > 0, seen["replay"] > 3)
+print(seen["download"], seen["capture"] > 0, seen["replay"] > 3)
 print(*map(float, losses), float(steps), seen["download"])
 print(*map(float, counts))
 """
@@ -374,7 +374,7 @@ for k in range(3):
 # A signal handler computes while launches are captured.
 y, seen = tf.constant([1.0, 2.0]), []
 signal.signal(signal.SIGUSR1, lambda *_: seen.append((y * y + 1.0).numpy().tolist()))
-captured = gpu.captured
+captured = gpu.capture
 
 
 def interrupted(run):
@@ -384,7 +384,7 @@ def interrupted(run):
     return captured(between)
 
 
-gpu.captured = interrupted
+gpu.capture = interrupted
 
 
 @tf.function

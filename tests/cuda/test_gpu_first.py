@@ -13,7 +13,7 @@ pytestmark = [
 ]
 
 SIMULATED = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": "1"}
-FEW = ["versions", "cubin", "gather", "scans", "products", "exhausted", "rates"]
+FEW = ["versions", "cubin", "gather", "scans", "products", "exhaust_memory", "rates"]
 # Nothing is computed on the stand-in: what asks for results is wrong, and the rest goes on.
 ON_STAND_IN = """
 import sys
@@ -66,7 +66,7 @@ def test_steps_on_a_stand_in_driver(tmp_path):
     pytest.importorskip("numba_cuda")
     pytest.importorskip("cuda.bindings")
     output = tmp_path / "first.json"
-    names = ["versions", "cubin", "exhausted"]
+    names = ["versions", "cubin", "exhaust_memory"]
     printed = run(
         ON_STAND_IN,
         ROOT,

@@ -120,7 +120,7 @@ def test_small_arrays_go_through_a_ring(gpu):
 def test_memory_in_use_is_not_waited_for(gpu):
     """A signal handler may come in the middle of a copy."""
     sizes = SMALL, 2 * HALF
-    with gpu._staging._lock_parts() as halves, gpu._ring._ours() as parts:
+    with gpu._staging._lock_parts() as halves, gpu._ring._lock_parts() as parts:
         assert halves and parts
         for size in sizes:
             array, memory = numbers(size), gpu.empty(size)
@@ -170,7 +170,7 @@ def test_threads(gpu):
             np.testing.assert_array_equal(downloaded(gpu, memory), array)
 
     run_in_threads(4, work)
-    with gpu._staging._lock_parts() as halves, gpu._ring._ours() as parts:
+    with gpu._staging._lock_parts() as halves, gpu._ring._lock_parts() as parts:
         assert halves and parts
 
 

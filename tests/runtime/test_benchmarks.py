@@ -397,7 +397,7 @@ def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
             pass
 
         def steps(self, data: Data) -> dict[str, Callable[[], libs.Step]]:
-            right = lambda: libs.Step(data.expected)  # noqa: E731
+            right = lambda: libs.Step(data.compute_expected)  # noqa: E731
             return {
                 "right": right,
                 "wrong": lambda: libs.Step(lambda: [0 * data.compute_expected()[0]]),
@@ -545,7 +545,7 @@ def test_a_timer_of_the_gpu() -> None:
         _driver = SimpleNamespace(CUevent_flags=SimpleNamespace(CU_EVENT_DEFAULT=0))
         stream = "stream"
 
-        def entered(self) -> contextlib.AbstractContextManager[None]:
+        def enter_context(self) -> contextlib.AbstractContextManager[None]:
             return contextlib.nullcontext()
 
         def _do(self, name: str, *arguments: object) -> object:

@@ -11,7 +11,7 @@ import numpy as np
 import numtape as tf
 from numtape.core.cuda import launches
 
-SIMULATED = tf.config.is_simulated()
+SIMULATED = tf.config.simulated()
 LONG = 600 if SIMULATED else 100_000  # elements that several blocks share
 ROWS, COLUMNS = (3, 40) if SIMULATED else (37, 1100)  # not multiples of a block's threads
 RANDOM = np.random.default_rng(0)

@@ -7,9 +7,9 @@ import numpy as np
 import numtape as tf
 from numtape.core.cuda.ops import axes
 
-if tf.config.is_simulated():
+if tf.config.simulated():
     axes.ROUNDS = 4  # rows that are short enough for the simulator are cut into stretches
-LONG = 33 if tf.config.is_simulated() else 33_000  # elements that several threads or blocks share
+LONG = 33 if tf.config.simulated() else 33_000  # elements that several threads or blocks share
 MANY = max(1, LONG // 3_300)  # times what a tile takes in the simulator
 RANDOM = np.random.default_rng(0)
 # As (outer, n, inner): one long row, several, few long columns, many short ones, vectors of these.
@@ -56,7 +56,7 @@ def check_axes():
 
 def check_rows():
     """In registers: with a part of a warp for each row, a warp, a block; and too long for that."""
-    small = tf.config.is_simulated()
+    small = tf.config.simulated()
     for n in (7, 16, 70, 128, 200) if small else (7, 16, 70, 1000, 4096, 5001, 9000):
         x, g = RANDOM.normal(size=(2, 3, n))
         e = np.exp(x - x.max(1, keepdims=True))
@@ -207,7 +207,7 @@ def check_summed():
     from numtape.core.cuda.runtime.device import device
 
     rows, n = 20_000, 1024
-    if tf.config.is_simulated():
+    if tf.config.simulated():
         rows, n, fusion.BUSY, axes.SHORTEST, axes.FEWEST = 9, 68, 2, 4, 4
     layer = tf.keras.layers.LayerNormalization(center=False, scale=False)
     arrays = [RANDOM.normal(size=size).astype("float32") for size in ((rows, n), n, n, (rows, n))]
@@ -223,7 +223,7 @@ def check_summed():
         before = device().launches
         slopes[0 if together else 1].numpy()
         if together:
-            assert device().launches - before == (3 if tf.config.is_simulated() else 5)
+            assert device().launches - before == (3 if tf.config.simulated() else 5)
         found.append([z.numpy().tobytes() for z in (y, *slopes)])
     assert found[0] == found[1]
 

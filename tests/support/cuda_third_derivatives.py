@@ -7,7 +7,7 @@ import test_ops
 
 import numtape as tf
 
-assert tf.config.is_simulated()
+assert tf.config.simulated()
 every, start = map(int, sys.argv[1:])
 rows = [case for case in op_cases.CASES if case.order == 2][start::every]
 for case in rows:

@@ -106,7 +106,7 @@ class Library(libs.Library):
             "name": self._gpu.name,
             "capability": capability,
             "toolkit": self._gpu.toolkit(),
-            "clock": "the host's" if nt.config.is_simulated() else self.clock,
+            "clock": "the host's" if nt.config.simulated() else self.clock,
         }
 
     def allow_tensor_float(self, allowed: bool) -> None:

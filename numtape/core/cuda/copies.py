@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..settings import is_simulated
+from ..settings import simulated
 from .codegen import each
 
 Axes = tuple[tuple[int, ...], tuple[int, ...]]  # a shape and strides
@@ -76,7 +76,7 @@ def either(narrow: Axes, wide: Axes, ratio: int, into: bool, vector: bool) -> st
 
 def _loop_keyword() -> str:
     """Whether a block goes on: on a GPU there are blocks for all, and no loop is to be unrolled."""
-    return "while" if is_simulated() else "if"
+    return "while" if simulated() else "if"
 
 
 def _text(arrays: str, lines: Sequence[str]) -> str:

@@ -241,7 +241,7 @@ def blocks(work: int, reduced: bool = False) -> int:
     leave partial results (``reduced``) are fewer. Their number depends on the work alone, and so
     do the bits.
     """
-    if settings.is_simulated():
+    if settings.simulated():
         return max(1, min(most_blocks(), -(-work // threads())))
     needed, most = -(-work // threads()), -(-work // (ROUNDS * threads()))
     most = max(FIRST, min(PARTIALS, most)) if reduced else max(PARTIALS, most)

@@ -20,13 +20,13 @@ NOTHING, ENTERED, RAISED, THERE = 0, 1, 2, 4
 class Entering(References):
     """Writes what enters operands."""
 
-    def enter_context(self) -> Any:
+    def enter_operand(self) -> Any:
         """``entered(value, other)``: enter an operand. A number takes the dtype of the other one.
 
         It gives `ENTERED`; `THERE` if it had a row; `NOTHING` if that is left to Python; or
         `RAISED`.
         """
-        function = self.function("entered", 2, internal=True)
+        function = self.function("enter_operand", 2, internal=True)
         value, other = function.args
         b, kind = self.builder, self.field(value, "type")
         status = b.alloca(WORD)

@@ -66,7 +66,7 @@ def build(
     writer.setup(len(names))
     for name in functions:
         getattr(writer, name)()
-    parts = ("operand", "number", "result", "take_unreferenced", "tensor", "entered")
+    parts = ("operand", "number", "result", "take_unreferenced", "tensor", "enter_operand")
     shared = {name: getattr(writer, name)() for name in parts}
     for entry in entries:
         writer.recorder(entry, shared)
@@ -248,7 +248,7 @@ class _Writer(Entering):
         found = WORD(0)
         others = [*values[:lone], *reversed(values[lone:])]
         for value, other in zip(values, others, strict=True):
-            status = b.call(shared["entered"], (value, other))
+            status = b.call(shared["enter_operand"], (value, other))
             self.leave(b.icmp_unsigned("==", status, WORD(RAISED)), failed)
             self.leave(b.icmp_unsigned("==", status, WORD(NOTHING)), declined)
             found = b.or_(found, status)

@@ -45,7 +45,7 @@ def grid(count: int) -> int:
 
 def block_count(count: int) -> int:
     """So many blocks, but for the simulator, where each takes long to start."""
-    return min(count, most_blocks()) if settings.is_simulated() else count
+    return min(count, most_blocks()) if settings.simulated() else count
 
 
 def parameters(values: Sequence[int], *dtypes: str) -> list[str]:

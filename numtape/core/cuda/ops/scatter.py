@@ -29,7 +29,7 @@ class Lengths(NamedTuple):
 
 def lengths() -> Lengths:
     """For a GPU, or its simulator."""
-    return Lengths(2, 2) if settings.is_simulated() else Lengths(8, 5)
+    return Lengths(2, 2) if settings.simulated() else Lengths(8, 5)
 
 
 class Scatter(NamedTuple):

@@ -30,7 +30,7 @@ def device() -> Any:
     if _device is None:
         with _lock:
             if _device is None:
-                if settings.is_simulated():
+                if settings.simulated():
                     from .simulator import Simulator
 
                     _device = Simulator()
