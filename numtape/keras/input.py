@@ -97,7 +97,7 @@ def Input(
       A `KerasTensor`.
 
     Raises:
-      ValueError: If there is not a shape, or sparse, ragged or optional inputs are asked for.
+      ValueError: If there is no shape, or sparse, ragged or optional inputs are asked for.
       TypeError: If there is no such dtype.
 
     Example:

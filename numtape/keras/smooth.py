@@ -124,7 +124,7 @@ def glu(x: Any, axis: int = -1) -> Tensor:
     """
     x = as_tensor(x)
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"glu: there is not an axis {axis} in a tensor of shape {x.shape}.")
+        raise ValueError(f"glu: there is no axis {axis} in a tensor of shape {x.shape}.")
     if x.shape[axis] % 2:
         raise ValueError(
             f"axis size must be divisible by 2. Received: x.shape={x.shape} with axis={axis}"

@@ -195,4 +195,4 @@ def read(path: str | os.PathLike[str]) -> bytes:
     try:
         return Path(path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(f"There is not a file {os.fspath(path)!r}.") from None
+        raise NotFoundError(f"There is no file {os.fspath(path)!r}.") from None

@@ -27,7 +27,7 @@ class CheckpointManager:
       checkpoint_name: What names begin with.
       step_counter: A variable that counts steps, for ``checkpoint_interval``.
       checkpoint_interval: After how many steps at least `save` saves.
-      init_fn: A function that `restore_or_initialize` calls if there is not a checkpoint.
+      init_fn: A function that `restore_or_initialize` calls if there is no checkpoint.
       last_checkpoint_step: At which step the last one was saved.
 
     Raises:

@@ -368,7 +368,7 @@ def test_every_cut_is_an_error_with_a_name():
             row, marks=[] if row.name in ("Dense", "LSTM", "SpatialDropout1D") else pytest.mark.slow
         )
         for row in ROWS
-        if row.name != "Lambda"
+        if row.name != "Lambda" and row.is_in_keras
     ],
     ids=str,
 )

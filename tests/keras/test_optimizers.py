@@ -220,7 +220,7 @@ def test_errors_change_nothing(tf):
         ([(None, v), (None, w)], ValueError, r"No gradients.*\['Variable:0', 'Variable:0'\]"),
         ([], ValueError, "No gradients"),
         ([(v, gradients[0])], TypeError, r"zip\(gradients, variables\)"),
-        ([(gradients[0], gradients[0])], TypeError, "no variable"),
+        ([(gradients[0], gradients[0])], TypeError, "not a variable"),
         ([v, w], TypeError, "pairs"),
     ]:
         with pytest.raises(kind, match=match) as caught:

@@ -69,7 +69,7 @@ def test_an_empty_value_is_the_default():
 )
 def test_a_misspelled_variable_is_a_warning(name, near, monkeypatch):
     monkeypatch.setenv(name, "1")
-    with pytest.warns(UserWarning, match=f"variable {name} is no .* Did you mean {near}\\?"):
+    with pytest.warns(UserWarning, match=f"variable {name} is not a .* Did you mean {near}\\?"):
         settings.warn_of_unknown_variables()
 
 

@@ -22,6 +22,7 @@ class Row:
     call: dict = dataclasses.field(default_factory=dict)  # of the call besides the inputs
     apart: bool = False  # several inputs that are arguments, not a list
     batchless: bool = True  # whether a batch of size 0 has an output
+    is_in_keras: bool = True  # False for a layer that Keras does not have
 
     @property
     def shapes(self):
@@ -65,9 +66,13 @@ def row(
     call=None,
     apart=False,
     batchless=True,
+    is_in_keras=True,
     **kwargs,
 ):
-    return Row(name, args, shape, kwargs, formula, training, ints, call or {}, apart, batchless)
+    call = call or {}
+    return Row(
+        name, args, shape, kwargs, formula, training, ints, call, apart, batchless, is_in_keras
+    )
 
 
 # --- What NumPy says ----------------------------------------------------------------------------

@@ -385,7 +385,7 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     """
     x = as_tensor(x)
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"sparsemax: there is not an axis {axis} in a tensor of shape {x.shape}.")
+        raise ValueError(f"sparsemax: there is no axis {axis} in a tensor of shape {x.shape}.")
     order = list(range(x.ndim))
     order[axis], order[-1] = order[-1], order[axis]
     moved = transpose(x, order) if order[-1] != x.ndim - 1 else x

@@ -85,7 +85,7 @@ def top_k(
 
     Raises:
       InvalidArgumentError: If ``k`` is negative or more than there are, the elements are bools, or
-        there is not an axis.
+        there is no axis.
 
     Example:
       >>> values, indices = tf.math.top_k([3.0, 9.0, 4.0], k=2)

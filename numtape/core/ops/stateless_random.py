@@ -286,7 +286,7 @@ def stateless_shuffle(
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers, or there is not an axis.
+      InvalidArgumentError: If the seed is no pair of integers, or there is no axis.
       ValueError: If ``alg`` is another one.
 
     Example:

@@ -88,7 +88,7 @@ def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
             raise ValueError(f"Vectors of numbers are normalized, not {repr_of(x)}.")
         axis = to_int("axis", axis)
         if not -x.ndim <= axis < x.ndim:
-            raise ValueError(f"There is not an axis {axis} in an array of shape {x.shape}.")
+            raise ValueError(f"There is no axis {axis} in an array of shape {x.shape}.")
         size = np.linalg.norm(x, order, axis, keepdims=True)
         return x / np.where(size == 0, 1, size)
     if order == 2:
