@@ -850,6 +850,7 @@ def stub(monkeypatch):
     found = stub_gpu(monkeypatch)
     monkeypatch.setattr(device, "_device", found)
     monkeypatch.setattr(device, "_copies", WeakObjectMap())
+    monkeypatch.setattr(settings, "moved", settings.moved)  # it turns off fast paths for good
     with settings.override("cuda"):
         yield found
         gc.collect()
