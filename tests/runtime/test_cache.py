@@ -179,8 +179,8 @@ def kernel_modules():
         "pool",
         "products",
         "slices",
+        "small_matmul",
         "systems",
-        "tiny",
     )
     later = {f"cpu/{name}.py" for name in later} | {
         f"passes/{name}.py"

@@ -331,10 +331,10 @@ def check_moves_in_many_blocks():
 
     from numtape.core.cuda.ops import chunked_copy, permute
 
-    everything = mock.patch.object(chunked_copy, "unlimited", lambda count: count)
+    everything = mock.patch.object(chunked_copy, "block_count", lambda count: count)
     with (
         everything,
-        mock.patch.object(permute, "unlimited", lambda count: count),
+        mock.patch.object(permute, "block_count", lambda count: count),
         mock.patch("numtape.core.cuda.copies.simulated", lambda: False),
     ):
         for kind, shape, perm in [
