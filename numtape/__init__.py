@@ -20,7 +20,7 @@ if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
 from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
-from .compat.missing_methods import tell as _tell
+from .compat.missing_names import tell as _tell
 from .compat.traceback_filter import guard as _guard, guard_module as _guard_module
 from .config.placement import device
 from .core.log.variable import Variable
@@ -32,6 +32,7 @@ from .core.ops.arithmetic import (
     pow_ as pow,
     realdiv,
     saturate_cast,
+    scalar_mul,
     truncatediv,
     truncatemod,
 )
@@ -60,22 +61,23 @@ from .core.ops.comparison import (
     not_equal,
 )
 from .core.ops.complex import complex_ as complex
-from .core.ops.composed import scalar_mul
 from .core.ops.creation import (
     constant,
     convert_to_tensor,
     eye,
     fill,
     is_tensor,
+    linspace,
     ones,
     ones_like,
+    range_ as range,
     rank,
     shape,
     size,
     zeros,
     zeros_like,
 )
-from .core.ops.eigen import eig, eigvals
+from .core.ops.decompositions import eig, eigvals
 from .core.ops.einsum import einsum
 from .core.ops.elementwise import (
     abs_ as abs,
@@ -124,7 +126,6 @@ from .core.ops.movement import (
 from .core.ops.norms import norm
 from .core.ops.padding import pad
 from .core.ops.partition import dynamic_partition, dynamic_stitch, unravel_index
-from .core.ops.ranges import linspace, range_ as range
 from .core.ops.reduction import (
     reduce_all,
     reduce_any,
@@ -136,6 +137,7 @@ from .core.ops.reduction import (
     reduce_sum,
 )
 from .core.ops.scatter import (
+    gather_nd,
     scatter_nd,
     tensor_scatter_nd_add,
     tensor_scatter_nd_max,
@@ -153,7 +155,6 @@ from .core.ops.shapes import (
     shape_n,
 )
 from .core.ops.slicing import reverse, slice_ as slice, split, unstack
-from .core.ops.tuples import gather_nd
 from .core.settings import (
     kernels_folder as kernels_folder,
     warn_of_unknown_variables as _warn_of_unknown_variables,
@@ -180,10 +181,10 @@ from .core.values.dtypes import (
     uint32,
     uint64,
 )
-from .core.values.habits import MissingAttribute as _Elsewhere
+from .core.values.hints import MissingAttribute as _Elsewhere
 from .core.values.indexed_slices import IndexedSlices
-from .core.values.policies import VariableAggregation, VariableSynchronization
 from .core.values.spec import TensorShape
+from .core.values.sync_policies import VariableAggregation, VariableSynchronization
 from .core.values.tensor import Tensor
 from .errors import DeviceError
 from .function.concrete_function import ConcreteFunction as _ConcreteFunction
@@ -196,10 +197,14 @@ from .tensor_spec import TensorSpec
 
 __version__ = "0.1.0"
 newaxis = None
-from .core.ops.clipping import add_n, clip_by_global_norm, clip_by_norm
-from .core.ops.counting import histogram_fixed_width, histogram_fixed_width_bins
+from .core.ops.counting import (
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+    unique,
+    unique_with_counts,
+)
+from .core.ops.norms import add_n, clip_by_global_norm, clip_by_norm
 from .core.ops.sorting import argsort, searchsorted, sort
-from .core.ops.unique import unique, unique_with_counts
 
 __all__ = [
     "Assert",
@@ -456,8 +461,7 @@ if _typing.TYPE_CHECKING:
         no_gradient,
         recompute_grad,
     )
-    from .debugging.assertions import Assert, assert_equal, assert_greater, assert_less
-    from .debugging.shape_assertions import assert_rank
+    from .debugging.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from .function.control_flow import (
         case,
         cond,
@@ -491,13 +495,12 @@ if _typing.TYPE_CHECKING:
 _FUNCTIONS = {
     name: module
     for module, names in {
-        "debugging.assertions": "Assert assert_equal assert_greater assert_less",
+        "debugging.assertions": "Assert assert_equal assert_greater assert_less assert_rank",
         "function.control_flow": "case cond control_dependencies executing_eagerly foldl foldr "
         "group init_scope map_fn name_scope no_op scan switch_case tuple while_loop",
         "custom_gradients": "RegisterGradient custom_gradient grad_pass_through gradients "
         "no_gradient "
         "recompute_grad",
-        "debugging.shape_assertions": "assert_rank",
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
         "py_function timestamp "
         "type_spec_from_value",

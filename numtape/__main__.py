@@ -64,13 +64,13 @@ def info() -> None:
 
 def _recorders() -> str:
     """How ops are recorded, and why not by machine code."""
-    from .core.native import install
+    from .core.native import patch
 
     try:
-        install.enable_from_settings()
+        patch.enable_from_settings()
     except ValueError as error:
         return f"none: {error}"
-    return install.describe()
+    return patch.describe()
 
 
 def _looks() -> str:

@@ -9,8 +9,8 @@ from . import nest
 from .compat.names import getter as _getter
 from .compat.traceback_filter import guard_module as _guard_module
 from .core.derive.forward import ForwardTape, TangentPass, check_tangent_shape
-from .core.derive.reach import missing_gradient_message
-from .core.log.tensors import to_tensor
+from .core.derive.reachability import missing_gradient_message
+from .core.log.as_tensor import to_tensor
 from .core.log.variable import Variable, original
 from .core.ops.creation import zeros
 from .core.values.spec import SPECS

@@ -12,8 +12,8 @@ from . import nest
 from .compat.traceback_filter import guard
 from .core.derive.custom import record_custom
 from .core.derive.tape import Tape
+from .core.log.as_tensor import as_tensor
 from .core.log.log import Log, local
-from .core.log.tensors import as_tensor
 from .core.log.variable import Variable, creation_order, original
 from .core.ops.movement import identity
 from .core.values.tensor import Tensor

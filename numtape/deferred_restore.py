@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .core.values.weak import WeakObjectMap
+from .core.values.weakrefs import WeakObjectMap
 
 # By a thing, who wants to know when it gets new parts.
 _waiting: WeakObjectMap[list[Callable[[Any], bool]]] = WeakObjectMap()

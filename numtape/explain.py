@@ -119,7 +119,7 @@ class ExplainMixin:
             r0 -> r1;
           }
         """
-        from .core.derive.reach import operands
+        from .core.derive.reachability import operands
 
         rows = self._rows()
         last_rows = rows[max(len(rows) - to_int("most", most), 0) :]

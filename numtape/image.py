@@ -6,9 +6,9 @@ import typing as _typing
 
 from .compat.names import getter as _getter
 from .core.ops.blocks import extract_patches
-from .core.ops.contrast import adjust_contrast
 from .core.ops.images import (
     adjust_brightness,
+    adjust_contrast,
     central_crop,
     crop_to_bounding_box,
     flip_left_right,

@@ -11,22 +11,25 @@ from .core.ops.banded import (
     tridiagonal_matmul,
     tridiagonal_solve,
 )
-from .core.ops.cholesky import cholesky, logdet
-from .core.ops.clipping import global_norm, l2_normalize
 from .core.ops.creation import eye
+from .core.ops.decompositions import eig, eigh, eigvals, eigvalsh, logm, qr, svd
 from .core.ops.diagonals import (
+    adjoint,
+    band_part,
     cross,
     diag,
     diag_part,
+    matrix_transpose,
     set_diag,
     tensor_diag,
     tensor_diag_part,
     trace,
 )
-from .core.ops.eigen import eig, eigvals, logm
 from .core.ops.einsum import einsum
 from .core.ops.linear_systems import (
+    cholesky,
     cholesky_solve,
+    logdet,
     lu_matrix_inverse,
     lu_reconstruct,
     lu_solve,
@@ -36,9 +39,7 @@ from .core.ops.linear_systems import (
 from .core.ops.lu_factors import det, inv, lu, slogdet
 from .core.ops.matrix_functions import expm, lstsq, matrix_rank, pinv, sqrtm
 from .core.ops.matrix_products import matmul, matvec, tensordot
-from .core.ops.norms import norm, normalize
-from .core.ops.orthogonal_factors import eigh, eigvalsh, qr, svd
-from .core.ops.triangles import adjoint, band_part, matrix_transpose
+from .core.ops.norms import global_norm, l2_normalize, norm, normalize
 from .linear_operators import (
     LinearOperator,
     LinearOperatorAdjoint,

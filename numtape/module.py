@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .compat.missing_methods import tell
+from .compat.missing_names import tell
 from .core.log.variable import Variable
-from .core.values.habits import MODULE_REPLACEMENTS, hint_missing_attributes
+from .core.values.hints import MODULE_REPLACEMENTS, hint_missing_attributes
 from .deferred_restore import notify_changed
 
 

@@ -12,7 +12,7 @@ import optree
 from .compat.names import getter as _getter
 from .compat.traceback_filter import guard_module as _guard_module
 from .core.values.dtypes import repr_of
-from .core.values.nests import (
+from .core.values.pytree import (
     LEAVES,
     by_key,
     flatten_with as _flatten_with,

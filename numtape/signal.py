@@ -11,7 +11,7 @@ import numpy as np
 
 from .compat.names import getter as _getter
 from .compat.traceback_filter import guard_module as _guard_module
-from .core.log.tensors import as_tensor
+from .core.log.as_tensor import as_tensor
 from .core.ops.comparison import equal_
 from .core.ops.elementwise import select
 from .core.ops.fft import (
@@ -31,17 +31,20 @@ from .core.ops.fft import (
     rfft2d,
     rfft3d,
 )
-from .core.ops.frames import frame, overlap_and_add, pad_last_axis, slice_last_axis
 from .core.ops.indexing import gather
 from .core.ops.joining import concat
 from .core.ops.movement import reshape
 from .core.ops.reduction import reduce_sum
-from .core.ops.signal_windows import (
+from .core.ops.signal import (
+    frame,
     hamming_window,
     hann_window,
     kaiser_bessel_derived_window,
     kaiser_window,
     linear_to_mel_weight_matrix,
+    overlap_and_add,
+    pad_last_axis,
+    slice_last_axis,
     vorbis_window,
 )
 from .core.ops.slicing import reverse, split

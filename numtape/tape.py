@@ -19,8 +19,8 @@ from .core.derive import jacobians, repeated_gradients
 from .core.derive.sparse import SUMS, slices_of
 from .core.derive.tape import Tape
 from .core.derive.transpose import append_adjoints
+from .core.log.evaluate import drop_unreachable
 from .core.log.log import LEAF_CODE, Log, local
-from .core.log.look import drop_unreachable
 from .core.log.op import CODES
 from .core.log.variable import Variable, creation_order, original
 from .core.ops.creation import zeros, zeros_like
@@ -287,7 +287,7 @@ class GradientTape(ExplainMixin):
         return 0 if self._tape is None else self._tape.rows
 
     def _why(self, target: Any, source: Any) -> str:
-        from .core.derive.why import explain
+        from .core.derive.explain import explain
 
         if target is None or source is None:
             raise TypeError("A target and a source are tensors or variables.")
@@ -626,7 +626,7 @@ def _finish_gradient(
 
 def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
     """Keep what explains the gradients that are None, before the tape releases its rows."""
-    from .core.derive.why import Unconnected
+    from .core.derive.explain import Unconnected
 
     log, recalled = tape.log, tape.recalled
     assert log is not None

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import nest
 from .compat.traceback_filter import guard_module as _guard_module
-from .core.log.tensors import as_tensor
+from .core.log.as_tensor import as_tensor
 from .core.values.tensor import Tensor
 from .tape import GradientTape
 

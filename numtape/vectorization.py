@@ -8,7 +8,7 @@ from typing import Any
 
 from . import nest
 from .core.derive.slices import NotForAll, apply_to_slices
-from .core.log.tensors import as_tensor
+from .core.log.as_tensor import as_tensor
 from .core.log.variable import Variable
 from .core.ops.creation import zeros
 from .core.ops.joining import stack

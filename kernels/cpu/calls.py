@@ -3,10 +3,10 @@
 ``x`` is the address of the operands' addresses. Behind these is a word that a kernel sets to 1
 where the row is left to Python: nothing has happened then that Python would not do again.
 
-Stacks lie on one another in a *pile*, as in `numtape.core.loops.deferred`, and whoever adds one has
-the pile for himself meanwhile. What waits in it has an *entry*: where it ends, and its number; 0
-once nobody needs it, -1 while a reverse sweep is at work on it. The number says where it is and is
-never used again, so that who exchanges it for -1 is alone with the stack.
+Stacks lie on one another in a *pile*, as in `numtape.core.loops.runtime.arenas`. A thread that
+adds one has exclusive use of the pile meanwhile. Each waiting stack has an *entry*: its end and its
+number. The number is 0 when the stack is released and -1 while a reverse sweep uses it. Numbers are
+unique, so the thread that exchanges a number for -1 has exclusive use of that stack.
 
 The layout of parameters, of a pile and of the table of piles is below.
 """

@@ -18,7 +18,7 @@ from ..jit import INT64, POINTERS, inline, jit, stack
 from ..target import KernelDispatcher
 
 number, words = POINTERS["int64"], POINTERS["int32"]
-TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 96, 32  # as in core/ops/conv_products.py
+TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 96, 32  # as in core/ops/convolutions.py
 DEEP = 48  # pixels that are added up at once in the gradient of a filter
 
 

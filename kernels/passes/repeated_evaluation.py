@@ -1,6 +1,6 @@
 """A look whose rows are as they were before, where nothing has to be asked of Python.
 
-It does what `core.log.look` does, which says why each step is there, for a log that is released
+It does what `core.log.evaluate` does, which says why each step is there, for a log that is released
 afterwards. All that is made is made first. From there on Python carries out nothing in between: no
 collection, no finalizer, no handler of a signal, no other thread. What the log had is dropped when
 it is another log's rows already. Where something is not as usual, nothing has been changed that

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
-from ..core.values.spelling import name_in_errors
+from ..core.values.hints import name_in_errors
 from .traceback_filter import guard
 
 _DONE: set[Any] = set()  # functions that are wrappers of this module

@@ -1,4 +1,4 @@
-"""Names of TensorFlow that numtape has on purpose not, or in part: what to use instead.
+"""Names of TensorFlow 2, TensorFlow 1 and Keras that numtape lacks: what to use instead.
 
 Keys are full names without ``tf.``; one that ends in ``*`` stands for all names that begin so. The
 first that fits counts. `numtape.compat.names` makes errors and the table of ``python -m numtape
@@ -7,6 +7,8 @@ of them.
 """
 
 from __future__ import annotations
+
+from ..core.values.hints import hint_missing_attributes
 
 _STRINGS = "numtape has no string tensors: use Python's strings, outside of tensors"
 _RAGGED = "numtape has no ragged tensors: pad, and mask with `tf.sequence_mask`, or keep a list"
@@ -375,3 +377,391 @@ HABITS |= {
         "seed": "tf.random.set_seed",
     }.items()
 }
+
+
+_GRAPH_MODE = (
+    "numtape is eager and has no graphs or sessions: write plain Python, and `tf.function`"
+)
+_EAGER = "leave it out: numtape is eager, as TensorFlow 2"
+_VALUES = "variables have their values at once: leave it out"
+_QUEUES = "use `tf.data.Dataset`, or Python's `queue`"
+_BUFFERS = "numtape has no protocol buffers: use NumPy's or safetensors' files"
+_HOOKS = "write a loop of your own, or a `tf.keras.callbacks.Callback`"
+_LOSSES = "use `tf.keras.losses`, and add losses up in Python"
+_METRICS = "use the classes of `tf.keras.metrics`"
+_INITIALIZERS = "use the classes of `tf.keras.initializers`"
+_SCATTER = "use the variable's methods, such as `scatter_update`, or `tf.tensor_scatter_nd_update`"
+_LOG = "use Python's `logging`"
+_TRAIN = "use `tf.keras.optimizers`"
+_SCHEDULES = "use `tf.keras.optimizers.schedules`"
+_RNN = "use `tf.keras.layers.RNN`, or a loop of Python"
+
+BEFORE = {
+    "keras.config.*": "numtape has no such global setting: arguments of layers and models say it",
+    # Modules.
+    "app*": "call `main()` in plain Python, and read arguments with `argparse`",
+    "contrib*": "TensorFlow took it out in version 2: use `tf.keras`, or a package of its own",
+    "distributions*": "use `tf.random` for draws, and SciPy's `stats` or a few lines for densities",
+    "estimator*": "use `tf.keras.Model`, with `fit` and `evaluate`",
+    "flags*": "use Python's `argparse`",
+    "gfile*": "use Python's `pathlib` and `shutil`",
+    "keras.layers.experimental*": "use `tf.keras.layers`, or NumPy before training",
+    "keras.experimental*": "numtape keeps to names that are not experimental",
+    "logging*": _LOG,
+    "manip*": "use the same name of `tf`",
+    "mixed_precision*": "use `tf.cast` where float16 is enough",
+    "python*": "use the public names of `tf`",
+    "python_io*": _FILES,
+    "resource_loader*": "use Python's `importlib.resources`",
+    "spectral*": "use the same name of `tf.signal`",
+    "user_ops*": "numtape has no ops in C++: use Numba, `tf.kernel`",
+    # Graphs, sessions, files.
+    "COMPILER_VERSION": "`tf.__version__`",
+    "CXX*": "`tf.__version__`",
+    "G*VERSION*": "`tf.__version__`",
+    "VERSION": "`tf.__version__`",
+    "MONOLITHIC_BUILD": "`tf.__version__`",
+    "QUANTIZED_DTYPES": _QUANTIZED,
+    "AttrValue": _BUFFERS,
+    "ConfigProto": _GRAPH_MODE,
+    "*Def": _GRAPH_MODE,
+    "GPUOptions": "memory is taken as it is needed: leave it out",
+    "*Options": _GRAPH_MODE,
+    "*Session": _GRAPH_MODE,
+    "*_session": _GRAPH_MODE,
+    "*session_*": _GRAPH_MODE,
+    "*Accumulator*": "add the gradients up in Python",
+    "*Queue*": _QUEUES,
+    "*Reader*": _FILES,
+    "*Feature": _BUFFERS,
+    "*Proto": _BUFFERS,
+    "LogMessage": _LOG,
+    "SessionLog": _LOG,
+    "Event": _BUFFERS,
+    "NameAttrList": _BUFFERS,
+    "RunMetadata": "use `tf.experimental.profile`",
+    "Summary*": "use the callback `tf.keras.callbacks.TensorBoard`",
+    "TensorInfo": _BUFFERS,
+    "GraphKeys": _GRAPH_MODE,
+    "AUTO_REUSE": "keep the layer or `tf.Variable`, and call it again",
+    "Dimension": "shapes are tuples of ints: `x.shape`",
+    "dimension_*": "shapes are tuples of ints: `x.shape[i]`",
+    "N*Gradient": "use `tf.stop_gradient` or `tf.custom_gradient`",
+    "NotDifferentiable": "use `tf.stop_gradient` or `tf.custom_gradient`",
+    "*SparseTensor*": _SPARSE,
+    "*sparse_*": _SPARSE,
+    "sparse*": _SPARSE,
+    "serialize_*": _BUFFERS,
+    "deserialize_*": _BUFFERS,
+    "parse_*": _BUFFERS,
+    "decode_*": _FILES,
+    "encode_*": _FILES,
+    "*_file": _FILES,
+    "*_files": _FILES,
+    "load_file_system_library": _FILES,
+    "string_*": _STRINGS,
+    "regex_replace": _STRINGS,
+    "reduce_join": _STRINGS,
+    "substr": _STRINGS,
+    "*quantize*": _QUANTIZED,
+    "fake_quant*": _QUANTIZED,
+    "disable_*": _EAGER,
+    "enable_*": _EAGER,
+    "*_v2_enabled": _EAGER,
+    "resource_variables_enabled": _EAGER,
+    "executing_eagerly_outside_functions": _EAGER,
+    "*_graph": _GRAPH_MODE,
+    "colocate_with": "use `tf.device`",
+    "container": _GRAPH_MODE,
+    "*op_scope": "use `tf.name_scope`",
+    "*_collection*": "use a list of Python's",
+    "make_template": "use a `tf.Module` or `tf.keras.Layer`",
+    "add_check_numerics_ops": "use `tf.debugging.enable_check_numerics`",
+    "verify_tensor_all_finite": "use `tf.debugging.check_numerics`",
+    "placeholder*": "use an argument of a function",
+    "py_func": "use `tf.py_function`, or plain Python",
+    "get_seed": "use `tf.random.set_seed`",
+    # Variables.
+    "VariableScope": "use `tf.Module`, and `tf.name_scope`",
+    "get_variable_scope": "use `tf.Module`, and `tf.name_scope`",
+    "get_local_variable": "use `tf.Variable`",
+    "*_partitioner": "variables are whole: leave it out",
+    "create_partitioned_variables": "variables are whole: use `tf.Variable`",
+    "initialize_*": _VALUES,
+    "*s_initializer": _VALUES,
+    "assert_variables_initialized": _VALUES,
+    "is_variable_initialized": _VALUES,
+    "report_uninitialized_variables": _VALUES,
+    "keras.initializers.*variables": _VALUES,
+    "keras.initializers.tables_initializer": _VALUES,
+    "keras.initializers.uniform_unit_scaling": "use `tf.keras.initializers.VarianceScaling`",
+    "*_initializer": _INITIALIZERS,
+    "no_regularizer": "leave the argument out, or give None",
+    "*_variables": "use the attributes `variables` and `trainable_variables` of a `tf.Module`",
+    "assign_*": "use the methods `assign`, `assign_add` and `assign_sub` of the variable",
+    "count_up_to": "use `variable.assign_add(1)`",
+    "*scatter_*": _SCATTER,
+    # Ops.
+    "batch_gather": "use `tf.gather(x, i, batch_dims=1)`",
+    "clip_by_average_norm": "use `tf.clip_by_norm`",
+    "convert_to_tensor_or_*": "use `tf.convert_to_tensor`",
+    "data.get_output_*": "use the attribute `element_spec` of the dataset",
+    "data.make_*_iterator": "use `iter(dataset)`, or `for element in dataset`",
+    "div_no_nan": "use `tf.math.divide_no_nan`",
+    "extract_image_patches": "use `tf.image.extract_patches`",
+    "floor_div": "use `tf.math.floordiv`",
+    "image.resize_*": "use `tf.image.resize`",
+    "image.transpose_image": "use `tf.transpose`",
+    "matrix_band_part": "use `tf.linalg.band_part`",
+    "matrix_determinant": "use `tf.linalg.det`",
+    "matrix_diag": "use `tf.linalg.diag`",
+    "matrix_diag_part": "use `tf.linalg.diag_part`",
+    "matrix_set_diag": "use `tf.linalg.set_diag`",
+    "matrix_solve": "use `tf.linalg.solve`",
+    "matrix_solve_ls": "use `tf.linalg.lstsq`",
+    "matrix_triangular_solve": "use `tf.linalg.triangular_solve`",
+    "keras.layers.CuDNN*": "use `tf.keras.layers.LSTM` and `GRU`",
+    "keras.layers.merge*": "use `tf.keras.layers.Add`, `Concatenate` and the like",
+    "keras.models.model_from_yaml": "use `tf.keras.models.model_from_json`",
+    "keras.optimizers.*Optimizer": "leave `Optimizer` away: `tf.keras.optimizers.Adam`",
+    "keras.utils.np_utils*": "use the same name of `tf.keras.utils`",
+    "nn.*_rnn": _RNN,
+    "nn.rnn_cell*": _RNN,
+    "nn.fused_batch_norm": "use `tf.nn.batch_normalization`",
+    "nn.relu_layer": "use `tf.nn.relu(tf.matmul(x, w) + b)`",
+    "nn.xw_plus_b": "use `tf.matmul(x, w) + b`",
+    "nn.conv*_backprop_*": "use `tf.GradientTape`",
+    "nn.depthwise_conv2d_native_*": "use `tf.GradientTape`",
+    "nn.*_sampler": "draw classes with `tf.random.uniform` or `categorical`",
+    "nn.ctc_*": "numtape has no sparse tensors: take `tf.argmax` of each frame in Python",
+    "random.multinomial": "use `tf.random.categorical`",
+    "random_crop": "use `tf.random.uniform` for the place, and a slice",
+    "random_gamma": "use `tf.random.gamma`",
+    "random_poisson": "use `tf.random.poisson`",
+    "random_shuffle": "use `tf.random.shuffle`",
+    "self_adjoint_eig": "use `tf.linalg.eigh`",
+    "self_adjoint_eigvals": "use `tf.linalg.eigvalsh`",
+    "setdiff1d": "use NumPy's `setdiff1d`",
+    "to_int*": "use `tf.cast`",
+    "to_double": "use `tf.cast`",
+    "where_v2": "use `tf.where`",
+    # Training.
+    "keras.losses.*_loss*": _LOSSES,
+    "keras.losses.*_cross_entropy": _LOSSES,
+    "keras.losses.absolute_difference": "use `tf.keras.losses.MeanAbsoluteError`",
+    "keras.losses.cosine_distance": "use `tf.keras.losses.CosineSimilarity`",
+    "keras.metrics.*_at_*": _METRICS,
+    "keras.metrics.auc": "use `tf.keras.metrics.AUC`",
+    "keras.metrics.mean_*": _METRICS,
+    "keras.metrics.percentage_below": _METRICS,
+    "train.*Optimizer": _TRAIN,
+    "train.sdca_*": _TRAIN,
+    "train.*decay*": _SCHEDULES,
+    "train.piecewise_constant": _SCHEDULES,
+    "train.Saver*": "use `tf.train.Checkpoint` and `tf.train.CheckpointManager`",
+    "train.*heckpoint*": "use `tf.train.Checkpoint` and `tf.train.latest_checkpoint`",
+    "train.init_from_checkpoint": "use `tf.train.Checkpoint` and its `restore`",
+    "train.warm_start": "use `tf.train.Checkpoint` and its `restore`",
+    "train.*global_step": "use `optimizer.iterations`",
+    "train.*batch*": "use the methods `shuffle` and `batch` of a `tf.data.Dataset`",
+    "train.*producer": _QUEUES,
+    "train.*ueue*": _QUEUES,
+    "train.limit_epochs": "use `dataset.repeat(count)`",
+    "train.*graph*": _GRAPH_MODE,
+    "train.*Hook*": _HOOKS,
+    "train.*Listener": _HOOKS,
+    "train.*Session*": _HOOKS,
+    "train.LooperThread": _HOOKS,
+    "train.Nan*": "use `tf.keras.callbacks.TerminateOnNaN`",
+    "train.Scaffold": _HOOKS,
+    "train.S*": "numtape computes in one process: leave it out",
+    "train.VocabInfo": _STRINGS,
+    "train.basic_train_loop": _HOOKS,
+    "train.match_filenames_once": _FILES,
+    "train.replica_device_setter": "numtape computes in one process: leave it out",
+    "train.summary_iterator": "use the package tensorboard",
+}
+
+# Functions of `tf.keras.backend`, and what computes the same.
+BACKEND = {
+    "all": "tf.reduce_all",
+    "any": "tf.reduce_any",
+    "arange": "tf.range",
+    "batch_dot": "tf.einsum, or tf.matmul",
+    "batch_flatten": "tf.reshape(x, [len(x), -1])",
+    "batch_get_value": "[v.numpy() for v in variables]",
+    "batch_set_value": "v.assign(value)",
+    "cast_to_floatx": "tf.cast(x, tf.float32)",
+    "clip": "tf.clip_by_value",
+    "count_params": "tf.size",
+    "ctc_batch_cost": "tf.nn.ctc_loss",
+    "ctc_decode": "tf.argmax of each frame, in Python",
+    "ctc_label_dense_to_sparse": "tf.nn.ctc_loss, which takes labels with their lengths",
+    "dtype": "x.dtype.name",
+    "eval": "x.numpy()",
+    "get_uid": "itertools.count()",
+    "get_value": "v.numpy()",
+    "int_shape": "tuple(x.shape)",
+    "is_float_dtype": "tf.as_dtype(dtype).is_floating",
+    "is_int_dtype": "tf.as_dtype(dtype).is_integer",
+    "is_keras_tensor": "isinstance(x, tf.keras.KerasTensor)",
+    "is_sparse": "nothing: numtape has no sparse tensors",
+    "max": "tf.reduce_max",
+    "mean": "tf.reduce_mean",
+    "min": "tf.reduce_min",
+    "moving_average_update": "v.assign(momentum * v + (1 - momentum) * x)",
+    "ndim": "x.ndim",
+    "permute_dimensions": "tf.transpose",
+    "pool2d": "tf.nn.pool",
+    "pool3d": "tf.nn.pool",
+    "prod": "tf.reduce_prod",
+    "random_bernoulli": "tf.cast(tf.random.uniform(shape) < p, dtype)",
+    "random_normal_variable": "tf.Variable(tf.random.normal(shape))",
+    "random_uniform_variable": "tf.Variable(tf.random.uniform(shape))",
+    "repeat_elements": "tf.repeat",
+    "resize_images": "tf.image.resize",
+    "resize_volumes": "tf.repeat along each axis",
+    "result_type": "np.result_type, or tf.cast",
+    "rnn": "tf.keras.layers.RNN",
+    "set_value": "v.assign(value)",
+    "spatial_2d_padding": "tf.pad",
+    "spatial_3d_padding": "tf.pad",
+    "standardize_dtype": "tf.as_dtype(dtype).name",
+    "std": "tf.math.reduce_std",
+    "sum": "tf.reduce_sum",
+    "switch": "tf.where, or `if`",
+    "temporal_padding": "tf.pad",
+    "to_dense": "x itself: numtape has no sparse tensors",
+    "update": "v.assign(value)",
+    "update_add": "v.assign_add(value)",
+    "update_sub": "v.assign_sub(value)",
+    "var": "tf.math.reduce_variance",
+    "variable": "tf.Variable",
+}
+
+
+_TYPES = "numtape has no graphs, whose types this is for"
+_GRAPH_ATTRIBUTE = (
+    "numtape is eager and has no graphs: `tf.function` records and replays what Python does"
+)
+_STATELESS = "numtape's objects have state: call it, and read its variables"
+_FILE_METHODS = "use `save_weights`, `load_weights`, `save` and `tf.train.Checkpoint`"
+_CONFIG = "use `get_config` and `from_config`, and `build`"
+_ONE_DTYPE = "a layer has one dtype: use `layer.dtype`"
+_LOOPS = "`fit`, `evaluate` and `predict` replay a step: override `train_step` and its like"
+_DENSE = "use `operator.to_dense()` and the functions of `tf.linalg`"
+_PROTO = "numtape has no protocol buffers: use NumPy's or safetensors' files"
+
+_TRACED = {
+    "cast experimental_type_proto flatten from_tensors is_subtype_of placeholder_value to_tensors "
+    "most_specific_common_supertype": _TYPES,
+    "experimental_as_proto experimental_from_proto": _PROTO,
+}
+_LAYER = {
+    "add_metric metrics_variables": "use a `tf.keras.metrics` object, and call it in `train_step`",
+    "build_from_config get_build_config": _CONFIG,
+    "call_signature_parameters supports_jit": "use `inspect.signature(layer.call)`",
+    "dtype_policy input_dtype variable_serialization_spec": _ONE_DTYPE,
+    "enable_lora lora_alpha lora_enabled lora_rank": "write the two factors as a layer of your own",
+    "load_own_variables save_own_variables": _FILE_METHODS,
+    "quantization_config quantization_mode quantize quantized_build quantized_call": _QUANTIZED,
+    "rematerialized_call": "use `tf.recompute_grad(layer)`",
+    "stateless_call": _STATELESS,
+    "symbolic_call": "call the layer with a `tf.keras.Input`",
+}
+
+METHODS: dict[str, dict[str, str]] = {
+    "EagerTensor": {
+        "OVERLOADABLE_OPERATORS": "use Python's module `operator`",
+        "gpu": "use `with tf.device('/GPU:0')`, or NUMTAPE_DEVICE",
+    },
+    "ResourceVariable": {
+        "SaveSliceInfo": "use `v[start:stop]` and `tf.train.Checkpoint`",
+        "count_up_to": "use `v.assign_add(1)`, and compare",
+        "from_proto": _PROTO,
+        "handle": "a `tf.Variable` is an object of Python: use `v` itself, or `v.ref()`",
+        "initialized_value": "a variable has its value at once: use `v.read_value()`",
+    },
+    "Module": {"name_scope": "use `tf.Variable(..., name=)`"},
+    "data.Dataset": {
+        "bucket_by_sequence_length": "use `sorted` by length in Python, and `padded_batch`",
+        "fingerprint": "use `hashlib` of the arrays",
+        "group_by_window": "use a generator of Python's that groups, and `from_generator`",
+        "ignore_errors": "use `try` in a generator, and `from_generator`",
+        "list_files": "use `glob.glob` and `from_tensor_slices`",
+        "load save snapshot": "use NumPy's files: `np.savez` and `np.load`",
+        "ragged_batch": "use `padded_batch`: numtape has no ragged tensors",
+        "rejection_resample": "use `filter`, or draw indices with NumPy",
+        "sparse_batch": "use `padded_batch`: numtape has no sparse tensors",
+    },
+    "data.Iterator": {
+        "get_next_as_optional": "use `next(iterator, None)`",
+        "next": "use `next(iterator)`",
+        "output_classes output_shapes output_types": "use `iterator.element_spec`",
+    },
+    "keras.Layer": _LAYER,
+    "keras.layers.LSTM": {
+        "inner_loop": "use `layer.cell`, which is one step",
+        "single_state": "use `layer.cell.state_size`",
+        "use_cudnn": "it is an argument only: numtape has its own kernels",
+    },
+    "keras.Model": {
+        "compiled_loss compiled_metrics": "use `model.compute_loss` and `model.metrics`",
+        "distribute_reduction_method distribute_strategy": "numtape trains in one process",
+        "export": "numtape does not export graphs: use `model.save`",
+        "get_quantization_layer_structure": _QUANTIZED,
+        "get_state_tree set_state_tree": "use `get_weights` and `set_weights`",
+        "make_predict_function make_test_function make_train_function predict_function "
+        "test_function train_function unrolled_steps_per_execution": _LOOPS,
+        "operations": "use `model.layers`",
+        "stateless_compute_loss": _STATELESS,
+    },
+    "keras.optimizers.Optimizer": {"stateless_apply": _STATELESS},
+    "keras.losses.Loss": {"fn": "use the function of the same name in `tf.keras.losses`"},
+    "keras.metrics.Metric": {
+        "stateless_reset_state stateless_result stateless_update_state": _STATELESS,
+    },
+    "TensorShape": {
+        "as_proto experimental_as_proto experimental_from_proto": _PROTO,
+        "cast experimental_type_proto flatten from_tensors placeholder_value to_tensors": _TYPES,
+    },
+    "TensorSpec": {
+        "from_spec": "use `tf.TensorSpec(spec.shape, spec.dtype)`",
+        "most_specific_compatible_type": _TYPES,
+        "value_type": "use `tf.Tensor`",
+        **_TRACED,
+    },
+    "DType": _TRACED,
+    "Function": {
+        "experimental_get_compiler_ir": "use `step.paths()`, which shows what it replays",
+        "function_spec function_type": "use `inspect.signature(step.python_function)`",
+        "get_initialization_function": "variables have their values at once: call the function",
+        "pretty_printed_concrete_signatures": "use `step.paths()`",
+    },
+    "ConcreteFunction": {
+        "add_gradient_functions_to_graph add_to_graph from_func_graph function_def graph "
+        "inference_fn": _GRAPH_ATTRIBUTE,
+        "captured_inputs inputs replace_capture_with_deferred_capture set_external_captures "
+        "set_variables trainable_variables variables": "use the objects of Python that it reads",
+        "function_type pretty_printed_signature": "use `structured_input_signature`",
+        "output_dtypes output_shapes outputs structured_outputs": "call it, and look at the result",
+    },
+    "linalg.LinearOperator": {
+        "assert_non_singular": "use `tf.debugging.assert_none_equal(operator.determinant(), 0.0)`",
+        "assert_positive_definite assert_self_adjoint cond eigvals": _DENSE,
+        "batch_shape_tensor domain_dimension_tensor range_dimension_tensor shape_tensor "
+        "tensor_rank_tensor": "shapes are known: use the attribute without `_tensor`",
+        "graph_parents": _GRAPH_ATTRIBUTE,
+        "name_scope with_name_scope": "variables are named where they are made",
+        "non_trainable_variables submodules trainable_variables variables": (
+            "keep the variables that you made it of"
+        ),
+        "parameters": "keep the arguments that you made it of",
+    },
+}
+
+
+def tell(kind: type, name: str) -> None:
+    """Have a class say what to use instead of what TensorFlow's class of this name has besides."""
+    for names, hint in METHODS[name].items():
+        hint_missing_attributes(kind, dict.fromkeys(names.split(), hint), "")

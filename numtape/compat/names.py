@@ -11,8 +11,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NoReturn
 
-from .missing_names import HABITS, INSTEAD, PARTLY
-from .removed_names import BACKEND, BEFORE
+from .missing_names import BACKEND, BEFORE, HABITS, INSTEAD, PARTLY
 from .traceback_filter import guard
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from ..core.values import emergency
+from ..core.values import oom_reserve
 
 # What numtape calls: their frames go with its own, if it was numtape that called.
 LIBRARIES = {"llvmlite", "ml_dtypes", "numba", "numpy", "optree", "scipy"} | sys.stdlib_module_names
@@ -43,7 +43,7 @@ def filter_current() -> None:
     """Take numtape's frames out of the traceback of the exception that is being handled."""
     error = sys.exception()
     if isinstance(error, MemoryError):
-        emergency.release()
+        oom_reserve.release()
     if error is None or not _state[0]:
         return
     chain: list[BaseException | None] = [error]
@@ -192,7 +192,7 @@ def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
     """The handler's bytes, at which of them is the number of its constant, and its entry.
 
     What Python wrote remembers, for an error of the handler itself, which instruction raised it.
-    It has no line, and to remember it may take memory (see `core.values.emergency`): left out here.
+    It has no line, and storing it may need memory (`core.values.oom_reserve`), so it is left out.
     """
     entries = [*_entries(code.co_exceptiontable)]
     start = entries[0][2]

@@ -77,10 +77,10 @@ def set_record_traceback(enabled: bool) -> None:
       True
       >>> tf.config.set_record_traceback(False)
     """
-    from ..core.derive import noting
+    from ..core.derive import instrumentation
 
     local.log.refuse("it sets what numtape notes")
-    noting.configure(traceback=bool(enabled))
+    instrumentation.configure(traceback=bool(enabled))
 
 
 if settings.traceback_wanted():

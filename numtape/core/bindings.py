@@ -14,7 +14,7 @@ from ..errors import InvalidArgumentError
 from . import interop, settings
 from .cpu import buffers
 from .derive.tape import Tape
-from .log import look
+from .log import evaluate
 from .log.log import Log
 from .log.record import (
     Recorder,
@@ -32,7 +32,7 @@ from .ops import (
     indexed_rows,
     indexing,
     matrix_products,
-    tuples,
+    scatter,
 )
 from .ops.creation import constant
 from .ops.getitem import getitem, replace_slice
@@ -140,7 +140,7 @@ _ops.update(
     updated_nd=indexed_rows.update_nd,
     updated_in_batch=indexed_rows.update_batched_rows,
     gather=indexing.gather,
-    gather_nd=tuples.gather_nd,
+    gather_nd=scatter.gather_nd,
 )
 
 _SHARED: dict[str, Any] = {
@@ -175,13 +175,13 @@ def _executor(device: str) -> Any:
     """The module of a device's executor. What compiles also has ops recorded by machine code."""
     value = importlib.import_module(f"{__package__}.{device}.executor")
     if device != "reference":
-        from .native import install
+        from .native import patch
 
-        install.enable_from_settings()
+        patch.enable_from_settings()
         buffer_protocol.begin()  # if it could not be before
     return value
 
 
 buffer_protocol.begin()
 settings.usable = _usable
-look.module_of = _executor
+evaluate.module_of = _executor

@@ -1,6 +1,6 @@
 """What an executor is: the one interface of `core.cpu`, `core.cuda` and `core.reference`.
 
-Whichever computes, a program means the same. `core.log.look.executor` gives that of the device.
+Whichever computes, a program means the same. `core.log.evaluate.executor` gives that of the device.
 """
 
 from __future__ import annotations

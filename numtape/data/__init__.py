@@ -1,4 +1,4 @@
-"""``tf.data``: elements one after another, shuffled, batched and mapped, for training loops."""
+"""``tf.data``: input pipelines that shuffle, batch and map elements. Start with `Dataset`."""
 
 from __future__ import annotations
 

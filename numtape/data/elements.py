@@ -1,7 +1,7 @@
 """Elements of datasets: nests whose leaves are NumPy values, tensors, or datasets (of a window).
 
-In a pipeline leaves stay NumPy values until a user's function or the loop gets them. Tuples,
-namedtuples and dicts are nests; a list is a tensor, as in TensorFlow.
+Inside a pipeline, leaves stay NumPy values until a user's function or the loop receives them.
+Tuples, namedtuples and dicts are nests; a list is a tensor, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from ..core.log.tensors import as_tensor, to_tensor
+from ..core.log.as_tensor import as_tensor, to_tensor
 from ..core.log.variable import Variable
 from ..core.ops.joining import stack
 from ..core.values.dtypes import as_dtype
@@ -25,16 +25,16 @@ LEAVES = (np.ndarray, np.generic, Tensor)
 
 
 class Flow:
-    """What every dataset is: elements of a window are datasets."""
+    """Marker base class of datasets, which are leaves of window elements."""
 
 
 def is_leaf(x: Any) -> bool:
-    """Whether something in a nest is no nest: all but tuples and dicts."""
+    """Whether ``x`` is a leaf: anything but a tuple or dict."""
     return not isinstance(x, tuple | dict)
 
 
 def map_leaves(function: Callable[..., Any], *nests: Any) -> Any:
-    """``function`` of the corresponding leaves, in the same nest."""
+    """Apply a function to corresponding leaves; return a nest of the results."""
     first = nests[0]
     if is_leaf(first):
         return function(*nests)
@@ -45,17 +45,17 @@ def map_leaves(function: Callable[..., Any], *nests: Any) -> Any:
 
 
 def leaves(nest: Any) -> list[Any]:
-    """The leaves, in order."""
+    """Return the leaves, in order."""
     if is_leaf(nest):
         return [nest]
     return optree.tree_leaves(nest, is_leaf=is_leaf, none_is_leaf=True)
 
 
 def as_element(value: Any) -> Any:
-    """What a user gives or returns, as an element.
+    """Convert a user's value to an element.
 
     Raises:
-      TypeError: If there is a None in it.
+      TypeError: If a leaf is None.
     """
     return map_leaves(_as_leaf, value)
 
@@ -64,7 +64,7 @@ def _as_leaf(x: Any) -> Any:
     if isinstance(x, (*LEAVES, Flow)):
         return as_tensor(x).numpy() if isinstance(x, np.ndarray) and x.dtype.kind == "O" else x
     if x is None:
-        raise TypeError("None is not an element of a dataset: give a tensor, or a nest of tensors.")
+        raise TypeError("None cannot be an element of a dataset: pass a tensor or a nest of them.")
     if isinstance(x, Variable):
         return as_tensor(x)
     tensor = as_tensor(x)
@@ -72,19 +72,19 @@ def _as_leaf(x: Any) -> Any:
 
 
 def as_arrays(value: Any) -> Any:
-    """What a user gives, as a nest of NumPy arrays that nobody else writes to."""
+    """Convert a user's value to a nest of NumPy values; copy its arrays."""
     return map_leaves(
         lambda x: np.array(x) if isinstance(x, np.ndarray) else as_array(x), as_element(value)
     )
 
 
 def as_array(x: Any) -> Any:
-    """A leaf as a NumPy value."""
+    """Convert a leaf to a NumPy value."""
     return x.numpy() if isinstance(x, Tensor) else x
 
 
 def as_tensors(element: Any) -> Any:
-    """An element as users get it: a nest of tensors (and datasets)."""
+    """Convert an element to the form users receive: a nest of tensors (and datasets)."""
 
     def convert(x: Any) -> Any:
         return to_tensor(x, None) if isinstance(x, np.ndarray | np.generic) else x
@@ -93,20 +93,20 @@ def as_tensors(element: Any) -> Any:
 
 
 def as_result(value: Any) -> Any:
-    """What a user's function gave, as an element: there a list is a tuple."""
+    """Convert the result of a user's function to an element; a list becomes a tuple."""
     if isinstance(value, list):
         value = tuple(value)
     return as_element(value)
 
 
 def call(function: Callable[..., Any], element: Any) -> Any:
-    """``function`` of an element: of the parts of a tuple one by one, else of the whole."""
+    """Call a function with an element; a tuple is unpacked into arguments."""
     tensors = as_tensors(element)
     return function(*tensors) if type(tensors) is tuple else function(tensors)
 
 
 def spec_of(element: Any) -> Any:
-    """The spec of an element: a nest of `TensorSpec`."""
+    """Return the spec of an element: a nest of `TensorSpec`."""
     return map_leaves(_leaf_spec, element)
 
 
@@ -117,10 +117,10 @@ def _leaf_spec(x: Any) -> Any:
 
 
 def without_first_axis(spec: TensorSpec) -> TensorSpec:
-    """The spec of an element's parts.
+    """Return the spec of an element's slices.
 
     Raises:
-      ValueError: If it has no axis.
+      ValueError: If the element is a scalar.
     """
     if spec.shape is None:
         return spec
@@ -130,14 +130,14 @@ def without_first_axis(spec: TensorSpec) -> TensorSpec:
 
 
 def with_first_axis(spec: Any, size: int | None) -> Any:
-    """The spec of a batch of elements."""
+    """Return the spec of a batch of elements."""
     if not isinstance(spec, TensorSpec) or spec.shape is None:
         return spec
     return TensorSpec((size, *spec.shape), spec.dtype)
 
 
 def zeros_like(spec: Any) -> Any:
-    """An element of a spec, with zeros: what a function of an empty dataset is tried on."""
+    """Return an element of zeros, to infer a function's result spec for an empty dataset."""
 
     def zeros(one: Any) -> Any:
         if not isinstance(one, TensorSpec):
@@ -149,7 +149,7 @@ def zeros_like(spec: Any) -> Any:
 
 
 def batch(elements: list[Any]) -> Any:
-    """Elements as one, along a new first axis.
+    """Stack elements along a new first axis.
 
     Raises:
       InvalidArgumentError: If shapes differ.
@@ -173,10 +173,10 @@ def batch(elements: list[Any]) -> Any:
 
 
 def pad_batch(elements: list[Any], shapes: Any, values: Any) -> Any:
-    """Elements as one, along a new first axis, each filled up to the largest, or to ``shapes``.
+    """Stack elements along a new first axis, each padded to the largest, or to ``shapes``.
 
     Raises:
-      DataLossError: If an element is larger than its shape.
+      DataLossError: If an element exceeds its padded shape.
     """
 
     def join(shape: Any, value: Any, *parts: Any) -> Any:
@@ -211,7 +211,7 @@ def pad_batch(elements: list[Any], shapes: Any, values: Any) -> Any:
 
 
 def _shapes(shapes: Any, count: int) -> list[Any]:
-    """The padded shapes of the leaves: each a list of sizes and None, or None for no wish."""
+    """Return each leaf's padded shape: a list of sizes and None, or None to use the largest."""
 
     def is_shape(x: Any) -> bool:
         if isinstance(x, TensorShape) or x is None or isinstance(x, list):
@@ -230,7 +230,7 @@ def _shapes(shapes: Any, count: int) -> list[Any]:
 
 
 def common(a: Any, b: Any) -> Any:
-    """The spec that elements of both specs have.
+    """Return the most specific spec that covers both specs.
 
     Raises:
       TypeError: If structures, dtypes or ranks differ.

@@ -1,4 +1,4 @@
-"""What goes through a pipeline: each function takes iterables of elements and yields elements."""
+"""Generators behind the transformations: each takes iterables of elements and yields elements."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from ..core.log.tensors import as_tensor
+from ..core.log.as_tensor import as_tensor
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from . import elements
 from .elements import as_array, as_element, call, map_leaves
 
 Flow = Iterable[Any]
-BLOCK = 1024  # so many random numbers are drawn at once
+BLOCK = 1024  # random numbers to draw at a time
 
 
 def slices(arrays: Any, count: int) -> Iterator[Any]:
-    """The parts of arrays along their first axis."""
+    """Yield the slices of arrays along their first axis."""
     for k in range(count):
         yield map_leaves(lambda x, k=k: x[k], arrays)
 
 
 def shuffle(source: Flow, size: int, random: np.random.Generator) -> Iterator[Any]:
-    """Elements in random order: each is drawn from the next ``size`` ones, as they come."""
+    """Yield elements in random order, each drawn from a buffer of the next ``size`` ones."""
     rest = iter(source)
     buffer = list(islice(rest, size))
     numbers: list[float] = []
@@ -40,7 +40,7 @@ def shuffle(source: Flow, size: int, random: np.random.Generator) -> Iterator[An
 
 
 def batches(source: Flow, size: int, drop: bool, join: Callable[..., Any]) -> Iterator[Any]:
-    """So many elements at a time, joined."""
+    """Yield groups of ``size`` elements, combined by ``join``."""
     rest = iter(source)
     while group := list(islice(rest, size)):
         if len(group) < size and drop:
@@ -49,25 +49,25 @@ def batches(source: Flow, size: int, drop: bool, join: Callable[..., Any]) -> It
 
 
 def unbatch(source: Flow) -> Iterator[Any]:
-    """The parts of elements along their first axis."""
+    """Yield the slices of elements along their first axis."""
     for element in source:
         if not all(x.ndim for x in elements.leaves(element)):
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         counts = {len(x) for x in elements.leaves(element)}
         if len(counts) > 1:
-            raise ValueError(f"The components of an element have {sorted(counts)} parts.")
+            raise ValueError(f"The components of an element have {sorted(counts)} slices.")
         yield from slices(element, counts.pop())
 
 
 def filter_elements(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
-    """The elements for which a function gives True."""
+    """Yield the elements for which a function returns True."""
     for element in source:
         if _true(call(predicate, element)):
             yield element
 
 
 def taken_while(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
-    """The elements up to the first one for which a function gives False."""
+    """Yield elements until a function returns False."""
     for element in source:
         if not _true(call(predicate, element)):
             return
@@ -75,10 +75,10 @@ def taken_while(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
 
 
 def _true(result: Any) -> bool:
-    """What a predicate gave.
+    """Convert a predicate's result to a bool.
 
     Raises:
-      ValueError: If it is no bool.
+      ValueError: If it is not a scalar bool.
     """
     if isinstance(result, bool | np.bool_):
         return bool(result)
@@ -92,7 +92,7 @@ def _true(result: Any) -> bool:
 
 
 def scan(source: Flow, state: Any, function: Callable[..., Any]) -> Iterator[Any]:
-    """What ``function(state, element)`` gives besides the next state."""
+    """Yield the outputs of ``function(state, element) -> (state, output)``."""
     for element in source:
         result = function(elements.as_tensors(state), elements.as_tensors(element))
         if not isinstance(result, tuple | list) or len(result) != 2:
@@ -107,7 +107,7 @@ def scan(source: Flow, state: Any, function: Callable[..., Any]) -> Iterator[Any
 def interleave(
     source: Flow, function: Callable[..., Iterable[Any]], cycle: int, block: int
 ) -> Iterator[Any]:
-    """Elements of what ``cycle`` elements stand for, ``block`` of each in turn."""
+    """Interleave the iterables of ``cycle`` elements at a time, ``block`` elements of each."""
     rest = iter(source)
     places: list[Iterator[Any] | None] = [None] * cycle
     ended, k = False, 0
@@ -127,7 +127,7 @@ def interleave(
 
 
 def windows(source: Flow, size: int, shift: int, stride: int, drop: bool) -> Iterator[list[Any]]:
-    """Lists of ``size`` elements that are ``stride`` apart; each begins ``shift`` later."""
+    """Yield lists of ``size`` elements, ``stride`` apart; each starts ``shift`` after the last."""
     rest = iter(source)
     buffer: list[Any] = []
     span = (size - 1) * stride + 1
@@ -145,7 +145,7 @@ def windows(source: Flow, size: int, shift: int, stride: int, drop: bool) -> Ite
 
 
 def distinct(source: Flow) -> Iterator[Any]:
-    """Each element when it comes for the first time."""
+    """Yield each distinct element once."""
     keys: set[Any] = set()
     for element in source:
         key = tuple(
@@ -159,7 +159,7 @@ def distinct(source: Flow) -> Iterator[Any]:
 def sample(
     sources: list[Flow], weights: list[float] | None, random: np.random.Generator, stop: bool
 ) -> Iterator[Any]:
-    """Elements of sources that are drawn by weight; ``stop`` ends where the first one ends."""
+    """Yield elements of randomly drawn sources; ``stop``: end when a drawn source is empty."""
     flows = [iter(source) for source in sources]
     chances = np.array(weights or [1.0] * len(flows), float)
     while chances.sum() > 0:
@@ -175,12 +175,12 @@ def sample(
 
 
 def choose(sources: list[Flow], choice: Flow, stop: bool) -> Iterator[Any]:
-    """Elements of the sources that ``choice`` names by number."""
+    """Yield elements of the sources whose indices ``choice`` yields."""
     flows = [iter(source) for source in sources]
     for number in choice:
         k = int(as_array(number))
         if not 0 <= k < len(flows):
-            raise ValueError(f"`choice_dataset` names {k}, of {len(flows)} datasets.")
+            raise ValueError(f"`choice_dataset` yielded {k} for {len(flows)} datasets.")
         try:
             element = next(flows[k])
         except StopIteration:
@@ -191,7 +191,7 @@ def choose(sources: list[Flow], choice: Flow, stop: bool) -> Iterator[Any]:
 
 
 def generate(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) -> Iterator[Any]:
-    """What a user's generator yields, in the dtypes of ``spec``.
+    """Yield the elements of a user's generator, converted to the dtypes of ``spec``.
 
     Raises:
       InvalidArgumentError: If a value has another structure or shape.

@@ -1,6 +1,6 @@
-"""`Pipeline`: the base of all datasets: its elements, their number and their spec.
+"""`Pipeline`: the base class of datasets, and `Iterator`.
 
-Iterating runs the pipeline one element at a time, in the thread that iterates.
+Iterating runs the pipeline one element at a time, in the iterating thread.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
-from ..core.log.tensors import as_tensor
 from ..core.ops.random import STATE
 from ..core.values import arguments
 from ..core.values.tensor import Tensor
@@ -29,7 +29,7 @@ Start = Callable[[], Iterable[Any]]
 
 
 class Options:
-    """Settings of a pipeline. They are accepted and kept, and change nothing here.
+    """Settings of a pipeline, which have no effect in numtape.
 
     Example:
       >>> tf.data.Options().deterministic is None
@@ -41,7 +41,7 @@ class Options:
 
 
 class Iterator:
-    """What goes through a dataset once.
+    """An iterator over the elements of a dataset.
 
     Args:
       dataset: A `Dataset`.
@@ -67,13 +67,13 @@ class Iterator:
         return as_tensors(next(self._source))
 
     def get_next(self) -> Any:
-        """The next element.
+        """Return the next element.
 
         Returns:
           A nest of tensors.
 
         Raises:
-          OutOfRangeError: If it does not exist.
+          OutOfRangeError: At the end of the dataset.
 
         Example:
           >>> iter(tf.data.Dataset.from_tensors(5)).get_next()
@@ -86,42 +86,42 @@ class Iterator:
 
     @property
     def element_spec(self) -> Any:
-        """What elements are like: a nest of `TensorSpec`."""
+        """The spec of an element: a nest of `TensorSpec`."""
         return self._dataset.element_spec
 
 
 class Pipeline(elements.Flow):
-    """What a dataset is made of; see `Dataset`."""
+    """Base class of `Dataset`: a function that starts an iteration, the length, and the spec."""
 
     _begin: Start
     _kind: str
     _count: int
     _spec: Any
-    _token: Any  # stands for the call that made it, if that was recorded
-    _waiting: list[Source]  # begun for calls that came to nothing
+    _token: Any  # identifies the recorded call that created it, if any
+    _waiting: list[Source]  # started for calls that did not use them
 
     def __init__(self) -> None:
         raise TypeError(
-            "A Dataset is made by Dataset.from_tensor_slices, from_tensors, from_generator, range "
+            "Create a Dataset with Dataset.from_tensor_slices, from_tensors, from_generator, range "
             "or zip."
         )
 
     @classmethod
     def _make(cls, kind: str, start: Start, count: int, spec: Any) -> Self:
-        """A dataset: ``spec`` is that of elements, or a function that finds it when asked."""
+        """Create a dataset; ``spec`` is the elements' spec, or a function that returns it."""
         dataset = object.__new__(cls)
         dataset._kind, dataset._begin, dataset._count, dataset._spec = kind, start, count, spec
         dataset._token, dataset._waiting = local.log.token, []
         return dataset
 
     def _like(self, kind: str, start: Start, count: int) -> Self:
-        """A dataset of elements like these."""
+        """Create a dataset with the same element spec."""
         return self._make(kind, start, count, lambda: self.element_spec)
 
     def _start(self) -> Iterable[Any]:
-        """What goes through the elements.
+        """Start an iteration over the elements.
 
-        A dataset from outside a call that is recorded has its own elements in each replay.
+        In a call being recorded, a dataset from outside the call is read again in each replay.
         """
         token = local.log.token
         if token is not None and token is not self._token:
@@ -129,19 +129,19 @@ class Pipeline(elements.Flow):
         return self._waiting.pop(0) if self._waiting else self._begin()
 
     def _reader(self) -> Source:
-        """What reads the elements for a call that is recorded or replayed."""
+        """Return a reader of the elements for a call that is recorded or replayed."""
         with isolate():
             return Source(self._start())
 
     def _drop_leftovers(self, sources: list[Source]) -> None:
-        """Keep what was begun for a call that did not use it: it is what begins next."""
+        """Take back unused readers; the next iterations use them."""
         self._waiting = [*sources, *self._waiting]
 
     def __iter__(self) -> Iterator:
         return Iterator(self)
 
     def as_numpy_iterator(self) -> Elements[Any]:
-        """The elements as nests of NumPy values.
+        """Iterate over the elements as nests of NumPy values.
 
         Returns:
           An iterator.
@@ -154,20 +154,20 @@ class Pipeline(elements.Flow):
 
     @property
     def element_spec(self) -> Any:
-        """What elements are like: a nest of `TensorSpec`.
+        """The spec of an element: a nest of `TensorSpec`.
 
-        What a function gives is found by calling it with the first element.
+        Results of functions are inferred by calling them with the first element.
         """
         if callable(self._spec):
             self._spec = self._spec()
         return self._spec
 
     def cardinality(self) -> Tensor:
-        """How many elements there are.
+        """Return the number of elements.
 
         Returns:
-          An int64 tensor of shape (); -1 (INFINITE_CARDINALITY) if they have no end, -2
-          (UNKNOWN_CARDINALITY) if it is not known without going through.
+          An int64 tensor of shape (): -1 (INFINITE_CARDINALITY) if infinite, -2
+          (UNKNOWN_CARDINALITY) if only iterating can tell.
 
         Example:
           >>> tf.data.Dataset.range(10).batch(4).cardinality().numpy()
@@ -189,11 +189,11 @@ class Pipeline(elements.Flow):
         return f"<{self._kind} element_spec={self.element_spec}>"
 
     def reduce(self, initial_state: Any, reduce_func: Any, name: str | None = None) -> Any:
-        """The last state: ``state = reduce_func(state, element)`` for each element.
+        """Reduce the elements to a state: ``state = reduce_func(state, element)``.
 
         Args:
           initial_state: A nest of tensors.
-          reduce_func: A function of the state and an element.
+          reduce_func: A function ``(state, element) -> new state``.
           name: Not used.
 
         Returns:
@@ -209,7 +209,7 @@ class Pipeline(elements.Flow):
         return state
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The only element.
+        """Return the only element.
 
         Args:
           name: Not used.
@@ -218,7 +218,7 @@ class Pipeline(elements.Flow):
           A nest of tensors.
 
         Raises:
-          InvalidArgumentError: If they do not exist or more.
+          InvalidArgumentError: If the dataset does not have exactly one element.
 
         Example:
           >>> tf.data.Dataset.range(6).batch(6).get_single_element().numpy()
@@ -232,7 +232,7 @@ class Pipeline(elements.Flow):
         return as_tensors(elements[0])
 
     def options(self) -> Options:
-        """Settings of the pipeline, which change nothing here.
+        """Return settings of the pipeline, which have no effect in numtape.
 
         Returns:
           `Options`.
@@ -244,7 +244,7 @@ class Pipeline(elements.Flow):
         return Options()
 
     def with_options(self, options: Options, name: str | None = None) -> Self:
-        """The dataset with settings, which change nothing here.
+        """Return the dataset with settings, which have no effect in numtape.
 
         Args:
           options: `Options`.
@@ -260,16 +260,16 @@ class Pipeline(elements.Flow):
         return self._like("_OptionsDataset", self._start, self._count)
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Pipeline:
-        """What a function gives of this dataset.
+        """Apply a function to this dataset.
 
         Args:
-          transformation_func: A function of a `Dataset` that gives one.
+          transformation_func: A function from a `Dataset` to a `Dataset`.
 
         Returns:
-          That one.
+          The function's result.
 
         Raises:
-          TypeError: If it gives something else.
+          TypeError: If the result is not a dataset.
 
         Example:
           >>> len(tf.data.Dataset.range(6).apply(lambda data: data.batch(2)))
@@ -285,7 +285,7 @@ class Pipeline(elements.Flow):
 
 
 class Draws:
-    """Where the random numbers of a dataset come from: others in each iteration, if it says so."""
+    """The random generators of a dataset, one per iteration; optionally the same for all."""
 
     def __init__(self, seed: Any, is_new: bool) -> None:
         local.log.refuse("it makes a dataset of random order or numbers")
@@ -309,7 +309,7 @@ class Draws:
         self.iterations = count()
 
     def generator(self) -> np.random.Generator:
-        """The numbers of the next iteration."""
+        """Return the generator of the next iteration."""
         if self.key is None:
             return np.random.Generator(np.random.Philox())
         number = next(self.iterations) if self.anew else 0
@@ -317,24 +317,24 @@ class Draws:
 
 
 def _as_numpy(x: Any) -> Any:
-    """A leaf as a user of NumPy gets it: its own array."""
+    """Convert a leaf to a NumPy value that does not share memory with the dataset."""
     if isinstance(x, Pipeline):
         return x.as_numpy_iterator()
     return x.copy() if isinstance(x, np.ndarray) else elements.as_array(x)
 
 
 def check_int(name: str, value: Any) -> int:
-    """An argument that is an integer: a number of Python, NumPy or a tensor.
+    """Convert an integer of Python, NumPy or a tensor to an int.
 
     Raises:
-      TypeError: If it is none.
-      ValueError: If it does not fit int64.
+      TypeError: If the argument is not an integer.
+      ValueError: If it exceeds int64.
     """
     return arguments.to_int(name, value.numpy() if isinstance(value, Tensor) else value)
 
 
 def least(counts: list[int]) -> int:
-    """How many elements there are as long as each of several has one."""
+    """Return the smallest of several cardinalities: 0, unknown, finite or infinite."""
     if 0 in counts:
         return 0
     if UNKNOWN_CARDINALITY in counts:

@@ -1,4 +1,4 @@
-"""`Source`: elements of a dataset, read one after another, or ahead for a call that is replayed."""
+"""`Source`: a reader of a dataset's elements, with read-ahead for recorded and replayed calls."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import optree
 
+from ..core.log.as_tensor import to_tensor
 from ..core.log.log import Log, local
-from ..core.log.tensors import to_tensor
 from ..core.ops.random import STATE
 from ..core.values.tensor import Tensor, of_array
 from .elements import LEAVES, is_leaf, leaves
 
 
 class Apart(Log):
-    """The log in which elements are read ahead: no tape follows it.
+    """The log in which elements are read ahead; no tape watches it.
 
     Attributes:
       noted: Whether a variable was read.
@@ -27,24 +27,24 @@ class Apart(Log):
     noted = False
 
     def successor(self) -> Log:
-        """The next one."""
+        """Return the next log."""
         _threads.apart = Apart()
         _threads.apart.noted = self.noted
         return _threads.apart
 
     def read(self, variable: Any, value: Any, codes: Any = None) -> int:
-        """Append a read, and note that there was one."""
+        """Append a read of a variable, and set `noted`."""
         self.noted = True
         return super().read(variable, value, codes)
 
     def current_value(self, variable: Any) -> Tensor:
-        """The tensor to look at for a variable's value; note that there was one."""
+        """Return the tensor of a variable's value, and set `noted`."""
         self.noted = True
         return super().current_value(variable)
 
 
 class _Threads(threading.local):
-    """The log of each thread for what is read ahead."""
+    """Each thread's log for reading ahead."""
 
     def __init__(self) -> None:
         self.apart = Apart()
@@ -55,7 +55,7 @@ _threads = _Threads()
 
 @contextmanager
 def isolate() -> Iterator[None]:
-    """Run the block as if it were outside of the call that is recorded, under no tape."""
+    """Run the block outside of the call being recorded, without tapes."""
     before = local.log
     try:
         local.log = _threads.apart
@@ -66,14 +66,14 @@ def isolate() -> Iterator[None]:
 
 
 class Entry(NamedTuple):
-    """An element that was read ahead, or the end.
+    """An element that was read ahead, or the end of the dataset.
 
     Attributes:
       element: The element.
-      kind: Its structure and the specs of its leaves; None for the end.
-      leaves: Its tensors.
-      refused: Why a replay cannot have it; "" if it can.
-      error: What was raised instead.
+      kind: The element's structure and the specs of its leaves; None for the end.
+      leaves: The element's tensors.
+      refused: The reason why a replay cannot use the element; "" if it can.
+      error: The exception that reading raised, or None.
     """
 
     element: Any
@@ -87,16 +87,16 @@ _END = Entry(None, None, [], "")
 
 
 class Source:
-    """Elements of a dataset, as its pipeline gives them.
+    """An iterator over a dataset's elements that can also read ahead.
 
     Attributes:
-      taken: How many were taken.
+      taken: The number of elements taken so far.
     """
 
     def __init__(self, elements: Iterable[Any]) -> None:
         self._elements = iter(elements)
-        self._pulled: list[Any] = []  # an element that no entry has yet: an interrupt came
-        self._entries: list[Entry] = []  # read ahead, and not taken
+        self._pulled: list[Any] = []  # an element without an entry, left by an interrupt
+        self._entries: list[Entry] = []  # read ahead, not taken yet
         self._lock = threading.RLock()
         self.taken = 0
 
@@ -115,7 +115,7 @@ class Source:
         return element
 
     def read_ahead(self, number: int) -> Entry:
-        """Element number ``number`` of those that are not taken yet."""
+        """Return the entry of element ``number``, counted from the first element not taken."""
         with self._lock:
             while len(self._entries) <= number:
                 entry = self._read()
@@ -129,16 +129,16 @@ class Source:
             return self._entries[number]
 
     def state_after(self, number: int) -> dict[str, Any]:
-        """The attributes that it has when so many are taken."""
+        """Return the attributes that change when ``number`` elements are taken."""
         return {"_entries": self._entries[number:], "taken": self.taken + number}
 
     def advance(self, number: int) -> None:
-        """Take so many."""
+        """Take ``number`` elements."""
         for name, value in self.state_after(number).items():
             setattr(self, name, value)
 
     def _read(self) -> Entry:
-        """Read the next one. Functions of the program run as they do outside of the call."""
+        """Read the next entry. Functions of the program run as outside of the recorded call."""
         before, journal = local.journal, dict[int, Any]()
         state = STATE.seed, STATE.draws
         try:
@@ -170,16 +170,16 @@ class Source:
 
 
 def _value(x: Any) -> Tensor:
-    """A leaf as a tensor that belongs to no log."""
+    """Convert a leaf to a tensor that belongs to no log."""
     tensor = to_tensor(x, None)
     return of_array(tensor._stored_value(), tensor._spec)
 
 
 def element_of(source: Source) -> Any:
-    """The next element, in a call that is recorded.
+    """Return the next element, in a call that is being recorded.
 
     Raises:
-      StopIteration: If it does not exist.
+      StopIteration: At the end of the dataset.
     """
     log = local.log
     number = log.elements_taken.get(id(source), (source, 0))[1]
@@ -190,7 +190,7 @@ def element_of(source: Source) -> Any:
 
 
 def read_in(token: Any, source: Source) -> Iterator[Any]:
-    """The elements of a dataset in a call that is recorded; after its end, as they are."""
+    """Yield a dataset's elements in the call being recorded; after the call, take them directly."""
     while True:
         try:
             element = element_of(source) if local.log.token is token else next(source)

@@ -10,12 +10,12 @@ import numpy as np
 from ..compat import traceback_filter
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
-from ..core.derive import noting
+from ..core.derive import instrumentation
+from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
-from ..core.log.tensors import as_tensor
-from ..core.ops.checks import every
 from ..core.ops.comparison import is_finite
 from ..core.ops.movement import identity
+from ..core.ops.rules import every
 from ..core.values.tensor import Tensor
 from ..custom_gradients import custom_gradient
 from ..errors import InvalidArgumentError
@@ -24,6 +24,7 @@ from .assertions import (
     assert_equal,
     assert_greater,
     assert_greater_equal,
+    assert_integer,
     assert_less,
     assert_less_equal,
     assert_near,
@@ -32,9 +33,6 @@ from .assertions import (
     assert_non_positive,
     assert_none_equal,
     assert_positive,
-)
-from .shape_assertions import (
-    assert_integer,
     assert_proper_iterable,
     assert_rank,
     assert_rank_at_least,
@@ -174,7 +172,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
       >>> tf.debugging.disable_check_numerics()
     """
     local.log.refuse("it sets what is checked")
-    noting.configure(checked=True)
+    instrumentation.configure(checked=True)
 
 
 def disable_check_numerics() -> None:
@@ -184,7 +182,7 @@ def disable_check_numerics() -> None:
       >>> tf.debugging.disable_check_numerics()
     """
     local.log.refuse("it sets what is checked")
-    noting.configure(checked=False)
+    instrumentation.configure(checked=False)
 
 
 def is_numeric_tensor(tensor: Any) -> bool:

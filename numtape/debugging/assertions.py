@@ -6,15 +6,17 @@ does not hold is run as Python again, which raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from ..core.log.tensors import as_tensor
+from ..core.log.as_tensor import as_tensor
 from ..core.ops import comparison
-from ..core.ops.checks import every
 from ..core.ops.elementwise import abs_
+from ..core.ops.rules import every
+from ..core.values.arguments import to_list
+from ..core.values.dtypes import DType, as_dtype, float32, repr_of
 from ..core.values.spec import intern
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
@@ -284,3 +286,301 @@ def assert_near(
             ],
             3 if summarize is None else summarize,
         )
+
+
+def _rank_of(rank: Any) -> int:
+    value = np.asarray(rank.numpy() if isinstance(rank, Tensor) else rank)
+    if value.dtype.kind not in "iu":
+        name = {"f": "float32"}.get(value.dtype.kind, value.dtype.name)
+        raise TypeError(f"tensor must be of type tf.int32; got tf.{name}")
+    if value.ndim:
+        raise ValueError("Rank must be a scalar.")
+    return int(value)
+
+
+def _check_rank(x: Any, message: str | None, holds: Callable[[int], bool], expected: str) -> None:
+    x = as_tensor(x)
+    if not holds(x.ndim):
+        raise ValueError(
+            f"{prefix(message)}Tensor  must have rank {expected}.  Received rank {x.ndim}, shape "
+            f"{x.shape}"
+        )
+
+
+def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise unless a tensor has so many axes.
+
+    Args:
+      x: A tensor.
+      rank: The number of axes.
+      message: A prefix of the error message.
+      name: Not used.
+
+    Raises:
+      ValueError: If it has another number of them, or ``rank`` is no scalar.
+      TypeError: If ``rank`` is not an integer.
+
+    Example:
+      >>> tf.debugging.assert_rank([[1, 2]], 2)
+    """
+    expected = _rank_of(rank)
+    _check_rank(x, message, lambda ndim: ndim == expected, f"{expected}")
+
+
+def assert_rank_at_least(
+    x: Any, rank: Any, message: str | None = None, name: str | None = None
+) -> None:
+    """Raise unless a tensor has at least so many axes.
+
+    Args:
+      x: A tensor.
+      rank: The number of axes.
+      message: A prefix of the error message.
+      name: Not used.
+
+    Raises:
+      ValueError: If it has fewer, or ``rank`` is no scalar.
+      TypeError: If ``rank`` is not an integer.
+
+    Example:
+      >>> tf.debugging.assert_rank_at_least([[1, 2]], 1)
+    """
+    least = _rank_of(rank)
+    _check_rank(x, message, lambda ndim: ndim >= least, f"at least {least}")
+
+
+def assert_rank_in(
+    x: Any, ranks: Iterable[Any], message: str | None = None, name: str | None = None
+) -> None:
+    """Raise unless a tensor's number of axes is one of some.
+
+    Args:
+      x: A tensor.
+      ranks: The numbers of axes.
+      message: A prefix of the error message.
+      name: Not used.
+
+    Raises:
+      ValueError: If it is none of them.
+      TypeError: If one of them is not an integer.
+
+    Example:
+      >>> tf.debugging.assert_rank_in([[1, 2]], (1, 2))
+    """
+    allowed = tuple(map(_rank_of, to_list(ranks, "ranks")))
+    _check_rank(x, message, lambda ndim: ndim in allowed, f"in {allowed}")
+
+
+def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
+    """Raise unless a tensor has no axes.
+
+    Args:
+      tensor: A tensor.
+      message: A prefix of the error message.
+      name: Not used.
+
+    Returns:
+      The tensor.
+
+    Raises:
+      ValueError: If it has any.
+
+    Example:
+      >>> tf.debugging.assert_scalar(1.0).numpy()
+      np.float32(1.0)
+    """
+    x = as_tensor(tensor)
+    if x.ndim:
+        raise ValueError(f"{prefix(message)}Expected scalar shape, saw shape: {x.shape}.")
+    return x
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise unless a tensor is of integers.
+
+    Args:
+      x: A tensor.
+      message: A prefix of the error message.
+      name: Not used.
+
+    Raises:
+      TypeError: If it is not.
+
+    Example:
+      >>> tf.debugging.assert_integer([1, 2])
+    """
+    dtype = as_tensor(x).dtype
+    if not dtype.is_integer:
+        raise TypeError(
+            f'{prefix(message)}Expected "x" to be integer type.  Found: tensor of dtype {dtype!s}'
+        )
+
+
+def assert_type(
+    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+) -> None:
+    """Raise unless a tensor is of a dtype.
+
+    Args:
+      tensor: A tensor.
+      tf_type: The dtype.
+      message: A prefix of the error message.
+      name: Not used.
+
+    Raises:
+      TypeError: If it is of another one.
+
+    Example:
+      >>> tf.debugging.assert_type([1.0], tf.float32)
+    """
+    dtype, expected = as_tensor(tensor).dtype, as_dtype(tf_type)
+    if dtype is not expected:
+        raise TypeError(
+            f"{prefix(message)}tensor must be of type tf.{expected.name}; got tf.{dtype.name}"
+        )
+
+
+def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+    """Raise unless tensors are all of one dtype of floats.
+
+    Args:
+      tensors: A list of tensors.
+      dtype: The dtype, if it is known.
+
+    Returns:
+      The dtype; float32 if there are neither tensors nor ``dtype``.
+
+    Raises:
+      ValueError: If they are not.
+
+    Example:
+      >>> tf.debugging.assert_same_float_dtype([tf.constant(1.0), tf.constant([2.0])])
+      tf.float32
+    """
+    expected, first = None if dtype is None else as_dtype(dtype), None
+    for x in () if tensors is None else to_list(tensors, "tensors"):
+        x = as_tensor(x)
+        if expected is None:
+            expected, first = x.dtype, x
+        elif x.dtype is not expected:
+            like = "" if first is None else f" as {first!s}"
+            raise ValueError(
+                f"{x!s}, type={x.dtype!s}, must be of the same type ({expected!s}){like}."
+            )
+    common = expected or float32
+    if not common.is_floating:
+        raise ValueError(f"Expected floating point type, got {common!s}.")
+    return common
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Raise unless something is a list, a tuple or the like: not a tensor, array or string.
+
+    Args:
+      values: Anything.
+
+    Raises:
+      TypeError: If it is not.
+
+    Example:
+      >>> tf.debugging.assert_proper_iterable([1, 2])
+    """
+    if isinstance(values, Tensor | np.ndarray | bytes | str):
+        raise TypeError(
+            f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}'
+        )
+    if not hasattr(values, "__iter__"):
+        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
+
+
+def assert_shapes(
+    shapes: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> None:
+    """Raise unless tensors have shapes that fit each other.
+
+    Args:
+      shapes: Pairs of a tensor and its shape, in which a number is a size, a string or another
+        object stands for the same size wherever it is, and None or "." for any. Where the first
+        one is ``...`` or "*" there may be more axes before the others. A scalar has one axis of
+        size 1.
+      data: Accepted for TensorFlow's sake.
+      summarize: Also.
+      message: A prefix of the error message.
+      name: Not used.
+
+    Raises:
+      ValueError: If a shape does not fit, or is no sequence.
+
+    Example:
+      >>> x, y = tf.zeros((2, 3)), tf.zeros((2, 5))
+      >>> tf.debugging.assert_shapes([(x, ("N", 3)), (y, ("N", "M"))])
+    """
+    start = prefix(message)
+    pairs = to_list(shapes.items() if isinstance(shapes, dict) else shapes, "shapes")
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ValueError(
+                f"`shapes` holds pairs of a tensor and its shape, not {repr_of(pair)}."
+            )
+    described = [
+        _shape_symbols(as_tensor(x), shape, start) for x, shape in pairs if shape is not None
+    ]
+    for x, symbols, inner in described:
+        if len(symbols) < 2:
+            if not inner:
+                assert_rank_in(x, (0, 1), message)
+        elif inner:
+            assert_rank_at_least(x, len(symbols), message)
+        else:
+            assert_rank(x, len(symbols), message)
+    known: dict[Any, tuple[int, str]] = {}
+    for x, symbols, inner in described:
+        sizes = tuple(x.shape) or (1,)
+        sizes = sizes[len(sizes) - len(symbols) :] if symbols else sizes[:0]
+        if not symbols and not inner:
+            symbols, sizes = (1,), tuple(x.shape) or (1,)
+        for k, (symbol, size) in enumerate(zip(symbols, sizes, strict=True)):
+            at = k - len(symbols) if inner else k
+            of = f"ensor shape={x.shape} dtype={x.dtype.name}"
+            if symbol is None or symbol == ".":
+                continue
+            fixed = _integer(symbol)
+            if fixed is None and symbol not in known:
+                known[symbol] = size, f"Specified by t{of} dimension {at}"
+                continue
+            right, why = known[symbol] if fixed is None else (fixed, "Specified explicitly")
+            if size != right:
+                raise ValueError(
+                    f"{start}{why}.  T{of} dimension {at} must have size {right}.  Received size "
+                    f"{size}, shape {x.shape}"
+                )
+
+
+def _integer(symbol: Any) -> int | None:
+    try:
+        return int(symbol)
+    except (TypeError, ValueError):
+        return None
+
+
+def _shape_symbols(x: Tensor, shape: Any, start: str) -> tuple[Tensor, tuple[Any, ...], bool]:
+    """A tensor, the symbols of its last axes, and whether there may be others before."""
+    of = f"shape={x.shape} dtype={x.dtype.name}"
+    if not hasattr(shape, "__iter__"):
+        raise ValueError(
+            f"{start}Tensor {of}.  Specified shape must be an iterable.  An iterable has the "
+            f"attribute `__iter__` or `__getitem__`.  Received specified shape: {shape}"
+        )
+    symbols = tuple(shape)
+    for k, symbol in enumerate(symbols[1:], 1):
+        if symbol is Ellipsis or symbol == "*":
+            raise ValueError(
+                f"{start}Tensor {of} specified shape index {k}.  Symbol `...` or `*` for a "
+                f"variable number of unspecified dimensions is only allowed as the first entry"
+            )
+    inner = bool(symbols) and (symbols[0] is Ellipsis or symbols[0] == "*")
+    return x, symbols[1:] if inner else symbols, inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import interop as _core
-from ..core.log.tensors import as_tensor
+from ..core.log.as_tensor import as_tensor
 from ..core.values.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.log.tensors import to_tensor
+from ..core.log.as_tensor import to_tensor
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec

@@ -12,8 +12,8 @@ from typing import Any
 
 from .. import nest
 from ..core.derive.custom import stop_recording
+from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
-from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
 from ..core.ops.creation import zeros
 from ..core.ops.joining import stack

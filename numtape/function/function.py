@@ -14,7 +14,7 @@ import numpy as np
 from ..core import settings
 from ..core.log.log import local
 from ..core.replay.arguments import VALUE_KEYS, ArgumentCopies, Arguments, TensorSlot
-from ..core.replay.belongings import OwnerMap
+from ..core.replay.owner_map import OwnerMap
 from ..core.values.tensor import Tensor
 from ..tensor_spec import TensorSpec, check_signature
 from .concrete_function import ConcreteFunction
@@ -165,8 +165,8 @@ class Function:
         instance: Callable[[], Any] | None = None,
         freeze: bool = False,
     ) -> None:
+        from ..core.replay.guard_tree import RecordingLimit
         from ..core.replay.observe.frames import unsupported_reason
-        from ..core.replay.paths import RecordingLimit
 
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object.")
@@ -217,7 +217,7 @@ class Function:
 
     def _of(self, instance: Callable[[], Any]) -> Function:
         """The function as a method of an object, which it does not keep alive."""
-        from ..core.replay.paths import RecordingLimit
+        from ..core.replay.guard_tree import RecordingLimit
 
         bound = Function(
             self.python_function, self.input_signature, self._jit_compile, instance, self._freeze
@@ -260,7 +260,7 @@ class Function:
                         self._repeated_call = make_entry(self, calls, is_ambiguous, defaults)
                     return calls(args)
         if self._unobserved:
-            from ..core.replay.paths import warn_unobserved
+            from ..core.replay.guard_tree import warn_unobserved
 
             warn_unobserved(self._unobserved)
             with self._inside(args, kwargs) as (args, kwargs, as_returned):
@@ -304,7 +304,7 @@ class Function:
     @contextmanager
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
         """A call that is part of another one's recording, or wanted to run as Python."""
-        from ..core.replay.call import convert_result, undo_on_error
+        from ..core.replay.tracing import convert_result, undo_on_error
 
         n_args, names = len(args), set(kwargs)
         args, kwargs = self._parameters.complete(args, kwargs)
@@ -320,7 +320,7 @@ class Function:
                 self._give_back(copies, leaves, leaves)
 
     def _calls(self, values: list[Any], named: dict[str, Any]) -> Any:
-        from ..core.replay.calls import Dispatcher
+        from ..core.replay.dispatch import Dispatcher
 
         return Dispatcher(
             self._call,

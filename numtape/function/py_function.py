@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import nest
+from ..core.log.as_tensor import as_tensor, to_tensor
 from ..core.log.log import local
-from ..core.log.tensors import as_tensor, to_tensor
 from ..core.log.variable import Variable
 from ..core.values.arguments import to_list
 from ..core.values.dtypes import as_dtype, float64

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ..core.log.tensors import to_tensor
+from ..core.log.as_tensor import to_tensor
 from ..core.log.variable import Variable
 from ..core.replay.arguments import PassedObject, is_immutable
 from ..core.values.tensor import Tensor

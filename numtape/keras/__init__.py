@@ -29,7 +29,7 @@ from . import (
 from .input import Input
 from .input_spec import InputSpec
 from .layer import Layer
-from .loss import Loss
+from .losses import Loss
 from .metrics import Metric
 from .models import Model, Sequential
 from .optimizers import Optimizer

@@ -6,12 +6,12 @@ import typing as _typing
 from typing import Any
 
 from ..compat.names import getter as _getter
-from ..core.log.tensors import as_tensor
-from ..core.ops.clipping import reduce_euclidean_norm
+from ..core.log.as_tensor import as_tensor
 from ..core.ops.elementwise import clip_by_value, maximum
+from ..core.ops.norms import reduce_euclidean_norm
 from ..core.values.tensor import Tensor
-from .described import describe
-from .named import Configured, Kind
+from .docstrings import describe
+from .registry import Configured, Kind
 
 _EPSILON = 1e-7
 _MEANINGS = {

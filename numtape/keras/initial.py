@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from ..core.ops.creation import eye, ones, zeros
+from ..core.ops.decompositions import qr
 from ..core.ops.diagonals import diag_part
 from ..core.ops.elementwise import cast, sign
 from ..core.ops.movement import reshape, transpose
-from ..core.ops.orthogonal_factors import qr
 from ..core.ops.random import fresh_seed
 from ..core.ops.stateless_random import (
     stateless_normal,
@@ -23,9 +23,8 @@ from ..core.values import dtypes
 from ..core.values.dtypes import DType, repr_of
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from .described import describe
-from .dtypes import keras_dtype
-from .named import Configured
+from .docstrings import describe
+from .registry import Configured, keras_dtype
 
 # A normal distribution without what is beyond two standard deviations has this deviation.
 _TRUNCATED = 0.87962566103423978

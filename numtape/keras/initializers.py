@@ -12,8 +12,7 @@ from ..compat.names import getter as _getter
 from ..core.ops.elementwise import cast
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from .described import describe
-from .dtypes import keras_dtype
+from .docstrings import describe
 from .initial import (
     Constant,
     Identity,
@@ -26,7 +25,7 @@ from .initial import (
     VarianceScaling,
     Zeros,
 )
-from .named import Kind
+from .registry import Kind, keras_dtype
 
 _MEANINGS = {
     "seed": "An integer, which says the numbers; None draws one when the object is made.",

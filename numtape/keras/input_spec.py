@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.values.tensor import Tensor
 from ..nest import flatten
-from .dtypes import keras_dtype
+from .registry import keras_dtype
 
 
 class InputSpec:

@@ -1,32 +1,180 @@
-"""The base of layers: modules that make their variables on the first call."""
+"""`Layer`: the base class of layers, whose variables are created on the first call."""
 
 from __future__ import annotations
 
+import copy
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
 from typing import Any
 
-from ..compat.missing_methods import tell
+import numpy as np
+
+from ..compat.missing_names import tell
 from ..compat.traceback_filter import warn
-from ..core.log import ambient
-from ..core.log.ambient import mask_of, set_mask
+from ..core.log import layer_context
+from ..core.log.as_tensor import as_tensor
+from ..core.log.layer_context import Losses, mask_of, set_mask
 from ..core.log.log import local
 from ..core.log.parameters import MethodSignature, signature_of
-from ..core.log.tensors import as_tensor
-from ..core.log.variable import Variable
+from ..core.log.variable import Alias, Variable, assign_all, original
 from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.elementwise import cast
-from ..core.values.habits import hint_missing_attributes
+from ..core.values.dtypes import DType
+from ..core.values.hints import hint, hint_missing_attributes
 from ..core.values.tensor import Tensor
+from ..deferred_restore import notify_changed
 from ..errors import OpError
+from ..function.pickling import refuse_older
+from ..module import Module
 from ..nest import flatten, map_structure
-from . import regularizers
-from .call_arguments import is_tensor, shapes_for, tensors_in
-from .habits import LAYER
+from . import constraints, initializers, regularizers
+from .error_context import LAYER, add_location
 from .input_spec import assert_input_compatibility
-from .layer_losses import LayerLosses
-from .layer_path import mark_built
-from .layer_variable import LayerVariable as LayerVariable
-from .located import add_location
-from .symbolic import KerasTensor, Node, infer, is_symbolic, pass_masks, symbols_of
+from .registry import keras_dtype
+from .symbolic import (
+    KerasTensor,
+    Node,
+    auto_name,
+    infer,
+    is_symbolic,
+    is_tensor,
+    pass_masks,
+    shapes_for,
+    symbols_of,
+    tensors_in,
+)
+
+
+class LayerVariable(Alias):
+    """A variable as its layer names it: ``kernel``; tapes know it as ``dense/kernel:0``.
+
+    Attributes:
+      regularizer: A function that gives a loss of the variable's value, or None.
+    """
+
+    __slots__ = ("_trained", "regularizer")
+
+    regularizer: Callable[..., Any] | None
+
+    def __init__(self, of: Variable, regularizer: Any = None, trained: bool | None = None) -> None:
+        super().__init__(of)
+        self.regularizer = regularizer
+        self._trained = of.trainable if trained is None else trained
+
+    @property
+    def trainable(self) -> bool:
+        """Whether it is one of its layer's trainable variables. It can be set."""
+        return self._trained
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trained = bool(value)
+        if value:  # tapes have to watch it
+            self._original._trainable = True
+
+    @property
+    def value(self) -> Tensor:  # type: ignore[override]
+        """The value, as Keras's variables give it: not by a call, as `tf.Variable` does."""
+        value: Tensor = self.read_value()
+        return value
+
+    @property
+    def name(self) -> str:
+        """The name inside the layer, such as ``kernel``."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def path(self) -> str:
+        """The path of the layer, or the name of the optimizer, and the variable's name."""
+        return self._original._name
+
+    def __repr__(self) -> str:
+        return (
+            f"<Variable path={self.path}, shape={self.shape}, dtype={self.dtype.name}, "
+            f"value={self.numpy()}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._original, self.regularizer, self._trained)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return type(self)(
+            copy.deepcopy(self._original, memo),
+            copy.deepcopy(self.regularizer, memo),
+            self._trained,
+        )
+
+
+def mark_built(build: Callable[..., Any]) -> Callable[..., Any]:
+    """``build`` that notes when it is done: the first call does not make the variables again."""
+
+    @wraps(build)
+    def building(self: Any, *args: Any, **kwargs: Any) -> None:
+        self._nt_check_begun()
+        variables = self._nt_trained, self._nt_fixed
+        try:
+            self._nt_inside(build, self, *args, **kwargs)
+        except BaseException:
+            self._nt_trained, self._nt_fixed = variables
+            raise
+        if type(self).build is building:  # else a subclass is not done yet
+            self.built = True
+
+    return building
+
+
+class _Signature:
+    """Those of a class's ``__init__``; Python up to 3.11.3 would show those of ``__new__``."""
+
+    def __get__(self, instance: Any, owner: type) -> inspect.Signature:
+        if instance is not None:
+            raise AttributeError("__signature__")
+        result = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return result.replace(parameters=list(result.parameters.values())[1:])
+
+
+def _is_plain(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return all(map(_is_plain, x))
+    if isinstance(x, dict):
+        return all(map(_is_plain, x.values()))
+    return x is None or isinstance(x, str | int | float)
+
+
+def _collect(layer: Layer, value: dict[int, Any]) -> None:
+    for inner in layer._nt_layers:
+        if id(inner) not in value:
+            value[id(inner)] = inner
+            if inner._nt_held:
+                _collect(inner, value)
+
+
+def _is_metric(value: Any) -> bool:
+    return hasattr(type(value), "update_state") and hasattr(type(value), "reset_state")
+
+
+def _holds(value: Any) -> bool:
+    """Whether an attribute may hold variables, layers or metrics: a list may get them later."""
+    if isinstance(value, LayerVariable | str | int | float) or value is None:
+        return False  # variables of the layer's own are known
+    if isinstance(value, tuple):
+        return any(map(_holds, value))
+    return (
+        isinstance(value, Variable | Module | list | dict)
+        or hasattr(type(value), "_nt_saved_parts")
+        or _is_metric(value)
+    )
+
+
+def _inside(value: Any, result: list[Any]) -> None:
+    """Add what is in lists, tuples and dicts, however deep."""
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, list | tuple | dict):
+            _inside(item, result)
+        else:
+            result.append(item)
+
 
 _TRAINING = frozenset({"training"})
 
@@ -45,7 +193,7 @@ def _training(signature: MethodSignature, requested: Any, kwargs: dict[str, Any]
     return training
 
 
-class Layer(LayerLosses):
+class Layer(Module):
     """Base class of layers: override ``build(input_shape)`` and ``call(inputs)``.
 
     The first call makes the variables, when the shape of the inputs is known.
@@ -72,6 +220,551 @@ class Layer(LayerLosses):
       >>> layer(tf.constant([[1.0, 2.0]])).numpy(), layer.trainable_variables[0].name
       (array([[1., 2.]], dtype=float32), 'scale')
     """
+
+    # The path: the names of the layers that this one was built in.
+
+    _nt_name: str
+    _nt_path: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The names of the layers that it was built in, and its own: ``"sequential/dense"``."""
+        return self._nt_path or self._nt_name
+
+    def _nt_place(self) -> None:
+        """Note the path, if that was not done before."""
+        if self._nt_path is None:
+            outer = layer_context.enclosing_layer(self)
+            self._nt_path = self._nt_name if outer is None else f"{outer.path}/{self._nt_name}"
+
+    def _nt_inside(self, make: Callable[..., Any], *arguments: Any, **kwargs: Any) -> Any:
+        """What a function makes: layers that are built meanwhile are built in this one."""
+        self._nt_place()
+        return layer_context.call_within(
+            self, layer_context.current_training(), partial(make, *arguments, **kwargs)
+        )
+
+    # The configuration: the constructor arguments.
+
+    __signature__ = _Signature()
+    _nt_made_with: tuple[tuple[Any, ...], dict[str, Any]]
+    _nt_dtype: DType
+    _nt_input_shape_arg: tuple[Any, ...]
+    _nt_trainable: bool
+    activity_regularizer: Any = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Keep the arguments, for `get_config`."""
+        instance = super().__new__(cls)
+        instance._nt_made_with = args, kwargs
+        return instance
+
+    def _nt_take_shape(self, kwargs: dict[str, Any]) -> None:
+        """Take older Keras's arguments for shapes out of ``kwargs``; nothing else may be there."""
+        size = kwargs.pop("input_dim", None)
+        shape = kwargs.pop("input_shape", None) if size is None else (size,)
+        if shape is not None:
+            if not isinstance(shape, list | tuple):
+                raise ValueError(
+                    f"Cannot convert '{shape}' to a shape: `input_shape` is a tuple, ({shape},) "
+                    f"for one axis."
+                )
+            warn(
+                "Do not pass an `input_shape`/`input_dim` argument to a layer. When using "
+                "Sequential models, prefer using an `Input(shape)` object as the first layer in "
+                "the model instead."
+            )
+            self._nt_input_shape_arg = tuple(shape)
+        if kwargs:
+            kind = type(self)
+            meant = hint(next(iter(kwargs)), inspect.signature(kind).parameters)
+            raise ValueError(
+                f"Unrecognized keyword arguments passed to {kind.__name__}: {kwargs}{meant}"
+            )
+
+    def _nt_arguments_shown(self) -> dict[str, Any]:
+        """The arguments that say in short what it does: those that differ from their defaults."""
+        parameters = dict(inspect.signature(type(self).__init__).parameters)
+        args, kwargs = self._nt_made_with
+        provided = {**dict(zip(list(parameters)[1:], args, strict=False)), **kwargs}
+        result = {}
+        for key, value in provided.items():
+            default = parameters[key].default if key in parameters else None
+            if isinstance(value, Layer):
+                value = value._nt_name
+            elif callable(value) and hasattr(value, "__name__"):
+                value = value.__name__
+            if key in ("name", "seed", "dtype", "trainable") or isinstance(value, dict | list):
+                continue
+            if _is_plain(value) and value not in (default, "linear"):
+                result[key] = value
+        return result
+
+    @property
+    def dtype(self) -> str:
+        """The name of the variables' dtype."""
+        return self._nt_dtype.name
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments; subclasses add theirs.
+
+        Returns:
+          A dict of arguments.
+
+        Raises:
+          NotImplementedError: If a class's arguments are more than names, numbers, and lists of
+            them: it has to override this method.
+
+        Example:
+          >>> tf.keras.Layer(name="mine").get_config()
+          {'name': 'mine', 'trainable': True, 'dtype': 'float32'}
+        """
+        base: dict[str, Any] = {"name": self._nt_name, "trainable": self._nt_trainable}
+        base["dtype"] = self.dtype
+        if self.activity_regularizer is not None:
+            base["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
+        if type(self).get_config is not Layer.get_config:
+            return base  # the class's own method adds to it
+        args, kwargs = self._nt_made_with
+        accepted = inspect.signature(type(self).__init__).parameters
+        provided = {**dict(zip(list(accepted)[1:], args, strict=False)), **kwargs}
+        if not all(_is_plain(x) for x in provided.values()):
+            raise NotImplementedError(
+                f"Object {type(self).__name__} was created by passing non-serializable argument "
+                f"values in `__init__()`, and therefore the object must override `get_config()`."
+            )
+        open_ = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+        return {**{k: x for k, x in base.items() if open_ or k in accepted}, **provided}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """The layer made with these arguments.
+
+        Args:
+          config: The result of `get_config`.
+
+        Returns:
+          A layer.
+
+        Raises:
+          TypeError: If the class does not take them.
+
+        Example:
+          >>> tf.keras.Layer.from_config({"name": "mine"}).name
+          'mine'
+        """
+        return cls(**config)
+
+    # Variables and layers inside this one.
+
+    # Attributes of numtape in which no variables or layers are searched for.
+    _nt_internal = frozenset(
+        {
+            "_nt_fixed",
+            "_nt_held",
+            "_nt_inbound_nodes",
+            "_nt_made_with",
+            "_nt_trained",
+            "built",
+        }
+    )
+
+    # Tuples, so that a function that is recorded while a layer makes its variables is recorded
+    # again, and not given up: it sets attributes, and changes no list that it reads.
+    _nt_trained: tuple[LayerVariable, ...]  # what `add_weight` made: what can be trained
+    _nt_fixed: tuple[LayerVariable, ...]  # and what cannot
+    _nt_held: tuple[str, ...] = ()  # names of attributes that may hold variables, layers or metrics
+    built: bool
+
+    def _nt_begin(self, trainable: bool, name: str | None, dtype: Any) -> None:
+        if name is None:
+            name = auto_name(type(self).__name__)
+        elif not isinstance(name, str) or "/" in name:
+            raise ValueError(
+                f"Argument `name` must be a string and cannot contain character `/`. "
+                f"Received: name={name} (of type {type(name)})"
+            )
+        if not isinstance(trainable, bool):
+            raise ValueError(
+                f"Expected `trainable` to be a boolean. Received: "
+                f"trainable={trainable} (of type {type(trainable)})"
+            )
+        self._nt_name = name
+        self._nt_trainable = trainable
+        self._nt_dtype: DType = keras_dtype(dtype)
+        self._nt_trained, self._nt_fixed = (), ()
+        self._nt_inbound_nodes: list[Any] = []
+        self._nt_losses = Losses()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        refuse_older(self, state, "_nt_trained")
+        vars(self).update(state)
+
+    @property
+    def variable_dtype(self) -> str:
+        """The name of the variables' dtype."""
+        return self._nt_dtype.name
+
+    @property
+    def compute_dtype(self) -> str:
+        """The name of the dtype that it computes in: the same."""
+        return self._nt_dtype.name
+
+    # --- Variables ---------------------------------------------------------------------------
+
+    def add_weight(
+        self,
+        shape: Any = None,
+        initializer: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        autocast: bool = True,
+        regularizer: Any = None,
+        constraint: Any = None,
+        aggregation: Any = "none",
+        overwrite_with_gradient: bool = False,
+        name: str | None = None,
+    ) -> LayerVariable:
+        """A new variable of this layer.
+
+        Args:
+          shape: Its shape; None is a scalar's.
+          initializer: A function (shape, dtype) -> tensor, or the name of one; None is
+            "glorot_uniform" for floats and "zeros" for others.
+          dtype: Its dtype; None is the layer's.
+          trainable: Whether it is trainable, in a layer that is.
+          autocast: Accepted for Keras's sake.
+          regularizer: A function that gives a loss of its value, which `losses` lists.
+          constraint: A function that optimizers put its new value through.
+          aggregation: Accepted for Keras's sake.
+          overwrite_with_gradient: Must be False.
+          name: Its name inside the layer.
+
+        Returns:
+          The variable.
+
+        Raises:
+          ValueError: If no initializer has this name, or ``overwrite_with_gradient``.
+          RuntimeError: If the layer's class did not call ``super().__init__()``.
+
+        Example:
+          >>> layer = tf.keras.Layer(name="mine")
+          >>> layer.offset = layer.add_weight((2,), "zeros", name="offset")
+          >>> [v.path for v in layer.variables]
+          ['mine/offset']
+        """
+        self._nt_check_begun()
+        if isinstance(shape, str):
+            raise ValueError(
+                f"`name` must be passed as a keyword argument. Received: add_weight('{shape}', "
+                f"...). Use: add_weight(shape=..., name='{shape}')."
+            )
+        if overwrite_with_gradient:
+            raise ValueError(
+                "overwrite_with_gradient=True is not possible: gradients of numtape "
+                "are given to optimizers."
+            )
+        self._nt_place()
+        requested = self._nt_dtype if dtype is None else keras_dtype(dtype)
+        if initializer is None:
+            initializer = "glorot_uniform" if requested.is_floating else "zeros"
+        size = (shape,) if isinstance(shape, int) else tuple(shape or ())
+        value = initializers.get(initializer)(size, requested)
+        if name is None:
+            number = len(self._nt_trained) + len(self._nt_fixed)
+            name = f"variable_{number}" if number else "variable"
+        variable = LayerVariable(
+            Variable(
+                value,
+                trainable,
+                name=f"{self.path}/{name}",
+                dtype=requested,
+                constraint=constraints.get(constraint),
+            ),
+            regularizers.get(regularizer),
+            trainable and self._nt_trainable,
+        )
+        if trainable:
+            self._nt_trained = (*self._nt_trained, variable)
+        else:
+            self._nt_fixed = (*self._nt_fixed, variable)
+        return variable
+
+    add_variable = add_weight
+
+    def _nt_check_begun(self) -> None:
+        if getattr(self, "_nt_trained", None) is None:
+            raise RuntimeError(
+                f"In layer '{type(self).__name__}', you forgot to call `super().__init__()` in the "
+                f"`__init__()` method. Go add it!"
+            )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._nt_internal and _holds(value) and name not in self._nt_held:
+            if not isinstance(getattr(type(self), name, None), property):  # which sets another one
+                self._nt_held = (*self._nt_held, name)
+        object.__setattr__(self, name, value)
+        notify_changed(self)
+
+    def _nt_saved_parts(self) -> dict[str, Any]:
+        """The values that a checkpoint stores, by name: variables and attributes with variables."""
+        saved_parts: dict[str, Any] = {}
+        for v in (*self._nt_trained, *self._nt_fixed):
+            name = v.name
+            while name in saved_parts:
+                name += "_"
+            saved_parts[name] = v
+        return {**{name: vars(self).get(name) for name in self._nt_held}, **saved_parts}
+
+    def _nt_leaves(self) -> list[Any]:
+        """Variables, modules and metrics in attributes, in the order in which these were set."""
+        leaves: list[Any] = []
+        for name in self._nt_held:  # not vars(self): a recorded call may set other attributes
+            value = getattr(self, name, None)
+            if isinstance(value, list | tuple | dict):
+                _inside(value, leaves)
+            else:
+                leaves.append(value)
+        return leaves
+
+    def _nt_own_variables(self) -> list[Variable]:
+        """Its own, trainable ones first; those of modules inside it that are no layers, too."""
+        if not self._nt_held:
+            return [*self._nt_trained, *self._nt_fixed]
+        value: dict[int, tuple[Variable, bool]] = {}
+        value.update((id(v._original), (v, True)) for v in self._nt_trained)
+        value.update((id(v._original), (v, False)) for v in self._nt_fixed)
+        leaf: Any
+        for leaf in self._nt_leaves():
+            if isinstance(leaf, Variable):
+                value.setdefault(id(original(leaf)), (leaf, leaf.trainable))
+            elif isinstance(leaf, Module) and not isinstance(leaf, Layer):
+                for v in leaf.variables:
+                    value.setdefault(id(original(v)), (v, v.trainable))
+        own = list(value.values())
+        return [v for v, trained in own if trained] + [v for v, trained in own if not trained]
+
+    @property
+    def _nt_layers(self) -> list[Any]:
+        """The layers right inside it."""
+        if not self._nt_held:
+            return []
+        layers = {id(x): x for x in self._nt_leaves() if isinstance(x, Layer)}
+        layers.pop(id(self), None)
+        return list(layers.values())
+
+    def _nt_flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Any]:
+        """The layers inside it, those inside them after each."""
+        flatten_layers: dict[int, Any] = {id(self): self}
+        if recursive:
+            _collect(self, flatten_layers)
+        else:
+            flatten_layers.update((id(x), x) for x in self._nt_layers)
+        return list(flatten_layers.values())[not include_self :]
+
+    @property
+    def weights(self) -> list[Variable]:
+        """All variables, as a list: its own, trainable ones first, then those of layers inside it.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(2)
+          >>> _ = dense(tf.ones((1, 3)))
+          >>> [v.shape.as_list() for v in dense.weights]
+          [[3, 2], [2]]
+        """
+        weights: dict[int, Variable] = {}
+        for layer in self._nt_flatten_layers():
+            for v in layer._nt_own_variables():
+                weights.setdefault(id(original(v)), v)
+        return list(weights.values())
+
+    @property
+    def variables(self) -> list[Variable]:  # type: ignore[override]
+        """All variables, as a list."""
+        return self.weights
+
+    def _nt_variables(self, visited: set[int]) -> Iterator[Variable]:
+        visited.update(map(id, self._nt_flatten_layers()))
+        yield from self.weights
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        """The trainable ones, as a list; none if the layer is not trainable."""
+        return [v for v in self.weights if v.trainable] if self._nt_trainable else []
+
+    @property
+    def trainable_variables(self) -> list[Variable]:  # type: ignore[override]
+        """The trainable ones, as a list."""
+        return self.trainable_weights
+
+    @property
+    def non_trainable_weights(self) -> list[Variable]:
+        """The others, as a list."""
+        return [v for v in self.weights if not v.trainable] if self._nt_trainable else self.weights
+
+    @property
+    def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]
+        """The others, as a list."""
+        return self.non_trainable_weights
+
+    @property
+    def trainable(self) -> bool:
+        """Whether its variables are trainable. Setting it sets it in layers inside as well.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(2)
+          >>> dense.build((None, 3))
+          >>> dense.trainable = False
+          >>> len(dense.trainable_weights), len(dense.non_trainable_weights)
+          (0, 2)
+        """
+        return self._nt_trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._nt_trainable = bool(value)
+        for v in self._nt_trained:
+            v.trainable = value
+        for layer in self._nt_layers:
+            layer.trainable = value
+
+    def get_weights(self) -> list[np.ndarray[Any, Any]]:
+        """The values of `weights`.
+
+        Returns:
+          A list of NumPy arrays.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+          >>> dense.build((None, 2))
+          >>> dense.get_weights()[0].tolist()
+          [[1.0], [1.0]]
+        """
+        return [v.numpy() for v in self.weights]
+
+    def set_weights(self, weights: Any) -> None:
+        """Assign all of `weights`, or, if something does not fit, none.
+
+        Args:
+          weights: An array for each.
+
+        Raises:
+          ValueError: If there are more or fewer of them, or one has another shape.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1)
+          >>> dense.build((None, 2))
+          >>> dense.set_weights([[[2.0], [3.0]], [4.0]])
+          >>> dense(tf.ones((1, 2))).numpy()
+          array([[9.]], dtype=float32)
+        """
+        variables = self.weights
+        if len(variables) != len(weights):
+            raise ValueError(
+                f"You called `set_weights(weights)` on layer '{self.name}' with a weight list of "
+                f"length {len(weights)}, but the layer was expecting {len(variables)} weights."
+            )
+        values = [np.asarray(value) for value in weights]
+        for v, value in zip(variables, values, strict=True):
+            if tuple(v.shape) != value.shape:
+                raise ValueError(
+                    f"Layer {self.name} weight shape {tuple(v.shape)} is not compatible with "
+                    f"provided weight shape {value.shape}."
+                )
+        assign_all(
+            [*map(original, variables)],
+            [
+                as_tensor(value.astype(v.dtype.numpy_dtype, copy=False), v._spec)
+                for v, value in zip(variables, values, strict=True)
+            ],
+        )
+
+    def count_params(self) -> int:
+        """How many numbers its variables hold.
+
+        Returns:
+          An int.
+
+        Raises:
+          ValueError: If the variables are not made yet.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(2)
+          >>> dense.build((None, 3))
+          >>> dense.count_params()
+          8
+        """
+        if not self.built:
+            raise ValueError(
+                f"You tried to call `count_params` on layer '{self.name}', but the layer isn't "
+                f"built. You can build it manually via: `layer.build(input_shape)`."
+            )
+        return sum(v._spec.size for v in self.weights)
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics in its attributes and in layers inside it."""
+        metrics: dict[int, Any] = {}
+        for layer in self._nt_flatten_layers():
+            if layer._nt_held:
+                metrics.update((id(x), x) for x in layer._nt_leaves() if _is_metric(x))
+        return list(metrics.values())
+
+    def __repr__(self) -> str:
+        message = {"name": self.name, **self._nt_arguments_shown(), "built": self.built}
+        message.update((v.name, tuple(v.shape)) for v in (*self._nt_trained, *self._nt_fixed)[:6])
+        return f"<{type(self).__name__} {', '.join(f'{k}={x}' for k, x in message.items())}>"
+
+    # Losses that calls and regularizers add.
+
+    def add_loss(self, loss: Any) -> None:
+        """Add a loss to those that training makes small, in ``call``.
+
+        Args:
+          loss: A scalar tensor, or a list of them.
+
+        Raises:
+          ValueError: If it is not a tensor.
+
+        Example:
+          >>> class Small(tf.keras.Layer):
+          ...     def call(self, x):
+          ...         self.add_loss(tf.reduce_sum(x * x))
+          ...         return x
+          >>> layer = Small()
+          >>> _ = layer(tf.constant([3.0]))
+          >>> [float(loss) for loss in layer.losses]
+          [9.0]
+        """
+        losses = flatten(loss)
+        for x in losses:
+            if not isinstance(x, Tensor):
+                raise ValueError(
+                    f"`add_loss()` can only be called from inside `build()` or `call()`, on a "
+                    f"tensor input. Received invalid value: {x}"
+                )
+        for x in losses:
+            self._nt_losses.add(x)
+
+    @property
+    def losses(self) -> list[Any]:
+        """Losses that calls added, in it and in layers inside it, and those of regularizers.
+
+        Those that a recorded call added (one of `fit` as well) have no value once it has ended.
+        """
+        losses: list[Any] = []
+        if layer_context.has_losses():
+            for layer in self._nt_flatten_layers():
+                losses += layer._nt_losses.all()
+        functions = [(getattr(v, "regularizer", None), v) for v in self.trainable_weights]
+        return losses + [function(v) for function, v in functions if function is not None]
+
+    def _nt_clear_losses(self) -> None:
+        if layer_context.has_losses():
+            for layer in self._nt_flatten_layers():
+                layer._nt_losses.clear()
+
+    # Construction and calls.
 
     # Whether arguments of `call` by position may be anything.
     _allow_non_tensor_positional_args = False
@@ -306,7 +999,7 @@ class Layer(LayerLosses):
         if not local.layers:
             self._nt_clear_losses()
         try:
-            return ambient.call_within(
+            return layer_context.call_within(
                 self, training, self._nt_computed, symbolic, args, kwargs, first, mask
             )
         except OpError as error:

@@ -1,11 +1,14 @@
-"""Classes and functions that configurations may name."""
+"""Objects by name or config: registered classes, built-in names, and configs that Keras wrote."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
+
+from ..core.values.dtypes import DType, as_dtype, repr_of
+from ..module import snake_case
 
 _OBJECTS: dict[str, Any] = {}
 _NAMES: dict[Any, str] = {}
@@ -124,3 +127,262 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
     finally:
         _OBJECTS.clear()
         _OBJECTS.update(before)
+
+
+# Arguments that numtape's classes do not have, with the value that makes no difference.
+_IDLE: dict[str, Any] = {
+    "quantization_config": None,
+    "gradient_accumulation_steps": None,
+    "loss_scale_factor": None,
+    "input_axes": None,
+    "output_axes": None,
+    "synchronized": False,
+    "renorm": False,
+    "renorm_clipping": None,
+    "renorm_momentum": 0.99,
+    "lora_rank": None,
+    "lora_alpha": None,
+    "gptq_unpacked_column_size": None,
+    "build_config": None,
+    "sparse": False,
+    "ragged": False,
+    "seed": None,
+    "data_format": None,
+    "use_gate": False,
+    "flash_attention": None,
+    "auto_scale_loss": True,
+    "rms_scaling": False,
+}
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """While it lasts, a configuration of another form than it should have is a ValueError."""
+    try:
+        yield
+    except (KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            f"The config is cut or changed, or none that numtape or Keras wrote "
+            f"({type(error).__name__}: {repr_of(error)})."
+        ) from error
+
+
+def own_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
+    """A class's arguments, without what only Keras's have.
+
+    Args:
+      kind: The class.
+      config: A configuration that numtape or Keras wrote.
+
+    Raises:
+      ValueError: If it asks for what numtape does not have.
+    """
+    if not isinstance(config, dict):
+        raise ValueError(f"The config of {kind.__name__} is not a dict: {repr_of(config)}.")
+    own_arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
+    if not kind.__module__.startswith("numtape."):
+        return own_arguments
+    accepted = _accepted_names(kind)
+    for name in [name for name in own_arguments if name in _IDLE and name not in accepted]:
+        if own_arguments[name] != _IDLE[name]:
+            raise ValueError(
+                f"{kind.__name__} has no argument {name}={own_arguments[name]!r} in numtape."
+            )
+        del own_arguments[name]
+    return own_arguments
+
+
+def _accepted_names(kind: type) -> set[str]:
+    """The names of the parameters of a class, and of those that it passes on to."""
+    names: set[str] = set()
+    for one in kind.__mro__:
+        if "__init__" in vars(one):
+            parameters = inspect.signature(vars(one)["__init__"]).parameters
+            names.update(parameters)
+            if "kwargs" not in parameters:
+                break
+    return names
+
+
+def _plain_dtype(dtype: Any) -> Any:
+    """A policy of one dtype by its name."""
+    if not isinstance(dtype, dict):
+        return dtype
+    config = dtype.get("config")
+    name = config.get("name") if isinstance(config, dict) else None
+    if dtype.get("class_name") != "DTypePolicy" or not isinstance(name, str):
+        raise ValueError(f"A dtype is a name or a DTypePolicy, not {dtype.get('class_name')!r}.")
+    if name.startswith("mixed_"):
+        raise ValueError(
+            f"The dtype policy {name!r}: numtape's layers compute in the dtype of their variables."
+        )
+    return name
+
+
+def keras_dtype(value: Any) -> DType:
+    """A dtype as `tf.as_dtype` understands it; ``int`` and its name are int64, as in Keras.
+
+    Args:
+      value: A dtype, or the name of one; None is float32.
+
+    Raises:
+      TypeError: If there is no such dtype.
+    """
+    if value is None:
+        return as_dtype("float32")
+    return as_dtype(
+        "int64" if value is int or (isinstance(value, str) and value == "int") else value
+    )
+
+
+class Configured:
+    """What is described by the arguments that it was made with.
+
+    Example:
+      >>> tf.keras.constraints.MaxNorm(3.0).get_config()
+      {'max_value': 3.0, 'axis': 0}
+    """
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The object made with these arguments.
+
+        Args:
+          config: The result of `get_config`.
+
+        Returns:
+          A new object.
+        """
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{key}={value!r}" for key, value in self.get_config().items())
+        return f"{type(self).__name__}({options})"
+
+
+def nearest(provided: Any, names: Iterable[str]) -> str:
+    """What else an unknown name may have meant, as a sentence; nothing, if nothing is like it."""
+    import difflib
+
+    near = difflib.get_close_matches(provided, names, 1) if isinstance(provided, str) else []
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+class Kind:
+    """The known classes of one kind, by their names in CamelCase and snake_case.
+
+    Args:
+      word: What an object of the kind is called, such as ``"initializer"``.
+      classes: The classes.
+      aliases: Further names.
+      module: Where they are, if not in Keras's module of that name.
+    """
+
+    def __init__(
+        self,
+        word: str,
+        classes: list[type],
+        aliases: dict[str, type] | None = None,
+        module: str | None = None,
+    ) -> None:
+        self.word = word
+        self.module = f"keras.{word}s" if module is None else module
+        self.classes = {one.__name__: one for one in classes}
+        self.known = {**self.classes, **{snake_case(n): one for n, one in self.classes.items()}}
+        self.known.update(aliases or {})
+
+    def get(self, identifier: Any) -> Any:
+        """The object that a name, a configuration, a class or an object stands for."""
+        if identifier is None:
+            return None
+        result = identifier
+        if isinstance(identifier, str):
+            result = self.known.get(identifier)
+        elif isinstance(identifier, dict):
+            result = self.deserialize(identifier)
+        if inspect.isclass(result):
+            result = result()
+        if not callable(result):
+            raise self._unknown(identifier)
+        return result
+
+    def _unknown(self, identifier: Any) -> ValueError:
+        names = ", ".join(name for name in self.known if name.islower())
+        if isinstance(identifier, dict) and "class_name" in identifier:
+            identifier = {"class_name": identifier["class_name"], "config": ...}
+        return ValueError(
+            f"Could not interpret {self.word} identifier: {repr_of(identifier)}."
+            f"{nearest(identifier, self.known)} Known: {names}."
+        )
+
+    def serialize(self, thing: Any) -> dict[str, Any] | None:
+        """The class and arguments of an object, as a dict that JSON can hold."""
+        if thing is None:
+            return None
+        if not hasattr(thing, "get_config"):
+            name = getattr(thing, "__name__", None)
+            if name is None:
+                raise ValueError(f"This {self.word} has no configuration: {repr_of(thing)}.")
+            return {
+                "module": "builtins",
+                "class_name": "function",
+                "config": name,
+                "registered_name": name,
+            }
+        return self.described(thing)
+
+    def described(self, thing: Any) -> dict[str, Any]:
+        """The class of something that has a `get_config`, and what it was made with."""
+        name = type(thing).__name__
+        own = self.classes.get(name) is type(thing)
+        return {
+            "module": self.module if own else type(thing).__module__,
+            "class_name": name,
+            "config": thing.get_config(),
+            "registered_name": None if own else get_registered_name(type(thing)),
+        }
+
+    def deserialize(
+        self, config: Any, custom_objects: dict[str, Callable[..., Any]] | None = None
+    ) -> Any:
+        """What `serialize` described."""
+        if config is None:
+            return None
+        known = {**self.known, **get_custom_objects(), **(custom_objects or {})}
+        if isinstance(config, str):
+            config = {"class_name": config, "config": {}}
+        if not isinstance(config, dict) or not isinstance(config.get("class_name"), str):
+            raise self._unknown(config)
+        name, arguments = config["class_name"], config.get("config")
+        if config.get("registered_name") in get_custom_objects():
+            name = config["registered_name"]
+        if name == "function" and isinstance(arguments, str):
+            name, arguments = arguments, {}
+        result = known.get(name)
+        if result is None and config.get("registered_name"):
+            raise ValueError(
+                f"Could not locate class '{name}'. Make sure custom classes and functions are "
+                f"decorated with `@keras.saving.register_keras_serializable()`, and imported, or "
+                f"given in `custom_objects={{'{name}': {name}}}`.{nearest(name, known)}"
+            )
+        if result is None:
+            raise self._unknown(config)
+        if not inspect.isclass(result):
+            return result
+        if arguments is not None and not isinstance(arguments, dict):
+            raise self._unknown(config)
+        make: Any = getattr(result, "from_config", None)
+        if make is None:
+            return result()
+        arguments = own_arguments(result, arguments or {})
+        takes = "custom_objects" in inspect.signature(make).parameters
+        more = {"custom_objects": custom_objects} if takes else {}
+        return make(arguments, **more)

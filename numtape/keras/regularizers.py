@@ -7,17 +7,17 @@ import typing as _typing
 from typing import Any
 
 from ..compat.names import getter as _getter
-from ..core.log.tensors import as_tensor
-from ..core.ops.clipping import l2_normalize
+from ..core.log.as_tensor import as_tensor
 from ..core.ops.creation import eye, zeros
 from ..core.ops.elementwise import abs_, square
 from ..core.ops.matrix_products import matmul
 from ..core.ops.movement import transpose
+from ..core.ops.norms import l2_normalize
 from ..core.ops.reduction import reduce_sum
 from ..core.values.dtypes import repr_of
 from ..core.values.tensor import Tensor
-from .described import describe
-from .named import Configured, Kind
+from .docstrings import describe
+from .registry import Configured, Kind
 
 _MEANINGS = {
     "l1": "The factor of the sum of absolute values.",

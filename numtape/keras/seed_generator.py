@@ -9,10 +9,10 @@ import numpy as np
 
 from ..core.log.variable import Variable
 from ..core.ops.random import fresh_seed
-from ..core.ops.seeded import number
+from ..core.ops.stateless_random import number
 from ..core.values.dtypes import int64
 from ..core.values.tensor import Tensor
-from .dtypes import keras_dtype
+from .registry import keras_dtype
 
 
 class SeedGenerator:

@@ -1,4 +1,4 @@
-"""Symbolic tensors: shapes that a functional model's graph is drawn with."""
+"""Symbolic tensors, which describe the graph of a functional model, and arguments of calls."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
-from ..core.log.tensors import as_tensor
+from ..core.log.parameters import signature_of as signature_of
 from ..core.log.variable import Variable, set_values
 from ..core.ops.creation import zeros
 from ..core.ops.movement import reshape, squeeze
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
-from ..nest import flatten, map_structure
-from .dtypes import keras_dtype
+from ..nest import flatten, is_nested, map_structure
+from .registry import keras_dtype
 
 _numbers: Counter[str] = Counter()
 
@@ -300,3 +301,52 @@ def symbols_of(shape: Any, dtype: Any) -> Any:
     ):
         return KerasTensor(shape, dtype)
     return type(shape)(symbols_of(x, dtype) for x in shape)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether a layer takes it as a tensor."""
+    return isinstance(x, Tensor | KerasTensor)
+
+
+def tensors_in(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that are tensors, or lists and dicts of them."""
+    return {
+        name: x
+        for name, x in arguments.items()
+        if is_tensor(x)
+        or (is_nested(x) and x and all(leaf is None or is_tensor(leaf) for leaf in flatten(x)))
+    }
+
+
+def shapes_of(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Shapes of the tensors among arguments, tuples, as ``{"inputs_shape": ...}``."""
+    return {
+        f"{name}_shape": map_structure(lambda t: None if t is None else tuple(t.shape), x)
+        for name, x in tensors_in(arguments).items()
+        if name != "mask"
+    }
+
+
+def shapes_for(method: Callable[..., Any], arguments: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The shapes that ``build`` or ``compute_output_shape`` takes, by the names it has for them.
+
+    If it has one parameter, that is the shape of the first argument.
+
+    Raises:
+      ValueError: If it has several, and one does not have the name of an argument.
+    """
+    shapes = shapes_of(arguments)
+    names = signature_of(method).all
+    if len(names) == 1:
+        return {names[0]: next(iter(shapes.values()), None)}
+    for name in names:
+        if not name.endswith("_shape") or name.removesuffix("_shape") not in arguments:
+            if name in signature_of(method).defaults:
+                continue
+            raise ValueError(
+                f"For a `{method.__name__}()` method with more than one argument, all arguments "
+                f"should have a `_shape` suffix and match an argument from `call()`. E.g. "
+                f"`{method.__name__}(self, foo_shape, bar_shape)` For layer '{kind}', received "
+                f"argument `{name}`."
+            )
+    return {name: shapes[name] for name in names if name in shapes}

@@ -176,7 +176,7 @@ class _Derivative(_Of):
     @property
     def _numba_type_(self) -> Any:
         if self._jitted is None:
-            self._jitted = importlib.import_module("numtape.core.loops.jitted").gradient(
+            self._jitted = importlib.import_module("numtape.core.loops.runtime.jit").gradient(
                 self._kernel, self._argnums, self._with_value
             )
         return self._jitted._numba_type_

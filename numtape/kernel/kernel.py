@@ -124,7 +124,7 @@ class Kernel:
         if self._watched is None:
             locate(self)
             self._watched = importlib.import_module(
-                "numtape.core.loops.watched"
+                "numtape.core.loops.runtime.kernel_calls"
             ).InterruptibleCalls(self)
         try:
             return self._watched(args)
@@ -140,7 +140,7 @@ class Kernel:
         if any(isinstance(x, Tensor | Variable) for x in args):
             return []
         locate(self)
-        effects = importlib.import_module("numtape.core.loops.effects")
+        effects = importlib.import_module("numtape.core.loops.runtime.kernel_calls")
         written = effects.written_arguments(self.python_function, args)
         return None if written is None else [args[j] for j in written]
 
@@ -149,7 +149,7 @@ class Kernel:
         try:
             return self._runs[kinds, argnums, keeps_stack]
         except KeyError:
-            run_type = importlib.import_module("numtape.core.loops.rows").Run
+            run_type = importlib.import_module("numtape.core.loops.runtime.rows").Run
             return self._runs.setdefault(
                 (kinds, argnums, keeps_stack), run_type(self, kinds, argnums, keeps_stack)
             )
@@ -171,7 +171,7 @@ class Kernel:
         """The same; ``kernels`` has those that are being made: they may call each other."""
         if self._call is None:
             locate(self)
-            make = importlib.import_module("numtape.core.loops.jitted").plain
+            make = importlib.import_module("numtape.core.loops.runtime.jit").plain
             self._call = make(
                 self.python_function,
                 {
@@ -331,7 +331,7 @@ class Kernel:
         except KeyError:
             numbers, single = _numbers(argnums, len(args))
             program = self._program(kinds, numbers, True)
-            jacobian = importlib.import_module("numtape.core.loops.jacobian").Jacobian(
+            jacobian = importlib.import_module("numtape.core.loops.runtime.invoke").Jacobian(
                 program, numbers, single, self._fastmath, self._limit, self._by_numba
             )
             return self._jacobians.setdefault((kinds, argnums), jacobian)
@@ -426,7 +426,7 @@ def as_kernel(f: Any) -> Kernel:
 
 def _call() -> Any:
     """What calls sweeps, imported when it is first needed."""
-    return importlib.import_module("numtape.core.loops.call")
+    return importlib.import_module("numtape.core.loops.runtime.invoke")
 
 
 _signature = functools.lru_cache(256)(inspect.signature)

@@ -1,6 +1,6 @@
-"""Matrices as objects that know what they are: `tf.linalg.LinearOperator` and its kinds.
+"""`tf.linalg.LinearOperator` and its subclasses: structured matrices with fast operations.
 
-`base` has what all share; each other file has operators of one kind.
+Start with `base`; each other module has the operators of one structure.
 """
 
 from __future__ import annotations

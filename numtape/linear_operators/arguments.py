@@ -1,4 +1,4 @@
-"""What operators are made of, checked: tensors, sizes, other operators, their promises."""
+"""Checks and helpers for the arguments of operators: tensors, sizes, operators, hints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.log.tensors import to_tensor
+from ..core.log.as_tensor import to_tensor
 from ..core.ops import elementwise, movement, reduction
 from ..core.ops.movement import to_ints
 from ..core.values.dtypes import DType, repr_of
@@ -17,12 +17,12 @@ from .base import LinearOperator
 
 
 def log_abs(diag: Tensor) -> Tensor:
-    """The logarithm of the absolute value of a product: real numbers."""
+    """Return the logarithm of the absolute value of the product over the last axis; real."""
     return reduction.reduce_sum(elementwise.log(elementwise.abs_(diag)), -1)
 
 
 def check_tensor(value: Any, rank: int, what: str, dtype: DType | None = None) -> Tensor:
-    """A tensor of floats or complex numbers of at least so many axes."""
+    """Convert to a float or complex tensor of at least ``rank`` axes."""
     tensor: Tensor = to_tensor(value, dtype)
     if tensor.ndim < rank:
         raise ValueError(f"Argument {what} must have at least {rank} dimensions. Found: {tensor}")
@@ -34,7 +34,7 @@ def check_tensor(value: Any, rank: int, what: str, dtype: DType | None = None) -
 
 
 def size_of(value: Any) -> int:
-    """A number of rows or columns."""
+    """Check and return a number of rows or columns."""
     size = to_ints(value)
     if not isinstance(size, int) or size < 0:
         raise ValueError(f"Argument num_rows must be a non-negative integer. Found: {value!r}")
@@ -42,7 +42,7 @@ def size_of(value: Any) -> int:
 
 
 def operators_of(values: Any) -> list[LinearOperator]:
-    """A list of operators of the same dtype."""
+    """Check and return a non-empty list of operators with the same dtype."""
     if not isinstance(values, list | tuple) or not values:
         raise ValueError(f"Expected a non-empty list of operators. Found: {repr_of(values)}")
     for value in values:
@@ -55,24 +55,28 @@ def operators_of(values: Any) -> list[LinearOperator]:
 
 
 def common(operators: list[LinearOperator], *shapes: Any) -> tuple[int, ...]:
-    """The shape of the batch to which those of operators, and others, broadcast."""
+    """Broadcast the batch shapes of operators, and further shapes."""
     batches = [*(tuple(x.batch_shape) for x in operators), *map(tuple, shapes)]
     try:
         return np.broadcast_shapes(*batches)
     except ValueError:
-        raise ValueError(f"Batches do not fit: {', '.join(map(str, batches))}.") from None
+        raise ValueError(f"Incompatible batch shapes: {', '.join(map(str, batches))}.") from None
 
 
 def hint(operator: LinearOperator, what: str, value: bool | None) -> bool | None:
-    """What an operator promises, which nobody may contradict."""
+    """Combine a hint with that of an operator.
+
+    Raises:
+      ValueError: If they contradict each other.
+    """
     own: bool | None = getattr(operator, what)
     if own is not None and value is not None and own != value:
-        raise ValueError(f"{what}={value}, but {operator.name} says {own}.")
+        raise ValueError(f"{what}={value} contradicts {operator.name}, which has {own}.")
     return own if value is None else value
 
 
 def broadcast_batches(parts: list[Tensor]) -> list[Tensor]:
-    """Matrices with the batch to which theirs broadcast."""
+    """Broadcast the batch axes of matrices to a common shape."""
     lead = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in parts))
     return [
         x if x.shape[:-2] == lead else movement.broadcast_to(x, (*lead, *x.shape[-2:]))
@@ -81,10 +85,10 @@ def broadcast_batches(parts: list[Tensor]) -> list[Tensor]:
 
 
 def sum_of(parts: list[Tensor]) -> Tensor:
-    """The sum of tensors, whose shapes broadcast."""
+    """Return the sum of tensors, with broadcasting."""
     return functools.reduce(operator.add, parts)
 
 
 def product_of(parts: list[Tensor]) -> Tensor:
-    """The product of tensors, whose shapes broadcast."""
+    """Return the elementwise product of tensors, with broadcasting."""
     return functools.reduce(operator.mul, parts)

@@ -1,20 +1,18 @@
-"""What all linear operators share: `LinearOperator`, and how they are made."""
+"""`LinearOperator`: the base class, with the public methods and their dense defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..compat.missing_methods import tell
-from ..core.log.tensors import to_tensor
+from ..compat.missing_names import tell
+from ..core.log.as_tensor import to_tensor
 from ..core.ops import movement, reduction
-from ..core.ops.cholesky import cholesky
 from ..core.ops.creation import eye
-from ..core.ops.diagonals import diagonal
-from ..core.ops.linear_systems import broadcast_batches, solve
+from ..core.ops.diagonals import adjoint_of, diagonal
+from ..core.ops.linear_systems import broadcast_batches, cholesky, solve
 from ..core.ops.lu_factors import det, slogdet
 from ..core.ops.matrix_products import matmul
-from ..core.ops.triangles import adjoint_of
 from ..core.values.dtypes import DType, as_dtype
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
@@ -22,21 +20,22 @@ from ..errors import InvalidArgumentError
 
 
 class LinearOperator:
-    """A batch of matrices, given by what they do: base of those that know how they are built.
+    """Base class: a batch of matrices, defined by its operations.
 
-    A subclass defines `_matmul`, `_solve`, `_to_dense` and what else it can do better.
+    A subclass defines `_to_dense`, and overrides `_matmul`, `_solve` and other methods for which
+    its structure allows faster algorithms.
 
     Args:
       dtype: The dtype.
       shape: The shape, (..., m, n).
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint (Hermitian).
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      ValueError: If promises contradict each other.
+      ValueError: If hints contradict each other.
 
     Example:
       >>> operator = tf.linalg.LinearOperatorDiag([2.0, 4.0])
@@ -58,7 +57,7 @@ class LinearOperator:
         self._shape = TensorShape(shape)
         square = shape[-1] == shape[-2]
         if is_square is not None and is_square != square:
-            raise ValueError(f"is_square={is_square}, but the shape is {self._shape}.")
+            raise ValueError(f"is_square={is_square} contradicts the shape {self._shape}.")
         if is_positive_definite and is_non_singular is False:
             raise ValueError("A positive definite matrix is always non-singular.")
         if not square and (is_non_singular or is_self_adjoint or is_positive_definite):
@@ -69,7 +68,7 @@ class LinearOperator:
         self._positive_definite = is_positive_definite
         self._name = name or type(self).__name__
 
-    # What a subclass is made of.
+    # Methods for subclasses to override.
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
         return matmul(self._to_dense(), x, adjoint_a=adjoint)
@@ -78,7 +77,7 @@ class LinearOperator:
         return solve(*broadcast_batches(self._to_dense(), rhs, "MatrixSolve"), adjoint=adjoint)
 
     def _to_dense(self) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} does not define _to_dense.")
+        raise NotImplementedError(f"{type(self).__name__} must define _to_dense.")
 
     def _diag_part(self) -> Tensor:
         return diagonal(self._to_dense())
@@ -98,7 +97,7 @@ class LinearOperator:
     def _log_abs_determinant(self) -> Tensor:
         return slogdet(self._to_dense()).log_abs_determinant
 
-    # What everybody uses.
+    # Public methods.
 
     @property
     def dtype(self) -> DType:
@@ -112,7 +111,7 @@ class LinearOperator:
 
     @property
     def batch_shape(self) -> TensorShape:
-        """The shape but for rows and columns."""
+        """The shape without rows and columns."""
         return TensorShape(self._shape[:-2])
 
     @property
@@ -137,22 +136,22 @@ class LinearOperator:
 
     @property
     def is_square(self) -> bool:
-        """Whether they are square."""
+        """Whether the matrices are square."""
         return self._square
 
     @property
     def is_non_singular(self) -> bool | None:
-        """Whether they can be inverted; None if nobody said."""
+        """Whether the matrices are invertible; None if unknown."""
         return self._non_singular
 
     @property
     def is_self_adjoint(self) -> bool | None:
-        """Whether they are symmetric; None if nobody said."""
+        """Whether the matrices are self-adjoint; None if unknown."""
         return self._self_adjoint
 
     @property
     def is_positive_definite(self) -> bool | None:
-        """Whether they are positive definite; None if nobody said."""
+        """Whether the matrices are positive definite; None if unknown."""
         return self._positive_definite
 
     @property
@@ -161,37 +160,38 @@ class LinearOperator:
         return self.adjoint()
 
     def _operand(self, x: Any, adjoint: bool = False, rows: int | None = None) -> Tensor:
-        """A tensor of the dtype, or its adjoint; of so many rows, if a number is given."""
+        """Convert an argument to a tensor, take its adjoint, and check its number of rows."""
         operand: Tensor = to_tensor(x, self._dtype)
         operand = adjoint_of(operand) if adjoint else operand
         if rows is not None and (operand.ndim < 2 or operand.shape[-2] != rows):
             raise InvalidArgumentError(
-                f"Matrices of {rows} rows fit an operator of shape {self._shape}, got shape "
-                f"{operand.shape} [Op:{type(self).__name__}]"
+                f"The argument must have {rows} rows for an operator of shape {self._shape}, got "
+                f"shape {operand.shape} [Op:{type(self).__name__}]"
             )
         return operand
 
     def _identity(self) -> Tensor:
-        """The identity matrix that this operator can be multiplied by."""
+        """Return an identity matrix to multiply this operator by."""
         return eye(self.domain_dimension, dtype=self._dtype)
 
     def _needs_square(self, what: str) -> None:
         if not self._square:
-            raise NotImplementedError(f"{what} needs a square matrix, got shape {self._shape}.")
+            raise NotImplementedError(f"{what} requires a square matrix, got shape {self._shape}.")
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
-        """The product with matrices, or with another operator.
+        """Multiply by matrices, or by another operator.
 
         Args:
           x: A tensor of shape (..., n, k) and the same dtype, or an operator.
           adjoint: Whether to take the adjoint of this operator.
-          adjoint_arg: Whether to take that of ``x``.
+          adjoint_arg: Whether to take the adjoint of ``x``.
 
         Returns:
           A tensor of shape (..., m, k), or an operator.
 
         Raises:
-          InvalidArgumentError: If the shapes do not fit.
+          InvalidArgumentError: If the shape of a tensor is incompatible.
+          ValueError: If the shape of an operator is incompatible.
 
         Example:
           >>> tf.linalg.LinearOperatorIdentity(2).matmul([[1.0], [2.0]]).numpy()
@@ -212,7 +212,7 @@ class LinearOperator:
     __matmul__ = matmul
 
     def matvec(self, x: Any, adjoint: bool = False) -> Tensor:
-        """The product with vectors.
+        """Multiply by vectors.
 
         Args:
           x: A tensor of shape (..., n) and the same dtype.
@@ -222,7 +222,7 @@ class LinearOperator:
           A tensor of shape (..., m).
 
         Raises:
-          InvalidArgumentError: If the shapes do not fit.
+          InvalidArgumentError: If the shapes are incompatible.
 
         Example:
           >>> tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]]).matvec([1.0, 1.0]).numpy()
@@ -232,19 +232,19 @@ class LinearOperator:
         return movement.squeeze(self.matmul(column, adjoint), -1)
 
     def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
-        """The ``x`` whose product with this operator is ``rhs``.
+        """Solve ``operator @ x = rhs`` for ``x``.
 
         Args:
           rhs: A tensor of shape (..., m, k) and the same dtype, or an operator.
           adjoint: Whether to take the adjoint of this operator.
-          adjoint_arg: Whether to take that of ``rhs``.
+          adjoint_arg: Whether to take the adjoint of ``rhs``.
 
         Returns:
           A tensor of shape (..., n, k), or an operator.
 
         Raises:
-          NotImplementedError: If the operator is not square, or said to be singular.
-          InvalidArgumentError: If the shapes do not fit, or it cannot be inverted.
+          NotImplementedError: If the operator is not square, or hinted to be singular.
+          InvalidArgumentError: If the shapes are incompatible, or a matrix is singular.
 
         Example:
           >>> tf.linalg.LinearOperatorDiag([2.0, 4.0]).solve([[2.0], [2.0]]).numpy()
@@ -261,7 +261,7 @@ class LinearOperator:
         return self._solve(self._operand(rhs, adjoint_arg, self.range_dimension), bool(adjoint))
 
     def solvevec(self, rhs: Any, adjoint: bool = False) -> Tensor:
-        """The vectors whose product with this operator is ``rhs``.
+        """Solve ``operator @ x = rhs`` for vectors.
 
         Args:
           rhs: A tensor of shape (..., m) and the same dtype.
@@ -271,8 +271,8 @@ class LinearOperator:
           A tensor of shape (..., n).
 
         Raises:
-          NotImplementedError: If the operator is not square, or said to be singular.
-          InvalidArgumentError: If the shapes do not fit, or it cannot be inverted.
+          NotImplementedError: If the operator is not square, or hinted to be singular.
+          InvalidArgumentError: If the shapes are incompatible, or a matrix is singular.
 
         Example:
           >>> tf.linalg.LinearOperatorDiag([2.0, 4.0]).solvevec([2.0, 2.0]).numpy()
@@ -282,10 +282,10 @@ class LinearOperator:
         return movement.squeeze(self.solve(column, adjoint), -1)
 
     def adjoint(self) -> LinearOperator:
-        """The adjoint operator.
+        """Return the adjoint operator.
 
         Returns:
-          An operator; this one if it is said to be symmetric.
+          An operator; this one if it is hinted to be self-adjoint.
 
         Example:
           >>> tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]]).adjoint().shape
@@ -294,7 +294,7 @@ class LinearOperator:
         return self if self._self_adjoint else self._adjoint()
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
-        """The inverse operator: nothing is computed before it is used.
+        """Return the inverse operator, which computes lazily.
 
         Args:
           name: Not used.
@@ -303,7 +303,7 @@ class LinearOperator:
           An operator.
 
         Raises:
-          ValueError: If this one is not square, or said to be singular.
+          ValueError: If the operator is not square, or hinted to be singular.
 
         Example:
           >>> tf.linalg.LinearOperatorDiag([2.0, 4.0]).inverse().matvec([2.0, 2.0]).numpy()
@@ -316,7 +316,7 @@ class LinearOperator:
         return self._inverse()
 
     def to_dense(self) -> Tensor:
-        """The matrices as a tensor.
+        """Return the matrices as a tensor.
 
         Returns:
           A tensor of shape (..., m, n).
@@ -329,10 +329,10 @@ class LinearOperator:
         return self._to_dense()
 
     def diag_part(self) -> Tensor:
-        """The main diagonals.
+        """Return the main diagonals.
 
         Returns:
-          A tensor of shape (..., the smaller one of m and n).
+          A tensor of shape (..., min(m, n)).
 
         Example:
           >>> tf.linalg.LinearOperatorDiag([1.0, 2.0]).diag_part().numpy()
@@ -341,7 +341,7 @@ class LinearOperator:
         return self._diag_part()
 
     def trace(self) -> Tensor:
-        """The sums of the main diagonals.
+        """Return the sums of the main diagonals.
 
         Returns:
           A tensor of shape (...).
@@ -353,7 +353,7 @@ class LinearOperator:
         return reduction.reduce_sum(self._diag_part(), -1)
 
     def determinant(self) -> Tensor:
-        """The determinants.
+        """Return the determinants.
 
         Returns:
           A tensor of shape (...).
@@ -369,7 +369,7 @@ class LinearOperator:
         return self._determinant()
 
     def log_abs_determinant(self) -> Tensor:
-        """The logarithms of the absolute values of the determinants.
+        """Return the logarithms of the absolute values of the determinants.
 
         Returns:
           A tensor of shape (...).
@@ -385,7 +385,7 @@ class LinearOperator:
         return self._log_abs_determinant()
 
     def add_to_tensor(self, x: Any) -> Tensor:
-        """The matrices added to a tensor.
+        """Add the matrices to a tensor.
 
         Args:
           x: A tensor of the same dtype, whose shape broadcasts.
@@ -394,7 +394,7 @@ class LinearOperator:
           A tensor.
 
         Raises:
-          InvalidArgumentError: If the shapes do not fit.
+          InvalidArgumentError: If the shapes are incompatible.
 
         Example:
           >>> tf.linalg.LinearOperatorIdentity(2).add_to_tensor(tf.ones((2, 2))).numpy()
@@ -404,13 +404,13 @@ class LinearOperator:
         return self._to_dense() + self._operand(x)
 
     def cholesky(self) -> LinearOperator:
-        """The lower triangular factors of symmetric positive definite matrices.
+        """Return the Cholesky factors of self-adjoint positive definite matrices.
 
         Returns:
           An operator.
 
         Raises:
-          ValueError: If nobody said that they are symmetric and positive definite.
+          ValueError: If the operator is not hinted to be self-adjoint and positive definite.
 
         Example:
           >>> operator = tf.linalg.LinearOperatorDiag([4.0], is_positive_definite=True)
@@ -426,7 +426,10 @@ class LinearOperator:
 
 
 class Kinds:
-    """What the methods of an operator give; the package sets it, as those files import this one."""
+    """Operator classes that methods of the base class return; the package's `__init__` sets them.
+
+    Their modules import this one, so it cannot import them.
+    """
 
     lower: Callable[..., LinearOperator]
     adjoint: Callable[..., LinearOperator]

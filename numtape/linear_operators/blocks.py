@@ -1,4 +1,4 @@
-"""Operators made of blocks: Kronecker products, block diagonals, block lower triangles."""
+"""Block operators: Kronecker products, block diagonal and block lower triangular matrices."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from .base import LinearOperator
 
 
 class LinearOperatorKronecker(LinearOperator):
-    """The Kronecker product of operators: each element of the first times the next one.
+    """The Kronecker product of operators.
 
     Args:
       operators: One or more operators of the same dtype.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If they are no operators, or dtypes differ.
-      ValueError: If it does not exist, batches do not fit, or promises contradict each other.
+      TypeError: If an element is not an operator, or dtypes differ.
+      ValueError: If the list is empty, batch shapes are incompatible, or hints contradict each
+        other.
 
     Example:
       >>> first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]])
@@ -94,10 +95,7 @@ class LinearOperatorKronecker(LinearOperator):
 
 
 def _swap_indices(x: Tensor, first: int, second: int) -> Tensor:
-    """Rows that count through a first and a second index, with the two in the other order.
-
-    The first one goes to the columns: (..., first, second * k) becomes (..., second, first * k).
-    """
+    """Swap the two indices of rows, from (..., first, second * k) to (..., second, first * k)."""
     lead, k = tuple(x.shape[:-2]), int(x._spec.size // max(1, _size(x.shape[:-2]) * first * second))
     x = reshape(x, (*lead, first, second, k))
     n = len(lead)
@@ -114,7 +112,7 @@ def _size(shape: Any) -> int:
 def _one_by_one(
     operators: list[LinearOperator], sizes: list[int], method: str, x: Tensor, adjoint: bool
 ) -> Tensor:
-    """Each operator applied to its own part of the rows: ``(A x B) x`` is A after B."""
+    """Apply a method of each Kronecker factor in turn to its index of the rows."""
     first, size = operators[0], sizes[0]
     if len(operators) == 1:
         result: Tensor = getattr(first, method)(x, adjoint)
@@ -129,19 +127,20 @@ def _one_by_one(
 
 
 class LinearOperatorBlockDiag(LinearOperator):
-    """Operators as blocks along the diagonal, zeros elsewhere.
+    """Block diagonal matrices.
 
     Args:
       operators: One or more operators of the same dtype.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If they are no operators, or dtypes differ.
-      ValueError: If it does not exist, batches do not fit, or promises contradict each other.
+      TypeError: If an element is not an operator, or dtypes differ.
+      ValueError: If the list is empty, batch shapes are incompatible, or hints contradict each
+        other.
 
     Example:
       >>> first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]])
@@ -210,21 +209,21 @@ class LinearOperatorBlockDiag(LinearOperator):
 
 
 class LinearOperatorBlockLowerTriangular(LinearOperator):
-    """Operators as blocks of a lower triangle, zeros above; it is solved block by block.
+    """Block lower triangular matrices, solved block by block.
 
     Args:
       operators: Rows of operators of the same dtype: one in the first, two in the second, and so
-        on, the last one of each row square. Blocks of a row have the same number of rows, those
-        under each other the same number of columns.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+        on; the last of each row is square. Blocks of a row have equal numbers of rows, blocks of
+        a column equal numbers of columns.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If they are no operators, or dtypes differ.
-      ValueError: If they do not fit, or promises contradict each other.
+      TypeError: If an element is not an operator, or dtypes differ.
+      ValueError: If the shapes are incompatible, or hints contradict each other.
 
     Example:
       >>> one = tf.linalg.LinearOperatorDiag([2.0])
@@ -293,7 +292,7 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
         return concat(broadcast_batches(rows), -2)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
-        """What is solved already is taken off what comes after it."""
+        """Solve by forward (or, for the adjoint, backward) substitution."""
         parts = split(rhs, self._sizes, axis=-2)
         count = len(parts)
         solutions: dict[int, Tensor] = {}

@@ -1,4 +1,4 @@
-"""Circulant operators: what is diagonal for Fourier transforms."""
+"""Circulant operators: matrices that Fourier transforms diagonalize."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _FORWARD, _BACK = (None, fft, fft2d, fft3d), (None, ifft, ifft2d, ifft3d)
 
 
 class LinearOperatorCirculant(LinearOperator):
-    """Circulant matrices: convolutions that go on at the other end, by Fourier transforms.
+    """Circulant matrices: circular convolutions, computed by Fourier transforms.
 
     A product is ``ifft(spectrum * fft(x))``.
 
     Args:
       spectrum: A tensor of floats or complex numbers, of shape (..., n): the eigenvalues, which
         are the Fourier transforms of the first columns.
-      input_output_dtype: The dtype of what is multiplied: complex64 or complex128, or a float one
-        where all products are real.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      input_output_dtype: The dtype of operands and results: complex64 or complex128, or a float
+        dtype if all products are real.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If a dtype is not of floats or complex numbers.
-      ValueError: If there are too few axes, or promises contradict each other.
+      TypeError: If a dtype is neither float nor complex.
+      ValueError: If there are too few axes, or hints contradict each other.
 
     Example:
       >>> spectrum = tf.signal.fft(tf.constant([1.0, 2.0, 0.0], tf.complex64))
@@ -60,9 +60,9 @@ class LinearOperatorCirculant(LinearOperator):
         tensor = check_tensor(spectrum, self._depth, "spectrum")
         dtype = as_dtype(input_output_dtype)
         if not (dtype.is_floating or dtype.is_complex):
-            raise TypeError(f"input_output_dtype must be of floats, got {dtype.name}")
+            raise TypeError(f"input_output_dtype must be float or complex, got {dtype.name}")
         if not tensor.dtype.is_complex and is_self_adjoint is None:
-            is_self_adjoint = True  # eigenvalues that are real
+            is_self_adjoint = True  # the eigenvalues are real
         self._spectrum = tensor
         self._block = tuple(int(n) for n in tensor.shape[tensor.ndim - self._depth :])
         n = math.prod(self._block)
@@ -83,16 +83,16 @@ class LinearOperatorCirculant(LinearOperator):
 
     @property
     def block_depth(self) -> int:
-        """How many axes the Fourier transform runs over."""
+        """The number of axes of the Fourier transform."""
         return self._depth
 
     @property
     def block_shape(self) -> tuple[int, ...]:
-        """The sizes of those axes."""
+        """The sizes of the axes of the Fourier transform."""
         return self._block
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Tensor:
-        """What products convolve with: the inverse Fourier transform of the spectrum.
+        """Return the convolution kernel: the inverse Fourier transform of the spectrum.
 
         Args:
           name: Not used.
@@ -114,11 +114,11 @@ class LinearOperatorCirculant(LinearOperator):
         return elementwise.cast(x if self.dtype.is_complex else real(x), self.dtype)
 
     def _through(self, x: Tensor, factor: Tensor) -> Tensor:
-        """Columns transformed, multiplied, transformed back."""
+        """Transform columns, multiply by ``factor``, and transform back."""
         rank = x.ndim
         rows = movement.transpose_if_needed(self._wide(x), (*range(rank - 2), rank - 1, rank - 2))
         rows = movement.reshape(rows, (*rows.shape[:-1], *self._block))
-        # The columns are an axis in front of those that are transformed.
+        # Insert the axis of columns before the transformed axes.
         factor = movement.expand_dims(factor, -1 - self._depth)
         product = _BACK[self._depth](factor * _FORWARD[self._depth](rows))  # type: ignore[misc]
         lead = product.shape[: product.ndim - self._depth]
@@ -164,20 +164,20 @@ class LinearOperatorCirculant(LinearOperator):
 
 
 class LinearOperatorCirculant2D(LinearOperatorCirculant):
-    """Circulant matrices of circulant blocks: see `LinearOperatorCirculant`.
+    """Block circulant matrices with circulant blocks: see `LinearOperatorCirculant`.
 
     Args:
       spectrum: A tensor of floats or complex numbers, of shape (..., n0, n1): the eigenvalues.
-      input_output_dtype: The dtype of what is multiplied, which has ``n0 * n1`` rows.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      input_output_dtype: The dtype of operands and results, which have ``n0 * n1`` rows.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If a dtype is not of floats or complex numbers.
-      ValueError: If there are too few axes, or promises contradict each other.
+      TypeError: If a dtype is neither float nor complex.
+      ValueError: If there are too few axes, or hints contradict each other.
 
     Example:
       >>> tf.linalg.LinearOperatorCirculant2D(tf.ones((2, 3))).shape
@@ -208,20 +208,20 @@ class LinearOperatorCirculant2D(LinearOperatorCirculant):
 
 
 class LinearOperatorCirculant3D(LinearOperatorCirculant):
-    """Circulant matrices of such blocks of such blocks: see `LinearOperatorCirculant`.
+    """Circulant matrices with three levels of nested blocks: see `LinearOperatorCirculant`.
 
     Args:
       spectrum: A tensor of floats or complex numbers, of shape (..., n0, n1, n2): the eigenvalues.
-      input_output_dtype: The dtype of what is multiplied, which has ``n0 * n1 * n2`` rows.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      input_output_dtype: The dtype of operands and results, which have ``n0 * n1 * n2`` rows.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If a dtype is not of floats or complex numbers.
-      ValueError: If there are too few axes, or promises contradict each other.
+      TypeError: If a dtype is neither float nor complex.
+      ValueError: If there are too few axes, or hints contradict each other.
 
     Example:
       >>> tf.linalg.LinearOperatorCirculant3D(tf.ones((2, 2, 2))).determinant().numpy()

@@ -1,30 +1,30 @@
-"""Operators made of one or two others: adjoints, inverses, products."""
+"""Operators composed of others: adjoints, inverses and products."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..core.ops.complex import conj
-from ..core.ops.triangles import adjoint_of
+from ..core.ops.diagonals import adjoint_of
 from ..core.values.tensor import Tensor
 from .arguments import common, hint, operators_of
 from .base import LinearOperator
 
 
 class LinearOperatorAdjoint(LinearOperator):
-    """The adjoint of an operator: nothing is computed before it is used.
+    """The adjoint of an operator, computed lazily.
 
     Args:
       operator: The operator.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If it is no operator.
-      ValueError: If promises contradict each other, or what the operator promises.
+      TypeError: If ``operator`` is not an operator.
+      ValueError: If hints contradict each other or those of the operator.
 
     Example:
       >>> operator = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [0.0, 1.0]])
@@ -82,19 +82,19 @@ class LinearOperatorAdjoint(LinearOperator):
 
 
 class LinearOperatorInversion(LinearOperator):
-    """The inverse of an operator: its products are solutions, its solutions products.
+    """The inverse of an operator, computed lazily: a product solves with the operator.
 
     Args:
-      operator: The operator, which is square and not said to be singular.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      operator: The operator; it must be square and not hinted to be singular.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If it is no operator.
-      ValueError: If it cannot be inverted, or promises contradict each other or what it promises.
+      TypeError: If ``operator`` is not an operator.
+      ValueError: If it cannot be inverted, or hints contradict each other or those of the operator.
 
     Example:
       >>> operator = tf.linalg.LinearOperatorFullMatrix([[2.0, 0.0], [0.0, 4.0]])
@@ -113,9 +113,9 @@ class LinearOperatorInversion(LinearOperator):
     ) -> None:
         (self._operator,) = operators_of([operator])
         if operator.is_non_singular is False or is_non_singular is False:
-            raise ValueError("An operator that is singular has no inverse.")
+            raise ValueError("An inverse requires a non-singular operator.")
         if not operator.is_square:
-            raise ValueError(f"An operator that is not square has no inverse: {operator.shape}.")
+            raise ValueError(f"An inverse requires a square operator, got {operator.shape}.")
         super().__init__(
             operator.dtype,
             tuple(operator.shape),
@@ -151,19 +151,19 @@ class LinearOperatorInversion(LinearOperator):
 
 
 class LinearOperatorComposition(LinearOperator):
-    """The product of operators, applied one after the other, the last one first.
+    """The product of operators. The last one is applied first.
 
     Args:
-      operators: One or more operators of the same dtype whose shapes fit.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      operators: One or more operators with the same dtype and compatible shapes.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If they are no operators, or dtypes differ.
-      ValueError: If it does not exist, shapes do not fit, or promises contradict each other.
+      TypeError: If an element is not an operator, or dtypes differ.
+      ValueError: If the list is empty, shapes are incompatible, or hints contradict each other.
 
     Example:
       >>> first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [0.0, 1.0]])
@@ -209,7 +209,7 @@ class LinearOperatorComposition(LinearOperator):
         return list(self._operators)
 
     def _squares(self) -> bool:
-        """Whether each of them can be solved and has a determinant."""
+        """Whether all operators are square, so that each can be solved with."""
         return all(x.is_square for x in self._operators)
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:

@@ -1,33 +1,32 @@
-"""Operators that hold their matrices: whole ones, and lower triangles."""
+"""Operators that store a full or a lower triangular matrix."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.log.tensors import to_tensor
+from ..core.log.as_tensor import to_tensor
 from ..core.ops import reduction
-from ..core.ops.cholesky import cholesky
-from ..core.ops.linear_systems import cholesky_solve, triangular_solve
+from ..core.ops.diagonals import triangle
+from ..core.ops.linear_systems import cholesky, cholesky_solve, triangular_solve
 from ..core.ops.lu_factors import as_square_matrix
-from ..core.ops.triangles import triangle
 from ..core.values.tensor import Tensor
 from .arguments import check_tensor, log_abs
 from .base import LinearOperator
 
 
 class LinearOperatorFullMatrix(LinearOperator):
-    """Matrices that are what they are.
+    """Matrices without structure.
 
     Args:
       matrix: A tensor of floats or complex numbers, of shape (..., m, n).
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      ValueError: If the rank is below 2, or promises contradict each other.
+      ValueError: If the rank is below 2, or hints contradict each other.
 
     Example:
       >>> tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]]).trace().numpy()
@@ -72,16 +71,17 @@ class LinearOperatorLowerTriangular(LinearOperator):
     """Lower triangular matrices.
 
     Args:
-      tril: A tensor of floats or complex numbers, of shape (..., n, n): the lower triangle is read.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      tril: A tensor of floats or complex numbers, of shape (..., n, n); only the lower triangle is
+        read.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      InvalidArgumentError: If they are not square matrices of floats.
-      ValueError: If promises contradict each other.
+      InvalidArgumentError: If ``tril`` is not square matrices of floats.
+      ValueError: If hints contradict each other.
 
     Example:
       >>> operator = tf.linalg.LinearOperatorLowerTriangular([[2.0, 9.0], [1.0, 4.0]])

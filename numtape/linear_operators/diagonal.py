@@ -1,4 +1,4 @@
-"""Operators that are diagonal: products and solutions are elementwise."""
+"""Diagonal, scaled identity, identity and zero operators."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class LinearOperatorDiag(LinearOperator):
 
     Args:
       diag: A tensor of floats or complex numbers, of shape (..., n).
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric, which real ones are.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square, which they are.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint; real ones always are.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: Must not be False.
       name: A name.
 
     Raises:
-      ValueError: If ``diag`` is a scalar, or promises contradict each other.
+      ValueError: If ``diag`` is a scalar, or hints contradict each other.
 
     Example:
       >>> tf.linalg.LinearOperatorDiag([1.0, 2.0]).matvec([3.0, 4.0]).numpy()
@@ -101,20 +101,20 @@ class LinearOperatorDiag(LinearOperator):
 
 
 class LinearOperatorScaledIdentity(LinearOperatorDiag):
-    """Identity matrices times numbers.
+    """Identity matrices times scalars.
 
     Args:
       num_rows: The number of rows.
       multiplier: A tensor of floats or complex numbers, of shape (...).
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric, which real ones are.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square, which they are.
-      assert_proper_shapes: Changes nothing: shapes are checked anyway.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint; real ones always are.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: Must not be False.
+      assert_proper_shapes: Not used: shapes are always checked.
       name: A name.
 
     Raises:
-      ValueError: If ``num_rows`` is negative or no integer, or promises contradict each other.
+      ValueError: If ``num_rows`` is not a non-negative integer, or hints contradict each other.
 
     Example:
       >>> tf.linalg.LinearOperatorScaledIdentity(2, 3.0).to_dense().numpy()
@@ -147,7 +147,7 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
 
     @property
     def multiplier(self) -> Tensor:
-        """The numbers."""
+        """The scalars."""
         return self._multiplier
 
     def _log_abs_determinant(self) -> Tensor:
@@ -161,15 +161,15 @@ class LinearOperatorIdentity(LinearOperatorDiag):
       num_rows: The number of rows.
       batch_shape: The shape of the batch; None for one matrix.
       dtype: The dtype; float32 by default.
-      is_non_singular: A promise that they can be inverted, which they can.
-      is_self_adjoint: A promise that they are symmetric, which they are.
-      is_positive_definite: A promise that they are positive definite, which they are.
-      is_square: A promise that they are square, which they are.
-      assert_proper_shapes: Changes nothing: shapes are checked anyway.
+      is_non_singular: Must be True.
+      is_self_adjoint: Must be True.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: Must be True.
+      assert_proper_shapes: Not used: shapes are always checked.
       name: A name.
 
     Raises:
-      ValueError: If ``num_rows`` is negative or no integer, or a promise is False.
+      ValueError: If ``num_rows`` is not a non-negative integer, or a hint is wrong.
 
     Example:
       >>> tf.linalg.LinearOperatorIdentity(2).to_dense().numpy()
@@ -210,18 +210,18 @@ class LinearOperatorZeros(LinearOperator):
 
     Args:
       num_rows: The number of rows.
-      num_columns: The number of columns; None for as many.
+      num_columns: The number of columns; None for ``num_rows``.
       batch_shape: The shape of the batch; None for one matrix.
       dtype: The dtype; float32 by default.
-      is_non_singular: A promise that they can be inverted, which they cannot.
-      is_self_adjoint: A promise that they are symmetric, which square ones are.
-      is_positive_definite: A promise that they are positive definite, which they are not.
-      is_square: A promise that they are square.
-      assert_proper_shapes: Changes nothing: shapes are checked anyway.
+      is_non_singular: Must not be True.
+      is_self_adjoint: A hint that they are self-adjoint; square ones always are.
+      is_positive_definite: Must not be True.
+      is_square: A hint that they are square.
+      assert_proper_shapes: Not used: shapes are always checked.
       name: A name.
 
     Raises:
-      ValueError: If a size is negative or no integer, or a promise is wrong.
+      ValueError: If a size is not a non-negative integer, or a hint is wrong.
 
     Example:
       >>> tf.linalg.LinearOperatorZeros(2).matvec([1.0, 2.0]).numpy()

@@ -1,4 +1,4 @@
-"""Operators plus a product of few columns and rows."""
+"""`LinearOperatorLowRankUpdate`: an operator plus a low-rank matrix."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .diagonal import LinearOperatorDiag
 
 
 class LinearOperatorLowRankUpdate(LinearOperator):
-    """An operator plus ``u @ diag(d) @ adjoint(v)``, for few columns of u and v.
+    """An operator plus ``u @ diag(d) @ adjoint(v)``, where u and v have few columns.
 
-    Solutions and determinants need those of the operator and of a matrix as small as ``d``: see
+    Solutions and determinants require those of the operator and of a small (k, k) matrix: see
     Woodbury, "Inverting modified matrices" (1950).
 
     Args:
@@ -27,16 +27,16 @@ class LinearOperatorLowRankUpdate(LinearOperator):
       u: A tensor of the same dtype, of shape (..., m, k).
       diag_update: The ``d``, of shape (..., k); None for ones.
       v: A tensor of shape (..., n, k); None for ``u``.
-      is_diag_update_positive: A promise that ``d`` is positive.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      is_diag_update_positive: A hint that ``d`` is positive.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If the first is no operator, or dtypes differ.
-      ValueError: If shapes do not fit, or promises contradict each other.
+      TypeError: If ``base_operator`` is not an operator, or dtypes differ.
+      ValueError: If shapes are incompatible, or hints contradict each other.
 
     Example:
       >>> base = tf.linalg.LinearOperatorDiag([1.0, 2.0])
@@ -65,7 +65,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         self._d: Tensor | None = None
         if diag_update is None:
             if is_diag_update_positive is False:
-                raise ValueError("A diag_update of ones is positive.")
+                raise ValueError("is_diag_update_positive must not be False for a default of ones.")
             is_diag_update_positive = True
         else:
             self._d = check_tensor(diag_update, 1, "diag_update", self._base.dtype)
@@ -75,7 +75,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             self._d is not None and self._d.shape[-1] != k
         ):
             raise ValueError(
-                f"Shapes do not fit: base_operator {self._base.shape}, u {self._u.shape}, v "
+                f"Incompatible shapes: base_operator {self._base.shape}, u {self._u.shape}, v "
                 f"{self._v.shape}, diag_update {None if self._d is None else self._d.shape}."
             )
         real = not self._base.dtype.is_complex
@@ -100,38 +100,38 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     @property
     def base_operator(self) -> LinearOperator:
-        """The operator."""
+        """The operator before the update."""
         return self._base
 
     @property
     def u(self) -> Tensor:
-        """The columns."""
+        """The left factor u."""
         return self._u
 
     @property
     def v(self) -> Tensor:
-        """The rows, as columns."""
+        """The right factor v."""
         return self._v
 
     @property
     def diag_update(self) -> Tensor | None:
-        """What they are multiplied by; None for ones."""
+        """The diagonal d; None for ones."""
         return self._d
 
     @property
     def diag_operator(self) -> LinearOperator:
-        """The same as an operator."""
+        """The diagonal d as an operator."""
         if self._d is not None:
             return LinearOperatorDiag(self._d)
         return LinearOperatorDiag(self._u[..., 0, :] * 0 + 1)
 
     @property
     def is_diag_update_positive(self) -> bool | None:
-        """Whether that is positive; None if nobody said."""
+        """Whether the diagonal d is positive; None if unknown."""
         return self._positive_update
 
     def _scale_by_diagonal(self, x: Tensor, adjoint: bool = False) -> Tensor:
-        """``diag(d) @ x``."""
+        """Return ``diag(d) @ x``."""
         if self._d is None:
             return x
         return movement.expand_dims(conj(self._d) if adjoint else self._d, -1) * x
@@ -155,7 +155,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self._base._to_dense() + matmul(self._u, inner)
 
     def _capacitance(self, adjoint: bool) -> tuple[Tensor, Tensor]:
-        """``inv(diag(d)) + adjoint(v) @ inv(base) @ u``, and the solution in it."""
+        """Return ``inv(diag(d)) + adjoint(v) @ inv(base) @ u``, and ``inv(base) @ u``."""
         left, right = self._sides(adjoint)
         solved = self._base._solve(left, adjoint)
         ones = self._u[..., 0, :] * 0 + 1

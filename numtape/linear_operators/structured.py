@@ -1,4 +1,4 @@
-"""Operators with a structure of their own: Toeplitz, three diagonals, permutations, mirrors."""
+"""Toeplitz, tridiagonal, permutation and Householder operators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.log.tensors import as_tensor
+from ..core.log.as_tensor import as_tensor
 from ..core.ops import elementwise, movement, reduction
 from ..core.ops.arrange import roll
 from ..core.ops.banded import packed_diagonals, tridiagonal_product, tridiagonal_solution
@@ -26,20 +26,20 @@ from .base import LinearOperator
 
 
 class LinearOperatorToeplitz(LinearOperator):
-    """Matrices whose diagonals have the same element all along.
+    """Toeplitz matrices, which are constant along each diagonal.
 
     Args:
       col: A tensor of floats or complex numbers, of shape (..., n): the first column.
-      row: Another of the same dtype: the first row, whose first element is not used.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      row: A tensor of the same dtype: the first row, whose first element is not used.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If the dtypes are no floats, or differ.
-      ValueError: If the shapes do not fit, or promises contradict each other.
+      TypeError: If the dtypes are neither float nor complex, or differ.
+      ValueError: If the shapes are incompatible, or hints contradict each other.
 
     Example:
       >>> tf.linalg.LinearOperatorToeplitz([1.0, 2.0, 3.0], [1.0, 5.0, 6.0]).to_dense().numpy()
@@ -87,7 +87,7 @@ class LinearOperatorToeplitz(LinearOperator):
         n = self.domain_dimension
         shape_ = (*self.batch_shape, n)
         col, row = (movement.broadcast_to(x, shape_) for x in (self._col, self._row))
-        # All elements from the lower left to the upper right corner.
+        # The values of the diagonals, from the lower left to the upper right corner.
         edge = concat([reverse(col, [-1]), row[..., 1:]], -1)
         places = np.arange(n) - np.arange(n)[:, None] + n - 1
         return gather(edge, places.astype(np.int32), axis=-1)
@@ -97,21 +97,21 @@ class LinearOperatorToeplitz(LinearOperator):
 
 
 class LinearOperatorTridiag(LinearOperator):
-    """Matrices of three diagonals: products and solutions in one pass over the rows.
+    """Tridiagonal matrices, multiplied and solved in one pass over the rows.
 
     Args:
       diagonals: A tensor of floats or complex numbers, of shape (..., 3, n), or as in
         ``diagonals_format``: see `tridiagonal_matmul`.
       diagonals_format: ``"compact"``, ``"sequence"`` or ``"matrix"``.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If the dtype is not of floats.
-      ValueError: If there are not three diagonals, or promises contradict each other.
+      TypeError: If the dtype is neither float nor complex.
+      ValueError: If there are not three diagonals, or hints contradict each other.
 
     Example:
       >>> diagonals = tf.constant([[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [0.0, 1.0, 1.0]])
@@ -146,12 +146,12 @@ class LinearOperatorTridiag(LinearOperator):
 
     @property
     def diagonals(self) -> Any:
-        """The diagonals, as they were given."""
+        """The diagonals, as passed to the constructor."""
         return self._diagonals
 
     @property
     def diagonals_format(self) -> str:
-        """How they were given."""
+        """The format of `diagonals`."""
         return self._format
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
@@ -175,21 +175,21 @@ class LinearOperatorTridiag(LinearOperator):
 
 
 class LinearOperatorPermutation(LinearOperator):
-    """Matrices that put rows in another order.
+    """Permutation matrices.
 
     Args:
       perm: A tensor of integers, of shape (..., n), each from 0 to n - 1 once: row i of a product
-        is row ``perm[i]`` of what is multiplied.
+        is row ``perm[i]`` of the operand.
       dtype: The dtype of the elements.
-      is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric.
-      is_positive_definite: A promise that they are positive definite.
-      is_square: A promise that they are square.
+      is_non_singular: A hint that the matrices are invertible; None for no hint.
+      is_self_adjoint: A hint that they are self-adjoint.
+      is_positive_definite: A hint that they are positive definite.
+      is_square: A hint that they are square.
       name: A name.
 
     Raises:
-      TypeError: If they are no integers.
-      ValueError: If they are not each number once, or promises contradict each other.
+      TypeError: If ``perm`` is not of integers.
+      ValueError: If ``perm`` is not a permutation, or hints contradict each other.
 
     Example:
       >>> tf.linalg.LinearOperatorPermutation([2, 0, 1]).matvec([1.0, 2.0, 3.0]).numpy()
@@ -230,7 +230,7 @@ class LinearOperatorPermutation(LinearOperator):
 
     @property
     def perm(self) -> Tensor:
-        """The order."""
+        """The permutation."""
         return self._perm
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
@@ -250,21 +250,21 @@ class LinearOperatorPermutation(LinearOperator):
 
 
 class LinearOperatorHouseholder(LinearOperator):
-    """Mirrors: what points along an axis is turned round, all else stays.
+    """Householder reflections, which reverse the component along an axis.
 
     See Householder, "Unitary triangularization of a nonsymmetric matrix" (1958).
 
     Args:
       reflection_axis: A tensor of floats or complex numbers, of shape (..., n): the axes.
-      is_non_singular: A promise that they can be inverted, which they can.
-      is_self_adjoint: A promise that they are symmetric, which they are.
-      is_positive_definite: A promise that they are positive definite, which they are not.
-      is_square: A promise that they are square, which they are.
+      is_non_singular: Must not be False.
+      is_self_adjoint: Must not be False.
+      is_positive_definite: Must not be True.
+      is_square: Must not be False.
       name: A name.
 
     Raises:
-      TypeError: If the dtype is not of floats.
-      ValueError: If it is a scalar, or a promise is wrong.
+      TypeError: If the dtype is neither float nor complex.
+      ValueError: If ``reflection_axis`` is a scalar, or a hint is wrong.
 
     Example:
       >>> tf.linalg.LinearOperatorHouseholder([0.0, 1.0]).matvec([2.0, 3.0]).numpy()
@@ -296,9 +296,9 @@ class LinearOperatorHouseholder(LinearOperator):
         return self._axis
 
     def _unit(self) -> Tensor:
-        """The axes, of length 1, as columns."""
+        """Return the axes as columns of length 1."""
         square = real(reduction.reduce_sum(self._axis * conj(self._axis), -1, True))
-        length = elementwise.rsqrt(elementwise.maximum(square, 1e-12))  # of no axis, no mirror
+        length = elementwise.rsqrt(elementwise.maximum(square, 1e-12))  # zero axis: no reflection
         return movement.expand_dims(self._axis * elementwise.cast(length, self.dtype), -1)
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:

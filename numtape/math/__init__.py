@@ -14,11 +14,13 @@ from ..core.ops.arithmetic import (
     floordiv,
     floormod,
     floormod as mod,
+    is_non_decreasing,
+    is_strictly_increasing,
+    polyval,
     pow_ as pow,
     reciprocal_no_nan,
+    scalar_mul,
 )
-from ..core.ops.bessel import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
-from ..core.ops.clipping import accumulate_n, add_n, l2_normalize, reduce_euclidean_norm
 from ..core.ops.comparison import (
     equal,
     greater,
@@ -35,7 +37,6 @@ from ..core.ops.comparison import (
     not_equal,
 )
 from ..core.ops.complex import angle, conj, imag, real
-from ..core.ops.composed import is_non_decreasing, is_strictly_increasing, polyval, scalar_mul
 from ..core.ops.counting import bincount, confusion_matrix, count_nonzero, zero_fraction
 from ..core.ops.elementwise import (
     abs_ as abs,
@@ -77,7 +78,8 @@ from ..core.ops.elementwise import (
     tan,
     tanh,
 )
-from ..core.ops.gamma import betainc, digamma, igamma, igammac, lbeta, lgamma, polygamma, zeta
+from ..core.ops.losses import log_softmax, softmax
+from ..core.ops.norms import accumulate_n, add_n, l2_normalize, reduce_euclidean_norm
 from ..core.ops.partition import invert_permutation
 from ..core.ops.reduction import (
     reduce_all,
@@ -104,9 +106,29 @@ from ..core.ops.segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
-from ..core.ops.softmax_losses import log_softmax, softmax
 from ..core.ops.sorting import in_top_k, top_k
-from ..core.ops.special import erfcinv, erfinv, ndtri, nextafter, sinc, xdivy, xlog1py, xlogy
+from ..core.ops.special import (
+    bessel_i0,
+    bessel_i0e,
+    bessel_i1,
+    bessel_i1e,
+    betainc,
+    digamma,
+    erfcinv,
+    erfinv,
+    igamma,
+    igammac,
+    lbeta,
+    lgamma,
+    ndtri,
+    nextafter,
+    polygamma,
+    sinc,
+    xdivy,
+    xlog1py,
+    xlogy,
+    zeta,
+)
 from . import special
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing as _typing
 
 from ..compat.names import getter as _getter
-from ..core.ops.bessel import (
+from ..core.ops.special import (
     bessel_i0,
     bessel_i0e,
     bessel_i1,
@@ -18,8 +18,12 @@ from ..core.ops.bessel import (
     bessel_k1e,
     bessel_y0,
     bessel_y1,
+    dawsn,
+    expint,
+    fresnel_cos,
+    fresnel_sin,
+    spence,
 )
-from ..core.ops.special import dawsn, expint, fresnel_cos, fresnel_sin, spence
 
 __all__ = [
     "bessel_i0",

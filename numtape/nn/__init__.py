@@ -20,29 +20,40 @@ from ..core.ops.activations import (
     softsign,
 )
 from ..core.ops.blocks import depth_to_space, space_to_batch, space_to_depth
-from ..core.ops.clipping import l2_normalize
 from ..core.ops.convolutions import (
     atrous_conv2d,
+    atrous_conv2d_transpose,
     conv1d,
+    conv1d_transpose,
     conv2d,
+    conv2d_transpose,
     conv3d,
+    conv3d_transpose,
+    conv_transpose,
     convolution,
     depthwise_conv2d,
     separable_conv2d,
 )
 from ..core.ops.counting import zero_fraction
-from ..core.ops.ctc import collapse_repeated, ctc_loss
 from ..core.ops.dropout import dropout
 from ..core.ops.elementwise import tanh
 from ..core.ops.indexed_rows import embedding_lookup, embedding_lookup_sparse
 from ..core.ops.losses import (
     bias_add,
+    collapse_repeated,
+    ctc_loss,
     l2_loss,
     log_poisson_loss,
+    log_softmax,
+    sigmoid_cross_entropy_with_logits,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
 from ..core.ops.morphology import dilation2d, erosion2d
 from ..core.ops.normalization import batch_normalization, local_response_normalization
+from ..core.ops.norms import l2_normalize
 from ..core.ops.pooling import (
     avg_pool,
     avg_pool1d,
@@ -52,30 +63,11 @@ from ..core.ops.pooling import (
     max_pool1d,
     max_pool2d,
     max_pool3d,
+    max_pool_with_argmax,
     pool,
 )
-from ..core.ops.pooling_argmax import max_pool_with_argmax
-from ..core.ops.softmax_losses import (
-    log_softmax,
-    sigmoid_cross_entropy_with_logits,
-    softmax,
-    softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits,
-)
+from ..core.ops.reduction import moments, normalize_moments, sufficient_statistics, weighted_moments
 from ..core.ops.sorting import in_top_k, top_k
-from ..core.ops.statistics import (
-    moments,
-    normalize_moments,
-    sufficient_statistics,
-    weighted_moments,
-)
-from ..core.ops.transposed import (
-    atrous_conv2d_transpose,
-    conv1d_transpose,
-    conv2d_transpose,
-    conv3d_transpose,
-    conv_transpose,
-)
 from . import experimental
 
 lrn = local_response_normalization

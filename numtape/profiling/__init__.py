@@ -1,5 +1,6 @@
-"""Where a program's time goes, by line and op, and what can be mended.
+"""The profiler: a program's time and memory by line and op, and advice on what to change.
 
-`hooks` replaces functions while a profile runs; `clock` counts time, `facts` what happens; `rows`
-says how each row was computed; `advice`, `report` and `picture` say it.
+Start with `profile`. `hooks` replaces functions while a profile runs; `clock` measures time,
+`facts` counts events; `rows` tells how each row was computed. `advice`, `report` and `picture`
+format the results.
 """

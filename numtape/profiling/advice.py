@@ -1,4 +1,4 @@
-"""What the user can mend, from what a profile has noted."""
+"""`advice`: suggestions for the user, derived from a profile. Each rule is a function."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .rows import HOST
 if TYPE_CHECKING:
     from .profile import Profile
 
-OFTEN = 20  # times from which something is a loop
-LITTLE = 20_000  # elements a look from which computing takes longer than looking
-PICKED = 100  # elements taken one by one from which it is a loop over an array
-SHARE = 0.05  # of the whole time from which something matters
-MANY = 2000  # ops recorded one by one from which a function would help
+OFTEN = 20  # repetitions that count as a loop
+LITTLE = 20_000  # elements per evaluation below which its overhead dominates
+PICKED = 100  # single elements taken from an array that count as a loop over it
+SHARE = 0.05  # smallest share of the total time to report
+MANY = 2000  # eagerly recorded ops above which a function would help
 
 
 def place(line: str) -> str:
-    """A line for people: the file's name without its folder."""
+    """Return a line without the folder of its file."""
     return os.path.basename(line) if line else ""
 
 
 def advice(profile: Profile) -> list[str]:
-    """What can be mended, the lines named."""
+    """Return suggestions, each with its line."""
     lines: list[str] = []
     for rule in (
         _plain,
@@ -47,7 +47,7 @@ def _plain(profile: Profile) -> Iterator[str]:
         if f.reason:
             yield (
                 f"{place(f.line)}: {f.name} runs as Python: {f.reason}. Take that out of the "
-                f"function, and it is replayed."
+                f"function so that it can be replayed."
             )
 
 
@@ -62,8 +62,8 @@ def _tracing_advice(profile: Profile) -> Iterator[str]:
                 )
             else:
                 why = (
-                    "what it gets or reads besides tensors changes. Give it numbers that change as "
-                    "tensors, and keep those that it counts in a Variable"
+                    "its arguments or the state it reads, besides tensors, change. Pass changing "
+                    "numbers as tensors, and keep counters in a Variable"
                 )
             yield (
                 f"{place(f.line)}: {f.name} was recorded {f.recorded} times in {f.calls} calls: "
@@ -75,10 +75,10 @@ def _looks(profile: Profile) -> Iterator[str]:
     for line, looks in profile.looks.items():
         if looks.swept >= OFTEN and looks.work < LITTLE * looks.swept:
             yield (
-                f"{place(line)}: {looks.swept} looks at a value (float(), .numpy(), print, if), "
-                f"each of which sweeps the little recorded since the last one "
-                f"({looks.work // looks.swept} elements). Keep the tensors, and look at them "
-                f"after the loop, or at every tenth."
+                f"{place(line)}: {looks.swept} reads of a value (float(), .numpy(), print, if), "
+                f"each of which evaluates only the little recorded since the last one "
+                f"({looks.work // looks.swept} elements). Keep the tensors, and read them "
+                f"after the loop, or every tenth."
             )
 
 
@@ -87,7 +87,7 @@ def _indexing_advice(profile: Profile) -> Iterator[str]:
         if count >= PICKED and profile.largest[line] >= PICKED:
             yield (
                 f"{place(line)}: {count} elements taken one by one out of an array of "
-                f"{profile.largest[line]}: each is an op. Use an op of the whole array "
+                f"{profile.largest[line]}: each is an op. Use an op on the whole array "
                 f"(reduce_sum, cumsum, gather, vectorized_map), or .numpy() once before the loop."
             )
 
@@ -96,8 +96,8 @@ def _steps(profile: Profile) -> Iterator[str]:
     for line, count in profile.steps.items():
         if count >= OFTEN:
             yield (
-                f"{place(line)}: {count} steps of an optimizer that are recorded again each time. "
-                f"Put the step, tape and all, in a function with @tf.function: it is replayed."
+                f"{place(line)}: {count} steps of an optimizer, each recorded again. "
+                f"Put the step, including the tape, in a @tf.function so that it is replayed."
             )
 
 
@@ -112,7 +112,7 @@ def _eager(profile: Profile) -> Iterator[str]:
         line, count = profile.rows.most_common(1)[0]
         yield (
             f"{place(line)}: {rows} ops are recorded one by one, {count} of them here, and Python "
-            f"takes longer than computing. Put what is repeated in a function with @tf.function."
+            f"takes longer than computing. Put repeated code in a @tf.function."
         )
 
 
@@ -123,7 +123,7 @@ def _host(profile: Profile) -> Iterator[str]:
             yield (
                 f"{place(key.line)}: {key.what} is computed by NumPy or SciPy, "
                 f"{count.calls} time{'s' * (count.calls != 1)}. Take it out of the loop if its "
-                f"operands do not change; one call for a batch is faster than many."
+                f"operands do not change, or batch the calls: one call for a batch is faster."
             )
 
 
@@ -132,13 +132,13 @@ def _floats(profile: Profile) -> Iterator[str]:
     if profile.casts:
         line, count = profile.casts.most_common(1)[0]
         yield (
-            f"{place(line)}: {count} conversions between float32 and float64. Make all of them "
-            f"one dtype where they come from (dtype=tf.float32, .astype(np.float32))."
+            f"{place(line)}: {count} conversions between float32 and float64. Use one dtype "
+            f"from the source on (dtype=tf.float32, .astype(np.float32))."
         )
     elif min(small, large) > 0.1 * (small + large):
         yield (
             f"{100 * large // (small + large)} % of the floats computed are float64, the others "
-            f"float32: float64 takes twice the memory and time. Make all of them one dtype."
+            f"float32: float64 takes twice the memory and time. Use one dtype."
         )
 
 
@@ -146,6 +146,6 @@ def _tapes(profile: Profile) -> Iterator[str]:
     for line in profile.persistent:
         if not profile.twice[line]:
             yield (
-                f"{place(line)}: a persistent tape that is asked for gradients once. Without "
-                f"persistent=True its rows are released at once."
+                f"{place(line)}: a persistent tape computes gradients only once. Without "
+                f"persistent=True its rows are released immediately."
             )

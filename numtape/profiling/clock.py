@@ -1,7 +1,7 @@
-"""Where the time goes: one stretch of it after the other, each counted once.
+"""`Clock`: attribute each interval of time to exactly one key.
 
-What is measured nests: a look plans, planning compiles. A stretch belongs to what began last. What
-the profiler itself takes is counted apart, so all parts together are the whole.
+Measured blocks nest: evaluation plans, planning compiles. An interval belongs to the innermost
+open block. The profiler's overhead is counted separately, so that all parts add up to the total.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ PYTHON = "Python"
 
 
 class Key(NamedTuple):
-    """What time is counted for.
+    """The key that time is counted for.
 
     Attributes:
       line: The line of the program, ``file:number``, or "" for none.
       what: The op, or "".
-      how: What was done: one of the kinds of work, or how an op was computed.
+      how: The kind of work, or the kind of kernel that computed the op.
     """
 
     line: str
@@ -32,7 +32,7 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Count:
-    """The counts: nanoseconds, how often, bytes of buffers."""
+    """Counts of a key: nanoseconds, calls, bytes of buffers."""
 
     nanoseconds: int = 0
     calls: int = 0
@@ -40,25 +40,25 @@ class Count:
 
 
 class Clock:
-    """Counts the time of the thread that made it.
+    """Measures the time of the thread that created it.
 
     Attributes:
       counts: The counts, by key.
-      own: Nanoseconds that counting took.
-      whole: Nanoseconds from the start to the end, once it is over.
+      own: Nanoseconds of overhead.
+      whole: Nanoseconds from start to end; 0 until `end`.
     """
 
     def __init__(self) -> None:
         self.counts: dict[Key, Count] = {}
         self.own = 0
         self.whole = 0
-        self.begun: list[Key] = []  # what has begun and not ended
+        self.begun: list[Key] = []  # open blocks, innermost last
         self._thread = threading.get_ident()
         self._any = False  # whether anything was counted
         self._start = self._last = perf_counter_ns()
 
     def is_own_thread(self) -> bool:
-        """Whether this is the thread that is measured."""
+        """Whether the current thread is the measured one."""
         return threading.get_ident() == self._thread
 
     def count(self, key: Key, nanoseconds: int = 0, calls: int = 0, size: int = 0) -> None:
@@ -71,20 +71,20 @@ class Clock:
         count.bytes += size
 
     def reach(self, line: str, what: str = "") -> None:
-        """A line of the program is reached: the time up to here is its."""
+        """Attribute the time since the last event to a line that recorded an op."""
         now = perf_counter_ns()
         begun = self.begun[-1] if self.begun else None
         if begun is not None:
             self.count(Key(line, what, begun.how), now - self._last, 1)
         else:
-            # Before the first one are imports, and reading of data.
+            # The time before the first event is that of imports and of reading data.
             self.count(Key(line if self._any else "", what, PYTHON), now - self._last, 1)
         self._any = True
         self._resume(now)
 
     @contextmanager
     def during(self, how: str, line: str) -> Iterator[None]:
-        """What is done in the block is of a kind; for a line, or for that of what is around it."""
+        """Count the block's time as kind ``how``, for the enclosing block's line or ``line``."""
         now = perf_counter_ns()
         around = self.begun[-1] if self.begun else None
         key = Key(around.line if around is not None and around.line else line, "", how)
@@ -102,7 +102,7 @@ class Clock:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What is done in the block is the profiler's own; a block within may count for others."""
+        """Count the block's time as overhead, except what `spent` reports."""
         now = perf_counter_ns()
         key = self.begun[-1] if self.begun else Key("", "", PYTHON)
         self.count(key, now - self._last)
@@ -115,7 +115,7 @@ class Clock:
             self._last = now
 
     def spent(self, nanoseconds: int) -> None:
-        """So much of the time since the block `aside` began is counted for others."""
+        """Subtract from the overhead time that the caller counts for other keys."""
         self.own -= nanoseconds
 
     def _resume(self, since: int) -> None:
@@ -123,7 +123,7 @@ class Clock:
         self.own += now - since
 
     def end(self) -> None:
-        """It is over."""
+        """Stop the clock."""
         now = perf_counter_ns()
         self.count(Key("", "", PYTHON), now - self._last)
         self.whole = now - self._start

@@ -1,4 +1,4 @@
-"""``python -m numtape profile``: run a program, and say where its time went."""
+"""``python -m numtape profile``: run a program under the profiler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .profile import Profile
 
 
 def run(script: str, arguments: list[str]) -> tuple[Profile, BaseException | None]:
-    """Run a program as ``__main__``. Returns its profile, and what it was ended by, if anything."""
+    """Run a program as ``__main__``; return its profile and the exception that ended it, if any."""
     before = sys.argv, sys.path[0]
     sys.argv, sys.path[0] = [script, *arguments], str(Path(script).resolve().parent)
     profile, ended = Profile(), None
@@ -19,7 +19,7 @@ def run(script: str, arguments: list[str]) -> tuple[Profile, BaseException | Non
             runpy.run_path(script, run_name="__main__")
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         ended = error
-        # The frames above the program's are not its.
+        # Drop the frames of runpy and of the profiler from the traceback.
         place = error.__traceback__
         while place is not None and place.tb_frame.f_code.co_filename != script:
             place = place.tb_next

@@ -1,6 +1,6 @@
-"""What a profile listens to: functions that are replaced while it runs, and put back after.
+"""`Hooks`: replaces functions of numtape by measuring ones while a profile runs.
 
-Nothing here costs anything while no profile runs.
+There is no cost while no profile runs.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 from ..core import settings
 from ..core.compile import cache
 from ..core.cpu.sweeper import Sweeper
-from ..core.derive import noting
-from ..core.derive.noting import InstrumentedList, caller
+from ..core.derive import instrumentation
+from ..core.derive.instrumentation import InstrumentedList, caller
 from ..core.log.log import Log, local
 from ..core.plan.plan import Planner
-from ..core.replay import calls
+from ..core.replay import dispatch
 from ..core.replay.recording import Recording
-from ..core.values.weak import WeakObjectMap
+from ..core.values.weakrefs import WeakObjectMap
 from ..keras.optimizers.optimizer import Optimizer
 from ..tape import GradientTape
 
 if TYPE_CHECKING:
     from .profile import Profile
 
-# Kinds of work, beside how ops are computed.
+# Kinds of work besides the kinds of kernels.
 RECORDING, GRADIENTS, PLANNING, COMPILING, LOOKING, REPLAYING, GUARDS = (
     "recording functions",
     "gradients",
@@ -36,11 +36,11 @@ RECORDING, GRADIENTS, PLANNING, COMPILING, LOOKING, REPLAYING, GUARDS = (
     "guards",
 )
 
-# Functions whose time is of a kind: who has them, their names, the kind.
+# Functions to time: owner, attribute, kind of work.
 TIMED: tuple[tuple[Any, str, str], ...] = (
     (Planner, "plan_for", PLANNING),
     (cache, "load", COMPILING),
-    (calls, "trace_call", RECORDING),
+    (dispatch, "trace_call", RECORDING),
     (Recording, "_first_failed_guard", GUARDS),
     (Recording, "_first_failed_row", GUARDS),
     (GradientTape, "gradient", GRADIENTS),
@@ -50,36 +50,36 @@ TIMED: tuple[tuple[Any, str, str], ...] = (
 
 
 class Hooks:
-    """The functions that are replaced, and those that were there."""
+    """Installs and removes the measuring functions."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.before: list[tuple[Any, str, Any]] = []
         self.record_op = settings.traceback
-        self.trees: WeakObjectMap[bool] = WeakObjectMap()  # those whose guards are timed
+        self.trees: WeakObjectMap[bool] = WeakObjectMap()  # guard trees that are timed
 
     def enter(self) -> None:
-        """Listen."""
+        """Install the hooks."""
         for owner, name, how in TIMED:
             self._put(owner, name, self._time_calls(getattr(owner, name), how))
         self._put(Sweeper, "run", self._sweep(Sweeper.run))
         for name in ("evaluate", "evaluate_on_device"):
             self._put(Log, name, self._look(getattr(Log, name)))
-        self._put(calls.Dispatcher, "__call__", self._call(calls.Dispatcher.__call__))
+        self._put(dispatch.Dispatcher, "__call__", self._call(dispatch.Dispatcher.__call__))
         self._put(GradientTape, "__init__", self._tape(GradientTape.__init__))
         self._put(GradientTape, "gradient", self._watch_gradient(GradientTape.gradient))
         self._put(Optimizer, "apply_gradients", self._watch_step(Optimizer.apply_gradients))
-        noting.configure(traceback=True)
+        instrumentation.configure(traceback=True)
         self._put(InstrumentedList, "listener", staticmethod(self._heard))
 
     def leave(self) -> None:
-        """Have everything as it was before."""
+        """Restore the original functions."""
         while self.before:
             owner, name, value = self.before.pop()
             setattr(owner, name, value)
         for tree, _ in self.trees:
             tree.holds = tree.guards.holds
-        noting.configure(traceback=self.record_op)
+        instrumentation.configure(traceback=self.record_op)
 
     def _put(self, owner: Any, name: str, value: Any) -> None:
         self.before.append((owner, name, vars(owner)[name]))

@@ -1,51 +1,170 @@
-"""A profile: what it counts while it runs, and what it says afterwards."""
+"""`Profile`: the context manager that measures a program, and `Facts`, the events it counts."""
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..core import settings
+from ..core.derive.instrumentation import caller
+from ..core.derive.reachability import operands
 from ..core.log.log import Log
 from ..core.log.op import CODES
+from ..core.values.spec import SPECS
+from ..core.values.weakrefs import WeakObjectMap
 from ..errors import UnimplementedError
 from .advice import advice
 from .clock import Clock, Key
-from .facts import Facts
 from .hooks import Hooks
-from .picture import picture
-from .report import data, report
-from .rows import groups_of
+from .report import data, picture, report
+from .rows import Row, groups_of
 
-PLANS = 64  # whose rows are remembered
+PICKS = {"SmallSlice", "StridedSlice", "GatherV2"}  # ops that can take single elements
+EXAMPLES = 4  # signatures to keep as examples
+
+
+@dataclass
+class Function:
+    """A function that is recorded and replayed.
+
+    Attributes:
+      name: The function's name.
+      line: The line of its definition.
+      calls: The number of calls.
+      recorded: The number of recordings.
+      reason: Why it runs as Python, or "".
+      shapes: Examples of argument shapes with which it was recorded.
+    """
+
+    name: str
+    line: str
+    calls: int = 0
+    recorded: int = 0
+    reason: str = ""
+    shapes: list[tuple[Any, ...]] = field(default_factory=list)
+
+
+@dataclass
+class Looks:
+    """Value reads of a line: their number, those that computed something, elements computed."""
+
+    calls: int = 0
+    swept: int = 0
+    work: int = 0
+
+
+PLANS = 64  # plans whose rows are cached
 
 _running: list[Profile] = []
 
 
-class Profile(Facts):
-    """What a stretch of a program takes, by line and op; see `numtape.experimental.profile`."""
+class Profile:
+    """Measures a block of a program by line and op; see `numtape.experimental.profile`."""
+
+    # Facts: Counts of events.
 
     def __init__(self) -> None:
-        super().__init__()
+        self.work = self.sweeps = self.log = self.buffers = 0
+        self.rows: Counter[str] = Counter()
+        self.picks: Counter[str] = Counter()
+        self.largest: dict[str, int] = {}
+        self.casts: Counter[str] = Counter()
+        self.floats: Counter[str] = Counter()
+        self.looks: dict[str, Looks] = {}
+        self.persistent: dict[str, int] = {}
+        self.twice: Counter[str] = Counter()
+        self.steps: Counter[str] = Counter()
+        self.functions: dict[int, tuple[Any, Function]] = {}
+        self._tapes: WeakObjectMap[list[Any]] = WeakObjectMap()
         self.clock = Clock()
         self._hooks: Hooks | None = None
         self._plans: dict[int, Any] = {}
 
+    def record_op(self, op: str, log: Any, tensor: Any, line: str) -> None:
+        """Count a recorded op."""
+        if not log.nested:
+            self.rows[line] += 1
+        spec = tensor._spec
+        if op in PICKS and spec.size <= 1:
+            of = SPECS.specs[log.spec[next(iter(operands(log, tensor._row)))]].size
+            if of > 1:
+                self.picks[line] += 1
+                self.largest[line] = max(self.largest.get(line, 0), of)
+        elif op == "Cast" and spec.dtype.name in ("float32", "float64"):
+            before = SPECS.specs[log.spec[next(iter(operands(log, tensor._row)))]].dtype.name
+            if before in ("float32", "float64") and before != spec.dtype.name:
+                self.casts[line] += 1
+
+    def swept(self, row: Row) -> None:
+        """Count a computed row."""
+        if row.dtype in ("float32", "float64"):
+            self.floats[row.dtype] += row.elements
+
+    def record_look(self, line: str, work: int) -> None:
+        """Count a value read that computed ``work`` elements."""
+        looks = self.looks.setdefault(line, Looks())
+        looks.calls += 1
+        looks.swept += work > 0
+        looks.work += work
+
+    def record_call(self, calls: Any, leaves: Any, recorded: int) -> None:
+        """Count a call of a function, and its recordings."""
+        _, value = self.functions.get(id(calls.limit), (None, None))
+        if value is None:
+            function = calls.function
+            code = getattr(function, "__code__", None)
+            own = getattr(function, "__module__", "").startswith("numtape.")  # e.g. a train step
+            line = (
+                caller()
+                if own
+                else (f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "")
+            )
+            name = getattr(function, "__qualname__", type(function).__name__)
+            value = Function(name.rpartition("<locals>.")[2], line)
+            self.functions[id(calls.limit)] = calls.limit, value
+        value.calls += 1
+        value.recorded += recorded
+        value.reason = value.reason or calls.reason
+        if recorded and len(value.shapes) < EXAMPLES:
+            shapes = tuple(tuple(leaf._spec.shape) for leaf in leaves)
+            if shapes not in value.shapes:
+                value.shapes.append(shapes)
+
+    def persists(self, tape: Any, line: str) -> None:
+        """Count the creation of a persistent tape."""
+        self.persistent[line] = self.persistent.get(line, 0) + 1
+        self._tapes.put(tape, [line, 0])
+
+    def record_gradient(self, tape: Any) -> None:
+        """Count a gradient computation of a tape."""
+        entry = self._tapes.get(tape)
+        if entry is not None:
+            entry[1] += 1
+            self.twice[entry[0]] += entry[1] == 2
+
+    def record_step(self, line: str) -> None:
+        """Count an optimizer step outside of functions."""
+        self.steps[line] += 1
+
+    # Profile: Measures a block of a program by line and op; see `numtape.experimental.profile`.
+
     def __enter__(self) -> Profile:
-        """Begin.
+        """Start measuring.
 
         Raises:
-          RuntimeError: If another profile runs, or this one has run.
+          RuntimeError: If another profile is running, or this one was used already.
           UnimplementedError: If the device is not the CPU.
         """
         if _running or self.clock.whole:
-            raise RuntimeError("A profile is running, or this one is over: make another one then.")
+            raise RuntimeError("A profile is running, or this one is over: create a new one.")
         if settings.device() != "cpu":
             raise UnimplementedError(
-                "Profiles are of what the CPU computes. Set NUMTAPE_DEVICE=cpu, or use the "
-                "profiler of the GPU's maker."
+                "Profiles measure only what the CPU computes. Set NUMTAPE_DEVICE=cpu, or use the "
+                "GPU vendor's profiler."
             )
         _running.append(self)
         self.clock = Clock()
@@ -68,17 +187,17 @@ class Profile(Facts):
         self._plans.clear()
         _running.clear()
 
-    # What is told while it runs.
+    # Called by the hooks.
 
     def record_row(self, tensor: Any, line: str) -> None:
-        """A row was recorded."""
+        """Count a recorded row."""
         log = tensor._home
         op = CODES.entries[log.code[tensor._row]][0]
         self.clock.reach(line, op.name)
         self.record_op(op.name, log, tensor, line)
 
     def record_plan(self, log: Log, plan: Any, nanoseconds: list[int], line: str) -> None:
-        """A plan was swept: how long each of its groups took."""
+        """Count an executed plan, given the time of each of its groups."""
         self.clock.spent(sum(nanoseconds))
         self.work += plan.work
         self.sweeps += 1
@@ -93,7 +212,7 @@ class Profile(Facts):
                 self.clock.count(key, round(part * took), calls, size)
 
     def _shares(self, log: Log, plan: Any, line: str) -> list[list[tuple[Key, float, int, int]]]:
-        """By group: keys, and what of its time is theirs, how many rows, bytes."""
+        """Return, for each group, its keys with their share of the time, rows and bytes."""
         lines = getattr(log.tensors, "lines", {})
         known = self._plans.get(id(plan))
         if known is not None and known[0] is plan and known[1] is lines:
@@ -115,21 +234,21 @@ class Profile(Facts):
         self._plans[id(plan)] = plan, lines, shares
         return shares
 
-    # What it says.
+    # Results.
 
     def data(self) -> dict[str, Any]:
-        """All of it, as plain numbers and strings: seconds, bytes, how often."""
+        """Return all results as a dict of numbers and strings."""
         return data(self)
 
     def advice(self) -> list[str]:
-        """What can be mended, with the line where."""
+        """Return suggestions, each with its line."""
         return advice(self)
 
     def report(self, top: int = 20) -> str:
-        """A table of the lines and ops that take longest, and what can be mended.
+        """Return a table of the slowest lines and ops, and the advice.
 
         Args:
-          top: How many lines of the table.
+          top: The number of rows of the table.
         """
         return report(self, top)
 
@@ -137,11 +256,11 @@ class Profile(Facts):
         return self.report()
 
     def save(self, path: Any, top: int = 20) -> None:
-        """Write a picture (``.svg``), all numbers (``.json``) or the table (any other name).
+        """Save a picture (``.svg``), all numbers (``.json``) or the table (any other name).
 
         Args:
           path: The file.
-          top: How many lines of the picture or table.
+          top: The number of rows of the picture or table.
         """
         path = Path(path)
         if path.suffix == ".svg":
@@ -153,12 +272,12 @@ class Profile(Facts):
         path.write_text(text, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """For notebooks: the picture."""
+        """Return the picture, for notebooks."""
         return picture(self, 12)
 
 
 def _line(row: Any, lines: dict[int, str], ordered: list[int], line: str) -> str:
-    """The line of a row: its own, or, as gradients append many at once, that of the next one."""
+    """Return a row's line, or that of the next row with one: gradients append many rows at once."""
     value = lines.get(row.row)
     if value is not None:
         return value

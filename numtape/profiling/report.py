@@ -1,10 +1,11 @@
-"""What a profile says, as text and as plain data."""
+"""`report`, `data` and `picture`: a profile as text, as plain data and as an SVG bar chart."""
 
 from __future__ import annotations
 
 import linecache
 from collections import defaultdict
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .advice import place
@@ -14,20 +15,21 @@ from .rows import ARRAY, COPY, HOST, LANES, LOOP
 if TYPE_CHECKING:
     from .profile import Profile
 
+
 SWEEPING = "sweeping"
 PARTS = {
     PYTHON: "Python: the program, and recording op by op",
     "recording functions": "Python: recording functions",
-    "gradients": "gradients: rows appended for them",
-    "replaying": "replaying functions, but for what they compute",
+    "gradients": "gradients: appending their rows",
+    "replaying": "replaying functions, without the computation",
     "guards": "guards of functions",
     "planning": "planning",
     "compiling": "compiling and loading kernels",
-    SWEEPING: "sweeping: computing values",
-    "looking": "looking at values, but for what they compute",
+    SWEEPING: "computing values",
+    "looking": "evaluation of values, without the computation",
 }
-NOWHERE = "imports, start and end"  # in the place of a line
-WIDTH = 60  # of what a line of the program is shown with
+NOWHERE = "imports, start and end"  # shown instead of a line
+WIDTH = 60  # longest source text shown
 
 
 class Bar(NamedTuple):
@@ -35,8 +37,8 @@ class Bar(NamedTuple):
 
     Attributes:
       line: The line of the program.
-      what: The op; "" for what is no op.
-      how: How it was computed, or the kind of work.
+      what: The op; "" for other work.
+      how: The kind of kernel, or the kind of work.
       counted: The counts.
     """
 
@@ -47,7 +49,7 @@ class Bar(NamedTuple):
 
 
 def bars(profile: Profile) -> list[Bar]:
-    """The counts by line and op, the longest first; recording is counted by line alone."""
+    """Return the counts by line and op, slowest first; recording is counted by line only."""
     counts: dict[tuple[str, str, str], Count] = defaultdict(Count)
     for key, count in profile.clock.counts.items():
         swept = key.how in (LOOP, LANES, ARRAY, HOST, COPY)
@@ -60,7 +62,7 @@ def bars(profile: Profile) -> list[Bar]:
 
 
 def parts(profile: Profile) -> dict[str, int]:
-    """Nanoseconds by kind of work."""
+    """Return nanoseconds by kind of work."""
     times = dict.fromkeys(PARTS, 0)
     for key, count in profile.clock.counts.items():
         times[key.how if key.how in times else SWEEPING] += count.nanoseconds
@@ -68,7 +70,7 @@ def parts(profile: Profile) -> dict[str, int]:
 
 
 def data(profile: Profile) -> dict[str, Any]:
-    """All of it, as plain numbers and strings."""
+    """Return all results as plain numbers and strings."""
     clock = profile.clock
     return {
         "seconds": (clock.whole - clock.own) / 1e9,
@@ -102,10 +104,10 @@ def data(profile: Profile) -> dict[str, Any]:
 
 
 def report(profile: Profile, top: int) -> str:
-    """A table for people."""
+    """Return the results as a text table."""
     clock = profile.clock
     total = max(clock.whole - clock.own, 1)
-    lines = [f"{seconds(total)} in all; measuring took {seconds(clock.own)} more", ""]
+    lines = [f"{seconds(total)} in total, plus {seconds(clock.own)} of overhead", ""]
     for name, spent in parts(profile).items():
         if spent:
             lines.append(f"{seconds(spent):>9} {100 * spent / total:4.0f} %  {PARTS[name]}")
@@ -116,7 +118,7 @@ def report(profile: Profile, top: int) -> str:
         lines.append(f"{seconds(rest)} more in {len(bar_list) - top} others")
     lines += [
         "",
-        f"most memory at once: {size(profile.log)} of log, {size(profile.buffers)} of buffers",
+        f"peak memory: {size(profile.log)} of log, {size(profile.buffers)} of buffers",
     ]
     functions = [f for _, f in profile.functions.values()]
     if functions:
@@ -131,19 +133,19 @@ def report(profile: Profile, top: int) -> str:
         ]
     advice = profile.advice()
     if advice:
-        lines += ["", "What can be mended:", *(f"- {one}" for one in advice)]
+        lines += ["", "Suggested changes:", *(f"- {one}" for one in advice)]
     return "\n".join(lines)
 
 
 def _table(bar_list: Sequence[Bar], top: int, total: int) -> list[tuple[str, ...]]:
-    """Each line of the program once, with all that it took, and below it what that was."""
+    """Return a row for each line of the program with its total, followed by its parts."""
     totals: dict[str, int] = defaultdict(int)
     for bar in bar_list:
         totals[bar.line] += bar.counted.nanoseconds
     bars_of_line: dict[str, list[Bar]] = defaultdict(list)
     for bar in bar_list[:top]:
         bars_of_line[bar.line].append(bar)
-    table: list[tuple[str, ...]] = [("time", "part", "calls", "buffers", "line, and what it did")]
+    table: list[tuple[str, ...]] = [("time", "part", "calls", "buffers", "line and work")]
     for line in sorted(bars_of_line, key=lambda line: -totals[line]):
         named = f"{place(line)}  {source(line)}" if line else NOWHERE
         table.append(
@@ -165,14 +167,14 @@ def _table(bar_list: Sequence[Bar], top: int, total: int) -> list[tuple[str, ...
 
 
 def source(line: str) -> str:
-    """The text of a line of the program, short."""
+    """Return the source text of a line, shortened."""
     file, _, number = line.rpartition(":")
     text = linecache.getline(file, int(number)).strip() if number.isdigit() else ""
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 
 def align(table: Sequence[tuple[str, ...]], right: int = 0) -> list[str]:
-    """Columns one below the other, the first ones to the right."""
+    """Align columns; the first ``right`` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
         "  ".join(
@@ -184,7 +186,7 @@ def align(table: Sequence[tuple[str, ...]], right: int = 0) -> list[str]:
 
 
 def seconds(nanoseconds: int) -> str:
-    """A time for people, with three digits."""
+    """Format a time with three digits."""
     for unit, step in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if nanoseconds >= step:
             return (
@@ -196,8 +198,60 @@ def seconds(nanoseconds: int) -> str:
 
 
 def size(n: int) -> str:
-    """Bytes for people."""
+    """Format a number of bytes."""
     for unit, step in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n >= step:
             return f"{n / step:.1f} {unit}"
     return f"{n} B"
+
+
+COLOURS = {
+    **dict.fromkeys(PARTS, "#c9a227"),
+    "compiling": "#8a8a8a",
+    "planning": "#b5651d",
+    "looking": "#b5651d",
+    "guards": "#b5651d",
+    "replaying": "#b5651d",
+    LOOP: "#1b7837",
+    LANES: "#2166ac",
+    ARRAY: "#5e3c99",
+    HOST: "#b2182b",
+    COPY: "#8a8a8a",
+}
+SIDE, LONGEST, HIGH = 330, 300, 24  # pixels: width of names, longest bar, height of a line
+LETTERS = 52  # longest name
+FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
+
+
+def picture(profile: Profile, top: int) -> str:
+    """Return the SVG of the ``top`` longest bars."""
+    clock = profile.clock
+    total = max(clock.whole - clock.own, 1)
+    shown_bars = [bar for bar in bars(profile)[:top] if bar.counted.nanoseconds > 0]
+    most = max((bar.counted.nanoseconds for bar in shown_bars), default=1)
+    width, height = SIDE + LONGEST + 250, 64 + HIGH * len(shown_bars)
+    lines = [
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' "
+        f"viewBox='0 0 {width} {height}' {FONT} font-size='12'>",
+        f"<rect width='{width}' height='{height}' fill='white'/>",
+        f"<text x='12' y='24' font-size='15' fill='#111111'>{seconds(total)} by line and op</text>",
+    ]
+    for k, bar in enumerate(shown_bars):
+        lines += _bar(bar, 46 + HIGH * k, most, total)
+    lines.append("</svg>")
+    return "\n".join(lines) + "\n"
+
+
+def _bar(bar: Bar, y: int, most: int, total: int) -> list[str]:
+    spent = bar.counted.nanoseconds
+    long = max(1.0, LONGEST * spent / most)
+    name = f"{place(bar.line)}  {source(bar.line)}".strip() or NOWHERE
+    name = name if len(name) <= LETTERS else name[: LETTERS - 3] + "..."
+    what = f"{bar.what}, {bar.how}" if bar.what else bar.how
+    label = f"{what}  {seconds(spent)}, {100 * spent / total:.0f} %"
+    return [
+        f"<text x='{SIDE - 8}' y='{y + 13}' text-anchor='end' fill='#111111'>{escape(name)}</text>",
+        f"<rect x='{SIDE}' y='{y + 2}' width='{long:.1f}' height='{HIGH - 8}' "
+        f"fill='{COLOURS[bar.how]}'/>",
+        f"<text x='{SIDE + long + 6:.1f}' y='{y + 13}' fill='#111111'>{escape(label)}</text>",
+    ]

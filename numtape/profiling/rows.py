@@ -1,4 +1,4 @@
-"""How each row of a plan was computed, and its part of the time of its group."""
+"""`groups_of`: how each row of a plan was computed, and its share of its group's time."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ LOOP, LANES, ARRAY, HOST, COPY = (
     "NumPy",
     "no work",
 )
-CALL = 64  # elements that take about as long as calling their kernel: as in kernels/passes/layout
+CALL = 64  # cost of a kernel call in elements; same as in kernels/passes/layout
 
 
 class Row(NamedTuple):
-    """A row that was computed.
+    """A computed row.
 
     Attributes:
-      row: Its number.
+      row: The row's index.
       op: The op's name.
-      how: How it was computed.
-      part: Its part of the time of its group, between 0 and 1.
-      size: Bytes of the buffer that it got, 0 if it got none.
-      elements: How many it has.
-      dtype: The name of its dtype.
+      how: The kind of kernel that computed it.
+      part: The row's share of its group's time, from 0 to 1.
+      size: Bytes of the row's buffer; 0 if it has none.
+      elements: The number of elements.
+      dtype: The name of the dtype.
     """
 
     row: int
@@ -54,9 +54,10 @@ class Row(NamedTuple):
 
 
 def groups_of(log: Any, plan: Plan) -> list[list[Row]]:
-    """The rows of each group of a plan.
+    """Return the rows of each group of a plan.
 
-    A group is computed as a whole, so its time is divided by the elements of its rows, and calls.
+    Only a group as a whole is timed. Its time is divided in proportion to the rows' elements, plus
+    a constant for each kernel call.
     """
     buffers = {row: spec.size * spec.dtype.size for row, spec in plan.buffers}
     order = plan.arrays["order"].tolist()
@@ -86,13 +87,13 @@ def groups_of(log: Any, plan: Plan) -> list[list[Row]]:
 
 
 def _ways(plan: Plan, g: int, group: list[int], count: int) -> list[str]:
-    """How each row of a group is computed."""
+    """Return the kind of kernel that computes each row of a group."""
     kind = group[G_KIND]
     if kind > LANES_GROUP:
         by_numpy = g in plan.by_hand and g not in plan.tried
         return [COPY if kind == SHARED else HOST if by_numpy else ARRAY] * count
     ways = []
-    end = -1  # of what the last loop replaces
+    end = -1  # end of the steps that the last fused loop replaces
     steps = plan.arrays["program"][group[G_BODY] : group[G_CODE_END]].tolist()
     for k, (kernel, _, places, replaced, _) in enumerate(steps):
         if kernel == FUSED:

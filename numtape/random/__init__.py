@@ -5,14 +5,22 @@ from __future__ import annotations
 import typing as _typing
 
 from ..compat.names import getter as _getter
-from ..core.ops.distributions import categorical, gamma, poisson
 from ..core.ops.generator import (
     Generator,
     create_rng_state,
     get_global_generator,
     set_global_generator,
 )
-from ..core.ops.random import normal, set_seed, shuffle, truncated_normal, uniform
+from ..core.ops.random import (
+    categorical,
+    gamma,
+    normal,
+    poisson,
+    set_seed,
+    shuffle,
+    truncated_normal,
+    uniform,
+)
 from ..core.ops.stateless_random import (
     fold_in,
     split,

@@ -11,8 +11,8 @@ from ..core.ops.generator import (
     get_global_generator,
     set_global_generator,
 )
-from ..core.ops.seeded import Algorithm
 from ..core.ops.stateless_random import (
+    Algorithm,
     fold_in as stateless_fold_in,
     split as stateless_split,
     stateless_shuffle,

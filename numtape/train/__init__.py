@@ -1,4 +1,4 @@
-"""``tf.train``: the values of variables in files, and back."""
+"""``tf.train``: save and restore the values of variables. Start with `Checkpoint`."""
 
 from __future__ import annotations
 

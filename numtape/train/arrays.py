@@ -1,10 +1,10 @@
-"""Arrays and a description in one file, written whole or not at all: the format of safetensors.
+"""Read and write safetensors files of arrays and a JSON description: `pack`, `unpack`, `write`.
 
-Eight bytes give the length of a header in JSON, which says each array's dtype, shape and place in
-the bytes that follow (https://huggingface.co/docs/safetensors). Any reader of such files can open
-ours. In the header's ``__metadata__`` stand our description, JSON too, and a checksum of all.
+Eight bytes hold the length of a JSON header, which gives each array's dtype, shape and offset in
+the bytes that follow (https://huggingface.co/docs/safetensors). Any safetensors reader can open
+these files. The header's ``__metadata__`` holds the description and a checksum of the file.
 
-Nothing in a file is ever run or unpickled.
+Files are written atomically. Reading never executes or unpickles anything.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ..core.values.dtypes import bfloat16
 from ..errors import DataLossError, NotFoundError
 
 Array = np.ndarray[Any, Any]
-Entry = tuple[str, tuple[int, ...], int, int]  # an array's dtype, shape, begin and end
+Entry = tuple[str, tuple[int, ...], int, int]  # an array's dtype, shape, start and end
 
 SUFFIX = ".safetensors"
-_LONGEST = 100_000_000  # bytes of a header: what safetensors reads
+_LONGEST = 100_000_000  # bytes of a header: the limit of safetensors
 _BY_NAME: dict[str, Any] = {
     "BOOL": "bool",
     "I8": "int8",
@@ -47,22 +47,22 @@ _BY_NAME: dict[str, Any] = {
 }
 _DTYPES = {name: np.dtype(dtype) for name, dtype in _BY_NAME.items()}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
-# safetensors has no complex128: it is stored as pairs of float64, and named in the description.
+# safetensors has no complex128: such arrays are stored as float64 pairs, listed in the description.
 _PAIRS = np.dtype(np.complex128)
 
 
 def pack(arrays: Mapping[str, Array], description: Any) -> bytes:
-    """The bytes of a file.
+    """Serialize arrays and a description to the bytes of a file.
 
     Args:
       arrays: Arrays by name.
-      description: What JSON can hold.
+      description: A JSON-serializable object.
     """
     pairs = sorted(name for name, x in arrays.items() if x.dtype == _PAIRS)
     entries: dict[str, Any] = {}
     parts: list[bytes] = []
     at = 0
-    # The longest elements first: every array lies where its dtype wants it.
+    # The largest element sizes come first, so that every array is aligned for its dtype.
     for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
         array = np.ascontiguousarray(arrays[name]).reshape(arrays[name].shape)
         if array.dtype == _PAIRS:
@@ -84,38 +84,38 @@ def pack(arrays: Mapping[str, Array], description: Any) -> bytes:
 
 
 def unpack(content: bytes, where: str) -> tuple[dict[str, Array], Any]:
-    """The arrays and the description in the bytes of a file.
+    """Return the arrays and the description in the bytes of a file.
 
     Args:
       content: The bytes.
-      where: What they are called in errors.
+      where: The file's name, for errors.
 
     Raises:
-      DataLossError: If they are not what `pack` gives: cut, changed, or of another kind.
+      DataLossError: If the bytes are truncated or changed, or were not written by `pack`.
     """
 
     def lost(why: str) -> DataLossError:
         return DataLossError(f"{where} cannot be read: {why}.")
 
     if content[:8] == b"\x89HDF\r\n\x1a\n":
-        raise lost("it is an HDF5 file, not one that numtape wrote")
+        raise lost("it is an HDF5 file, not one written by numtape")
     if len(content) < 8:
-        raise lost("it is too short to be a file that numtape wrote")
+        raise lost("it is too short to be a file written by numtape")
     length = int.from_bytes(content[:8], "little")
     if length > _LONGEST or 8 + length > len(content):
-        raise lost("it is cut, or no file that numtape wrote: its header is longer than itself")
+        raise lost("it is truncated, or was not written by numtape: its header exceeds the file")
     try:
         header = json.loads(content[8 : 8 + length].decode())
         metadata = dict(header.pop("__metadata__", {}))
         entries = {str(name): _entry(**entry) for name, entry in header.items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise lost("its header is damaged, or it is not a file that numtape wrote") from None
+        raise lost("its header is damaged, or it was not written by numtape") from None
     if metadata.get("format") != "numtape" or not isinstance(metadata.get("numtape"), str):
         raise lost("it is a safetensors file that another program wrote")
     data = memoryview(content)[8 + length :]
     _check_places(entries, len(data), lost)
     if metadata.get("sha256") != _checksum(header, metadata["numtape"], data):
-        raise lost("it was changed after it was written: its checksum is another one")
+        raise lost("it was changed after it was written: its checksum does not match")
     arrays: dict[str, Array] = {}
     for name, (kind, shape, begin, end) in entries.items():
         dtype = _DTYPES[kind]
@@ -143,26 +143,26 @@ def _entry(dtype: str, shape: list[int], data_offsets: list[int]) -> Entry:
 
 
 def _check_places(entries: dict[str, Entry], size: int, lost: Any) -> None:
-    """Check that arrays lie one after another, and that nothing is missing or left over."""
+    """Check that the arrays are contiguous and fill the data exactly."""
     at = 0
     for name, (kind, shape, begin, end) in sorted(
         entries.items(), key=lambda item: (item[1][2:], item[0])
     ):
         if kind not in _DTYPES or min(shape, default=0) < 0:
-            raise lost(f"the array {name!r} has an unknown dtype, or no shape")
+            raise lost(f"the array {name!r} has an unknown dtype, or an invalid shape")
         if begin != at or end - begin != math.prod(shape) * _DTYPES[kind].itemsize:
-            raise lost(f"the array {name!r} is not where the header says, or of another size")
+            raise lost(f"the array {name!r} has a wrong offset or size in the header")
         at = end
     if at != size:
-        raise lost(f"it is cut, or something was added: {size} bytes of arrays instead of {at}")
+        raise lost(f"it is truncated or was extended: {size} bytes of arrays instead of {at}")
 
 
 def write(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file: it is whole under its name, or what was there before stays.
+    """Write a file atomically: on an error, an existing file is kept.
 
     Args:
-      path: Its name; folders are made.
-      content: What is to be in it.
+      path: The path; missing folders are created.
+      content: The bytes to write.
     """
     local.log.refuse("it writes a file")
     path = Path(path)
@@ -177,7 +177,7 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    if hasattr(os, "O_DIRECTORY"):  # the new name too is on the disk
+    if hasattr(os, "O_DIRECTORY"):  # flush the directory entry to disk too
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)
@@ -186,13 +186,13 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file.
+    """Return the bytes of a file.
 
     Raises:
-      NotFoundError: If it does not exist.
+      NotFoundError: If the file does not exist.
     """
     local.log.refuse("it reads a file")
     try:
         return Path(path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(f"There is no file {os.fspath(path)!r}.") from None
+        raise NotFoundError(f"File not found: {os.fspath(path)!r}.") from None

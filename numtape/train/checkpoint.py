@@ -1,4 +1,4 @@
-"""`Checkpoint`: the values of variables in a file, and back."""
+"""`Checkpoint`: save and restore the variables of objects."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ from ..errors import UnimplementedError
 from .arrays import SUFFIX, pack, write
 from .parts import Graph, alternative_names, is_trackable, parts
 from .reading import read_checkpoint
-from .restoring import Restoration
+from .restoring import CheckpointLoadStatus, InitializationOnlyStatus, Restoration
 from .state import record_state
-from .statuses import CheckpointLoadStatus, InitializationOnlyStatus
 
 
 class Checkpoint:
-    """Things whose variables are saved and restored together.
+    """Saves and restores the variables of objects together.
 
-    The saved values is the graph of parts: a variable is known by the names of the attributes, keys
-    and numbers that lead to it, not by its own name, and is saved once. Things are `Variable`,
-    `Module`, Keras's layers, models, metrics and optimizers, `random.Generator`, and lists and
-    dicts of them. Each file is written whole or not at all.
+    A checkpoint stores the object graph: a variable is identified by the attributes, keys and
+    indices that lead to it, not by its name, and is saved once. Objects are `Variable`, `Module`,
+    Keras's layers, models, metrics and optimizers, `random.Generator`, and lists and dicts of
+    them. Files are written atomically.
 
-    Variables that are made after `restore` (those of a layer at its first call, or of an optimizer
-    at its first step) get their values when they are made.
+    Variables created after `restore` (those of a layer at its first call, or of an optimizer at
+    its first step) are restored when they are created.
 
     Args:
-      root: A thing whose parts are saved as if they were given by name.
-      **kwargs: Things by name. They become attributes, as do those that are set later.
+      root: An object whose parts are saved as if they were passed by name.
+      **kwargs: Objects by name. They become attributes; attributes set later are saved too.
 
     Raises:
-      ValueError: If something has no variables.
-      UnimplementedError: If it is an iterator of a dataset.
+      ValueError: If an argument is not such an object.
+      UnimplementedError: If an argument is an iterator of a dataset.
 
     Example:
       >>> import tempfile
@@ -81,12 +80,12 @@ class Checkpoint:
         return saved
 
     def _nt_saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
-        """The root's parts are the checkpoint's, and so are their names."""
+        """The names of the root's parts, which are also parts of the checkpoint."""
         return alternative_names(self._root, number)
 
     @property
     def save_counter(self) -> Variable:
-        """How often `save` was called: an int64 variable, which is saved too.
+        """The number of calls of `save`: an int64 variable, which is saved too.
 
         Example:
           >>> tf.train.Checkpoint().save_counter.numpy()
@@ -97,17 +96,17 @@ class Checkpoint:
         return self._save_counter
 
     def write(self, file_prefix: str | os.PathLike[str], options: Any = None) -> str:
-        """Write the values into a file.
+        """Write the values to a file.
 
         Args:
-          file_prefix: Its name, without the ending ``.safetensors``.
-          options: Accepted for TensorFlow's sake.
+          file_prefix: The path, without the ending ``.safetensors``.
+          options: Not used; accepted for compatibility with TensorFlow.
 
         Returns:
-          The name, which `read` takes.
+          The name to pass to `read`.
 
         Raises:
-          OSError: If it cannot be written; what was there before is there then.
+          OSError: If the file cannot be written; an existing file is kept then.
 
         Example:
           >>> import tempfile
@@ -122,17 +121,17 @@ class Checkpoint:
         return path
 
     def save(self, file_prefix: str | os.PathLike[str], options: Any = None) -> str:
-        """Write the values into a new, numbered file, and note it as the folder's latest.
+        """Write the values to a new, numbered file, and record it as the folder's latest.
 
         Args:
-          file_prefix: What its name begins with; a number follows: ``ckpt-1``.
-          options: Accepted for TensorFlow's sake.
+          file_prefix: The prefix of the path; a number is appended: ``ckpt-1``.
+          options: Not used; accepted for compatibility with TensorFlow.
 
         Returns:
-          The name, which `restore` takes.
+          The name to pass to `restore`.
 
         Raises:
-          OSError: If it cannot be written; all is as before then.
+          OSError: If the file cannot be written; nothing changes then.
 
         Example:
           >>> import os, tempfile
@@ -148,7 +147,7 @@ class Checkpoint:
         return path
 
     def _write_numbered(self, prefix: str, number: int | None = None) -> str:
-        """Count, and write with that number, or with another one in the name."""
+        """Increment the save counter, and write a file named with it or with ``number``."""
         counter = self.save_counter
         before = counter.read_value()
         counter.assign_add(1)
@@ -159,19 +158,19 @@ class Checkpoint:
             raise
 
     def read(self, save_path: str | os.PathLike[str], options: Any = None) -> CheckpointLoadStatus:
-        """Give the variables the values in a file that `write` wrote: all of them, or none.
+        """Restore the variables from a file written by `write`; on an error, none changes.
 
         Args:
-          save_path: The file's name, as `write` returned it.
-          options: Accepted for TensorFlow's sake.
+          save_path: The name that `write` returned.
+          options: Not used; accepted for compatibility with TensorFlow.
 
         Returns:
           A status, whose ``assert_consumed`` checks that nothing is missing.
 
         Raises:
-          NotFoundError: If there is no such file.
-          DataLossError: If it is cut or changed, or no checkpoint of numtape's.
-          UnimplementedError: If it is one of TensorFlow's.
+          NotFoundError: If the file does not exist.
+          DataLossError: If the file is truncated or changed, or not a checkpoint of numtape.
+          UnimplementedError: If TensorFlow wrote it.
           ValueError: If a variable has another shape.
           InvalidArgumentError: If a variable has another dtype.
 
@@ -193,20 +192,19 @@ class Checkpoint:
         return CheckpointLoadStatus(restoration, self)
 
     def restore(self, save_path: str | os.PathLike[str] | None, options: Any = None) -> Any:
-        """Give the variables the values in a file that `save` wrote: all of them, or none.
+        """Restore the variables from a file written by `save`; on an error, none changes.
 
         Args:
-          save_path: The file's name, as `save` or `latest_checkpoint` returned it; None for
-            nothing.
-          options: Accepted for TensorFlow's sake.
+          save_path: The name that `save` or `latest_checkpoint` returned; None restores nothing.
+          options: Not used; accepted for compatibility with TensorFlow.
 
         Returns:
           A status, whose ``assert_consumed`` checks that nothing is missing.
 
         Raises:
-          NotFoundError: If there is no such file.
-          DataLossError: If it is cut or changed, or no checkpoint of numtape's.
-          UnimplementedError: If it is one of TensorFlow's.
+          NotFoundError: If the file does not exist.
+          DataLossError: If the file is truncated or changed, or not a checkpoint of numtape.
+          UnimplementedError: If TensorFlow wrote it.
           ValueError: If a variable has another shape.
           InvalidArgumentError: If a variable has another dtype.
 
@@ -218,28 +216,28 @@ class Checkpoint:
         return InitializationOnlyStatus() if save_path is None else self.read(save_path)
 
     def sync(self) -> None:
-        """Nothing: what was written is on the disk."""
+        """Do nothing: saves are synchronous."""
 
     def __repr__(self) -> str:
         return f"<Checkpoint of {json.dumps(sorted(parts(self)))}>"
 
 
 def _check_stored(name: str, value: Any) -> None:
-    """Refuse what TensorFlow stores, and numtape does not.
+    """Reject objects that TensorFlow can store and numtape cannot.
 
     Raises:
-      UnimplementedError: If it is a dataset's iterator.
+      UnimplementedError: If ``value`` is a dataset's iterator.
     """
     if isinstance(value, Iterator):
         raise UnimplementedError(
-            f"{name} is an iterator of a dataset, and checkpoints do not store how far it has "
-            f"come. Store the number of steps in a variable, and go on with "
+            f"{name} is an iterator of a dataset, and checkpoints cannot store its position. "
+            f"Store the number of steps in a variable, and resume with "
             f"`iter(dataset.skip(step))`."
         )
 
 
 def _holds(value: Any) -> bool:
-    """Whether it is a list or dict of things with variables."""
+    """Whether ``value`` is a (nested) list, tuple or dict of trackable objects."""
     items = value.values() if isinstance(value, dict) else value
     return isinstance(value, list | tuple | dict) and all(
         is_trackable(x) or _holds(x) for x in items

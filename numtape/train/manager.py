@@ -1,4 +1,4 @@
-"""`CheckpointManager`: the last few checkpoints of a folder."""
+"""`CheckpointManager`: keep the last few checkpoints in a folder."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .state import read_state, record_state
 
 
 class CheckpointManager:
-    """Saves numbered checkpoints into a folder, and deletes old ones.
+    """Saves numbered checkpoints in a folder and deletes old ones.
 
     Args:
-      checkpoint: The object to save.
+      checkpoint: The `Checkpoint` to save.
       directory: The folder.
-      max_to_keep: How many are kept; None for all.
-      keep_checkpoint_every_n_hours: One that is to be deleted stays for good if the last one that
-        stayed is so many hours older.
-      checkpoint_name: What names begin with.
+      max_to_keep: The number of checkpoints to keep; None for all.
+      keep_checkpoint_every_n_hours: A checkpoint due for deletion is kept for good if the last
+        one kept for good is at least this many hours older.
+      checkpoint_name: The prefix of the files' names.
       step_counter: A variable that counts steps, for ``checkpoint_interval``.
-      checkpoint_interval: After how many steps at least `save` saves.
+      checkpoint_interval: The minimum number of steps between saves.
       init_fn: A function that `restore_or_initialize` calls if there is no checkpoint.
-      last_checkpoint_step: At which step the last one was saved.
+      last_checkpoint_step: The step of the last save.
 
     Raises:
-      ValueError: If ``max_to_keep`` is no positive number, or ``step_counter`` is missing.
+      ValueError: If ``max_to_keep`` is not positive, or ``step_counter`` is missing.
       DataLossError: If the folder's file ``checkpoint`` is damaged.
-      UnimplementedError: If the folder has checkpoints of TensorFlow's.
+      UnimplementedError: If TensorFlow wrote the folder's checkpoints.
 
     Example:
       >>> import os, tempfile
@@ -70,7 +70,7 @@ class CheckpointManager:
         self._prefix = os.path.join(self._directory, checkpoint_name)
         self._step_counter, self._interval = step_counter, checkpoint_interval
         self._init_fn, self._last_step = init_fn, last_checkpoint_step
-        self._times: dict[str, float] = {}  # of those that may be deleted, the oldest first
+        self._times: dict[str, float] = {}  # of deletable checkpoints, oldest first
         self._latest: str | None = None
         self._preserved = time.time()
         state = read_state(self._directory)
@@ -87,17 +87,17 @@ class CheckpointManager:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The object to save."""
+        """The `Checkpoint` to save."""
         return self._checkpoint
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """After how many steps at least `save` saves."""
+        """The minimum number of steps between saves."""
         return self._interval
 
     @property
     def checkpoints(self) -> list[str]:
-        """The names of the checkpoints that are kept for now, the latest last."""
+        """The names of the managed checkpoints, oldest first."""
         return list(local.log.call_guarded(self._names))
 
     def _names(self) -> tuple[str, ...]:
@@ -105,25 +105,25 @@ class CheckpointManager:
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """The name of the latest one; None if it does not exist."""
+        """The name of the latest checkpoint; None before the first save."""
         latest: str | None = local.log.call_guarded(getattr, self, "_latest")
         return latest
 
     def save(
         self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None
     ) -> str | None:
-        """Save, and delete what is too old.
+        """Save a checkpoint, and delete old ones.
 
         Args:
-          checkpoint_number: The number in its name; default: how often was saved.
-          check_interval: Whether nothing is saved if there were too few steps since the last time.
-          options: Accepted for TensorFlow's sake.
+          checkpoint_number: The number in the file's name; default: the number of saves.
+          check_interval: Whether to skip the save before ``checkpoint_interval`` steps.
+          options: Not used; accepted for compatibility with TensorFlow.
 
         Returns:
           The checkpoint's name; None if nothing was saved.
 
         Raises:
-          OSError: If it cannot be written; all is as before then.
+          OSError: If the file cannot be written; nothing changes then.
         """
         local.log.refuse("it saves a checkpoint")
         if self._interval is not None and self._step_counter is not None:
@@ -154,24 +154,24 @@ class CheckpointManager:
         )
 
     def _sweep(self) -> bool:
-        """Delete what is too much; returns whether there was something."""
+        """Delete excess checkpoints; return whether the list changed."""
         due = 0 if self._keep is None else max(0, len(self._times) - self._keep)
         for path in list(self._times)[:due]:
             written = self._times.pop(path)
             if self._hours is not None and written - self._hours * 3600 >= self._preserved:
-                self._preserved = written  # it stays for good
+                self._preserved = written  # kept for good
             else:
                 Path(path + SUFFIX).unlink(missing_ok=True)
         return due > 0
 
     def restore_or_initialize(self) -> str | None:
-        """Restore the latest checkpoint, or, if it does not exist, call ``init_fn``.
+        """Restore the latest checkpoint, or call ``init_fn`` before the first save.
 
         Returns:
           The checkpoint's name, or None.
 
         Raises:
-          DataLossError: If the file is cut or changed.
+          DataLossError: If the file is truncated or changed.
 
         Example:
           >>> import tempfile
@@ -191,4 +191,4 @@ class CheckpointManager:
         return self._latest
 
     def sync(self) -> None:
-        """Nothing: what was written is on the disk."""
+        """Do nothing: saves are synchronous."""

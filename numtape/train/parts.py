@@ -1,4 +1,4 @@
-"""The graph of things and their parts: what a checkpoint stores, and where it puts it back."""
+"""`Graph`: the object graph that a checkpoint stores: objects, their named parts, variables."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"  # how TensorFlow ends the names of value
 
 
 def is_trackable(thing: Any) -> bool:
-    """Whether a thing has parts, or is a variable."""
+    """Whether an object is a variable or has parts."""
     return isinstance(thing, Variable | Module) or hasattr(type(thing), "_nt_saved_parts")
 
 
 def parts(thing: Any, without: type | tuple[type, ...] = ()) -> dict[str, Any]:
-    """The variables and things with parts right inside a thing, also in lists and dicts there.
+    """Return the direct parts of an object by name, including those in lists and dicts.
 
     Args:
-      thing: The thing.
-      without: Classes: things of these are left out.
+      thing: The object.
+      without: Classes whose instances are skipped.
     """
     children: dict[str, Any] = {}
     if not isinstance(thing, Variable):
@@ -34,13 +34,13 @@ def parts(thing: Any, without: type | tuple[type, ...] = ()) -> dict[str, Any]:
 def named_parts(
     thing: Any, number: Callable[[Variable], int | None], without: type | tuple[type, ...] = ()
 ) -> dict[str, Any]:
-    """The parts of a thing by the names that a graph has for them.
+    """Return the direct parts of an object by their names in a graph.
 
     Args:
-      thing: The thing.
-      number: A function of a variable: its number in the graph, or None. What an optimizer keeps
-        for a variable goes by it.
-      without: Classes: things of these are left out.
+      thing: The object.
+      number: A function from a variable to its node in the graph, or None. Slots of optimizers
+        are named after these nodes.
+      without: Classes whose instances are skipped.
     """
     children = parts(thing, without)
     names = alternative_names(thing, number)
@@ -48,7 +48,7 @@ def named_parts(
 
 
 def alternative_names(thing: Any, number: Callable[[Variable], int | None]) -> dict[str, str]:
-    """Which parts of a thing a graph has other names for."""
+    """Return the names in the graph of the parts whose names differ there."""
     names = getattr(thing, "_nt_saved_names", None)
     return {} if names is None else names(number)
 
@@ -65,19 +65,20 @@ def _flat(name: Any, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def escape(name: str) -> str:
-    """A name without slashes, spelled as TensorFlow does."""
+    """Escape slashes in a name, as TensorFlow does."""
     return name.replace(".", "..").replace("/", ".S")
 
 
 class Graph:
-    """A root and all that is inside it, by the shortest ways.
+    """A root object and all objects reachable from it, breadth first.
 
     Args:
       root: The root.
-      without: Classes: things of these are left out.
+      without: Classes whose instances are skipped.
 
     Attributes:
-      nodes: For each thing its parts: a name and a number each; for a variable its key.
+      nodes: A node for each object: a dict from part names to node numbers, or a variable's key.
+        A key is the shortest path to the variable.
       variables: The variables, by key.
     """
 
@@ -86,7 +87,7 @@ class Graph:
         self.variables: dict[str, Variable] = {}
         things, paths = [root], [""]
         numbers = {id(root): 0}
-        for thing, path in zip(things, paths, strict=True):  # both grow
+        for thing, path in zip(things, paths, strict=True):  # both grow in the loop
             if isinstance(thing, Variable):
                 key = f"{path}{_VALUE}"
                 self.nodes.append(key)
@@ -107,10 +108,10 @@ class Graph:
 
 
 def check_nodes(nodes: Any, arrays: Mapping[str, Any], where: str) -> list[Any]:
-    """The nodes that a file describes, if they are what `Graph` gives and have their arrays.
+    """Validate and return the nodes of a file.
 
     Raises:
-      DataLossError: If they are not.
+      DataLossError: If they are not a graph's nodes, or do not match the arrays.
     """
     fits = isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], dict)
     for node in nodes if fits else ():
@@ -120,5 +121,5 @@ def check_nodes(nodes: Any, arrays: Mapping[str, Any], where: str) -> list[Any]:
             fits = fits and isinstance(node, str) and node in arrays
     keys = [node for node in nodes if isinstance(node, str)] if fits else []
     if not fits or sorted(keys) != sorted(arrays):
-        raise DataLossError(f"{where} cannot be read: its structure does not fit its arrays.")
+        raise DataLossError(f"{where} cannot be read: its graph does not match its arrays.")
     return list(nodes)

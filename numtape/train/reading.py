@@ -1,4 +1,4 @@
-"""Checkpoints read without the program that wrote them."""
+"""Read checkpoints without the program that wrote them. Start with `load_checkpoint`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from .state import latest_checkpoint
 
 
 def read_checkpoint(path: str) -> tuple[list[Any], dict[str, Any]]:
-    """The graph and the arrays of a checkpoint.
+    """Return the graph and the arrays of a checkpoint.
 
     Args:
-      path: Its name, with or without the file's ending.
+      path: The checkpoint's name, with or without the file's ending.
 
     Raises:
-      NotFoundError: If there is no such file.
-      DataLossError: If it is cut or changed, or no checkpoint.
-      UnimplementedError: If it is one of TensorFlow's.
+      NotFoundError: If the file does not exist.
+      DataLossError: If the file is truncated or changed, or not a checkpoint.
+      UnimplementedError: If TensorFlow wrote it.
     """
     full = path if path.endswith(SUFFIX) else path + SUFFIX
     if not os.path.exists(full) and os.path.exists(f"{path}.index"):
         raise UnimplementedError(
             f"{path} is a checkpoint that TensorFlow wrote (it has a file {path}.index), which "
-            f"numtape does not read. In TensorFlow, save the values with "
-            f"np.savez(name, *model.get_weights()), and give them to `set_weights`."
+            f"numtape cannot read. In TensorFlow, save the values with "
+            f"np.savez(name, *model.get_weights()), and pass them to `set_weights`."
         )
     try:
         content = read(full)
@@ -40,7 +40,7 @@ def read_checkpoint(path: str) -> tuple[list[Any], dict[str, Any]]:
         ) from None
     arrays, description = unpack(content, full)
     if not isinstance(description, dict) or "checkpoint" not in description:
-        raise DataLossError(f"{full} is not a checkpoint, but weights that a model saved.")
+        raise DataLossError(f"{full} is a weights file of a model, not a checkpoint.")
     return check_nodes(description["checkpoint"], arrays, full), arrays
 
 
@@ -55,16 +55,16 @@ class CheckpointReader:
         _, self._arrays = read_checkpoint(path)
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """An array.
+        """Return an array by name.
 
         Args:
-          tensor_str: Its name.
+          tensor_str: The array's name.
 
         Returns:
           A NumPy array, or a NumPy scalar.
 
         Raises:
-          NotFoundError: If it does not exist.
+          NotFoundError: If there is no array of this name.
         """
         if tensor_str not in self._arrays:
             raise NotFoundError(f"Key {tensor_str} not found in checkpoint")
@@ -72,35 +72,35 @@ class CheckpointReader:
         return array.copy() if array.ndim else array[()]
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether there is an array of a name."""
+        """Whether there is an array of this name."""
         return tensor_str in self._arrays
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """The shapes, by name."""
+        """Return the shapes by name."""
         return {name: list(x.shape) for name, x in self._arrays.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """The dtypes, by name."""
+        """Return the dtypes by name."""
         return {name: as_dtype(x.dtype) for name, x in self._arrays.items()}
 
     def debug_string(self) -> bytes:
-        """A line on each array."""
+        """Return a line for each array: name, dtype and shape."""
         lines = (f"{k} ({x.dtype.name}) {list(x.shape)}" for k, x in sorted(self._arrays.items()))
         return "\n".join(lines).encode()
 
 
 def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReader:
-    """What reads a checkpoint's arrays by name.
+    """Open a checkpoint to read its arrays by name.
 
     Args:
-      ckpt_dir_or_file: A checkpoint's name, or a folder, whose latest one is read.
+      ckpt_dir_or_file: A checkpoint's name, or a folder, for its latest checkpoint.
 
     Returns:
       A reader, with ``get_tensor`` and ``get_variable_to_shape_map``.
 
     Raises:
-      NotFoundError: If it does not exist.
-      DataLossError: If it is cut or changed.
+      NotFoundError: If the checkpoint does not exist.
+      DataLossError: If the file is truncated or changed.
 
     Example:
       >>> import tempfile
@@ -120,17 +120,17 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReade
 
 
 def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, list[int]]]:
-    """The names and shapes of a checkpoint's arrays.
+    """Return the names and shapes of a checkpoint's arrays.
 
     Args:
-      ckpt_dir_or_file: A checkpoint's name, or a folder, whose latest one is read.
+      ckpt_dir_or_file: A checkpoint's name, or a folder, for its latest checkpoint.
 
     Returns:
-      A list of pairs, sorted.
+      A sorted list of pairs.
 
     Raises:
-      NotFoundError: If it does not exist.
-      DataLossError: If it is cut or changed.
+      NotFoundError: If the checkpoint does not exist.
+      DataLossError: If the file is truncated or changed.
 
     Example:
       >>> import tempfile
@@ -142,18 +142,18 @@ def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, 
 
 
 def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> Any:
-    """An array of a checkpoint.
+    """Return an array of a checkpoint.
 
     Args:
-      ckpt_dir_or_file: A checkpoint's name, or a folder, whose latest one is read.
-      name: The array's name, as `list_variables` gives it.
+      ckpt_dir_or_file: A checkpoint's name, or a folder, for its latest checkpoint.
+      name: The array's name, as `list_variables` returns it.
 
     Returns:
       A NumPy array, or a NumPy scalar.
 
     Raises:
-      NotFoundError: If it does not exist.
-      DataLossError: If the file is cut or changed.
+      NotFoundError: If the checkpoint or the array does not exist.
+      DataLossError: If the file is truncated or changed.
 
     Example:
       >>> import tempfile

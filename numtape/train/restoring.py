@@ -1,32 +1,32 @@
-"""A checkpoint's values put back: all at once, and into variables that are made later."""
+"""`Restoration` of a checkpoint's values, and the load statuses that `restore` returns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..core.log.log import local
 from ..core.log.variable import Variable, assign_all, set_values
 from ..core.values.tensor import of_array
-from ..core.values.weak import WeakObjectMap
+from ..core.values.weakrefs import WeakObjectMap
 from ..deferred_restore import forget, wait
 from ..errors import InvalidArgumentError, UnimplementedError
 from .parts import Graph, alternative_names, named_parts, parts
 
 
 class Restoration:
-    """What a file holds, and which things of the program it was bound to.
+    """The content of a file, and the objects of the program that its nodes are bound to.
 
     Args:
       where: The file's name.
-      nodes: Its graph; see `Graph`.
-      arrays: Its arrays.
-      without: Classes: things of these get nothing.
+      nodes: The file's graph; see `Graph`.
+      arrays: The file's arrays.
+      without: Classes whose instances are not restored.
 
     Attributes:
-      left: The arrays of which no variable has the value yet.
+      left: The arrays that no variable has been restored from yet.
     """
 
     def __init__(
@@ -38,21 +38,21 @@ class Restoration:
     ) -> None:
         self._without = without
         self.where, self.nodes, self.left = where, nodes, dict(arrays)
-        self._bound: WeakObjectMap[int] = WeakObjectMap()  # the node of a thing
-        self._keepers: WeakObjectMap[int] = WeakObjectMap()  # those of optimizers
+        self._bound: WeakObjectMap[int] = WeakObjectMap()  # an object's node
+        self._keepers: WeakObjectMap[int] = WeakObjectMap()  # optimizers' nodes
 
     def begin(self, roots: Iterable[Any], required: Any = None, skipped: Any = None) -> None:
-        """Give all variables inside of roots the values of theirs; or, if one does not fit, none.
+        """Restore all variables inside the roots; if one does not match, none changes.
 
         Args:
-          roots: Things that the file's root stands for.
-          whole: Variables that all have to get a value, of which none may be left then but what
-            optimizers keep.
-          skipped: A list that gets what does not fit, instead of an error.
+          roots: Objects that correspond to the file's root.
+          required: Variables that must all be restored. The file must then have no unused values,
+            except those of optimizers.
+          skipped: A list that collects mismatches, instead of an error.
 
         Raises:
-          ValueError: If a variable has another shape, or something else is in its place.
-          InvalidArgumentError: If it has another dtype.
+          ValueError: If a variable has another shape, or the file has an object in its place.
+          InvalidArgumentError: If a variable has another dtype.
         """
         self._bind([(root, 0) for root in roots], forget, required, skipped)
 
@@ -63,11 +63,11 @@ class Restoration:
         required: Any = None,
         skipped: list[str] | None = None,
     ) -> None:
-        """Go on from things and their nodes."""
+        """Bind objects to their nodes, with all their parts, and restore their variables."""
         bound: dict[int, tuple[Any, int]] = {}
         matches: list[tuple[Variable, str]] = []
         self._walk(pairs, bound, matches, skipped)
-        # What optimizers keep goes by variables, of which all are known by now.
+        # Slots of optimizers are named after variables, which must be bound first.
         keepers = [
             (thing, k)
             for thing, k in [*bound.values(), *self._keepers]
@@ -98,8 +98,8 @@ class Restoration:
         matches: list[tuple[Variable, str]],
         skipped: list[str] | None,
     ) -> None:
-        """Bind things, and all inside them, to their nodes."""
-        for thing, number in pairs:  # it grows
+        """Bind objects and all their parts to their nodes."""
+        for thing, number in pairs:  # grows in the loop
             if id(thing) in bound or self._is_bound(thing):
                 continue
             bound[id(thing)] = thing, number
@@ -118,7 +118,7 @@ class Restoration:
                         raise wrong
                     else:
                         skipped.append(str(wrong))
-                else:  # another variable has it
+                else:  # another variable was restored from it
                     del bound[id(thing)]
                 continue
             own = self._parts(thing, number, bound)
@@ -127,7 +127,7 @@ class Restoration:
     def _parts(
         self, thing: Any, number: int, bound: dict[int, tuple[Any, int]] | None = None
     ) -> dict[str, Any]:
-        """The parts of a thing, by the names that they have in the file."""
+        """Return the parts of an object by their names in the file."""
 
         def number_of(variable: Variable) -> int | None:
             entry = (bound or {}).get(id(variable))
@@ -138,24 +138,24 @@ class Restoration:
         node, names = self.nodes[number], alternative_names(thing, number_of)
         if names.keys() & node.keys():
             raise UnimplementedError(
-                f"An earlier numtape wrote {self.where}: it does not say which variables the "
-                f"optimizer's values are for."
+                f"An earlier numtape wrote {self.where}, which does not record the variables of "
+                f"the optimizer's values."
             )
         stored = dict(name.split(": ", 1) for name in node if ": " in name)
         for place, by_place, now in (name.partition(": ") for name in names.values()):
             if by_place and stored.get(place, now) != now:
                 raise ValueError(
                     f"{self.where} has the optimizer's {place!r} for a variable {stored[place]!r}, "
-                    f"and the program's optimizer has {now!r} in this place. Put the variables "
-                    f"that it trains, or their model, into the checkpoint too: then their order "
-                    f"does not matter."
+                    f"but the program's optimizer has {now!r} at this index. Add the variables "
+                    f"that it trains, or their model, to the checkpoint: then their order does "
+                    f"not matter."
                 )
         return named_parts(thing, number_of, self._without)
 
     def _check_complete(
         self, required: Iterable[Variable], restored_ids: set[int], taken: set[str]
     ) -> None:
-        """Check that all these variables get values, and that no others are left."""
+        """Check that all required variables are restored and no value is unused."""
         missing = [v.name for v in required if id(v) not in restored_ids]
         optional_keys = {
             self.nodes[k]
@@ -176,10 +176,10 @@ class Restoration:
         if left:
             problem += f" The model has no variables for {len(left)} values: {left[:5]}."
         if problem:
-            raise ValueError(f"{self.where} does not fit the model.{problem}")
+            raise ValueError(f"{self.where} does not match the model.{problem}")
 
     def _wrong(self, variable: Variable, key: str) -> Exception | None:
-        """What is wrong if a variable is given the value of a key."""
+        """Return an error if a variable cannot be restored from a key, else None."""
         array = self.left[key]
         if array.shape != tuple(variable.shape):
             return ValueError(
@@ -202,14 +202,14 @@ class Restoration:
         return thing in self._bound
 
     def _lacks(self, thing: Any, number: int) -> bool:
-        """Whether a thing may get parts that values are left for."""
+        """Whether values are left for parts that an object does not have yet."""
         own = self._parts(thing, number)
         return any(
             name not in own and self._holds(k, set()) for name, k in self.nodes[number].items()
         )
 
     def _holds(self, number: int, visited: set[int]) -> bool:
-        """Whether values are left in a node or inside it."""
+        """Whether values are left for a node or its parts."""
         node = self.nodes[number]
         if isinstance(node, str):
             return node in self.left
@@ -219,7 +219,7 @@ class Restoration:
         return any(self._holds(k, visited) for k in node.values())
 
     def _on_new_parts(self, thing: Any) -> bool:
-        """A thing may have got parts."""
+        """Restore new parts of an object; return whether to keep listening for more."""
         number = self._bound.get(thing)
         if number is None:
             return False
@@ -234,19 +234,19 @@ class Restoration:
         return self._lacks(thing, number)
 
     def complete(self) -> None:
-        """Look again at everything that is bound, for parts that came unnoticed."""
+        """Restore new parts of all bound objects that did not notify of their change."""
         for thing, _ in self._bound:
             if not isinstance(thing, Variable):
                 self._on_new_parts(thing)
 
     def unmatched(self, root: Any) -> list[Variable]:
-        """The variables inside a root that the file has no values for."""
+        """Return the variables inside a root that were not restored."""
         graph = Graph(root, self._without)
         return [v for v in graph.variables.values() if not self._is_bound(v)]
 
 
 def _give(variables: list[Variable], arrays: list[Any]) -> None:
-    """Assign; or, to variables that a call makes which is recorded, as what they begin with."""
+    """Assign values; for variables created by the call being recorded, set their initial value."""
     values = [of_array(x, v._spec) for v, x in zip(variables, arrays, strict=True)]
     created = local.log.created
     late = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) in created]
@@ -255,3 +255,112 @@ def _give(variables: list[Variable], arrays: list[Any]) -> None:
     now = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) not in created]
     if now:
         assign_all([v for v, _ in now], [x for _, x in now])
+
+
+def _with_dots(key: str) -> str:
+    return key.partition("/.ATTRIBUTES")[0].replace("/", ".")
+
+
+class CheckpointLoadStatus:
+    """The result of a restore. Its methods assert that the restore is complete.
+
+    Args:
+      restoration: The restoration in progress.
+      checkpoint: The checkpoint that is restored.
+    """
+
+    def __init__(self, restoration: Restoration, checkpoint: Any) -> None:
+        self._restoration, self._checkpoint = restoration, checkpoint
+
+    def assert_consumed(self) -> CheckpointLoadStatus:
+        """Assert that every value was used and every variable was restored.
+
+        Returns:
+          The status.
+
+        Raises:
+          AssertionError: If a value or a variable is unmatched.
+        """
+        self._restoration.complete()
+        for key in self._restoration.left:
+            raise AssertionError(
+                f"Unresolved object in checkpoint (root).{_with_dots(key)}: the program has no "
+                f"variable for {key!r}"
+            )
+        return self.assert_existing_objects_matched()
+
+    def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
+        """Assert that every variable of the program was restored.
+
+        Returns:
+          The status.
+
+        Raises:
+          AssertionError: If a variable is unmatched.
+        """
+        self._restoration.complete()
+        counter = getattr(self._checkpoint, "_save_counter", None)
+        missing = [v for v in self._restoration.unmatched(self._checkpoint) if v is not counter]
+        if missing:
+            raise AssertionError(
+                f"Found {len(missing)} Python objects that were not bound to checkpointed values, "
+                f"likely due to changes in the Python program. Showing {min(10, len(missing))} of "
+                f"{len(missing)} unmatched objects: {missing[:10]}"
+            )
+        return self
+
+    def assert_nontrivial_match(self) -> CheckpointLoadStatus:
+        """Assert that a part of the root was matched.
+
+        Returns:
+          The status.
+
+        Raises:
+          AssertionError: If only the root matches.
+        """
+        self._restoration.complete()
+        own = parts(self._checkpoint)
+        if not any(name in own for name in self._restoration.nodes[0]):
+            raise AssertionError(
+                f"Nothing to load. No parts of {self._checkpoint!r} are in "
+                f"{self._restoration.where}."
+            )
+        return self
+
+    def expect_partial(self) -> CheckpointLoadStatus:
+        """Do nothing: incomplete restores never warn in numtape.
+
+        Returns:
+          The status.
+        """
+        return self
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Do nothing: the values are restored already."""
+
+    def run_restore_ops(self, session: Any = None) -> None:
+        """Do nothing: the values are restored already."""
+
+
+class InitializationOnlyStatus:
+    """The status of ``restore(None)``, which restores nothing."""
+
+    def _refuse(self) -> NoReturn:
+        raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
+
+    assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = _refuse
+
+    def expect_partial(self) -> InitializationOnlyStatus:
+        """Do nothing.
+
+        Returns:
+          The status.
+        """
+        return self
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Do nothing: the variables have their initial values."""
+
+    def run_restore_ops(self, session: Any = None) -> NoReturn:
+        """Raise an AssertionError: there is no checkpoint to restore."""
+        self._refuse()

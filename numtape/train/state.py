@@ -1,4 +1,4 @@
-"""The file ``checkpoint`` of a folder, in JSON: which checkpoints are there."""
+"""The file ``checkpoint`` of a folder: a JSON list of its checkpoints."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def record_state(
     preserved: float | None,
     name: str = NAME,
 ) -> None:
-    """Note a folder's checkpoints.
+    """Write the list of a folder's checkpoints.
 
     Args:
       folder: The folder.
-      latest: The latest one.
-      paths: All that are kept.
-      times: When each was written, in seconds.
-      preserved: When the last one was kept for good.
+      latest: The latest checkpoint.
+      paths: All managed checkpoints.
+      times: The time each was written, in seconds.
+      preserved: The time of the last checkpoint that was kept for good.
       name: The file's name.
     """
     state = {
@@ -40,7 +40,7 @@ def record_state(
 
 
 def read_state(folder: str, name: str = NAME) -> dict[str, Any] | None:
-    """What `record_state` noted, with whole paths; None if there is nothing.
+    """Read what `record_state` wrote, with full paths; return None if there is no file.
 
     Raises:
       DataLossError: If the file is damaged.
@@ -53,8 +53,8 @@ def read_state(folder: str, name: str = NAME) -> dict[str, Any] | None:
         return None
     if content.startswith(b"model_checkpoint_path:"):
         raise UnimplementedError(
-            f"TensorFlow wrote the checkpoints in {folder} (see the file {where}); numtape does "
-            f"not read them. Use another folder."
+            f"TensorFlow wrote the checkpoints in {folder} (see the file {where}); numtape cannot "
+            f"read them. Use another folder."
         )
     try:
         state = json.loads(content)
@@ -62,7 +62,7 @@ def read_state(folder: str, name: str = NAME) -> dict[str, Any] | None:
         times = [float(t) for t in state["all_model_checkpoint_timestamps"]]
         last = state["last_preserved_timestamp"]
         if len(times) != len(paths):
-            raise ValueError("a time is missing")
+            raise ValueError("paths and times differ in length")
         return {
             "latest": _inside(folder, state["model_checkpoint_path"]),
             "paths": paths,
@@ -71,29 +71,29 @@ def read_state(folder: str, name: str = NAME) -> dict[str, Any] | None:
         }
     except (ValueError, TypeError, KeyError, RecursionError):
         raise DataLossError(
-            f"{where} is damaged, or no file that numtape wrote: it does not say which "
-            f"checkpoints there are."
+            f"{where} is damaged, or was not written by numtape: it must list the folder's "
+            f"checkpoints."
         ) from None
 
 
 def _inside(folder: str, name: Any) -> str:
-    """A path in the folder, and nowhere else: a manager deletes old ones."""
+    """Return a path inside the folder. Others are rejected, because a manager deletes files."""
     if not isinstance(name, str) or name in ("", ".", "..") or os.path.basename(name) != name:
-        raise ValueError("no name of a file in the folder")
+        raise ValueError("the name must be that of a file in the folder")
     return os.path.join(folder, name)
 
 
 def latest_checkpoint(
     checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
 ) -> str | None:
-    """The latest checkpoint in a folder.
+    """Return the latest checkpoint in a folder.
 
     Args:
       checkpoint_dir: The folder.
-      latest_filename: The name of the file that says so; default: ``checkpoint``.
+      latest_filename: The name of the file that lists the checkpoints; default: ``checkpoint``.
 
     Returns:
-      A name for `Checkpoint.restore`; None if it does not exist.
+      A name for `Checkpoint.restore`; None if there is no checkpoint.
 
     Raises:
       DataLossError: If the file ``checkpoint`` is damaged.

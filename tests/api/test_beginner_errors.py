@@ -82,7 +82,7 @@ MISTAKES = {
     "pairs the wrong way round": (
         lambda tf: tf.keras.optimizers.SGD().apply_gradients([(tf.Variable(1.0), tf.ones(()))]),
         TypeError,
-        r"pairs are \(gradient, variable\)",
+        r"pairs must be \(gradient, variable\)",
     ),
     "a gradient of another shape": (
         lambda tf: tf.keras.optimizers.SGD().apply_gradients([(tf.ones(3), tf.Variable([1.0]))]),

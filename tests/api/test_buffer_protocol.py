@@ -11,7 +11,7 @@ import pytest
 from processes import run
 
 from numtape.core.native import layout
-from numtape.core.values.exported import FAILED_EXPORTS, array_of
+from numtape.core.values.export import FAILED_EXPORTS, array_of
 from numtape.core.values.tensor import Tensor
 
 pytestmark = [

@@ -14,7 +14,7 @@ from processes import ROOT, environment
 from stub_driver import stub_gpu
 
 from numtape.core import settings
-from numtape.core.values.weak import WeakObjectMap
+from numtape.core.values.weakrefs import WeakObjectMap
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow shares in other places")
 

@@ -11,11 +11,9 @@ from tensorflow_reference import installed
 
 import numtape
 from numtape.__main__ import main
-from numtape.compat.missing_methods import METHODS
-from numtape.compat.missing_names import HABITS, INSTEAD
+from numtape.compat.missing_names import BACKEND, BEFORE, HABITS, INSTEAD, METHODS
 from numtape.compat.names import instead, present, status, table
-from numtape.compat.removed_names import BACKEND, BEFORE
-from numtape.core.values import habits
+from numtape.core.values import hints
 
 pytestmark = pytest.mark.numtape_only(reason="about numtape's names")
 
@@ -121,8 +119,8 @@ def test_no_attribute_of_the_installed_tensorflow_is_missing_without_a_hint():
                 getattr(thing, name)
             except Exception as error:
                 assert not str(error).endswith(f"has no attribute {name!r}"), (kind, name)
-    for kind, hints in METHODS.items():
-        assert {name for names in hints for name in names.split()} <= known[kind], kind
+    for kind, method_names in METHODS.items():
+        assert {name for names in method_names for name in names.split()} <= known[kind], kind
 
 
 HINTS = {
@@ -169,7 +167,7 @@ def test_habits_name_what_there_is():
     advice = [
         *HABITS.values(),
         *INSTEAD.values(),
-        *habits.REPLACEMENTS.values(),
+        *hints.REPLACEMENTS.values(),
         *BEFORE.values(),
         *BACKEND.values(),
     ]
@@ -178,7 +176,7 @@ def test_habits_name_what_there_is():
     assert [name for name in HABITS if name in numtape.__all__] == []
 
 
-@pytest.mark.parametrize("name", sorted(habits.REPLACEMENTS))
+@pytest.mark.parametrize("name", sorted(hints.REPLACEMENTS))
 def test_habits_with_tensors_and_variables(name):
     for value in (numtape.ones((2, 2)), numtape.Variable([1.0]), numtape.Variable(1).assign(2)):
         assert not hasattr(value, name)
@@ -197,7 +195,7 @@ def test_methods_named_instead_of_habits_give_what_was_wanted():
         attribute = getattr(array if name not in ("all", "any") else array > 0, name)
         wanted = attribute() if callable(attribute) else attribute
         operand = x if name not in ("all", "any") else x > 0
-        found = eval(habits.REPLACEMENTS[name], {"tf": numtape, "x": operand})
+        found = eval(hints.REPLACEMENTS[name], {"tf": numtape, "x": operand})
         if name == "tobytes":
             assert found == wanted
         else:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from numtape.core.cpu import buffers
-from numtape.core.values import handed, memory
+from numtape.core.values import export, memory
 
 pytestmark = [
     pytest.mark.numtape_only(reason="TensorFlow's memory is its own"),
@@ -140,17 +140,17 @@ COPIED = {
 
 @pytest.mark.parametrize("made", HANDED.values(), ids=HANDED)
 @pytest.mark.skipif(
-    handed.SOLE_OWNER_COUNTS[0] < 0, reason="reference counts do not tell who holds a tensor"
+    export.SOLE_OWNER_COUNTS[0] < 0, reason="reference counts do not tell who holds a tensor"
 )
 def test_memory_is_handed_over_where_nobody_else_can_reach_it(tf, monkeypatch, made):
-    monkeypatch.setattr(handed, "copy_array", None)
+    monkeypatch.setattr(export, "copy_array", None)
     assert made(tf, tf.constant(numbers())).flags.writeable
 
 
 @pytest.mark.parametrize("made", COPIED.values(), ids=COPIED)
 def test_memory_is_copied_where_somebody_can_reach_it(tf, monkeypatch, made):
     found = []
-    monkeypatch.setattr(handed, "copy_array", lambda x: found.append(1) or memory.copy_array(x))
+    monkeypatch.setattr(export, "copy_array", lambda x: found.append(1) or memory.copy_array(x))
     made(tf, tf.constant(numbers()))
     assert found == [1]
 

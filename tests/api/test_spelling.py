@@ -340,7 +340,7 @@ tf.constant(Table())""",
     ),
     "validation data without targets": (
         ValueError,
-        r"`validation_data` has no targets: give a pair \(x, y\)",
+        r"`validation_data` must have targets: pass a pair \(x, y\)",
         """
 m.compile("sgd", "mse")
 m.fit(x, y, verbose=0, validation_data=x)""",
@@ -376,7 +376,7 @@ m.predict(np.full((4, 2), 9), verbose=0)""",
     ),
     "an example without an axis of examples": (
         ValueError,
-        r"the axis of examples is missing, x\[None\]",
+        r"the batch axis is missing; x\[None\]",
         """
 m(x)
 m.predict(x[0], verbose=0)""",

@@ -18,7 +18,7 @@ from numtape.core.derive import repeated_gradients
 from numtape.core.derive.tape import Tape
 from numtape.core.log.log import Log, local
 from numtape.core.native import layout
-from numtape.core.values.interning import generation
+from numtape.core.values.intern_table import generation
 
 pytestmark = [
     pytest.mark.numtape_only("how gradients are recorded"),

@@ -117,7 +117,7 @@ def test_optimizers_alone_go_by_order_and_refuse_another(tf, tmp_path, as_root):
     assert all(map(np.array_equal, first.variables, second.variables))
     third, others = tf.keras.optimizers.Adam(0.5), made(tf, "ab")
     third.build([others["b"], others["a"]])
-    with pytest.raises(ValueError, match=r"'momentum 0' for a variable 'a'.*has 'b' in this place"):
+    with pytest.raises(ValueError, match=r"'momentum 0' for a variable 'a'.*has 'b' at this index"):
         checkpoint(third).read(path)
     assert third.iterations.numpy() == 0 and third.learning_rate.numpy() == np.float32(0.5)
 
@@ -208,6 +208,6 @@ def test_values_that_go_by_order_alone_are_refused(tf, tmp_path):
         text = text.replace(f'"momentum of {place}"', f'"_variables/{k}"')
     file.write_bytes(pack(arrays, json.loads(text)))
     variables["a"].assign([5.0, 5.0])
-    with pytest.raises(tf.errors.UnimplementedError, match="does not say which variables"):
+    with pytest.raises(tf.errors.UnimplementedError, match="does not record the variables"):
         checkpoint.read(path)
     assert variables["a"].numpy().tolist() == [5, 5]

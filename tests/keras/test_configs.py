@@ -314,17 +314,17 @@ def changed(change):
         (lambda made, _: made[2].update(class_name="Nosuch"), "Nosuch"),
         (lambda made, _: made[2].update(config=[1]), "Could not interpret layer"),
         (lambda made, _: made[2].pop("inbound_nodes"), "cut or changed.*inbound_nodes"),
-        (lambda made, _: made.pop(2), "does not say what is given to the layer 'dropout'"),
+        (lambda made, _: made.pop(2), "must define the inputs of the layer 'dropout'"),
         (
             lambda _, config: config["config"].update(output_layers=["nosuch", 0, 0]),
             "no layer 'nosuch'",
         ),
         (lambda _, config: config["config"].pop("input_layers"), "cut or changed.*input_layers"),
         (lambda _, config: config.update(config=None), "cut or changed.*layers"),
-        (lambda _, config: config.pop("class_name"), "names no class"),
+        (lambda _, config: config.pop("class_name"), "no class_name"),
         (
             lambda _, config: config.update(module="keras.losses", class_name="Huber", config={}),
-            "describes no model",
+            "must describe a model",
         ),
     ],
 )

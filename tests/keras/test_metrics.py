@@ -555,7 +555,7 @@ def test_shapes_as_keras(name, wanted, predicted):
 
 @pytest.mark.numtape_only("looks into numtape")
 def test_each_class_has_a_row():
-    from numtape.keras.metrics.choice import CLASSES as known
+    from numtape.keras.metrics.lookup import CLASSES as known
 
     public = {getattr(numtape.keras.metrics, name) for name in numtape.keras.metrics.__all__}
     assert {x for x in public if isinstance(x, type)} == set(known)
@@ -675,7 +675,7 @@ def test_a_batch_that_does_not_fit_changes_nothing(tf, name):
 
 @pytest.mark.numtape_only("for `Model.compile`")
 def test_which_accuracy_is_meant():
-    from numtape.keras.models.compiled import metric_of
+    from numtape.keras.models.compile_config import metric_of
 
     def chosen(y, p, name="accuracy"):
         return metric_of(name, np.zeros(y), np.zeros(p))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import numtape as tf
-from numtape.core.loops.call import kinds_of
-from numtape.core.loops.plain import run
 from numtape.core.loops.program import program
+from numtape.core.loops.runtime.invoke import kinds_of
+from numtape.core.loops.runtime.plain import run
 
 pytestmark = pytest.mark.numtape_only("native loops")
 

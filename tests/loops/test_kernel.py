@@ -16,7 +16,7 @@ from kernel_checks import close, differences, fresh, function_of, plain
 from processes import run as run_process
 
 import numtape as tf
-from numtape.core.loops import stack
+from numtape.core.loops.runtime import stack
 
 pytestmark = [
     pytest.mark.numtape_only("native loops"),
@@ -265,9 +265,9 @@ def test_errors_of_a_call():
 
 def test_dtypes_that_numba_sees_otherwise_are_refused():
     """A value goes onto the stack as what it is, or not at all."""
-    from numtape.core.loops.nodes import Lines
+    from numtape.core.loops.ir import Lines
     from numtape.core.loops.program import Program
-    from numtape.core.loops.units import compile_sweeps
+    from numtape.core.loops.runtime.compiled_sweeps import compile_sweeps
 
     text = """
 def f_forward(x_at, d_x_at, SP, END, OUT, MARK):

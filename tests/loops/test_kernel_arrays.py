@@ -6,8 +6,8 @@ from kernel_array_cases import ARRAYS, CASES, ORDERED, POINT
 from kernel_checks import close, differences, fresh, function_of, plain
 
 import numtape as tf
-from numtape.core.loops.call import kinds_of
 from numtape.core.loops.program import program
+from numtape.core.loops.runtime.invoke import kinds_of
 from numtape.errors import KernelError
 
 pytestmark = [
@@ -191,8 +191,8 @@ MISMATCHED = [
 
 @pytest.mark.parametrize(("text", "error", "said"), MISMATCHED, ids=[row[0] for row in MISMATCHED])
 def test_shapes_that_do_not_match(text, error, said):
-    from numtape.core.loops.layout import EMPTY, SHAPES
-    from numtape.core.loops.plain import run
+    from numtape.core.loops.emit.text import EMPTY, SHAPES
+    from numtape.core.loops.runtime.plain import run
 
     function = function_of(f"def f(x, y, m):\n    return {text}\n")
     arguments = [np.ones(5), np.ones(4), np.ones((2, 3))]

@@ -11,9 +11,9 @@ from kernel_cases import Mine, grows, root
 from kernel_checks import function_of, plain
 
 import numtape as tf
-from numtape.core.loops.call import raise_status
-from numtape.core.loops.plain import run
 from numtape.core.loops.program import program
+from numtape.core.loops.runtime.invoke import raise_status
+from numtape.core.loops.runtime.plain import run
 from numtape.errors import KernelError
 
 pytestmark = pytest.mark.numtape_only("native loops")

@@ -10,7 +10,7 @@ from kernel_checks import function_of
 from numba import cfunc, njit, types
 
 import numtape as tf
-from numtape.core.loops import jitted
+from numtape.core.loops.runtime import jit
 
 pytestmark = [
     pytest.mark.numtape_only("native loops"),
@@ -109,11 +109,11 @@ def test_errors_in_compiled_code():
     with pytest.raises(ValueError) as caught:
         call(np.full(3, 200.0), 0.5)
     assert caught.value.args == ("too large", 3)
-    waiting = np.count_nonzero(jitted._SLOTS)
+    waiting = np.count_nonzero(jit._SLOTS)
     for _ in range(50):
         with pytest.raises(ValueError):
             call(np.full(3, 200.0), 0.5)
-    assert np.count_nonzero(jitted._SLOTS) == waiting
+    assert np.count_nonzero(jit._SLOTS) == waiting
 
     @njit
     def wrong(x):

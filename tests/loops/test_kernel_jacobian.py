@@ -147,7 +147,7 @@ def test_errors_leave_stacks():
             raise ValueError("negative")
         return math.sqrt(x[0]), x
 
-    from numtape.core.loops import stack
+    from numtape.core.loops.runtime import stack
 
     tf.jacobian(root)(np.array([4.0]))
     before = list(stack._waiting)

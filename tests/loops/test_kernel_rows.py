@@ -9,7 +9,7 @@ import pytest
 from numtape.kernels.cpu import calls
 
 import numtape as tf
-from numtape.core.loops import piles
+from numtape.core.loops.runtime import arenas
 
 pytestmark = [
     pytest.mark.numtape_only("native loops"),
@@ -19,10 +19,11 @@ FORWARD, REVERSE = calls.T_FORWARD, calls.T_REVERSE
 
 
 def test_numbers_are_those_of_the_kernels():
-    shared = [name for name, value in vars(piles).items() if type(value) is int]
+    values = vars(arenas).items()
+    shared = [name for name, value in values if type(value) is int and hasattr(calls, name)]
     assert {"T_PILES", "MOST_WORDS", "P_HIGH", "CONVERTED", "STALE", "GIVEN", "DOUBLE"} <= {*shared}
     for name in shared:
-        assert getattr(piles, name) == getattr(calls, name), name
+        assert getattr(arenas, name) == getattr(calls, name), name
 
 
 @tf.kernel
@@ -67,7 +68,7 @@ def value_and_grad(kernel, wanted):
 
 def used():
     """Sweeps that ran without Python so far."""
-    return piles.TABLE[[FORWARD, REVERSE]]
+    return arenas.TABLE[[FORWARD, REVERSE]]
 
 
 X, Y = np.array([0.5, -1.5, 2.0]), np.array([1.0, 0.5, -0.25])
@@ -265,13 +266,13 @@ def test_without_a_free_pile_python_computes(monkeypatch):
     both(x, n)
     both(x, n)
     before = used()
-    count = int(piles.TABLE[calls.T_COUNT])
-    piles.TABLE[calls.T_COUNT] = 0
-    monkeypatch.setattr(piles, "_add", lambda arena: None)
+    count = int(arenas.TABLE[calls.T_COUNT])
+    arenas.TABLE[calls.T_COUNT] = 0
+    monkeypatch.setattr(arenas, "_add", lambda arena: None)
     try:
         found = both(x, n)[1][0]
     finally:
-        piles.TABLE[calls.T_COUNT] = count
+        arenas.TABLE[calls.T_COUNT] = count
     np.testing.assert_allclose(found, wanted, rtol=1e-13)
     assert used().tolist() == before.tolist()
     np.testing.assert_allclose(both(x, n)[1][0], wanted, rtol=1e-13)
@@ -284,13 +285,13 @@ def test_pages_that_are_not_needed_go():
     x = tf.constant(np.linspace(0, 1, 1000))
     for _ in range(2):
         both(x, tf.constant(2000))
-    high = [piles._header(arena)[calls.P_HIGH] for arena in piles._arenas]
+    high = [arenas._header(arena)[calls.P_HIGH] for arena in arenas._arenas]
     assert max(high) > 10 << 20
     for _ in range(2 * calls.PATIENCE):
         both(x, tf.constant(3))
-    high = [piles._header(arena)[calls.P_HIGH] for arena in piles._arenas]
+    high = [arenas._header(arena)[calls.P_HIGH] for arena in arenas._arenas]
     assert max(high) < 10 << 20
-    states = piles.TABLE[calls.T_PILES : calls.T_PILES + 2 * len(high) : 2]
+    states = arenas.TABLE[calls.T_PILES : calls.T_PILES + 2 * len(high) : 2]
     assert set(states.tolist()) == {calls.FREE}
 
 
@@ -371,6 +372,6 @@ def test_memory_of_replays_whose_gradients_nobody_takes():
                 both(x)
 
     run(calls.MOST)
-    high = max(piles._header(arena)[calls.P_HIGH] for arena in piles._arenas)
+    high = max(arenas._header(arena)[calls.P_HIGH] for arena in arenas._arenas)
     run(3 * calls.MOST)
-    assert max(piles._header(arena)[calls.P_HIGH] for arena in piles._arenas) <= 1.1 * high
+    assert max(arenas._header(arena)[calls.P_HIGH] for arena in arenas._arenas) <= 1.1 * high

@@ -14,7 +14,7 @@ from kernel_checks import fresh, plain
 
 import numtape as tf
 from numtape.core.log.op import CODES
-from numtape.core.loops import deferred, piles
+from numtape.core.loops.runtime import arenas
 
 pytestmark = [
     pytest.mark.numtape_only("native loops"),
@@ -162,7 +162,7 @@ def counted(run, counts, k):
         return found
     return call
 """,
-    deferred.__file__,
+    arenas.__file__,
     "exec",
 )
 
@@ -173,8 +173,8 @@ def sweeps(monkeypatch):
     counts, scope = [0, 0], {}
     exec(COUNTED, scope)
     for k, name in enumerate(("forward", "reverse")):
-        run = getattr(deferred.Deferred, name)
-        monkeypatch.setattr(deferred.Deferred, name, scope["counted"](run, counts, k))
+        run = getattr(arenas.Deferred, name)
+        monkeypatch.setattr(arenas.Deferred, name, scope["counted"](run, counts, k))
     return counts
 
 
@@ -215,10 +215,10 @@ def test_a_replay_runs_each_sweep_once(sweeps):
 
     for round in range(4):
         x, k = tf.constant([0.5 + round, 1.0, 2.0], tf.float64), tf.constant(0.7, tf.float64)
-        sweeps[:] = (-piles.TABLE[FORWARD : REVERSE + 1]).tolist()
+        sweeps[:] = (-arenas.TABLE[FORWARD : REVERSE + 1]).tolist()
         y, found = step(x, k)
         found = [y.numpy(), *(g.numpy() for g in found)]
-        compiled = piles.TABLE[FORWARD : REVERSE + 1]
+        compiled = arenas.TABLE[FORWARD : REVERSE + 1]
         assert [a + b for a, b in zip(sweeps, compiled, strict=True)] == [2, 2]
         y, wanted = in_ops(x, k)
         for one, other in zip(found, [y, *wanted], strict=True):
@@ -504,7 +504,7 @@ def test_stacks_that_nobody_takes_go():
     tf.constant(1.0).numpy()
     (x + 1.0).numpy()
     gc.collect()
-    assert len(deferred._stacks_left) <= 25
+    assert len(arenas._stacks_left) <= 25
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -11,13 +11,14 @@ from kernel_array_cases import ARRAYS, CASES as ARRAY_CASES, POINT
 from kernel_cases import CASES, FUNCTIONS
 from kernel_checks import close, differences, fresh, function_of, plain
 
-from numtape.core.loops import calls, creation, expressions, reductions, rules
-from numtape.core.loops.call import kinds_of
-from numtape.core.loops.nodes import Branch, Call, Count, Repeat, Step, steps, walk
-from numtape.core.loops.normal import Lowering, normal
+from numtape.core.loops import rules
+from numtape.core.loops.analysis.types import infer
+from numtape.core.loops.frontend import lowering
+from numtape.core.loops.frontend.lowering import Lowering, normal
+from numtape.core.loops.frontend.source import Source
+from numtape.core.loops.ir import Branch, Call, Count, Repeat, Step, steps, walk
 from numtape.core.loops.program import program
-from numtape.core.loops.source import Source
-from numtape.core.loops.types import infer
+from numtape.core.loops.runtime.invoke import kinds_of
 from numtape.core.ops.elementwise import stop_gradient
 
 pytestmark = pytest.mark.numtape_only("native loops")
@@ -67,7 +68,7 @@ def test_each_function_and_construct_has_a_case():
     kinds = {type(node).__name__ for node in nodes}
     written = {name.split("_")[2] for name in dir(Lowering) if name.startswith(("_do_", "_of_"))}
     assert written - kinds == set()
-    operators = {*expressions.OPERATORS, *expressions.COMPARED}
+    operators = {*lowering.OPERATORS, *lowering.COMPARED}
     assert operators - {type(node) for node in nodes} == set()
     used = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
     used = {name for name in used if re.fullmatch(r"[\w.]+", name)} | {
@@ -82,11 +83,11 @@ def test_each_function_and_construct_has_a_case():
         if name.partition(".")[0]
         in ("np", "math", *dir(__builtins__), "abs", "max", "min", "pow", "float", "int", "bool")
     }
-    known = (*rules.CALLED, *calls.CASTS, *creation.MADE, *reductions.REDUCED)
+    known = (*rules.CALLED, *lowering.CASTS, *lowering.MADE, *lowering.REDUCED)
     others = (np.float32, stop_gradient)  # test_float32, test_kernel_in_njit
     assert [f for f in known if f not in called and f not in others] == []
     methods = {name.rpartition(".")[2] for name in used}
-    assert {*creation.OF_ARRAYS, *reductions.METHODS} - methods == set()
+    assert {*lowering.OF_ARRAYS, *lowering.METHODS} - methods == set()
 
 
 def test_derivatives_are_those_of_the_op_records():

@@ -5,8 +5,8 @@ import pytest
 from complex_steps import analytic, slopes
 from random_kernels import differences, fresh, module, program
 
-from numtape.core.loops.plain import run
 from numtape.core.loops.program import program as sweeps
+from numtape.core.loops.runtime.plain import run
 
 mark = pytest.mark
 pytestmark = mark.numtape_only("native loops")

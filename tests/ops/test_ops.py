@@ -352,7 +352,7 @@ def test_every_op_has_a_row(tf):
     from numtape.core.derive.custom import LINK, RESULT, UPSTREAM
     from numtape.core.log.op import CODES, LEAF, READ
     from numtape.core.ops.kernel import KERNEL, KERNEL_GRAD, PART
-    from numtape.core.ops.seeded import NUMBERED
+    from numtape.core.ops.stateless_random import NUMBERED
 
     # Those of test_custom_gradient.py, the draws of layers (test_layer_states.py), and
     # kernels (test_kernel_tape.py).

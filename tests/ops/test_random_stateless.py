@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from numtape.core.ops import philox_draws
+from numtape.core.ops import philox
 
 pytestmark = [
     pytest.mark.numtape_only("some are numbers that TensorFlow gave once"),
@@ -226,7 +226,7 @@ def test_a_tape_sees_what_was_drawn(tf):
         z = g.normal([3], mean) ** 2
     drawn = x.numpy()
     for _ in range(2):
-        expected = (2 * drawn * philox_draws.gamma_slope(alpha.numpy(), drawn)).sum(0)
+        expected = (2 * drawn * philox.gamma_slope(alpha.numpy(), drawn)).sum(0)
         near(tape.gradient(y, alpha), expected, 1e-12)
         rest = tf.random.Generator.from_seed(1).normal([3]).numpy()
         near(tape.gradient(z, mean), (2 * (1 + rest)).sum())
@@ -244,7 +244,7 @@ def test_slope_of_a_gamma_number(alpha):
             low, high = (mpmath.gammainc(alpha + k * step, 0, x, regularized=True) for k in (-1, 1))
             density = x ** (alpha - 1) * mpmath.exp(-x) / mpmath.gamma(alpha)
             exact = float((low - high) / (2 * step) / density)
-            near(philox_draws.gamma_slope(alpha, float(x)), exact, 1e-10)
+            near(philox.gamma_slope(alpha, float(x)), exact, 1e-10)
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])

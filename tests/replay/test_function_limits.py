@@ -43,7 +43,7 @@ def test_too_many_paths(tf):
 @pytest.fixture
 def few_in_all(monkeypatch):
     """A function may have 100 recordings, not 1024."""
-    paths = importlib.import_module("numtape.core.replay.paths")
+    paths = importlib.import_module("numtape.core.replay.guard_tree")
     assert paths.MAX_RECORDINGS == 1024
     monkeypatch.setattr(paths, "MAX_RECORDINGS", 100)
 
@@ -349,7 +349,7 @@ def test_variable_that_a_thread_assigns_while_the_function_runs(tf):
 @pytest.mark.parametrize("looks", [False, True])
 def test_variable_that_a_handler_assigns_before_a_call_commits(tf, monkeypatch, looks, taped):
     """No update is lost, and gradients are those of what is returned."""
-    calls = importlib.import_module("numtape.core.replay.calls")
+    calls = importlib.import_module("numtape.core.replay.dispatch")
     v, w, handled = tf.Variable(1.0), tf.Variable(5.0), []
     commit = calls.commit
 
@@ -499,10 +499,10 @@ def test_exception_while_recording_leaves_everything_as_before(tf, error):
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_exception_while_replaying_leaves_everything_as_before(tf, monkeypatch, error, when):
-    from numtape.core.log import look
+    from numtape.core.log import evaluate
 
     v, w = tf.Variable(1.0), tf.Variable([1.0, 2.0])
-    programs = importlib.import_module(type(look.executor()).__module__).Program
+    programs = importlib.import_module(type(evaluate.executor()).__module__).Program
 
     @tf.function
     def f(x):

@@ -7,7 +7,7 @@ from checks import SEED
 from class_cases import CASES
 from object_programs import BEGIN, Program, compare
 
-from numtape.core.replay import calls
+from numtape.core.replay import dispatch
 from numtape.core.replay.observe.guards import Guards
 
 pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
@@ -49,8 +49,8 @@ def test_programs_find_what_is_not_compared(monkeypatch):
 
 
 def test_programs_find_that_classes_of_temporary_objects_are_not_compared(monkeypatch):
-    lasting = calls.select_lasting
-    monkeypatch.setattr(calls, "select_lasting", lambda found, of_temporary: lasting(found, []))
+    lasting = dispatch.select_lasting
+    monkeypatch.setattr(dispatch, "select_lasting", lambda found, of_temporary: lasting(found, []))
     assert finds()
 
 

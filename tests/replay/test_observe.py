@@ -20,7 +20,7 @@ from checks import SEED, same
 from function_helpers import one_warning, recordings
 from processes import run
 
-from numtape.core.replay.observe import frames, guards, known, reads, steps
+from numtape.core.replay.observe import bytecode, frames, guards, ownership, reads
 from numtape.core.replay.observe.guards import Guards
 from numtape.core.replay.observe.reads import MISSING, Read
 
@@ -112,7 +112,7 @@ def test_stacks_of_the_standard_library_are_as_deep_as_python_says():
             warnings.simplefilter("ignore")
             module = compile(path.read_bytes(), str(path), "exec")
         for code in codes(module):
-            deepest = max(step.depth for step in steps.instructions_of(code).values())
+            deepest = max(step.depth for step in bytecode.instructions_of(code).values())
             assert 0 <= deepest <= code.co_stacksize, code
             found += 1
     assert found > 1000
@@ -128,7 +128,7 @@ def test_what_is_on_a_stack():
         return inner
 
     inner = outer(1.5, 2.5)
-    known_steps = steps.instructions_of(inner.__code__)
+    known_steps = bytecode.instructions_of(inner.__code__)
 
     def trace(frame, event, arg):
         if frame.f_code is not inner.__code__:
@@ -158,7 +158,7 @@ def test_what_is_on_a_stack():
 
 def test_a_version_that_is_not_known_runs_as_python(tf, monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
-    monkeypatch.setattr("numtape.core.replay.paths._unobserved_reasons", [])
+    monkeypatch.setattr("numtape.core.replay.guard_tree._unobserved_reasons", [])
     frames.unsupported_reason.cache_clear()
     try:
         rates = [2.0]
@@ -177,7 +177,7 @@ def test_an_instruction_that_is_not_known_runs_as_python(tf, monkeypatch):
     from numtape.core.replay.observe import instructions
 
     rest = {k: v for k, v in instructions.INSTRUCTIONS.items() if k != "BINARY_OP"}
-    monkeypatch.setattr("numtape.core.replay.call.INSTRUCTIONS", rest)
+    monkeypatch.setattr("numtape.core.replay.tracing.INSTRUCTIONS", rest)
     f = tf.function(lambda x: x * 2.0)
     with one_warning("the instruction BINARY_OP is not known"):
         same(f(tf.constant(1.0)), 2.0)
@@ -453,8 +453,8 @@ def test_reasons_name_the_line(tf):
 
 def test_lists_say_what_is_allowed():
     """A function of C that is on no list makes a function run as Python."""
-    assert id(time.time) not in known.PURE
-    assert id(random.random) not in known.PURE
+    assert id(time.time) not in ownership.PURE
+    assert id(random.random) not in ownership.PURE
 
 
 def test_arrays_are_read_anew(tf):

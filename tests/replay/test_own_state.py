@@ -14,7 +14,7 @@ import pytest
 from processes import PACKAGE
 
 import numtape as tf
-from numtape.core.replay.observe.whose import _PROGRAM_LIKE_FILES
+from numtape.core.replay.observe.ownership import _PROGRAM_LIKE_FILES
 
 # Why recorded functions cannot miss a change.
 CACHE = "results are the same with and without it"
@@ -47,8 +47,7 @@ STATE = {
         "settings.tensor_float_32": COMPARED,
     },
     "custom_gradients.py": {"self.noted": LOG, "successor.noted": NEW, "local.log": LOG},
-    "data/functions.py": {"dataset._kind": NEW},
-    "data/groups.py": {"dataset._kind": NEW},
+    "data/dataset.py": {"dataset._kind": NEW},
     "data/pipeline.py": {
         "dataset._begin": NEW,
         "dataset._count": NEW,

@@ -83,9 +83,9 @@ def broken_assigns(monkeypatch):
 
 
 def broken_leaks(monkeypatch):
-    from numtape.core.replay import calls
+    from numtape.core.replay import dispatch
 
-    monkeypatch.setattr(calls, "find_leaked", lambda trace: [])
+    monkeypatch.setattr(dispatch, "find_leaked", lambda trace: [])
 
 
 @pytest.mark.parametrize(

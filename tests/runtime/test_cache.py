@@ -16,7 +16,7 @@ from processes import PACKAGE, output, run, start
 
 import numtape
 from numtape.core import settings
-from numtape.core.compile import cache, cache_folder, kernel_sources, passes
+from numtape.core.compile import cache, kernel_sources, passes
 
 pytestmark = [
     pytest.mark.numtape_only("numtape's own cache"),
@@ -254,7 +254,7 @@ def place(tmp_path, monkeypatch):
     """An empty cache folder of this process."""
     found = tmp_path / "cache"
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(found))
-    monkeypatch.setattr(cache_folder, "_warned", set())
+    monkeypatch.setattr(cache, "_warned", set())
     return found
 
 
@@ -335,13 +335,13 @@ def test_keys_of_kernels_hold_the_whole_source():
     """Those of elementwise kernels, whole arrays, fused and native loops list their modules."""
     from numtape.core.compile.array_kernels import _SOURCES
     from numtape.core.compile.lane_kernels import VECTOR_SOURCES
-    from numtape.core.loops import units
+    from numtape.core.loops.runtime import compiled_sweeps
 
     vectors = {*VECTOR_SOURCES}
     assert {*kernel_sources.transitive_imports("cpu.scalar")} <= vectors
     assert {*kernel_sources.transitive_imports(*_SOURCES)} <= {*vectors, *_SOURCES}
     assert {*kernel_sources.transitive_imports("cpu.fused")} <= {*vectors, "body", "cpu.fused"}
-    assert {*kernel_sources.transitive_imports("loops.stack")} <= {*units._SOURCES}
+    assert {*kernel_sources.transitive_imports("loops.stack")} <= {*compiled_sweeps._SOURCES}
 
 
 def test_keys_of_loops_of_floats_hold_what_compiles_them(monkeypatch):
@@ -529,7 +529,7 @@ def test_folder_exchanged_while_it_is_open_is_not_read(place, tmp_path):
     tiny = Tiny()
     tiny.use()
     (path,) = place.iterdir()
-    with cache_folder.open_folder(place) as found:
+    with cache.open_folder(place) as found:
         place.rename(tmp_path / "old")
         place.mkdir()
         path.write_text("planted")
@@ -606,7 +606,7 @@ def test_read_only_folder_is_read(place):
 
 
 def test_user_without_a_home_has_no_folder(tf, monkeypatch):
-    monkeypatch.setattr(cache_folder, "_warned", set())
+    monkeypatch.setattr(cache, "_warned", set())
     for name in ("NUMTAPE_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
 
@@ -714,7 +714,7 @@ def test_leftovers_of_a_killed_process_do_not_matter(place):
     tiny = Tiny()
     tiny.use()
     (path,) = place.iterdir()
-    part = place / f"x{cache_folder.PART}"
+    part = place / f"x{cache.PART}"
     part.write_bytes(path.read_bytes()[:50])
     others = place / "download.part"
     others.touch()

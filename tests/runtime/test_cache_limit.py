@@ -12,7 +12,7 @@ from processes import environment
 
 from numtape.__main__ import main
 from numtape.core import settings
-from numtape.core.compile import cache, cache_folder
+from numtape.core.compile import cache
 
 pytestmark = pytest.mark.numtape_only(reason="about numtape's cache")
 
@@ -22,7 +22,7 @@ def place(tmp_path, monkeypatch):
     """An empty cache folder of this process."""
     found = tmp_path / "cache"
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(found))
-    monkeypatch.setattr(cache_folder, "_warned", set())
+    monkeypatch.setattr(cache, "_warned", set())
     monkeypatch.setattr(cache, "_written", [0, cache.RECOUNT])
     return found
 
@@ -89,8 +89,8 @@ def test_other_files_stay(place, monkeypatch):
     use("first", [])
     (place / "mine.txt").write_text("x" * 10000)
     os.utime(place / "mine.txt", (0, 0))
-    (place / f"killed{cache_folder.PART}").write_bytes(b"x" * 1000)
-    os.utime(place / f"killed{cache_folder.PART}", (0, 0))
+    (place / f"killed{cache.PART}").write_bytes(b"x" * 1000)
+    os.utime(place / f"killed{cache.PART}", (0, 0))
     cache._written[1] = cache.RECOUNT  # what others wrote is seen when the folder is counted
     use("second", [])
     assert names(place) == ["first", "mine.txt", "second"]

@@ -15,11 +15,11 @@ from numtape.core.cpu.buffers import POOL
 from numtape.core.cuda.runtime import resources
 from numtape.core.derive import tape as tapes
 from numtape.core.log.log import Log
-from numtape.core.log.threads import ThreadState
+from numtape.core.log.thread_state import ThreadState
 from numtape.core.values import memory
 from numtape.core.values.memory import LARGE_BYTES
 from numtape.core.values.spec import intern
-from numtape.core.values.weak import FinalizationQueue, WeakObjectMap
+from numtape.core.values.weakrefs import FinalizationQueue, WeakObjectMap
 from numtape.deferred_restore import notify_changed, wait
 
 pytestmark = pytest.mark.numtape_only("how objects end is numtape's own affair")

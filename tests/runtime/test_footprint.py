@@ -13,7 +13,7 @@ from checks import same
 from parallel_threads import run_in_threads
 from processes import CACHES, run, with_cache
 
-from numtape.core.replay.belongings import MAX_STRONG
+from numtape.core.replay.owner_map import MAX_STRONG
 
 pytestmark = pytest.mark.numtape_only("what TensorFlow leaves is its own affair")
 

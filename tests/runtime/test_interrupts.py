@@ -15,7 +15,7 @@ from processes import PACKAGE, run
 
 from numtape.core.compile.passes import Block, Numbers
 from numtape.core.cpu import sweeper as cpu, workers
-from numtape.core.derive import adjoints, forward, transpose
+from numtape.core.derive import adjoint_cache, forward, transpose
 from numtape.core.derive.templates import TemplateTable
 from numtape.core.derive.workspace import TransposeWorkspace
 from numtape.core.log.log import Log, local
@@ -292,7 +292,7 @@ def test_interrupted_repeating_binds_the_memory_of_its_log():
     small, large = Log(64), Log(1024)
 
     def prepare():
-        memory, block = adjoints.AdjointCache(), Block("repeat")
+        memory, block = adjoint_cache.AdjointCache(), Block("repeat")
         memory.bind(small, block)
         return memory, block
 

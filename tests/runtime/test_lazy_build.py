@@ -7,7 +7,7 @@ import threading
 import pytest
 from processes import run
 
-from numtape.core.native import layout, once
+from numtape.core.native import layout, lazy_build
 
 pytestmark = pytest.mark.numtape_only("how machine code comes about")
 usable = pytest.mark.skipif(
@@ -36,7 +36,7 @@ def test_what_may_pass_is_tried_again_ever_more_seldom(error):
             raise error
         return 7
 
-    made = once.LazyBuild("It is done", make)
+    made = lazy_build.LazyBuild("It is done", make)
     questions = [made.get(k) for k in range(40)]
     assert tries == [0, 2, 6, 14, 30]
     assert set(questions[:30]) == {str(error) or "MemoryError"} and set(questions[30:]) == {7}
@@ -49,7 +49,7 @@ def test_who_wants_to_know_has_it_tried_now():
         tries.append(1)
         raise MemoryError
 
-    made = once.LazyBuild("It is done", make)
+    made = lazy_build.LazyBuild("It is done", make)
     assert [made.get(now=True) for _ in range(5)] == ["MemoryError"] * 5 and len(tries) == 5
 
 
@@ -60,7 +60,7 @@ def test_what_is_not_as_known_stays_so():
         tries.append(1)
         raise layout.UnsupportedLayout("a list is a tuple")
 
-    made = once.LazyBuild("It is done", make)
+    made = lazy_build.LazyBuild("It is done", make)
     assert {made.get(now=True) for _ in range(100)} == {"a list is a tuple"}
     assert len(tries) == 1 and made.never
 
@@ -80,13 +80,13 @@ def test_alarm_is_for_the_program():
     before = signal.signal(signal.SIGALRM, alarm)
     try:
         with pytest.raises(TimeoutError, match="too late"):
-            once.LazyBuild("It is done", make).get()
+            lazy_build.LazyBuild("It is done", make).get()
     finally:
         signal.signal(signal.SIGALRM, before)
 
 
 def test_it_is_not_tried_where_the_stack_ends():
-    made = once.LazyBuild("It is done", lambda: 7)
+    made = lazy_build.LazyBuild("It is done", lambda: 7)
 
     def at(left):
         frame, depth = sys._getframe(), 0
@@ -97,8 +97,8 @@ def test_it_is_not_tried_where_the_stack_ends():
     def deeper(n):
         return made.get() if n <= 0 else deeper(n - 1)
 
-    assert at(once.STACK_RESERVE // 2) == "there is not enough of the stack left"
-    assert at(2 * once.STACK_RESERVE) == 7
+    assert at(lazy_build.STACK_RESERVE // 2) == "there is not enough of the stack left"
+    assert at(2 * lazy_build.STACK_RESERVE) == 7
 
 
 FIRST = """
@@ -107,7 +107,7 @@ import numtape as tf
 from numtape.core.compile import cache
 from numtape.core.cpu import repeated_evaluation
 from numtape.core.log.log import local
-from numtape.core.native import install
+from numtape.core.native import patch as install
 from numtape.core.replay import repeated_calls
 
 sys.modules["numtape.function.function"].OFTEN = 1

@@ -13,7 +13,7 @@ from processes import run, start
 
 from numtape.core import settings
 from numtape.core.cpu import interruptible, rng as cpu_rng, sweeper as cpu, workers
-from numtape.core.ops import random, unique
+from numtape.core.ops import counting, random
 from numtape.core.values import memory
 
 pytestmark = [
@@ -309,9 +309,9 @@ def test_another_thread_shuffles(tf, monkeypatch):
 
 
 def test_another_thread_finds_different_elements(tf, monkeypatch):
-    monkeypatch.setattr(unique, "LARGE", 3)
+    monkeypatch.setattr(counting, "LARGE", 3)
     heard = []
-    monkeypatch.setattr(unique, "heard", lambda work: heard.append(1) or workers.heard(work))
+    monkeypatch.setattr(counting, "heard", lambda work: heard.append(1) or workers.heard(work))
     found = tf.unique([5.0, 2.0, 5.0, 7.0, 2.0])
     assert found.y.numpy().tolist() == [5.0, 2.0, 7.0]
     assert found.idx.numpy().tolist() == [0, 1, 0, 2, 1]

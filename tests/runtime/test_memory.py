@@ -5,7 +5,7 @@ import sys
 import pytest
 from processes import run
 
-from numtape.core.values import interning
+from numtape.core.values import intern_table
 
 pytestmark = [
     pytest.mark.numtape_only("numtape's memory"),
@@ -89,11 +89,11 @@ print((resident() - before) >> 10, len(local.log.buffers))
 DIFFERENT = (
     RESIDENT
     + """
-from numtape.core.values import interning
+from numtape.core.values import intern_table
 
-rounds, kind, interning.LIMIT = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-for table in interning.TABLES:
-    table._limit = interning.LIMIT
+rounds, kind, intern_table.LIMIT = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+for table in intern_table.TABLES:
+    table._limit = intern_table.LIMIT
 x, v, marks = tf.constant(np.arange(500_000.0)), tf.Variable(np.zeros(50_000, "f")), []
 
 def index(k):
@@ -176,7 +176,7 @@ KINDS = {
     "shape_gradient": 2_000,
     "constant": 10_000,
 }
-MANY = pytest.param(100, interning.LIMIT, 12, marks=pytest.mark.slow)
+MANY = pytest.param(100, intern_table.LIMIT, 12, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,7 +197,7 @@ def test_large_arrays_are_freed():
 def test_reductions_over_several_axes_are_known_again(tf):
     x = tf.ones((2, 3, 4))
     tf.reduce_sum(x, (0, 1))
-    before = len(interning.CACHES)
+    before = len(intern_table.CACHES)
     for axes in ((0, 1), [0, 1], (1, 0), (0, -2)):
         assert tf.reduce_sum(x, axes).numpy().tolist() == [6.0] * 4
-    assert len(interning.CACHES) == before
+    assert len(intern_table.CACHES) == before

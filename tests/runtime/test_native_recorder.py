@@ -23,7 +23,7 @@ import numtape as tf
 from numtape.core.log import record
 from numtape.core.log.log import Log, local
 from numtape.core.log.op import CODES, Op
-from numtape.core.native import install
+from numtape.core.native import patch as install
 from numtape.core.ops.elementwise import select
 from numtape.core.values.memory import address_of
 from numtape.core.values.spec import SPECS
@@ -160,7 +160,7 @@ import inspect, pickle, sys
 import numtape as tf
 from numtape.core.log import record
 from numtape.core.log.log import local
-from numtape.core.native import install
+from numtape.core.native import patch as install
 
 float(tf.constant(1.0) + 1.0)
 assert install.describe() == "machine code", install.describe()
@@ -236,7 +236,7 @@ import gc, sys
 import numpy as np
 import numtape as tf
 from numtape.core.log.log import local
-from numtape.core.native import install
+from numtape.core.native import patch as install
 
 float(tf.constant(1.0) + 1.0)
 assert install.describe().startswith(sys.argv[1]), install.describe()
@@ -346,9 +346,9 @@ def test_a_million_rows_leak_nothing(variables, said):
 HELD = """
 import gc, sys, weakref
 import numtape as tf
-from numtape.core.log import references
+from numtape.core.log import liveness as references
 from numtape.core.log.log import Log, local
-from numtape.core.native import install
+from numtape.core.native import patch as install
 
 defined = {name: vars(references)[name] for name in ("live_tensors", "release")}
 float(tf.constant(1.0) + 1.0)
@@ -406,7 +406,7 @@ import gc, sys, weakref
 import numpy as np
 import numtape as tf
 from numtape.core.log.log import Log, local
-from numtape.core.native import install
+from numtape.core.native import patch as install
 
 float(tf.constant(1.0) + 1.0)
 assert install.describe() == "machine code"
@@ -466,7 +466,7 @@ def test_tensors_that_nobody_has_are_used_again_while_ops_are_recorded():
 
 BROKEN = """
 import numtape as tf
-from numtape.core.native import install, layout
+from numtape.core.native import layout; from numtape.core.native import patch as install
 exec(__import__("sys").argv[1])
 x = tf.constant(1.0)
 print(float(tf.sin(x) * x + 2.0), install.describe())
@@ -532,7 +532,7 @@ def test_info_says_how_ops_are_recorded_and_calls_replayed(change, variables, sa
 THREADS = """
 import gc, signal, sys, threading
 import numtape as tf
-from numtape.core.native import install
+from numtape.core.native import patch as install
 
 with tf.GradientTape() as tape:
     x = tf.Variable(3.0)
@@ -610,7 +610,7 @@ def test_threads_finalizers_and_handlers_record_at_once():
 LAST = """
 import builtins, sys, threading
 import numtape as tf
-from numtape.core.native import install
+from numtape.core.native import patch as install
 
 class Last:
     def __init__(self):

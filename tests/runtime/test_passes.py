@@ -19,10 +19,10 @@ import numtape
 from numtape.core import settings
 from numtape.core.compile import lane_kernels, numba_compiler, passes
 from numtape.core.cpu import sweeper as cpu
-from numtape.core.derive import adjoints, lookup, templates, transpose, workspace
+from numtape.core.derive import adjoint_cache, templates, transpose, workspace
 from numtape.core.log import log
 from numtape.core.ops import reduction
-from numtape.core.replay import graft
+from numtape.core.replay import splice
 from numtape.core.values import dtypes
 
 pytestmark = [
@@ -154,7 +154,7 @@ def test_hash_is_the_kernels(plain, seed):
     keys = random.integers(-1, (5, 1 << 31)[seed % 2], (300, 6))
     with np.errstate(over="ignore"):
         for key in [[-1] * 6, [0] * 6, *keys.tolist()]:
-            assert lookup.hash_key(*key) == int(plain["passes.transpose"].hash_key(*key))
+            assert templates.hash_key(*key) == int(plain["passes.transpose"].hash_key(*key))
 
 
 def test_every_pass_argument_has_a_kind(plain):
@@ -284,9 +284,9 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
 
     monkeypatch.setattr(passes, "_calling", lambda block, function: lambda: call(block))
     monkeypatch.setattr(workspace, "thread_workspace", threading.local())
-    monkeypatch.setattr(graft, "_local", threading.local())
-    memory = adjoints.take_cache()
-    adjoints.return_cache(memory)
+    monkeypatch.setattr(splice, "_local", threading.local())
+    memory = adjoint_cache.take_cache()
+    adjoint_cache.return_cache(memory)
     for name in ("block", "columns"):  # what was made before calls what is jitted
         monkeypatch.setattr(memory, name, None)
     with warnings.catch_warnings():

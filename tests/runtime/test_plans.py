@@ -13,11 +13,11 @@ from random_op_programs import Program, differences, patterns, run
 from numtape.core import settings
 from numtape.core.compile.tables import CALLS
 from numtape.core.cpu import blas, buffers, repeated_evaluation, sweeper as cpu, workers
-from numtape.core.derive import adjoints, repeated_gradients
+from numtape.core.derive import adjoint_cache, repeated_gradients
 from numtape.core.ops import matrix_products
 from numtape.core.plan import plan as plans, structure_cache
-from numtape.core.values import interning
-from numtape.core.values.interning import generation
+from numtape.core.values import intern_table
+from numtape.core.values.intern_table import generation
 from numtape.core.values.memory import address_of
 
 pytestmark = [
@@ -76,7 +76,7 @@ def test_programs_that_alternate_recall_the_right_plans(tf, seed):
 def recalls(monkeypatch):
     """The list to which each plan recalled, and each gradient, adds a word."""
     found = []
-    plan, gradient = plans.Planner._recall, adjoints.AdjointCache.recall
+    plan, gradient = plans.Planner._recall, adjoint_cache.AdjointCache.recall
 
     def recalled(self, log, key):
         result = plan(self, log, key)
@@ -92,7 +92,7 @@ def recalls(monkeypatch):
     for machine in (repeated_evaluation, repeated_gradients):
         monkeypatch.setattr(machine, "prepare", lambda *rest: None)
     monkeypatch.setattr(plans.Planner, "_recall", recalled)
-    monkeypatch.setattr(adjoints.AdjointCache, "recall", repeated)
+    monkeypatch.setattr(adjoint_cache.AdjointCache, "recall", repeated)
     return found
 
 
@@ -147,7 +147,7 @@ def test_few_structures_are_compared_for_one_question():
     found.keep("long", structure_cache.ROWS - 5, "all", generation.number)
     assert found.entries_of("question") == []
     assert found.entries_of("long") == ["all"]
-    interning.free_unused()
+    intern_table.free_unused()
     assert found.entries_of("long") == []
     found.keep("late", 5, "copied before", generation.number - 1)
     assert found.entries_of("late") == []

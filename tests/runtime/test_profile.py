@@ -15,7 +15,7 @@ from processes import environment
 import numtape
 from numtape.core import settings
 from numtape.core.cpu.sweeper import Sweeper
-from numtape.core.derive.noting import InstrumentedList
+from numtape.core.derive.instrumentation import InstrumentedList
 from numtape.core.log.log import Log
 from numtape.profiling import hooks
 
@@ -165,7 +165,7 @@ def advises(pattern):
     return entered
 
 
-@advises(r"30 looks at a value .* look at them after the loop")
+@advises(r"30 reads of a value .* read them after the loop")
 def looking(tf):
     x = tf.constant(1.0)
     for _ in range(30):
@@ -205,7 +205,7 @@ def shapes(tf):
         f(tf.ones(n))
 
 
-@advises(r"f was recorded 8 times in 8 calls: what it gets or reads besides tensors changes")
+@advises(r"f was recorded 8 times in 8 calls: its arguments or the state it reads")
 def numbers(tf):
     @tf.function  # advice: numbers
     def f(x, n):
@@ -215,7 +215,7 @@ def numbers(tf):
         f(tf.ones(3), n)
 
 
-@advises(r"25 steps of an optimizer that are recorded again each time")
+@advises(r"25 steps of an optimizer, each recorded again")
 def stepping(tf):
     x, optimizer = tf.Variable(tf.ones(30)), tf.keras.optimizers.SGD(0.1)
     for _ in range(25):
@@ -228,7 +228,7 @@ def converting(tf):
         tf.cast(tf.ones(50), tf.float64).numpy()  # advice: converting
 
 
-@advises(r"a persistent tape that is asked for gradients once")
+@advises(r"a persistent tape computes gradients only once")
 def persistent(tf):
     x = tf.Variable(1.0)
     for _ in range(3):
@@ -285,7 +285,7 @@ def state():
         (Log, "evaluate"),
         (Log, "evaluate_on_device"),
         (InstrumentedList, "listener"),
-        (hooks.calls.Dispatcher, "__call__"),
+        (hooks.dispatch.Dispatcher, "__call__"),
         (hooks.GradientTape, "__init__"),
         (hooks.Optimizer, "apply_gradients"),
     ]
@@ -371,7 +371,7 @@ def test_command(tmp_path, end, status):
     )
     assert done.returncode == status, done.stderr
     assert done.stdout.startswith("sum ")
-    assert "What can be mended" not in done.stdout
+    assert "Suggested changes" not in done.stdout
     data = json.loads((tmp_path / "a.json").read_text("utf-8"))
     assert f"{script}:6" in {line["line"] for line in data["lines"] if line["op"] == "Sin"}
     assert (tmp_path / "a.svg").read_text("utf-8").startswith("<svg")

@@ -15,10 +15,10 @@ import numtape as tf
 from numtape.core import settings
 from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu, repeated_evaluation
-from numtape.core.log import look
+from numtape.core.log import evaluate
 from numtape.core.log.log import Log, local
-from numtape.core.native import first, layout
-from numtape.core.values.interning import generation
+from numtape.core.native import fast_path, layout
+from numtape.core.values.intern_table import generation
 
 pytestmark = [
     pytest.mark.numtape_only("how looks are carried out"),
@@ -93,7 +93,7 @@ def test_machine_code_finds_what_python_does(step, monkeypatch):
     if step is descend:
         assert by_machine(log) > MANY - 3 * repeated_evaluation.TURNS
     with monkeypatch.context() as patch:
-        patch.setattr(look, "evaluate_fast_path", lambda log, tensor: None)
+        patch.setattr(evaluate, "evaluate_fast_path", lambda log, tensor: None)
         expected, log = course()
     assert not by_machine(log)
     assert found == expected
@@ -278,7 +278,7 @@ def test_nothing_is_left_behind():
 
 
 def test_what_translates_the_pass_is_part_of_its_key_in_the_cache():
-    assert passes.compilers() in first.pass_source("repeated_evaluation")
+    assert passes.compilers() in fast_path.pass_source("repeated_evaluation")
 
 
 def test_constants_are_those_of_the_pass():

@@ -204,7 +204,7 @@ def test_the_cache_tells_processors_and_options_of_numba_apart():
     code = """
 import sys
 from numtape.core import settings
-from numtape.core.compile import cache, processor
+from numtape.core.compile import processor; from numtape.core.compile import cache
 for word in sys.argv[1:]:
     name, _, value = word.partition("=")
     before = dict(settings.os.environ)

@@ -17,9 +17,9 @@ from processes import PACKAGE, run
 import numtape as tf
 from numtape.core.compile import cache
 from numtape.core.cpu import blas
-from numtape.core.log import look
+from numtape.core.log import evaluate
 from numtape.core.log.log import local
-from numtape.core.values import interning
+from numtape.core.values import intern_table
 
 pytestmark = pytest.mark.numtape_only("a promise TensorFlow does not make")
 
@@ -154,8 +154,8 @@ def one(at):
     global count_at, target
     count_at, target = 0, at
     if not warm:
-        from numtape.core.values import interning
-        interning.free_unused()
+        from numtape.core.values import intern_table
+        intern_table.free_unused()
     sys.settrace(trace)
     try:
         program()
@@ -225,7 +225,7 @@ def test_a_value_that_is_being_computed_cannot_be_looked_at(tf):
     with fresh_log(), pytest.MonkeyPatch.context() as patch:
         lazy = tf.constant([1.0, 2.0]) * 2.0
         other = tf.reduce_sum(lazy)
-        executor = look.executor()
+        executor = evaluate.executor()
         compute, once = executor.compute, []
 
         def handled(log, wanted, *rest):
@@ -243,10 +243,10 @@ def test_a_value_that_is_being_computed_cannot_be_looked_at(tf):
 
 def test_an_executor_that_is_being_imported_is_no_attribute_error(tf, monkeypatch):
     name = f"numtape.core.{tf.config.device()}.executor"
-    monkeypatch.setattr(look, "_executors", {})
+    monkeypatch.setattr(evaluate, "_executors", {})
     monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     with pytest.raises(RuntimeError, match="imports what computes values"):
-        look.executor()
+        evaluate.executor()
 
 
 def test_what_cannot_be_done_inside_of_itself_says_so(monkeypatch):
@@ -264,7 +264,7 @@ def test_no_weak_reference_runs_python():
     class Thing:
         pass
 
-    found, things = interning.WeakRefs(), [Thing() for _ in range(300)]
+    found, things = intern_table.WeakRefs(), [Thing() for _ in range(300)]
     for thing in things:
         found.add(thing)
     refs = list(found._refs.values())
@@ -275,7 +275,7 @@ def test_no_weak_reference_runs_python():
         found.add(Thing())
     assert list(found) == things
     assert len(found._refs) < 300
-    assert {ref.__callback__ for ref in interning.LOGS._refs.values()} == {None}
+    assert {ref.__callback__ for ref in intern_table.LOGS._refs.values()} == {None}
 
 
 def test_a_look_inside_of_a_conversion_does_not_move_rows(tf):

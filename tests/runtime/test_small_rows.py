@@ -6,7 +6,7 @@ from random_op_programs import program_of
 
 from numtape.core.compile.tables import CALLS
 from numtape.core.plan import plan as plans
-from numtape.core.values import interning
+from numtape.core.values import intern_table
 
 
 class Both:
@@ -157,7 +157,7 @@ def test_usual_ops_on_arrays_have_kernels(tf, shape):
 def test_the_table_of_calls_is_forgotten_with_the_numbers(tf):
     x = tf.constant([1.0, 2.0, 3.0])
     assert tf.stack([x[0], x[2]]).numpy().tolist() == [1.0, 3.0]
-    interning.free_unused()
+    intern_table.free_unused()
     assert not CALLS.first.any()
     assert tf.stack([x[2], x[0]]).numpy().tolist() == [3.0, 1.0]
 

@@ -190,7 +190,7 @@ def test_environment_variables_are_read_in_settings_alone():
 
 
 def test_nobody_asks_which_kind_of_log_it_is():
-    """What another kind does otherwise is a method of it: see `core/log/hooks.py`."""
+    """What another kind does otherwise is a method of it: see `core/log/interface.py`."""
     for path in SOURCES:
         asked = re.findall(r"\blog\.(?:tracing|symbolic)\b", path.read_text("utf-8"))
         assert asked == [], place(path)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from log_queries import fresh_log
 
-from numtape.core.log import references
+from numtape.core.log import liveness
 from numtape.core.log.log import local
 
 pytestmark = pytest.mark.numtape_only("when a tensor goes is numtape's own affair")
@@ -56,14 +56,14 @@ def test_taken_while_the_log_lets_go_of_its_rows(tf, log, monkeypatch, shape):
     y = x * 5.0
     ref, taken = weakref.ref(y), []
     del y
-    counted = references.live_tensors
+    counted = liveness.live_tensors
 
     def alive(tensors, extra):
         found = counted(tensors, extra)
         taken.append(ref())
         return found
 
-    monkeypatch.setattr(references, "live_tensors", alive)
+    monkeypatch.setattr(liveness, "live_tensors", alive)
     assert float(tf.reduce_sum(x) + 1.0) == x.numpy().size + 1.0
     log.collect()
     monkeypatch.undo()

@@ -6,7 +6,7 @@ from importlib import import_module
 import numpy as np
 from op_case import STOP, Case, over
 
-from numtape.core.ops import philox, philox_draws
+from numtape.core.ops import philox
 
 MASK = 2**32 - 1
 
@@ -79,17 +79,17 @@ def slope(function, x, alpha, shape):
 
 def slopes(x, alpha, shape):
     alpha = np.array(alpha)
-    found = philox_draws.gamma(philox.Philox(x), alpha, shape[0])
-    return philox_draws.gamma_slope(np.broadcast_to(alpha, shape), found).sum(0)
+    found = philox.gamma(philox.Philox(x), alpha, shape[0])
+    return philox.gamma_slope(np.broadcast_to(alpha, shape), found).sum(0)
 
 
 def gammas(x, shape, alpha, dtype):
-    found = philox_draws.gamma(philox.Philox(x), np.array(alpha, dtype), shape[0])
+    found = philox.gamma(philox.Philox(x), np.array(alpha, dtype), shape[0])
     return found.astype(dtype)
 
 
 def counts(x, shape, lam):
-    return philox_draws.poisson(philox.Philox(x), np.array(lam), shape[0]).astype("int32")
+    return philox.poisson(philox.Philox(x), np.array(lam), shape[0]).astype("int32")
 
 
 def of_one_class(function, x):

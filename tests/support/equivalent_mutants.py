@@ -40,8 +40,8 @@ EQUIVALENT: dict[str, str] = {
     "elementwise Minimum: y < x -> y <= x": "equal ones are dealt with before",
     "joining _concat_vjp: tuple(ranges) -> ranges": "recording makes a tuple of the slice",
     "movement Reshape: tuple(x.shape) -> x.shape": _SHAPE,
-    "slice_rows _into_zeros_vjp: tuple(x.shape) -> x.shape": _SHAPE,
-    "slice_rows _slice_vjp: tuple(x.shape) -> x.shape": _SHAPE,
+    "slicing _into_zeros_vjp: tuple(x.shape) -> x.shape": _SHAPE,
+    "slicing _slice_vjp: tuple(x.shape) -> x.shape": _SHAPE,
     "normalization _normalize_grad_vjp: x - _mean(x) -> _mean(x) - x": "it is squared",
     "reduction _spread: tuple(x.shape) -> x.shape": _SHAPE,
 }

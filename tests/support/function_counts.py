@@ -7,7 +7,7 @@ from numtape.core.native import layout
 COUNTED = """
 import sys
 import numtape as tf
-from numtape.core.native import install
+from numtape.core.native import patch as install
 
 float(tf.constant(1.0) + 1.0)
 assert install.describe().startswith(sys.argv[1]), install.describe()

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from numtape.core.loops.call import kinds_of
-from numtape.core.loops.plain import run
 from numtape.core.loops.program import program
+from numtape.core.loops.runtime.invoke import kinds_of
+from numtape.core.loops.runtime.plain import run
 
 _numbers = itertools.count()
 

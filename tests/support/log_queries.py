@@ -4,7 +4,7 @@ import contextlib
 
 from numtape.core.compile import array_kernels
 from numtape.core.compile.tables import CALLS
-from numtape.core.log import look
+from numtape.core.log import evaluate
 from numtape.core.log.log import VALUE, Log, local
 from numtape.core.log.op import CODES
 
@@ -31,7 +31,7 @@ def computed(tensor):
 @contextlib.contextmanager
 def sweeps():
     """The list to which each sweep adds the rows it was asked for."""
-    executor, asked = look.executor(), []
+    executor, asked = evaluate.executor(), []
     compute = executor.compute
 
     def counting(log, wanted, *rest):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..log.log import Log
 from ..log.op import CODES, OpCode
-from ..values import interning
+from ..values import intern_table
 from ..values.memory import Array, address_of
 from ..values.spec import SPECS, Spec
 from . import cache as disk
@@ -31,7 +31,7 @@ _SOURCES = (
 )
 
 # What was found for a code and specs.
-_calls: dict[tuple[Any, ...], Call | None] = interning.clearable_cache()
+_calls: dict[tuple[Any, ...], Call | None] = intern_table.clearable_cache()
 
 
 class Call(NamedTuple):

@@ -7,7 +7,7 @@ from itertools import count
 import numpy as np
 
 from ..values.dtypes import DTYPES
-from ..values.interning import CACHES, CAPACITY
+from ..values.intern_table import CACHES, CAPACITY
 from ..values.memory import Array, reserve_zeros, view
 
 

@@ -19,7 +19,7 @@ from .. import settings
 from ..settings import after_fork_in_child
 from ..values.memory import LARGE_BYTES, Array, BorrowedMemory, address_of, aligned_buffer
 from ..values.spec import Spec
-from ..values.weak import FinalizationQueue
+from ..values.weakrefs import FinalizationQueue
 from .workers import share
 
 PATIENCE = 64  # sweeps that memory waits

@@ -49,7 +49,7 @@ from ..plan.plan import (
     STEP,
     Plan,
 )
-from ..values.interning import LOGS
+from ..values.intern_table import LOGS
 from ..values.memory import view
 from ..values.spec import SPECS
 

@@ -1,7 +1,7 @@
 """Looks in machine code, where a log's rows are as they were some times before.
 
-What a look does is said by `core.log.look` and by `Executor.compute`. A plan that came again some
-times gets a `RepeatedEvaluation` in its log: all that machine code
+`core.log.evaluate` and `Executor.compute` define evaluation. A plan that is repeated a few times
+gets a `RepeatedEvaluation` in its log: all that machine code
 (`kernels/passes/repeated_evaluation.py`)
 needs to do the same, where no value is large, no row is NumPy's, no array waits, and the log is let
 go of. It is asked first, and leaves to Python whatever is not as it was.
@@ -17,12 +17,10 @@ import numpy as np
 
 from .. import settings
 from ..compile.passes import addresses
-from ..log import look, references
+from ..log import evaluate, liveness
 from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
 from ..native import buffer_protocol
-from ..native.first import builtin, install_fast_path, translated_pass
-from ..native.install import retry
-from ..native.kept import KeepAlive
+from ..native.fast_path import builtin, install_fast_path, translated_pass
 from ..native.layout import (
     UnsupportedLayout,
     address_of_call,
@@ -30,9 +28,10 @@ from ..native.layout import (
     offset_of_word,
     slot_offset,
 )
-from ..native.once import LazyBuild, keep_forever
+from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
+from ..native.patch import retry
 from ..plan.plan import Plan, places
-from ..values.interning import generation
+from ..values.intern_table import generation
 from ..values.memory import LARGE_BYTES, address_of, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
@@ -213,7 +212,7 @@ class _Code:
                 "LOOKING_NAME": sys.intern("evaluating"),
                 "EMPTY": np.empty,
                 "TEND": POOL.swept,
-                "DROPPED": references.release,
+                "DROPPED": liveness.release,
                 "ZERO": 0,
                 "LIMIT": SWEEP_ROWS - SLACK,
                 "BYTES_LIMIT": SWEEP_BYTES,
@@ -248,7 +247,7 @@ class _Code:
         address = install_fast_path(
             "repeated_evaluation", translated_pass("repeated_evaluation", *uses), self.words
         )
-        look.evaluate_fast_path = builtin("repeated_evaluation", address)
+        evaluate.evaluate_fast_path = builtin("repeated_evaluation", address)
 
 
 _once = LazyBuild("Looks are carried out by Python", _Code)
@@ -445,8 +444,8 @@ class RepeatedEvaluation(KeepAlive):
         ]
         expected += [(own, name, own[name]) for name in ("running", "abandoned")]
         expected += [(_names(kind), name, _names(kind)[name]) for name in ("run", "_fit", "_until")]
-        executors, its_kind = look._executors, type(executor)
-        expected += [(vars(look), "_executors", executors), (executors, "cpu", executor)]
+        executors, its_kind = evaluate._executors, type(executor)
+        expected += [(vars(evaluate), "_executors", executors), (executors, "cpu", executor)]
         expected += [(_names(its_kind), "compute", _names(its_kind)["compute"])]
         self._owned.append(expected)
         entries = [x for holder, name, value in expected for x in (id(holder), id(name), id(value))]

@@ -19,7 +19,7 @@ from ..log.log import VALUE, Log
 from ..log.op import CODES
 from ..plan.plan import finish, places
 from ..reference import executor as reference
-from ..values.interning import WeakRefs
+from ..values.intern_table import WeakRefs
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor

@@ -28,7 +28,7 @@ from ..ops.slicing import strided_slice
 from ..values.dtypes import int64
 from ..values.spec import MAX_RANK, SPECS, Spec
 from ..values.tensor import Tensor
-from .reach import operands
+from .reachability import operands
 
 Attributes = dict[str, Any]
 # One tensor for all lanes, or a list with one for each if the rank limit leaves no axis for them.

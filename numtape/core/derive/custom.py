@@ -28,7 +28,7 @@ from ..values.dtypes import float32
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
-from .reach import FOLLOWED, operands
+from .reachability import FOLLOWED, operands
 
 NEEDED = 2
 

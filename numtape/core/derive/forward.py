@@ -16,17 +16,17 @@ from ...errors import InvalidArgumentError
 from ..log.log import LEAF_CODE, VALUE, Log, RuleLog, local
 from ..log.op import CALL, CODES, CUT, ELEMENTWISE, LEAF, MISSING, READ, STOP, VARIADIC, Op
 from ..log.record import record
-from ..log.threads import Rule
+from ..log.thread_state import Rule
 from ..log.variable import Variable
 from ..ops.complex import conj
 from ..ops.creation import zeros
 from ..ops.elementwise import add
 from ..ops.joining import CONCAT
 from ..ops.movement import BROADCAST
-from ..values.interning import clearable_cache
+from ..values.intern_table import clearable_cache
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
-from .reach import operands
+from .reachability import operands
 from .tape import Tape
 from .transpose import append_adjoints, placeholder, unbroadcast
 

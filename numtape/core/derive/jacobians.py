@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..log.as_tensor import from_owned_array
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES
-from ..log.tensors import from_owned_array
 from ..log.variable import Variable
 from ..ops.creation import zeros
 from ..ops.joining import concat, stack
 from ..ops.movement import broadcast_to, identity, reshape
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
-from .adjoints import return_cache, take_cache
+from .adjoint_cache import return_cache, take_cache
 from .batching import batch_rows
 from .tape import Tape
 from .transpose import append_adjoints, placeholder

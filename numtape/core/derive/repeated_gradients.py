@@ -16,16 +16,15 @@ from .. import settings
 from ..cpu import repeated_evaluation
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
-from ..native.first import builtin, install_fast_path, translated_pass
-from ..native.kept import KeepAlive
+from ..native.fast_path import builtin, install_fast_path, translated_pass
 from ..native.layout import address_of_call, slot_offset
-from ..native.once import LazyBuild, keep_forever
+from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
 from ..plan.structure_cache import columns_of, operands_of
-from ..values.interning import generation
+from ..values.intern_table import generation
 from ..values.memory import address_of, view
 from ..values.spec import SPECS, intern
 from ..values.tensor import Tensor
-from .adjoints import Adjoints
+from .adjoint_cache import Adjoints
 from .tape import Tape
 
 # The words of the process, after those of evaluations, and of each gradient; as in

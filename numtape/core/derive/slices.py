@@ -16,19 +16,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..log.as_tensor import as_tensor, from_owned_array
 from ..log.log import LEAF_CODE, READ_CODE, VALUE, Log, local
 from ..log.op import CODES
 from ..log.record import record
-from ..log.tensors import as_tensor, from_owned_array
 from ..log.variable import Variable
-from ..ops.checks import every
 from ..ops.joining import stack
 from ..ops.random import draw as drawn_anew
+from ..ops.rules import every
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .batching import Lanes, batch_rows, broadcast_to_lanes, dependent_rows
-from .reach import operands
+from .reachability import operands
 from .transpose import placeholder
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..log.as_tensor import from_owned_array
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES
-from ..log.tensors import from_owned_array
 from ..ops.elementwise import add, cast
 from ..ops.indexing import SCATTER_ADD
 from ..ops.joining import concat

@@ -1,10 +1,4 @@
-"""Templates of adjoint rows, in the arrays that `kernels.passes.transpose` reads.
-
-The arrays are filled by the rules of `core.values.interning`: arrays other than the index do not
-move, a template is indexed after all of it is written, and ranges of arrays are reserved in one
-step. Templates contain ids, so `TemplateTable` keeps the interned objects alive. When ids are
-freed, the table is replaced by a new one.
-"""
+"""Templates of adjoint rows, in the arrays that `kernels.passes.transpose` reads."""
 
 from __future__ import annotations
 
@@ -14,10 +8,24 @@ import numpy as np
 
 from ...errors import ResourceExhaustedError
 from ..log.op import CODES, VARIADIC
-from ..values import interning
+from ..values import intern_table
 from ..values.memory import reserve_zeros, view
 from ..values.spec import Spec
-from . import lookup
+
+_MASK = (1 << 64) - 1
+_M0, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+def hash_key(k0: int, k1: int, k2: int, k3: int, k4: int, k5: int) -> int:
+    """Mix a template's key into 64 bits; equal to the kernel's (a test compares)."""
+    h = (k0 + 1) * _M0 & _MASK
+    h = (h ^ (k1 + 1)) * _M1 & _MASK
+    h = (h ^ (h >> 29) ^ (k2 + 1)) * _M2 & _MASK
+    h = (h ^ (k3 + 1)) * _M0 & _MASK
+    h = (h ^ (h >> 31) ^ (k4 + 1)) * _M1 & _MASK
+    h = (h ^ (k5 + 1)) * _M2 & _MASK
+    return h ^ (h >> 32)
+
 
 ENTRY_WORDS = 7  # as in kernels/passes/transpose.py (a test compares)
 COLUMNS = ("code", "a", "b", "c", "spec")
@@ -46,7 +54,7 @@ class TemplateIndex:
         """Insert a template unless it is present."""
         slots, mask, entry = self.slots, self.mask, template + 1
         k0, k1, k2, k3, k4, k5 = key
-        slot = lookup.hash_key(*key) & mask
+        slot = hash_key(*key) & mask
         while True:
             base = ENTRY_WORDS * slot
             # whole: nothing runs in between, see core.values.interning
@@ -173,11 +181,11 @@ class _Current:
 
 
 _current = _Current()
-interning.CACHES.append(_current.renew)
+intern_table.CACHES.append(_current.renew)
 
 
 def current_templates() -> TemplateTable:
     """Return the current templates. The caller must hold them while it uses their ids."""
     if _current.templates.is_full():
-        interning.free_unused()
+        intern_table.free_unused()
     return _current.templates

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.passes.rows import AT_FIRST_READ, NEEDED
+from ..log.as_tensor import as_tensor
 from ..log.log import LEAF_CODE, SLACK, Log, RuleLog, local
 from ..log.op import CODES, VARIADIC, Op
-from ..log.tensors import as_tensor
-from ..log.threads import Rule
+from ..log.thread_state import Rule
 from ..log.variable import Variable
 from ..ops.complex import conj
 from ..ops.elementwise import add
@@ -24,9 +24,9 @@ from ..values.memory import Array, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from . import workspace
-from .adjoints import AdjointCache, return_cache, take_cache
+from .adjoint_cache import AdjointCache, return_cache, take_cache
 from .custom import call_gradient
-from .reach import check_registered, lost_sources, operands
+from .reachability import check_registered, lost_sources, operands
 from .tape import Tape
 from .templates import Key, TemplateTable, current_templates
 from .workspace import TransposeWorkspace

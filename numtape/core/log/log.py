@@ -10,7 +10,7 @@ values; code that computes values or moves columns holds the lock.
 
 A signal handler or a finalizer can run in the middle of anything that its thread does, and may use
 the log as well. Rows are appended in blocks that cannot be interrupted (see
-`core.values.interning`), so handlers may append. They may also cause a rewind, which invalidates
+`core.values.intern_table`), so handlers may append. They may also cause a rewind, which invalidates
 row numbers. Code that keeps row numbers across an interruption point therefore either
 
 - checks, in the block that uses them, that `tensors` is the same list as before the rows were
@@ -35,15 +35,15 @@ import numpy as np
 from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.convert import to_array
-from ..values.interning import LOGS
+from ..values.intern_table import LOGS
 from ..values.memory import Array, address_of, resize
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
-from . import references
+from . import liveness
 from .columns import PACK, Columns, bits_of
-from .hooks import LogInterface
+from .interface import LogInterface
 from .op import LEAF, READ, STOP, defop
-from .threads import ThreadState
+from .thread_state import ThreadState
 
 if TYPE_CHECKING:
     from ..derive.tape import Tape
@@ -73,7 +73,7 @@ UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
 
 
 class Log(LogInterface):
-    """The log of one thread. See the module docstring; `numtape.core.log.look` computes values."""
+    """The log of one thread. See the module docstring; `core.log.evaluate` computes values."""
 
     new_list: ClassVar[Callable[..., list[Tensor]]] = list  # `derive.noting` replaces it
     tape_type: ClassVar[type]  # set in `core.bindings`
@@ -225,7 +225,7 @@ class Log(LogInterface):
                 self.reserve(self.columns.capacity)
             self.limit = self.columns.capacity - SLACK
 
-    # Appending. A row is written, then published by raising `n`; also in `core.native.entering`.
+    # Appending. A row is written, then published by raising `n`; also in `core.native.recorder`.
 
     def leaf(self, array: Array, spec: Spec) -> int:
         """Append a leaf whose value is ``array``, which must not be written to. Return its row."""
@@ -430,7 +430,7 @@ class Log(LogInterface):
         self.tensors.append(tensor)
         return tensor
 
-    # Values. The functions that compute them are built on logs; `numtape.core.log.look` sets these.
+    # Values. The functions that compute them need logs, so `core.log.evaluate` sets these.
 
     evaluate: ClassVar[Callable[[Log, Tensor], Array]]
     evaluate_on_device: ClassVar[Callable[[Log, Tensor], Any]]
@@ -509,7 +509,7 @@ class Log(LogInterface):
             self.workspace.forget(self.n)
         dropped = self.tensors
         self.tensors = self.new_list()  # a new list: interrupted recorders start again
-        references.release(dropped)
+        liveness.release(dropped)
         self.buffers.clear()
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES

@@ -28,7 +28,7 @@ from ...kernels.passes.rows import (
     VIEW as VIEW,
 )
 from ..values.dtypes import unsupported_dtype_error
-from ..values.interning import CAPACITY, InternTable
+from ..values.intern_table import CAPACITY, InternTable
 from ..values.memory import reserve_zeros
 from ..values.spec import Spec
 

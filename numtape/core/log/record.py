@@ -4,16 +4,16 @@ This path runs once an op, in Python, so it does no more than necessary: the sha
 of an op run once for each combination of operand specs.
 
 A signal handler or a finalizer may record or evaluate in the middle of all this, and thereby make
-the log start again at row 0. A row is therefore appended in a block that cannot be interrupted (see
-`core.values.interning`). The block first checks that the operands' rows are still valid: a log that
-starts again has a new list of tensors, `Log.tensors`. If the list is another one, or the log is
-full, the function starts over. Up to that point it has only appended unreferenced rows.
+the log start again at row 0. A row is therefore appended in an atomic block (see
+`core.values.intern_table`). The block first checks that the operands' rows are still valid: a log
+that starts again has a new list of tensors, `Log.tensors`. If the list is another one, or the log
+is full, the function starts over. Up to that point it has only appended unreferenced rows.
 
 `unary`, `binary`, `ternary`, `append` and `_try_append` each contain such a block: one more call
 would cost a tenth of an op, and a call in this block would be an interruption point.
 
 For the usual operands machine code replaces `unary`, `binary` and `ternary`. It runs the same steps
-(`core.native.steps`); keep both in sync. Tests compare them.
+(`core.native.recorder`); keep both in sync. Tests compare them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, Protocol, overload
 
 from ...errors import InvalidArgumentError
 from .. import settings
-from ..values.interning import WeakRefs, clearable_cache
+from ..values.intern_table import WeakRefs, clearable_cache
 from ..values.memory import view
 from ..values.spec import Spec
 from ..values.tensor import Tensor
@@ -388,3 +388,52 @@ def require(condition: bool, op: Op | str, message: str) -> None:
     if not condition:
         name = op if isinstance(op, str) else op.name
         raise InvalidArgumentError(f"{message} [Op:{name}]")
+
+
+def ternary(op: Op) -> Recorder:
+    """Return the function that records an op of three operands.
+
+    The last two have the same dtype: if one of them is not a tensor, it takes the dtype of the
+    other one. This function is not optimized, because machine code usually replaces it
+    (`core.native`).
+    """
+    code = op.code({})
+    results: dict[tuple[Spec, Spec, Spec], Spec] = clearable_cache()
+
+    def record(x: Any, y: Any, z: Any, name: str | None = None) -> Tensor:
+        log = local.log
+        tensors = log.tensors
+        a, sx = log.row_of(x, None, op.name)
+        b, sy = log.row_of(y, spec_of(z), op.name)
+        c, sz = log.row_of(z, sy, op.name)
+        try:
+            spec = results[sx, sy, sz]
+        except KeyError:
+            spec = results[sx, sy, sz] = op.spec(op, sx, sy, sz)
+        tensor = Tensor()
+        # whole: nothing runs in between, see core.values.interning
+        n = log.n
+        if n < log.limit and log.tensors is tensors:
+            log.code[n] = code
+            log.a[n] = a
+            log.b[n] = b
+            log.c[n] = c
+            log.spec[n] = spec.id
+            log.n = n + 1
+            tensor._home = log
+            tensor._row = n
+            tensor._spec = spec
+            tensors.append(tensor)
+            # done
+            return tensor
+        log.ensure_capacity()
+        return record(x, y, z)
+
+    return publish_recorder(record, op, _make_ternary_stub)
+
+
+def _make_ternary_stub(record_row: Any) -> Any:
+    def record(x: Any, y: Any, z: Any, name: str | None = None) -> Tensor:
+        return record_row(x, y, z)  # type: ignore[no-any-return]
+
+    return record

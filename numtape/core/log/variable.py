@@ -1,4 +1,8 @@
-"""`Variable`: mutable state that ops read and assign."""
+"""`Variable`: mutable state that ops read and assign.
+
+A variable holds a value. A read records one row per log, until the next assignment. Start with
+`Variable`, whose sections are properties, slice updates, conversions, and values.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,8 @@ import copy
 import itertools
 import operator
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -15,15 +19,26 @@ from ...errors import InvalidArgumentError, UnimplementedError
 from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.dtypes import DType
-from ..values.habits import give_hints
+from ..values.hints import give_hints
+from ..values.indexed_slices import IndexedSlices
 from ..values.operator_types import Operators
-from ..values.policies import VariableAggregation, VariableSynchronization, check_policy
-from ..values.tensor import Reference, Tensor, html_of
-from .conversions import VariableConversions
-from .facts import VariableProperties
+from ..values.spec import Spec, TensorShape, check_shape, intern
+from ..values.sync_policies import VariableAggregation, VariableSynchronization, check_policy
+from ..values.tensor import Reference, Tensor, html_of, of_array
+from .as_tensor import append_tensor, to_tensor
 from .log import Log, local
-from .tensors import append_tensor, to_tensor
-from .updates import SliceUpdates
+
+if TYPE_CHECKING:
+    from ..values.tensor import Tensor
+
+
+def _check_slices(sparse_delta: Any) -> IndexedSlices:
+    if not isinstance(sparse_delta, IndexedSlices):
+        raise TypeError(
+            f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}"
+        )
+    return sparse_delta
+
 
 _creation_counter = itertools.count()
 _new_object: Any = object.__new__
@@ -47,7 +62,7 @@ def _refuse_in_place(operator: str, instead: str) -> Callable[[Any, Any], NoRetu
     return refuse
 
 
-class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators):
+class Variable(Operators):
     """A mutable value, changed by `assign` and watched by tapes automatically if trainable.
 
     A variable can be used wherever a tensor can; the op reads it. ``v[1:].assign(x)`` changes a
@@ -84,8 +99,315 @@ class Variable(VariableProperties, SliceUpdates, VariableConversions, Operators)
       array([10.,  4.], dtype=float32)
     """
 
+    # Properties.
+
+    @property
+    def name(self) -> str:
+        """The name, with TensorFlow's ``:0``.
+
+        Example:
+          >>> tf.Variable(1.0, name="offset").name
+          'offset:0'
+        """
+        return f"{self._name}:0"
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch the variable automatically.
+
+        Example:
+          >>> tf.Variable(1.0, trainable=False).trainable
+          False
+        """
+        return self._trainable
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        return self._spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._spec.rank
+
+    @property
+    def device(self) -> str:
+        """Where the value lives, in TensorFlow's spelling."""
+        return self._value.device
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Check that the variable has this shape, which never changes.
+
+        Args:
+          shape: The expected shape; None in it stands for any size.
+
+        Raises:
+          ValueError: If the variable has another shape.
+        """
+        check_shape(self._spec.shape, shape, "Shapes {} and {} are not compatible")
+
+    @property
+    def constraint(self) -> Any:
+        """The function that optimizers apply to the new value, or None."""
+        return self._policy[0]
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """The ``synchronization`` argument."""
+        return self._policy[1]
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """The ``aggregation`` argument."""
+        return self._policy[2]
+
+    @property
+    def initializer(self) -> None:
+        """None: a variable always has a value."""
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Return True: a variable always has a value."""
+        return of_array(np.array(True), intern((), dtypes.bool_))
+
+    def read_value_no_copy(self: Any) -> Tensor:
+        """Return the current value. Same as `read_value`."""
+        result: Tensor = self.read_value()
+        return result
+
+    def load(self: Any, value: Any, session: Any = None) -> None:
+        """Assign a value. Same as `assign`."""
+        self.assign(value)
+
+    def experimental_ref(self: Any) -> Reference:
+        """Return a hashable reference. Same as `ref`."""
+        result: Reference = self.ref()
+        return result
+
+    def eval(self, session: Any = None) -> NoReturn:
+        """Raise a RuntimeError. Use `numpy` to get the value."""
+        raise RuntimeError("This operation is not supported when eager execution is enabled.")
+
+    def to_proto(self, export_scope: Any = None) -> NoReturn:
+        """Raise a RuntimeError: numtape has no protocol buffers."""
+        raise RuntimeError("This operation is not supported when eager execution is enabled.")
+
+    @property
+    def create(self) -> NoReturn:
+        """Raises a RuntimeError: a variable always has a value."""
+        raise RuntimeError("This operation is not supported when eager execution is enabled.")
+
+    @property
+    def initial_value(self) -> NoReturn:
+        """Raises a RuntimeError: the initial value is not stored."""
+        raise RuntimeError("This property is not supported when eager execution is enabled.")
+
+    @property
+    def op(self) -> NoReturn:
+        """Raises an AttributeError: there is no graph."""
+        raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
+
+    @property
+    def graph(self) -> NoReturn:
+        """Raises an AttributeError: there is no graph."""
+        raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
+
+    # Slice updates and reads. Updates of the same element are applied in order.
+
+    def scatter_add(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Add slices.
+
+        Args:
+          sparse_delta: `IndexedSlices`.
+          use_locking: Accepted for compatibility with TensorFlow; not used.
+          name: Not used.
+
+        Returns:
+          An alias of this variable.
+
+        Example:
+          >>> v = tf.Variable([1.0, 2.0, 3.0])
+          >>> v.scatter_add(tf.IndexedSlices([10.0, 20.0], [2, 2])).numpy()
+          array([ 1.,  2., 33.], dtype=float32)
+        """
+        return self._scatter(sparse_delta, "add")
+
+    def scatter_sub(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Subtract slices; see `scatter_add`."""
+        return self._scatter(sparse_delta, "sub")
+
+    def scatter_mul(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Multiply by slices; see `scatter_add`."""
+        return self._scatter(sparse_delta, "mul")
+
+    def scatter_div(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Divide by slices; see `scatter_add`."""
+        return self._scatter(sparse_delta, "div")
+
+    def scatter_max(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Take the elementwise maximum with slices; see `scatter_add`."""
+        return self._scatter(sparse_delta, "max")
+
+    def scatter_min(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Take the elementwise minimum with slices; see `scatter_add`."""
+        return self._scatter(sparse_delta, "min")
+
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Replace slices; of several with the same index the last one stays. See `scatter_add`.
+
+        Example:
+          >>> v = tf.Variable([1.0, 2.0, 3.0])
+          >>> v.scatter_update(tf.IndexedSlices([10.0, 30.0], [0, 2])).numpy()
+          array([10.,  2., 30.], dtype=float32)
+        """
+        return self._scatter(sparse_delta, "update")
+
+    def _scatter(self, sparse_delta: Any, how: str) -> Variable:
+        slices = _check_slices(sparse_delta)
+        return self._apply_update("updated", slices.indices, slices.values, how)
+
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Replace slices in each example of a batch: variable and indices share the first axes.
+
+        Args:
+          sparse_delta: `IndexedSlices`.
+          use_locking: Accepted for compatibility with TensorFlow; not used.
+          name: Not used.
+
+        Returns:
+          An alias of this variable.
+
+        Example:
+          >>> v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+          >>> v.batch_scatter_update(tf.IndexedSlices([[9.0], [8.0]], [[1], [0]])).numpy()
+          array([[1., 9.],
+                 [8., 4.]], dtype=float32)
+        """
+        slices = _check_slices(sparse_delta)
+        return self._apply_update("updated_in_batch", slices.indices, slices.values)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Add elements or slices at index tuples.
+
+        Example:
+          >>> v = tf.Variable([[1, 2], [3, 4]])
+          >>> v.scatter_nd_add([[0, 1], [0, 1]], [10, 20]).numpy()
+          array([[ 1, 32],
+                 [ 3,  4]], dtype=int32)
+        """
+        return self._apply_update("updated_nd", indices, updates, "add")
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Subtract at index tuples; see `scatter_nd_add`."""
+        return self._apply_update("updated_nd", indices, updates, "sub")
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Replace at index tuples; see `scatter_nd_add`."""
+        return self._apply_update("updated_nd", indices, updates, "update")
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Take the maximum at index tuples; see `scatter_nd_add`."""
+        return self._apply_update("updated_nd", indices, updates, "max")
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Take the minimum at index tuples; see `scatter_nd_add`."""
+        return self._apply_update("updated_nd", indices, updates, "min")
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Gather slices along the first axis. The derivative is `IndexedSlices`.
+
+        Example:
+          >>> tf.Variable([10.0, 20.0, 30.0]).sparse_read([2, 0]).numpy()
+          array([30., 10.], dtype=float32)
+        """
+        return self._gather("gather", indices)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """Gather elements or slices at index tuples: `gather_nd` of the value.
+
+        Example:
+          >>> tf.Variable([[1.0, 2.0], [3.0, 4.0]]).gather_nd([[1, 0]]).numpy()
+          array([3.], dtype=float32)
+        """
+        return self._gather("gather_nd", indices)
+
+    # Conversions for Python, NumPy and other libraries.
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        # A copy, as in TensorFlow, unless the caller asks for a view of the current value.
+        return self._current_tensor().__array__(dtype, copy is not False)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a DLPack capsule of the current value; see `Tensor`."""
+        return self._current_tensor().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._value.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The address and layout of the value on the GPU, valid until the next assign."""
+        return self._current_tensor().__cuda_array_interface__
+
+    def __iter__(self: Any) -> Iterator[Tensor]:
+        return iter(self.read_value())
+
+    def __bool__(self) -> bool:
+        return bool(self._current_tensor())
+
+    def __float__(self) -> float:
+        return float(self._current_tensor())
+
+    def __int__(self) -> int:
+        return int(self._current_tensor())
+
+    def __index__(self) -> int:
+        return self._current_tensor().__index__()
+
+    # Values.
+
     # `_value` is a tensor with the current value; `_read` is (log, row) of a read that may be
     # reused, or None.
+    _name: str
+    _trainable: bool
+    _spec: Spec
+    _value: Tensor
+    _policy: tuple[Any, VariableSynchronization, VariableAggregation]
+
     __slots__ = (
         "__weakref__",
         "_creation_index",

@@ -1,4 +1,4 @@
-"""From a function to the source of its sweeps, step by step: start reading here."""
+"""From a function to the source of its sweeps, step by step. Start reading here."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from types import FunctionType
 from typing import Any
 
 from ...errors import KernelError
-from . import counters
-from .activity import Activity, analyse
-from .callees import DEEPEST
-from .forward import Forward
-from .interface import Interface
-from .layout import DEEP, Text, failure_status
-from .nodes import Body, Lines, Raised, calls, is_constant
-from .normal import normal
-from .outs import Out, leave_text, outputs_of
-from .reverse import Reverse
-from .store import outside
-from .types import INTS, UNSIGNED, infer, of
+from .analysis import counters
+from .analysis.activity import Activity, analyse
+from .analysis.callees import DEEPEST, Interface
+from .analysis.types import INTS, UNSIGNED, infer, of
+from .emit.checkpointing import outside
+from .emit.forward import Forward
+from .emit.results import Out, leave_text, outputs_of
+from .emit.reverse import Reverse
+from .emit.text import DEEP, Text, failure_status
+from .frontend.lowering import normal
+from .ir import Body, Lines, Raised, calls, is_constant
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What differentiates a kernel, to be read: its sweeps, what they store, what is computed again.
+"""A readable report of a derivative: its sweeps, what they store and what they recompute.
 
 The texts say themselves which of the user's lines something is stored for (``# for 3 5``: a word
 or a vector for each) and which line is computed again (``# again 3``). How many bytes it is in one
@@ -13,9 +13,9 @@ from collections import Counter
 from typing import Any
 
 from ...errors import ResourceExhaustedError
-from . import plain
-from .layout import LINES, NO_ROOM
+from .emit.text import LINES, NO_ROOM
 from .program import Program
+from .runtime import plain
 
 _AGAIN = re.compile(r" *(.*?)  # again (\d+)")
 

@@ -1,4 +1,4 @@
-"""The functions and operators that kernels know, with their derivatives: those of the op records.
+"""The functions and operators that kernels know, with the derivatives of the op records.
 
 The rule of a record runs on placeholders, as for every tape; the rows that it records become text,
 row by row from the bodies of their ops. There is so one table of derivatives.
@@ -20,7 +20,7 @@ from ..compile.kernel_sources import tree
 from ..derive.transpose import run_rule
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES, RULE
-from ..ops import elementwise as ops, gamma, scalars
+from ..ops import elementwise as ops, special
 from ..values.dtypes import bool_, float64
 from ..values.spec import intern
 
@@ -103,19 +103,19 @@ FUNCTIONS |= {
     "isnan": Function("math.isnan({0})", None, "truth"),
     "isinf": Function("math.isinf({0})", None, "truth"),
     "isfinite": Function("math.isfinite({0})", None, "truth"),
-    "lgamma": Function("math.lgamma({0})", gamma.lgamma.op),
-    "gamma": Function("math.gamma({0})", scalars.gamma),
-    "np.fmod": Function("np.fmod({0}, {1})", scalars.fmod),
-    "copysign": Function("math.copysign({0}, {1})", scalars.copysign),
-    "cbrt": Function("np.cbrt({0})", scalars.cbrt),
-    "exp2": Function("math.exp2({0})", scalars.exp2),
-    "log2": Function("math.log2({0})", scalars.log2),
-    "log10": Function("math.log10({0})", scalars.log10),
-    "degrees": Function("math.degrees({0})", scalars.degrees),
-    "radians": Function("math.radians({0})", scalars.radians),
-    "logaddexp": Function("np.logaddexp({0}, {1})", scalars.logaddexp),
-    "fmax": Function("np.fmax({0}, {1})", scalars.fmax, "same"),
-    "fmin": Function("np.fmin({0}, {1})", scalars.fmax, "same"),
+    "lgamma": Function("math.lgamma({0})", special.lgamma.op),
+    "gamma": Function("math.gamma({0})", special.gamma),
+    "np.fmod": Function("np.fmod({0}, {1})", special.fmod),
+    "copysign": Function("math.copysign({0}, {1})", special.copysign),
+    "cbrt": Function("np.cbrt({0})", special.cbrt),
+    "exp2": Function("math.exp2({0})", special.exp2),
+    "log2": Function("math.log2({0})", special.log2),
+    "log10": Function("math.log10({0})", special.log10),
+    "degrees": Function("math.degrees({0})", special.degrees),
+    "radians": Function("math.radians({0})", special.radians),
+    "logaddexp": Function("np.logaddexp({0}, {1})", special.logaddexp),
+    "fmax": Function("np.fmax({0}, {1})", special.fmax, "same"),
+    "fmin": Function("np.fmin({0}, {1})", special.fmax, "same"),
     "rint": Function("np.rint({0})", ops.rint.op),
     "np.trunc": Function("np.trunc({0})", ops.truncate_divide_float.op),
     "trunc": Function("math.trunc({0})", ops.truncate_divide_float.op, "whole"),

@@ -16,10 +16,10 @@ from typing import Any, cast
 
 from .. import settings
 from ..compile import cache as disk
-from ..values.exported import FAILED_EXPORTS, array_of
+from ..values.export import FAILED_EXPORTS, array_of
 from ..values.tensor import Tensor
 from .layout import UnsupportedLayout, address_of_call, unsupported_reason, word_at
-from .once import LazyBuild, keep_forever
+from .lazy_build import LazyBuild, keep_forever
 
 AS_BUFFER = 160  # at which byte of a type the address of its slots for the protocol is
 GETBUFFER = 1  # the number under which Python's `PyType_GetSlot` knows the slot

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, ELEMENTWISE, Op, defop
 from ..log.record import Recorder, record
-from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor

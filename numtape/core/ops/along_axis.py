@@ -8,13 +8,13 @@ from typing import Any, Never
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, STOP, Native, Op, defop
 from ..log.record import record
-from ..log.tensors import as_tensor
 from ..values import dtypes
+from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.memory import Array
 from ..values.spec import Spec, intern, to_axis
-from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, joining, rules
 from .slicing import strided_slice

@@ -1,16 +1,16 @@
-"""Quotients, remainders and powers, which are other ops for integers than for floats."""
+"""Quotients, remainders, powers and polynomials. Integers and floats have different ops."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, OpError
-from ..log.record import spec_of
-from ..log.tensors import as_tensor
+from ..log.as_tensor import as_tensor
+from ..log.record import Recorder, spec_of
 from ..values import dtypes
+from ..values.indexed_slices import IndexedSlices
 from ..values.tensor import Tensor
-from .checks import every
-from .comparison import greater_equal, not_equal_
+from .comparison import greater, greater_equal, not_equal_
 from .elementwise import (
     cast,
     clip_by_value,
@@ -25,7 +25,11 @@ from .elementwise import (
     truncate_divide_float,
     truncate_divide_int,
     truncate_mod_float,
+    zeros_like_op,
 )
+from .movement import reshape
+from .reduction import reduce_all
+from .rules import every
 
 
 def _operands(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
@@ -333,3 +337,112 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     if own.is_floating and requested.is_floating and own.max > requested.max:
         return cast(clip_by_value(x, float(requested.min), float(requested.max)), requested)
     return cast(x, requested)  # floats beyond an integer's range become its ends
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | IndexedSlices:
+    """The product of a number with a tensor.
+
+    Args:
+      scalar: A number, or a tensor of rank 0; it takes the dtype of ``x``.
+      x: A tensor of numbers, or `IndexedSlices`.
+      name: Not used.
+
+    Returns:
+      A tensor, or slices, of the shape and dtype of ``x``.
+
+    Raises:
+      ValueError: If ``scalar`` has axes.
+      InvalidArgumentError: If it is a tensor of another dtype.
+
+    Example:
+      >>> tf.scalar_mul(3.0, tf.constant([1.0, 2.0])).numpy()
+      array([3., 6.], dtype=float32)
+    """
+    values = as_tensor(x.values if isinstance(x, IndexedSlices) else x)
+    scalar = as_tensor(scalar, values._spec, "Mul")
+    if scalar.ndim:
+        raise ValueError(
+            f"The input scalar must be a 0-D value. Received shape {tuple(scalar.shape)}."
+        )
+    result: Tensor = scalar * values
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(result, x.indices, x.dense_shape)
+    return result
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """The polynomial with these coefficients at ``x``, elementwise, by Horner's rule.
+
+    Args:
+      coeffs: A list of tensors, that of the highest power first; none at all gives zeros.
+      x: A tensor of numbers.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape to which ``x`` and the coefficients broadcast.
+
+    Raises:
+      ValueError: If ``coeffs`` is not a list.
+      InvalidArgumentError: If the dtypes differ, or the shapes do not broadcast.
+
+    Example:
+      >>> tf.math.polyval([1.0, 0.0, -2.0], [1.0, 2.0, 3.0]).numpy()
+      array([-1.,  2.,  7.], dtype=float32)
+    """
+    if not isinstance(coeffs, list):
+        raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
+    x = as_tensor(x)
+    if not coeffs:
+        return zeros_like_op(x)
+    result, *rest = (as_tensor(c) for c in coeffs)
+    for c in rest:
+        result = c + result * x
+    return result
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether no element is less than the one before it, in the order of rows.
+
+    Args:
+      x: A tensor of numbers.
+      name: Not used.
+
+    Returns:
+      A bool of rank 0; True for less than two elements.
+
+    Raises:
+      TypeError: If the elements are not numbers.
+
+    Example:
+      >>> bool(tf.math.is_non_decreasing([1, 1, 3]))
+      True
+    """
+    return _in_order(x, greater_equal)
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether each element is larger than the one before it, in the order of rows.
+
+    Args:
+      x: A tensor of numbers.
+      name: Not used.
+
+    Returns:
+      A bool of rank 0; True for less than two elements.
+
+    Raises:
+      TypeError: If the elements are not numbers.
+
+    Example:
+      >>> bool(tf.math.is_strictly_increasing([1, 1, 3]))
+      False
+    """
+    return _in_order(x, greater)
+
+
+def _in_order(x: Any, ordered: Recorder) -> Tensor:
+    x = as_tensor(x)
+    if x.dtype.is_bool:
+        raise TypeError(f"Expected x to be numeric, instead found: {x}")
+    x = reshape(x, (-1,))
+    return reduce_all(ordered(x[1:], x[:-1]))

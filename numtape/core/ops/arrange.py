@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..log.as_tensor import as_tensor, from_owned_array
 from ..log.record import require, spec_of
-from ..log.tensors import as_tensor, from_owned_array
 from ..values import dtypes
 from ..values.arguments import truncate_float
+from ..values.hints import suggest_keywords
 from ..values.spec import broadcast, check_axis, intern
-from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import gather

@@ -7,23 +7,22 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require, spec_of
-from ..log.tensors import as_tensor
 from ..values.dtypes import mismatch_error, repr_of
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from . import comparison, elementwise, indexing, movement
 from .complex import conj, real
+from .decompositions import eigh, eigvalsh
 from .diagonals import diag, diag_part
 from .joining import stack
 from .linear_systems import broadcast_batches, triangular_solve
 from .lu_factors import as_square_matrix
-from .orthogonal_factors import eigh, eigvalsh
 from .padding import pad
 from .reduction import reduce_sum
-from .slice_rows import slice_into_zeros
-from .slicing import split, unstack
+from .slicing import slice_into_zeros, split, unstack
 
 Array = np.ndarray[Any, Any]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..log.as_tensor import as_tensor, from_owned_array
 from ..log.record import record, require
-from ..log.tensors import as_tensor, from_owned_array
 from ..values import dtypes
 from ..values.arguments import truncate_float
 from ..values.tensor import Tensor

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError
+from ..log.as_tensor import as_tensor
 from ..log.op import ELEMENTWISE, Op, defop
 from ..log.record import Recorder, binary, spec_of, unary
-from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
 from .comparison import less
-from .conjugates import conjugate
 from .elementwise import (
     cast,
     negative,
@@ -30,6 +29,7 @@ from .elementwise import (
     stop_gradient,
     zeros_like_op,
 )
+from .movement import conjugate
 
 
 def _complex_spec(op: Op, real: Spec, imag: Spec) -> Spec:

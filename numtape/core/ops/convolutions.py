@@ -1,21 +1,393 @@
-"""TensorFlow's convolutions: formats, paddings, dilations and groups, on `conv_products`."""
+"""Convolutions of TensorFlow: sliding windows, the three products, and transposed convolutions.
+
+All of them sum over the same triples of elements: one of the input, one of the filter and the one
+of the output where both meet. Each is the sum for one of the three, so each is the derivative of
+the others, of any order. Axes are batch, one to three in space, channels; filters have those in
+space, then channels of the input (of one group) and of the output.
+
+The gradient by the input takes a filter whose channels are swapped (`swap`): then its kernel is
+the same as the forward one's.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
-from ...errors import InvalidArgumentError
-from ..log.record import require
-from ..log.tensors import as_tensor
-from ..values.dtypes import repr_of
-from ..values.spelling import suggest_keywords
+import numpy as np
+
+from ...errors import InvalidArgumentError, UnimplementedError
+from ..log.as_tensor import as_tensor
+from ..log.op import ARRAY, Native, Op, defop
+from ..log.record import record, require
+from ..values.dtypes import mismatch_error, repr_of
+from ..values.hints import suggest_keywords
+from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
-from . import matrix_products, movement, sliding_windows
-from .conv_products import Geometry, conv
+from . import matrix_products, movement, rules
+from .diagonals import number_of
 from .joining import as_tensors
-from .sliding_windows import back, channels_first, explicit, in_space, last
+
+Array = np.ndarray[Any, Any]
+Ints = tuple[int, ...]
+
+
+class Geometry(NamedTuple):
+    """Where elements meet: output o, element t of the filter, input ``o * stride + t * dilation``.
+
+    From that ``before`` is taken off, the zeros before the first element of the input.
+    """
+
+    inner: Ints  # sizes of the input in space
+    outer: Ints  # those of the output
+    kernel: Ints  # those of the filter
+    strides: Ints
+    dilations: Ints
+    before: Ints
+    groups: int
+
+    def five(self) -> Ints:
+        """All but the groups, of three axes in space."""
+        parts = (
+            (self.inner, 1),
+            (self.outer, 1),
+            (self.kernel, 1),
+            (self.strides, 1),
+            (self.dilations, 1),
+            (self.before, 0),
+        )
+        return tuple(x for part, fill in parts for x in (*(fill,) * (3 - len(part)), *part))
+
+    def macs(self, n: int, channels: int, features: int) -> int:
+        """How many products are added up."""
+        each = channels * features // max(1, self.groups)
+        return n * math.prod(self.outer) * math.prod(self.kernel) * each
+
+
+def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[slice, ...]]]:
+    """The elements of the filter that meet the input: each with which inputs, for which outputs."""
+    for tap in itertools.product(*map(range, geometry.kernel)):
+        inputs, outputs = [], []
+        for t, n, m, stride, dilation, before in zip(
+            tap,
+            geometry.inner,
+            geometry.outer,
+            geometry.strides,
+            geometry.dilations,
+            geometry.before,
+            strict=True,
+        ):
+            at = t * dilation - before  # of the input that output 0 meets
+            first = max(0, -(at // stride))
+            last = min(m - 1, (n - 1 - at) // stride)
+            if last < first:
+                break
+            outputs.append(slice(first, last + 1))
+            inputs.append(slice(at + first * stride, at + last * stride + 1, stride))
+        else:
+            yield tap, tuple(inputs), tuple(outputs)
+
+
+def _group(x: Array, groups: int) -> Array:
+    return x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups)
+
+
+def _product(x: Array, w: Array, groups: int) -> Array:
+    """Pixels times one element of the filter."""
+    if groups == 1:
+        product: Array = np.matmul(x, w)
+        return product
+    result: Array = np.einsum("...gc,cgm->...gm", _group(x, groups), _group(w, groups))
+    return result.reshape(*x.shape[:-1], w.shape[-1])
+
+
+def _forward(out: Array, x: Array, w: Array, geometry: Geometry) -> None:
+    out[...] = 0
+    for tap, inputs, outputs in taps(geometry):
+        out[:, *outputs] += _product(x[:, *inputs], w[tap], geometry.groups)
+
+
+def _by_input(out: Array, g: Array, v: Array, geometry: Geometry) -> None:
+    out[...] = 0
+    for tap, inputs, outputs in taps(geometry):
+        out[:, *inputs] += _product(g[:, *outputs], v[tap], geometry.groups)
+
+
+def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
+    out[...] = 0
+    groups, columns = geometry.groups, g.shape[-1]
+    for tap, inputs, outputs in taps(geometry):
+        a, b = x[:, *inputs].reshape(-1, x.shape[-1]), g[:, *outputs].reshape(-1, columns)
+        if groups == 1:
+            out[tap] = a.T @ b
+        else:
+            value = np.einsum("pgc,pgm->cgm", _group(a, groups), _group(b, groups))
+            out[tap] = value.reshape(out[tap].shape)
+
+
+# What the kernels have room for on the stack; as in kernels/cpu/conv.py (a test compares).
+TAPS = 512
+PIXELS = 96  # of a unit
+
+
+def _native(name: str) -> Any:
+    def native(out: Spec, x: Spec, w: Spec, geometry: Geometry) -> Native | None:
+        if not out.is_float or not x.size or not w.size or math.prod(geometry.kernel) > TAPS:
+            return None
+        groups, n = geometry.groups, out.shape[0] if name != "by_filter" else x.shape[0]
+        channels, features = x.shape[-1], (w if name == "by_filter" else out).shape[-1]
+        depthwise = channels == groups if name != "by_input" else features == groups
+        kind = f"conv.depthwise_{name}" if depthwise and groups > 1 else f"conv.{name}"
+        if name == "by_filter":
+            units = math.prod(geometry.kernel)
+            if not depthwise or groups == 1:
+                rows = units * channels // groups
+                units = groups * -(-rows // ROWS) * -(-(features // groups) // COLUMNS)
+        else:
+            phases = geometry.strides if name == "by_input" else (1,) * len(geometry.inner)
+            sizes = geometry.inner if name == "by_input" else geometry.outer
+            most = n * math.prod(-(-s // p) for s, p in zip(sizes, phases, strict=True))
+            units = math.prod(phases) * -(-most // PIXELS)
+        work = max(1, geometry.macs(n, channels, features) // 6)
+        sizes = channels // groups, features // groups
+        sizes = sizes[::-1] if name == "by_input" else sizes
+        parameters = n, groups, *sizes, *geometry.five()
+        return Native(kind, (out.dtype.name,), parameters, units, work)
+
+    return native
+
+
+ROWS = 96  # of the filter's gradient that are a unit's; as in kernels/cpu/conv.py
+COLUMNS = 32
+
+
+def _spec(op: Op, x: Spec, w: Spec, geometry: Geometry) -> Spec:
+    rules.floating(op, x.with_scalar(), w.with_scalar())
+    return intern((x.shape[0], *geometry.outer, w.shape[-1]), x.dtype)
+
+
+def _input_spec(op: Op, g: Spec, v: Spec, geometry: Geometry) -> Spec:
+    return intern((g.shape[0], *geometry.inner, v.shape[-1]), g.dtype)
+
+
+def _filter_spec(op: Op, x: Spec, g: Spec, geometry: Geometry) -> Spec:
+    shape = *geometry.kernel, x.shape[-1] // geometry.groups, g.shape[-1]
+    return intern(shape, x.dtype)
+
+
+def swap(w: Tensor, groups: int) -> Tensor:
+    """A filter with the channels of input and output swapped, in each group."""
+    *kernel, few, many = tuple(w.shape)
+    rank = len(kernel)
+    each = many // groups
+    if groups == 1:
+        if few == 1 or each == 1:
+            return movement.reshape_if_needed(w, (*kernel, many, few))
+        return movement.transpose_if_needed(w, (*range(rank), rank + 1, rank))
+    if few == 1 and each == 1:
+        return w
+    separate = movement.reshape_if_needed(w, (*kernel, few, groups, each))
+    separate = movement.transpose_if_needed(separate, (*range(rank), rank + 2, rank + 1, rank))
+    return movement.reshape_if_needed(separate, (*kernel, each, groups * few))
+
+
+def conv(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
+    """The outputs."""
+    return record(CONV, (x, w), geometry=geometry)
+
+
+def conv_input(g: Tensor, v: Tensor, geometry: Geometry) -> Tensor:
+    """The inputs, of outputs and a swapped filter."""
+    return record(CONV_INPUT, (g, v), geometry=geometry)
+
+
+def conv_filter(x: Tensor, g: Tensor, geometry: Geometry) -> Tensor:
+    """The filter, of inputs and outputs."""
+    return record(CONV_FILTER, (x, g), geometry=geometry)
+
+
+CONV = defop(
+    "Conv",
+    ARRAY,
+    2,
+    _spec,
+    compute=_forward,
+    native=_native("forward"),
+    vjp=lambda g, y, x, w, geometry: (
+        conv_input(g, swap(w, geometry.groups), geometry),
+        conv_filter(x, g, geometry),
+    ),
+)
+CONV_INPUT = defop(
+    "ConvBackpropInput",
+    ARRAY,
+    2,
+    _input_spec,
+    compute=_by_input,
+    native=_native("by_input"),
+    vjp=lambda h, y, g, v, geometry: (
+        conv(h, swap(v, geometry.groups), geometry),
+        swap(conv_filter(h, g, geometry), geometry.groups),
+    ),
+)
+CONV_FILTER = defop(
+    "ConvBackpropFilter",
+    ARRAY,
+    2,
+    _filter_spec,
+    compute=_by_filter,
+    native=_native("by_filter"),
+    vjp=lambda h, y, x, g, geometry: (
+        conv_input(g, swap(h, geometry.groups), geometry),
+        conv(x, h, geometry),
+    ),
+)
+
+
+LAST = {1: ("NWC",), 2: ("NHWC",), 3: ("NDHWC",)}
+FIRST = {1: ("NCW",), 2: ("NCHW",), 3: ("NCDHW",)}
+
+
+def channels_first(data_format: Any, rank: int, op: str) -> bool:
+    """Whether channels come before the axes in space; None is the usual way, behind them."""
+    if data_format is None:
+        return False
+    allowed = (*LAST[rank], *FIRST[rank])
+    if data_format not in allowed:
+        # One-dimensional ones say so in Python, the others when the op is made.
+        kind = ValueError if rank == 1 else InvalidArgumentError
+        raise kind(
+            f"Value for attr 'data_format' of {repr_of(data_format)} is not in the list of allowed "
+            f"values: {', '.join(allowed)} [Op:{op}]"
+        )
+    return data_format in FIRST[rank]
+
+
+def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
+    """A number for each axis: of one for all, of one for each in space, or for all axes.
+
+    Returns one for the batch, those in space, one for the channels.
+    """
+    if value is None:
+        value = 1
+    if isinstance(value, Tensor | np.ndarray):
+        value = movement.to_ints(value)
+    values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    if len(values) == 1:
+        values *= rank
+    if len(values) == rank:
+        return (1, *map(_number, values), 1)
+    if len(values) == rank + 2:
+        sizes = tuple(map(_number, values))
+        return (sizes[0], *sizes[2:], sizes[1]) if first else sizes
+    raise ValueError(
+        f"{what} should be of length 1, {rank} or {rank + 2}. Received: {what}={repr_of(value)} of "
+        f"length {len(values)}"
+    )
+
+
+def _number(value: Any) -> int:
+    try:
+        result = int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"A size is an int, not {repr_of(value)}.") from None
+    if abs(result) >= 2**31:
+        raise ValueError(f"A size of {repr_of(value)} is too big: it has to fit int32.")
+    return result
+
+
+def in_space(values: tuple[int, ...], op: str, what: str) -> Ints:
+    """Strides or dilations of the axes in space."""
+    if values[0] != 1 or values[-1] != 1:
+        raise UnimplementedError(
+            f"Only {what} of 1 are there for the batch and the channels, got {values} [Op:{op}]"
+        )
+    require(min(values) > 0, op, f"{what} must be larger than 0, got {values[1:-1]}")
+    return values[1:-1]
+
+
+def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, int], ...] | None:
+    """The paddings in space if they are given one by one, None for a name."""
+    if isinstance(padding, str | bytes):
+        allowed = '"SAME", "VALID", "EXPLICIT"'
+        require(
+            padding in ("SAME", "VALID"),
+            op,
+            f"Value for attr 'padding' of {padding!r} is not in the list of allowed values: "
+            f"{allowed}",
+        )
+        return None
+    if not isinstance(padding, Sequence | np.ndarray):
+        raise TypeError(f"padding is a string or a list, not {repr_of(padding)} [Op:{op}]")
+    for k, pair in enumerate(padding):
+        if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
+            raise ValueError(
+                f"When `padding` is a list, each element of `padding` must be a list/tuple of size "
+                f"2. Received: padding={repr_of(padding)} with element at index {k} of type "
+                f"{type(pair)}"
+            )
+    pairs = [tuple(map(_number, pair)) for pair in padding]
+    if len(pairs) != rank + 2:
+        raise ValueError(
+            f"When padding is a list, it must be of size {rank + 2}. Received: padding="
+            f"{repr_of(padding)} of size {len(pairs)}"
+        )
+    require(min(map(min, pairs)) >= 0, op, "All elements of padding must be nonnegative")
+    if first:
+        pairs.append(pairs.pop(1))
+    require(
+        not any((*pairs[0], *pairs[-1])),
+        op,
+        "Nonzero explicit padding in the batch or depth dimensions is not supported",
+    )
+    return tuple((before, after) for before, after in pairs[1:-1])
+
+
+def geometry(
+    inner: Ints,
+    kernel: Ints,
+    strides: Ints,
+    dilations: Ints,
+    padding: Any,
+    pairs: tuple[tuple[int, int], ...] | None,
+    groups: int,
+    op: str,
+) -> Geometry:
+    """What meets what.
+
+    Raises:
+      InvalidArgumentError: If the window is larger than what it slides over.
+    """
+    outer, before = [], []
+    for axis, (n, k, s, d) in enumerate(zip(inner, kernel, strides, dilations, strict=True)):
+        width = (k - 1) * d + 1
+        if pairs is None and padding == "SAME":
+            count = -(-n // s)
+            start = max((count - 1) * s + width - n, 0) // 2
+        else:
+            start, end = (0, 0) if pairs is None else pairs[axis]
+            count = math.trunc((n + start + end - width + s) / s)
+            require(
+                count >= 0,
+                op,
+                f"Computed output size would be negative: {count} [input_size: "
+                f"{n + start + end}, effective_filter_size: {width}, stride: {s}]",
+            )
+        outer.append(count)
+        before.append(start)
+    return Geometry(inner, tuple(outer), kernel, strides, dilations, tuple(before), groups)
+
+
+def last(x: Tensor, first: bool) -> Tensor:
+    """Channels behind the axes in space, wherever they were."""
+    return movement.transpose_if_needed(x, (0, *range(2, x.ndim), 1)) if first else x
+
+
+def back(y: Tensor, first: bool) -> Tensor:
+    """Channels where they were before `last`."""
+    return movement.transpose_if_needed(y, (0, y.ndim - 1, *range(1, y.ndim - 1))) if first else y
 
 
 def _pair(x: Any, w: Any, op: str) -> tuple[Tensor, Tensor]:
@@ -60,8 +432,8 @@ def _convolution(
     """What all of them do, when they know how many axes there are in space."""
     first = channels_first(data_format, rank, op)
     _ranks(x, w, rank, op)
-    steps = in_space(sliding_windows.sizes(strides, rank, first, "strides"), op, "strides")
-    rates = in_space(sliding_windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
+    steps = in_space(sizes(strides, rank, first, "strides"), op, "strides")
+    rates = in_space(sizes(dilations, rank, first, "dilations"), op, "dilations")
     pairs = explicit(padding, rank, first, op)
     lead = tuple(x.shape[: x.ndim - rank - 1])
     if len(lead) > 1:
@@ -80,7 +452,7 @@ def _convolution(
         op,
         f"output depth must be evenly divisible by number of groups: {features} vs {groups}",
     )
-    value = sliding_windows.geometry(
+    value = geometry(
         tuple(x.shape[1:-1]), tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
     y = back(convolve(x, w, value), first)
@@ -264,8 +636,8 @@ def convolution(
             f"Received: input.shape={x.shape}, filters.shape={w.shape}"
         )
     first = channels_first(data_format, rank, "Convolution")
-    steps = sliding_windows.sizes(strides, rank, first, "strides")
-    rates = sliding_windows.sizes(dilations, rank, first, "dilations")
+    steps = sizes(strides, rank, first, "strides")
+    rates = sizes(dilations, rank, first, "dilations")
     both_used(steps, rates)
     return _convolution(x, w, rank, steps[1:-1], padding, data_format, rates[1:-1], "Convolution")
 
@@ -405,3 +777,290 @@ def separable_conv2d(
     if w.ndim != 4 or tuple(w.shape[:2]) != (1, 1):
         raise ValueError(f"`pointwise_filter` must be of shape (1, 1, ...), got {w.shape}")
     return conv2d(result, w, 1, "VALID", data_format or "NHWC")
+
+
+def _transpose_matrix(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    rank: int,
+    strides: Any,
+    padding: Any,
+    data_format: Any,
+    dilations: Any,
+    op: str,
+) -> Tensor:
+    w, g = as_tensors((filters, input), op)  # of two arrays the filters' dtype counts
+    first = channels_first(data_format, rank, op)
+    if g.dtype is not w.dtype:
+        raise mismatch_error(op, 2, w.dtype, g.dtype)
+    for x, what in ((g, "out_backprop"), (w, "filter")):
+        require(
+            x.ndim == rank + 2, op, f"{what} must be {rank + 2}-dimensional: {x.shape.as_list()}"
+        )
+    steps = in_space(sizes(strides, rank, first, "strides"), op, "strides")
+    rates = in_space(sizes(dilations, rank, first, "dilations"), op, "dilations")
+    pairs = explicit(padding, rank, first, op)
+    shape = movement.to_shape(output_shape)
+    g = last(g, first)
+    few, features = int(w.shape[-2]), int(w.shape[-1])
+    if len(shape) == rank:
+        shape = (int(g.shape[0]), *shape, few)
+    elif len(shape) == rank + 2:
+        shape = (shape[0], *shape[2:], shape[1]) if first else shape
+    else:
+        raise ValueError(
+            f"`output_shape` must be of length {rank} or {rank + 2}, got {repr_of(output_shape)}"
+        )
+    channels = shape[-1]
+    require(
+        few > 0 and channels > 0 and channels % few == 0,
+        op,
+        f"input depth must be evenly divisible by filter depth: {channels} vs {few}",
+    )
+    groups = channels // few
+    require(
+        features == g.shape[-1] and features % groups == 0,
+        op,
+        f"filter and out_backprop must have the same depth, divisible by the number of groups: "
+        f"{features} vs {g.shape[-1]}, {groups} groups",
+    )
+    require(
+        shape[0] == g.shape[0],
+        op,
+        f"input and out_backprop must have the same batch size: {shape[0]} vs {g.shape[0]}",
+    )
+    inner = shape[1:-1]
+    result = geometry(inner, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op)
+    require(
+        result.outer == tuple(g.shape[1:-1]),
+        op,
+        f"Size of out_backprop doesn't match computed: actual = {tuple(g.shape[1:-1])}, computed = "
+        f"{result.outer}, output_shape: {shape}",
+    )
+    if not math.prod(result.outer):
+        return back(movement.broadcast_to(as_tensor(0, g._spec), shape), first)
+    return back(conv_input(g, swap(w, groups), result), first)
+
+
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv1d` by its input: it undoes a convolution's shape, not its values.
+
+    Args:
+      input: A tensor of floats, of shape (batch, width, features).
+      filters: A tensor of shape (width of the filter, channels, features).
+      output_shape: The result's shape: one that `conv1d` makes ``input``'s of.
+      strides: How far apart the results of neighbours are.
+      padding: "VALID" or "SAME": that of the convolution.
+      data_format: "NWC" or "NCW".
+      dilations: How far apart the elements are that the filter meets.
+      name: Not used.
+
+    Returns:
+      A tensor of shape ``output_shape``.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit, or a stride is not positive.
+      ValueError: If there are too many strides, dilations or sizes.
+
+    Example:
+      >>> x = tf.reshape([1.0, 2.0], (1, 2, 1))
+      >>> w = tf.reshape([1.0, 10.0], (2, 1, 1))
+      >>> tf.nn.conv1d_transpose(x, w, (1, 4, 1), 2).numpy().ravel()
+      array([ 1., 10.,  2., 20.], dtype=float32)
+    """
+    op = "Conv1DTranspose"
+    return _transpose_matrix(
+        input, filters, output_shape, 1, strides, padding, data_format, dilations, op
+    )
+
+
+def conv2d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv2d` by its input: it undoes a convolution's shape, not its values.
+
+    Args:
+      input: A tensor of floats, of shape (batch, height, width, features).
+      filters: A tensor of shape (height, width, channels, features).
+      output_shape: The result's shape, or its height and width: one that `conv2d` makes
+        ``input``'s of.
+      strides: How far apart the results of neighbours are: one number, two, or four.
+      padding: "VALID", "SAME", or pairs of ints: that of the convolution.
+      data_format: "NHWC" or "NCHW".
+      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      name: Not used.
+
+    Returns:
+      A tensor of shape ``output_shape``.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit, or a stride is not positive.
+      ValueError: If there are too many strides, dilations or sizes.
+
+    Example:
+      >>> w = tf.ones((3, 3, 2, 4))
+      >>> tf.nn.conv2d_transpose(tf.ones((1, 5, 5, 4)), w, (1, 10, 10, 2), 2).shape
+      TensorShape([1, 10, 10, 2])
+    """
+    return _transpose_matrix(
+        input,
+        filters,
+        output_shape,
+        2,
+        strides,
+        padding,
+        data_format,
+        dilations,
+        "Conv2DBackpropInput",
+    )
+
+
+def conv3d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv3d` by its input: it undoes a convolution's shape, not its values.
+
+    Args:
+      input: A tensor of floats, of shape (batch, depth, height, width, features).
+      filters: A tensor of shape (depth, height, width, channels, features).
+      output_shape: The result's shape: one that `conv3d` makes ``input``'s of.
+      strides: How far apart the results of neighbours are: one number, three, or five.
+      padding: "VALID" or "SAME": that of the convolution.
+      data_format: "NDHWC" or "NCDHW".
+      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      name: Not used.
+
+    Returns:
+      A tensor of shape ``output_shape``.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit, or a stride is not positive.
+      ValueError: If there are too many strides, dilations or sizes.
+
+    Example:
+      >>> x, w = tf.ones((1, 1, 1, 1, 2)), tf.ones((2, 2, 2, 1, 2))
+      >>> tf.nn.conv3d_transpose(x, w, (1, 2, 2, 2, 1), 2).numpy().ravel()
+      array([2., 2., 2., 2., 2., 2., 2., 2.], dtype=float32)
+    """
+    return _transpose_matrix(
+        input,
+        filters,
+        output_shape,
+        3,
+        strides,
+        padding,
+        data_format,
+        dilations,
+        "Conv3DBackpropInputV2",
+    )
+
+
+def conv_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `convolution` by its input, over one to three axes.
+
+    Args:
+      input: A tensor of floats, of shape (batch, sizes in space, features).
+      filters: A tensor of shape (sizes in space, channels, features).
+      output_shape: The result's shape: one that `convolution` makes ``input``'s of.
+      strides: How far apart the results of neighbours are.
+      padding: "VALID" or "SAME": that of the convolution.
+      data_format: None, or a name such as "NHWC" or "NCHW".
+      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      name: Not used.
+
+    Returns:
+      A tensor of shape ``output_shape``.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit, or a stride is not positive.
+      ValueError: If there are too many strides, dilations or sizes, or not one to three axes.
+
+    Example:
+      >>> tf.nn.conv_transpose(tf.ones((1, 3, 2)), tf.ones((2, 4, 2)), (1, 6, 4), 2).shape
+      TensorShape([1, 6, 4])
+    """
+    rank = len(movement.to_shape(output_shape)) - 2
+    if not 1 <= rank <= 3:
+        raise ValueError(
+            f"output_shape must be of length 3, 4 or 5. Received: output_shape="
+            f"{repr_of(output_shape)} of length {rank + 2}"
+        )
+    return _transpose_matrix(
+        input,
+        filters,
+        output_shape,
+        rank,
+        strides,
+        padding,
+        data_format,
+        dilations,
+        "ConvTranspose",
+    )
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+) -> Tensor:
+    """The gradient of `atrous_conv2d` by its input.
+
+    Args:
+      value: A tensor of floats, of shape (batch, height, width, features).
+      filters: A tensor of shape (height, width, channels, features).
+      output_shape: The result's shape: one that `atrous_conv2d` makes ``value``'s of.
+      rate: How far apart the elements are that the filter meets.
+      padding: "VALID" or "SAME": that of the convolution.
+      name: Not used.
+
+    Returns:
+      A tensor of shape ``output_shape``.
+
+    Raises:
+      ValueError: If the rate is not positive.
+      InvalidArgumentError: If shapes or dtypes do not fit.
+
+    Example:
+      >>> x, w = tf.ones((1, 1, 1, 1)), tf.ones((2, 2, 1, 1))
+      >>> found = tf.nn.atrous_conv2d_transpose(x, w, (1, 3, 3, 1), 2, "VALID")
+      >>> found[0, :, :, 0].numpy()
+      array([[1., 0., 1.],
+             [0., 0., 0.],
+             [1., 0., 1.]], dtype=float32)
+    """
+    if number_of(rate, "Conv2DBackpropInput") < 1:
+        raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
+    return _transpose_matrix(
+        value, filters, output_shape, 2, 1, padding, "NHWC", rate, "Conv2DBackpropInput"
+    )

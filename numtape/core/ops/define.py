@@ -11,8 +11,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..log.op import ARRAY, ELEMENTWISE, defop
-from ..log.record import Binary, Recorder, Unary, binary, unary
-from ..log.ternary import ternary
+from ..log.record import Binary, Recorder, Unary, binary, ternary, unary
 from . import rules
 
 Array = np.ndarray[Any, Any]

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..log.as_tensor import as_tensor
 from ..log.record import require
-from ..log.tensors import as_tensor
 from ..log.variable import Variable
 from ..values.dtypes import repr_of
-from ..values.spelling import suggest_keywords
+from ..values.hints import suggest_keywords
 from ..values.tensor import Tensor
 from . import elementwise, movement, random
 from .creation import convert_to_tensor

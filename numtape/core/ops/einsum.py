@@ -12,8 +12,8 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from ...errors import InvalidArgumentError
+from ..log.as_tensor import as_tensor
 from ..log.record import require
-from ..log.tensors import as_tensor
 from ..values.dtypes import bool_
 from ..values.tensor import Tensor
 from . import elementwise, matrix_products, movement, reduction, slicing

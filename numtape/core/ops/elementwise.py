@@ -1,30 +1,42 @@
-"""Elementwise ops, from arithmetic to rounding.
-
-Each record gives a scalar body, from which the kernels are generated, and a VJP rule. Rules take
-the incoming adjoint ``g``, the output (``y`` or ``z``) and the operands, and return one adjoint for
-each operand; they are written with the ops of this module.
-"""
+"""Elementwise ops, from arithmetic to rounding."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from ..log.as_tensor import as_tensor
 from ..log.log import RuleLog
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
-from ..log.record import Recorder, spec_of, unary
-from ..log.tensors import as_tensor
-from ..log.ternary import ternary
+from ..log.record import Recorder, spec_of, ternary, unary
 from ..values import dtypes
 from ..values.dtypes import DType, as_dtype, bool_
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
 from .comparison import not_equal_
-from .conjugates import conjugate
 from .define import binary_op, name_of, unary_op
-from .movement import broadcast_to
-from .quotients import of_divisor
+from .movement import broadcast_to, conjugate
+
+# ``-(x / z) * y`` for the adjoint x of a quotient y by z. Where x / z overflows and the result does
+# not, it is ``-(x * y) / z``; where x or y is 0 it is 0, whatever the others are. A loop computes
+# x / z once for both operands' adjoints.
+_adjoint = ternary(
+    defop(
+        "DivisorAdjoint",
+        ELEMENTWISE,
+        3,
+        rules.analytic,
+        body="divisor_adjoint(x, y, z)",
+        vjp=lambda g, s, x, y, z: (of_divisor(g, y, z), of_divisor(g, x, z), of_divisor(g, s, z)),
+    )
+)
+
+
+def of_divisor(g: Tensor, quotient: Tensor, divisor: Tensor) -> Tensor:
+    """The adjoint of a divisor, for the adjoint ``g`` of the quotient."""
+    return _adjoint(g, quotient, divisor)
+
 
 # Arithmetic.
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError
+from ..log.as_tensor import as_tensor, to_tensor
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require, spec_of
-from ..log.tensors import as_tensor, to_tensor
 from ..values import dtypes
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from ..log.as_tensor import as_tensor
 from ..log.log import local
 from ..log.op import ARRAY, STOP, defop
 from ..log.record import record
-from ..log.tensors import as_tensor
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import as_dtype
 from ..values.tensor import Tensor
-from . import elementwise, joining, movement, seeded
+from . import elementwise, joining, movement, stateless_random
 from .philox import RESERVED
-from .seeded import algorithm, checked_shape, floating
+from .stateless_random import algorithm, checked_shape, floating
 
 Array = np.ndarray[Any, Any]
 
@@ -187,7 +187,7 @@ class Generator:
 
     def _draw(self, kind: str, shape: Any, dtype: dtypes.DType) -> Tensor:
         dims = checked_shape(shape, "StatelessRandom")
-        return seeded.draw(self.skip(seeded.number_of(dims)), kind, dims, dtype)
+        return stateless_random.draw(self.skip(stateless_random.number_of(dims)), kind, dims, dtype)
 
     def normal(
         self,
@@ -199,7 +199,7 @@ class Generator:
     ) -> Tensor:
         """Draw from a normal distribution; gradients reach ``mean`` and ``stddev``."""
         standard = self._draw("normal", shape, floating(dtype))
-        return seeded.scale(standard, stddev, mean, "StatelessRandomNormal")
+        return stateless_random.scale(standard, stddev, mean, "StatelessRandomNormal")
 
     def truncated_normal(
         self,
@@ -211,7 +211,7 @@ class Generator:
     ) -> Tensor:
         """Draw from a normal distribution truncated at two standard deviations."""
         standard = self._draw("truncated", shape, floating(dtype))
-        return seeded.scale(standard, stddev, mean, "StatelessTruncatedNormal")
+        return stateless_random.scale(standard, stddev, mean, "StatelessTruncatedNormal")
 
     def uniform(
         self,
@@ -225,8 +225,8 @@ class Generator:
         op = "StatelessRandomUniform"
         dims = checked_shape(shape, op)
         previous = self._state.read_value()
-        values = seeded.uniform(previous, dims, minval, maxval, dtype, op)
-        self.skip(seeded.number_of(dims))
+        values = stateless_random.uniform(previous, dims, minval, maxval, dtype, op)
+        self.skip(stateless_random.number_of(dims))
         return values
 
     def uniform_full_int(
@@ -245,12 +245,14 @@ class Generator:
     ) -> Tensor:
         """Draw numbers of successes in trials. The numbers differ from TensorFlow's."""
         dims = checked_shape(shape, "StatefulRandomBinomial")
-        values = seeded.binomial(self._state.read_value(), dims, counts, probs, dtype)
+        values = stateless_random.binomial(self._state.read_value(), dims, counts, probs, dtype)
         # TensorFlow advances by 50 for each number and by 150 for each distribution.
-        distribution_count = seeded.number_of(
-            seeded.ending_of([as_tensor(counts), as_tensor(probs)], "StatefulRandomBinomial")
+        distribution_count = stateless_random.number_of(
+            stateless_random.ending_of(
+                [as_tensor(counts), as_tensor(probs)], "StatefulRandomBinomial"
+            )
         )
-        self.skip(150 * distribution_count + 50 * seeded.number_of(dims))
+        self.skip(150 * distribution_count + 50 * stateless_random.number_of(dims))
         return values
 
     def make_seeds(self, count: Any = 1) -> Tensor:

@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from ..log.as_tensor import as_tensor
 from ..log.record import append, require
-from ..log.tensors import as_tensor
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import bool_
-from ..values.interning import clearable_cache
+from ..values.intern_table import clearable_cache
 from ..values.spec import TensorShape
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
 from .movement import store_plan
-from .slice_rows import SLICE, Cut, slice_into_zeros, slices
-from .slicing import Way, way_of
+from .slicing import SLICE, Cut, Way, slice_into_zeros, slices, way_of
 
 # How to record a slice, by spec and static key.
 _slice_cache: dict[Any, Way] = clearable_cache()

@@ -1,4 +1,4 @@
-"""Image ops composed of other ops: flips, crops, padding, color conversion, resizing."""
+"""Image ops composed of other ops: flips, crops, padding, color conversion, resizing, contrast."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError
-from ..log.record import require
-from ..log.tensors import as_tensor
+from ..log.as_tensor import as_tensor
+from ..log.op import ARRAY, Op, defop
+from ..log.record import record, require
 from ..values.arguments import to_float
 from ..values.dtypes import repr_of
+from ..values.spec import Spec
 from ..values.tensor import Tensor
 from . import elementwise, matrix_products, movement
 from .indexing import gather
 from .padding import pad
 from .reduction import reduce_mean
+from .rules import floating
 from .slicing import reverse, strided_slice
 
 
@@ -361,3 +364,46 @@ def resize(
     )
     y = movement.reshape_if_needed(y, (*lead, height, old_size[1], channels))
     return matrix_products.matmul(_interpolation_matrix(old_size[1], width, dtype), y)
+
+
+Array = np.ndarray[Any, Any]
+
+
+def _spec(op: Op, images: Spec, factor: Spec) -> Spec:
+    floating(op, images)
+    require(images.rank >= 3, op, f"input must be at least 3-D, got shape {images.shape}")
+    require(factor.size == 1, op, f"contrast_factor must be scalar, got shape {factor.shape}")
+    return images
+
+
+def _compute(out: Array, images: Array, factor: Array) -> None:
+    mean = images.mean((-3, -2), keepdims=True)
+    np.copyto(out, (images - mean) * factor.reshape(()) + mean)
+
+
+# As in TensorFlow, no gradient is registered.
+ADJUST_CONTRAST = defop("AdjustContrastv2", ARRAY, 2, _spec, compute=_compute)
+
+
+def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+    """Each pixel's distance from the mean of its channel in its image, times a factor.
+
+    As in TensorFlow, no gradient is registered: asking for one through it is a LookupError.
+
+    Args:
+      images: A tensor of floats, of shape (..., height, width, channels).
+      contrast_factor: A float scalar.
+
+    Returns:
+      A tensor of the shape and dtype of ``images``.
+
+    Raises:
+      InvalidArgumentError: If there are less than 3 axes, the factor is no scalar, or there are no
+        floats.
+
+    Example:
+      >>> tf.image.adjust_contrast([[[1.0], [3.0]]], 2.0).numpy().ravel()
+      array([0., 4.], dtype=float32)
+    """
+    x = as_tensor(images)
+    return record(ADJUST_CONTRAST, (x, as_tensor(contrast_factor, x._spec, ADJUST_CONTRAST.name)))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import UnimplementedError
+from ..log.as_tensor import as_tensor, from_owned_array
 from ..log.record import record, require
-from ..log.tensors import as_tensor, from_owned_array
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import DType

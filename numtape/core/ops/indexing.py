@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError, InvalidArgumentError
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import binary, record, require
-from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.convert import NUMPY
+from ..values.hints import suggest_keywords
 from ..values.spec import Spec, intern, to_axis
-from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
-from .checks import every
 from .creation import convert_to_tensor
+from .rules import every
 
 Array = np.ndarray[Any, Any]
 

@@ -8,18 +8,17 @@ from typing import Any, Never
 
 import numpy as np
 
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, VARIADIC, Native, Op, defop
 from ..log.record import record, require, spec_of
-from ..log.tensors import as_tensor
 from ..values.convert import NUMPY, leaves, to_numeric_array
 from ..values.dtypes import DType, as_dtype, float32, mismatch_error
+from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.spec import Spec, intern
-from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.tensor import Tensor
 from .elementwise import cast
 from .movement import broadcast_to, identity, reshape, resolve_axis, to_shape
-from .slice_rows import Cut
-from .slicing import strided_slice, unstack
+from .slicing import Cut, strided_slice, unstack
 
 
 def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:

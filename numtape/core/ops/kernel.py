@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import KernelError
+from ..log.as_tensor import as_tensor
 from ..log.log import VALUE, Log, local
 from ..log.op import ARRAY, STOP, VARIADIC, Native, Op, defop
 from ..log.record import record
-from ..log.tensors import as_tensor
 from ..log.variable import Variable
 from ..values.dtypes import as_dtype
 from ..values.memory import Array

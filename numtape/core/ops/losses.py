@@ -1,18 +1,319 @@
-"""Elementwise losses, `l2_loss` and `bias_add`."""
+"""Softmax, cross-entropies, elementwise losses, and CTC."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Never
 
-from ...errors import DtypeError
-from ..log.record import require
-from ..log.tensors import as_tensor
-from ..values.dtypes import repr_of
+import numpy as np
+
+from ...errors import DtypeError, InvalidArgumentError
+from ..log.as_tensor import as_tensor
+from ..log.op import ARRAY, Native, Op, defop
+from ..log.record import Recorder, binary, require, unary
+from ..values.dtypes import int64, repr_of
+from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
+from ..values.spec import Spec, to_axis
 from ..values.tensor import Tensor
-from . import activations, comparison, elementwise, movement
+from . import activations, comparison, elementwise, joining, movement, rules
+from .elementwise import negative
+from .indexing import gather, pick
 from .joining import as_tensors
-from .reduction import reduce_sum
+from .reduction import reduce_logsumexp, reduce_max, reduce_sum
+from .slicing import strided_slice
+
+Array = np.ndarray[Any, Any]
+
+
+def _rows(op: Op, x: Spec) -> Spec:
+    return rules.floating(op, x)
+
+
+def _shift(x: Array) -> Array:
+    return x - x.max(-1, keepdims=True) if x.shape[-1] else x
+
+
+def _softmax(out: Array, x: Array) -> None:
+    np.exp(_shift(x), out=out)
+    out /= out.sum(-1, keepdims=True)
+
+
+def _log_softmax(out: Array, x: Array) -> None:
+    shifted = _shift(x)
+    np.subtract(shifted, np.log(np.exp(shifted).sum(-1, keepdims=True)), out=out)
+
+
+def _softmax_grad(out: Array, y: Array, g: Array) -> None:
+    if y.shape[-1]:  # see kernels/cpu/arrays.py
+        place = y.argmax(-1)[..., None]
+        near = np.take_along_axis(y, place, -1) > 0.5
+        g = g - np.where(near, np.take_along_axis(g, place, -1), 0).astype(g.dtype)
+    np.multiply(y, g - (g * y).sum(-1, keepdims=True), out=out)
+
+
+def _log_softmax_grad(out: Array, y: Array, g: Array) -> None:
+    power = np.exp(y)
+    np.subtract(g, power * g.sum(-1, keepdims=True), out=out)
+    if y.shape[-1]:  # see kernels/cpu/arrays.py
+        place = y.argmax(-1)[..., None]
+        here = np.arange(y.shape[-1]) == place
+        others = np.where(here, 0, g).sum(-1, keepdims=True, dtype=g.dtype)
+        rest = np.where(here, 0, power).sum(-1, keepdims=True, dtype=g.dtype)
+        near = here & (np.take_along_axis(power, place, -1) > 0.5)
+        np.copyto(out, g * rest - power * others, where=near)
+
+
+def _native(name: str) -> Any:
+    """The jitted kernel over the last axis."""
+
+    def native(out: Spec, *_: Spec) -> Native:
+        n = out.shape[-1]
+        return Native(name, (out.dtype.name,), (n,), out.size // n, 16 * out.size)
+
+    return native
+
+
+# The Jacobian of softmax is symmetric, so its product with h is the same op; in y it is h * g less
+# what g and h both take from the sum.
+SOFTMAX_GRAD: Recorder = binary(
+    defop(
+        "SoftmaxGrad",
+        ARRAY,
+        2,
+        lambda op, y, g: y,
+        compute=_softmax_grad,
+        native=_native("softmax_grad"),
+        vjp=lambda h, o, y, g: (
+            h * (g - reduce_sum(g * y, -1, True)) - g * reduce_sum(h * y, -1, True),
+            SOFTMAX_GRAD(y, h),
+        ),
+    )
+)
+LOG_SOFTMAX_GRAD = binary(
+    defop(
+        "LogSoftmaxGrad",
+        ARRAY,
+        2,
+        lambda op, y, g: y,
+        compute=_log_softmax_grad,
+        native=_native("log_softmax_grad"),
+        vjp=lambda h, o, y, g: (
+            negative(h * elementwise.exp(y)) * reduce_sum(g, -1, True),
+            h - reduce_sum(h * elementwise.exp(y), -1, True),
+        ),
+    )
+)
+_softmax_of = unary(
+    defop(
+        "Softmax",
+        ARRAY,
+        1,
+        _rows,
+        compute=_softmax,
+        native=_native("softmax"),
+        vjp=lambda g, y, x: (SOFTMAX_GRAD(y, g),),
+    )
+)
+_log_softmax_of = unary(
+    defop(
+        "LogSoftmax",
+        ARRAY,
+        1,
+        _rows,
+        compute=_log_softmax,
+        native=_native("log_softmax"),
+        vjp=lambda g, y, x: (LOG_SOFTMAX_GRAD(y, g),),
+    )
+)
+
+
+def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:
+    x = as_tensor(logits)
+    rank = x._spec.rank
+    if not rank:
+        require(False, recorder.op, "logits must have at least one axis")
+    at = to_axis(recorder.op.name, -1 if axis is None else axis, rank)
+    last = rank - 1
+    if at == last:
+        return recorder(x)
+    swap = list(range(rank))
+    swap[at], swap[last] = last, at
+    return movement.transpose(recorder(movement.transpose(x, swap)), swap)
+
+
+@hide_wrong_keywords
+def softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
+    """``exp(x) / sum(exp(x))`` along an axis.
+
+    The largest element is taken off before, so that nothing overflows: see Blanchard, Higham and
+    Higham, "Accurately computing the log-sum-exp and softmax functions" (2021).
+
+    Args:
+      logits: A tensor of floats, of at least one axis.
+      axis: The axis whose elements add up to 1; None is the last.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``logits``.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or the elements are no floats.
+
+    Example:
+      >>> tf.nn.softmax([[0.0, 0.0], [1000.0, 0.0]]).numpy()
+      array([[0.5, 0.5],
+             [1. , 0. ]], dtype=float32)
+    """
+    if wrong:
+        raise_unexpected_keyword(softmax, wrong)
+    return _along(_softmax_of, logits, axis)
+
+
+@hide_wrong_keywords
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
+    """``x - log(sum(exp(x)))`` along an axis: the logarithm of `softmax`, without overflow.
+
+    Args:
+      logits: A tensor of floats, of at least one axis.
+      axis: The axis; None is the last.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``logits``.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or the elements are no floats.
+
+    Example:
+      >>> tf.nn.log_softmax([1000.0, 0.0]).numpy()
+      array([    0., -1000.], dtype=float32)
+    """
+    if wrong:
+        raise_unexpected_keyword(log_softmax, wrong)
+    return _along(_log_softmax_of, logits, axis)
+
+
+@suggest_keywords
+def softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+) -> Tensor:
+    """``-sum(labels * log_softmax(logits))`` along an axis: what logits lose against probabilities.
+
+    Either operand may be broadcast along that axis, or along all other axes taken together; then
+    what is broadcast is normalized.
+
+    Args:
+      labels: Probabilities that add up to 1 along the axis; they are cast to the dtype of
+        ``logits``.
+      logits: A tensor of floats, of at least one axis.
+      axis: The axis of the classes.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape of ``logits`` without that axis.
+
+    Raises:
+      InvalidArgumentError: If the shapes do not fit, or the axis is out of range.
+
+    Example:
+      >>> labels = [[1.0, 0.0], [0.5, 0.5]]
+      >>> logits = [[0.0, 0.0], [3.0, 3.0]]
+      >>> tf.nn.softmax_cross_entropy_with_logits(labels, logits).numpy()
+      array([0.6931472, 0.6931472], dtype=float32)
+    """
+    name = "SoftmaxCrossEntropyWithLogits"
+    x = as_tensor(logits)
+    p = elementwise.cast(as_tensor(labels, x._spec, name), x.dtype)
+    if x.shape == p.shape and x.ndim:
+        return 0.0 - reduce_sum(p * log_softmax(x, axis), axis)
+    shapes = f"the shape of logits is {x.shape}, of labels {p.shape}"
+    require(x.ndim > 0 and p.ndim > 0, name, f"logits and labels must have an axis: {shapes}")
+    at = to_axis(name, -1 if axis is None else axis, x.ndim)
+    if at != x.ndim - 1:
+        require(x.ndim == p.ndim, name, f"logits and labels must have the same rank: {shapes}")
+        last = (*range(at), *range(at + 1, x.ndim), at)
+        x, p = movement.transpose(x, last), movement.transpose(p, last)
+    outer = tuple(x.shape[:-1])
+    x, p = (movement.reshape(v, (v._spec.size // max(v.shape[-1], 1), v.shape[-1])) for v in (x, p))
+    rows, classes = (set(pair) - {1} for pair in zip(x.shape, p.shape, strict=True))
+    fits = len(classes) < 2 and rows in (set(), {x.shape[0]})
+    require(fits, name, f"logits and labels must be broadcastable: {shapes}")
+    x = movement.broadcast_to(x, (x.shape[0], *(classes or {1})))
+    return movement.reshape(0.0 - reduce_sum(p * log_softmax(x), -1), outer)
+
+
+@suggest_keywords
+def sparse_softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, name: str | None = None
+) -> Tensor:
+    """``-log_softmax(logits)[label]``: the cross-entropy where each label is the number of a class.
+
+    Args:
+      labels: A tensor of integers, of the shape of ``logits`` without its last axis.
+      logits: A tensor of floats, whose last axis is that of the classes.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape of ``labels`` and the dtype of ``logits``.
+
+    Raises:
+      ValueError: If ``labels`` does not have the shape of ``logits`` without its last axis.
+      InvalidArgumentError: If a label is out of range, or no integer.
+
+    Example:
+      >>> logits = [[0.0, 0.0], [100.0, 0.0]]
+      >>> tf.nn.sparse_softmax_cross_entropy_with_logits([1, 1], logits).numpy()
+      array([  0.6931472, 100.       ], dtype=float32)
+    """
+    name = "SparseSoftmaxCrossEntropyWithLogits"
+    x = as_tensor(logits)
+    result = as_tensor(labels)
+    if not x._spec.rank:
+        raise ValueError(f"`logits` cannot be a scalar. Received: logits of shape {x.shape}")
+    if (*result._spec.shape,) != (*x._spec.shape,)[:-1]:
+        raise ValueError(
+            f"`labels.shape.rank` must equal `logits.shape.rank - 1`, and the shapes agree. "
+            f"Received: labels.shape={result.shape}, logits.shape={x.shape} [Op:{name}]"
+        )
+    return 0.0 - pick(log_softmax(x), result, name, "a label value")
+
+
+@suggest_keywords
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """``-z * log(sigmoid(x)) - (1 - z) * log(1 - sigmoid(x))`` for logits x and labels z.
+
+    Computed as ``max(x, 0) - x * z + log1p(exp(-|x|))``, which does not overflow.
+
+    Args:
+      labels: A tensor of the shape and dtype of ``logits``: probabilities.
+      logits: A tensor of floats.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype, one loss for each element.
+
+    Raises:
+      ValueError: If the shapes differ.
+      InvalidArgumentError: If the dtypes differ.
+
+    Example:
+      >>> labels, logits = [1.0, 0.0], [0.0, 100.0]
+      >>> tf.nn.sigmoid_cross_entropy_with_logits(labels, logits).numpy()
+      array([  0.6931472, 100.       ], dtype=float32)
+    """
+    x = as_tensor(logits)
+    z = as_tensor(labels, x._spec, "SigmoidCrossEntropyWithLogits")
+    if z.shape != x.shape:
+        raise ValueError(
+            f"`logits` and `labels` must have the same shape, received ({x.shape} vs {z.shape})."
+        )
+    # One product, so that nothing cancels in the derivative where x is large.
+    positive = x >= 0.0
+    rest = activations.softplus(elementwise.select(positive, negative(x), x))
+    slope = elementwise.select(positive, 1.0 - z, negative(z))
+    return elementwise.multiply_no_nan(x, slope) + rest
 
 
 def _check_same_shape(x: Tensor, z: Tensor, x_name: str, z_name: str) -> None:
@@ -166,3 +467,158 @@ def bias_add(
     if channels_first and x.ndim > 2:
         b = movement.reshape_if_needed(b, (b.shape[0], *(1,) * (x.ndim - 2)))
     return elementwise.add(x, b)
+
+
+NEVER = -1e30  # the logarithm of what cannot be: far below any other, and no infinity
+
+
+def _shift_right(x: Tensor, by: int) -> Tensor:
+    """States ``by`` places further on, of a matrix with a state in each column."""
+    rows, n = tuple(x.shape)
+    if by >= n:
+        return elementwise.zeros_of(x) + NEVER
+    retained = strided_slice(x, ((0, rows, 1), (0, n - by, 1)))
+    return joining.concat([elementwise.zeros_of(x)[:, :by] + NEVER, retained], 1)
+
+
+def ctc_loss(
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Minus the logarithm of the probability of labels, whenever in time each of them comes.
+
+    The sum over all alignments is made step by step, in logarithms: see Graves, Fernández, Gomez
+    and Schmidhuber, "Connectionist Temporal Classification: Labelling Unsegmented Sequence Data
+    with Recurrent Neural Networks" (2006).
+
+    Args:
+      labels: A tensor of integers, of shape (batch, most labels); what is behind a row's length
+        does not count.
+      logits: A tensor of floats, of shape (time, batch, classes).
+      label_length: How many labels each row has: integers of shape (batch,).
+      logit_length: How many steps in time each row has, also.
+      logits_time_major: Whether the logits are of that shape, or of shape (batch, time, classes).
+      unique: Accepted for TensorFlow's sake.
+      blank_index: The class that stands for no label: None is 0, negative ones count from the end.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (batch,): infinite, without a gradient, where there are fewer steps in time
+      than the labels take.
+
+    Raises:
+      ValueError: If shapes do not fit, or ``blank_index`` is not a class.
+      InvalidArgumentError: If a label is not a class.
+
+    Example:
+      >>> logits = tf.zeros((3, 1, 2))  # of the 8 paths, 6 say 1 once
+      >>> np.exp(-tf.nn.ctc_loss([[1]], logits, [1], [3], blank_index=0).numpy())
+      array([0.75], dtype=float32)
+    """
+    op = "CTCLoss"
+    x = as_tensor(logits)
+    if x.ndim != 3:
+        raise ValueError(f"`logits` must have three axes. Received: logits of shape {x.shape}")
+    if not logits_time_major:
+        x = movement.transpose_if_needed(x, (1, 0, 2))
+    steps, batch, classes = tuple(x.shape)
+    y = as_tensor(labels)
+    if not y.dtype.is_integer or y.ndim != 2 or y.shape[0] != batch:
+        raise ValueError(
+            f"`labels` must be integers of shape ({batch}, ...). Received: {y.dtype.name} of shape "
+            f"{y.shape}"
+        )
+    lengths = []
+    for provided, what in ((label_length, "label_length"), (logit_length, "logit_length")):
+        if provided is None:
+            raise ValueError(f"`{what}` must be given for dense labels.")
+        length = as_tensor(provided)
+        if not length.dtype.is_integer or tuple(length.shape) != (batch,):
+            raise ValueError(f"`{what}` must be {batch} integers. Received: {repr_of(provided)}")
+        lengths.append(movement.reshape_if_needed(elementwise.cast(length, int64), (batch, 1)))
+    many, times = lengths
+    blank = 0 if blank_index is None else int(blank_index)
+    blank += classes if blank < 0 else 0
+    if not 0 <= blank < classes:
+        raise ValueError(f"`blank_index` must be one of {classes} classes. Received: {blank_index}")
+    require(steps > 0 and batch > 0, op, f"logits must have elements, got shape {x.shape}")
+    most = int(y.shape[1])
+    counts = np.arange(most, dtype=np.int64)[None]
+    y = elementwise.select(as_tensor(counts) < many, elementwise.cast(y, int64), blank)
+    # Blanks around each label.
+    blanks = elementwise.zeros_of(y) + blank
+    states = movement.reshape_if_needed(joining.stack([blanks, y], 2), (batch, 2 * most))
+    states = joining.concat(
+        [states, movement.broadcast_to(as_tensor(np.int64(blank)), (batch, 1))], 1
+    )
+    n = 2 * most + 1
+    message = gather(
+        movement.transpose_if_needed(log_softmax(x), (1, 2, 0)), states, axis=1, batch_dims=1
+    )  # (batch, states, time)
+    places = as_tensor(np.arange(n, dtype=np.int64)[None])
+    skips = None
+    if n > 2:
+        before = joining.concat([states[:, :2] * 0 + blank, states[:, :-2]], 1)
+        skips = comparison.logical_and(
+            comparison.not_equal(states, blank), comparison.not_equal(states, before)
+        )
+    at = strided_slice(message, ((0, batch, 1), (0, n, 1), (0, 1, 1)))
+    alive = elementwise.select(places < 2, movement.reshape_if_needed(at, (batch, n)), NEVER)
+    for t in range(1, steps):
+        ways = [alive, _shift_right(alive, 1)]
+        if skips is not None:
+            ways.append(elementwise.select(skips, _shift_right(alive, 2), NEVER))
+        at = strided_slice(message, ((0, batch, 1), (0, n, 1), (t, t + 1, 1)))
+        value = reduce_logsumexp(joining.stack(ways, 0), 0) + movement.reshape_if_needed(
+            at, (batch, n)
+        )
+        alive = elementwise.select(times > t, value, alive)
+    last = comparison.logical_or(
+        comparison.equal(places, 2 * many), comparison.equal(places, 2 * many - 1)
+    )
+    total = reduce_logsumexp(elementwise.select(last, alive, NEVER), 1)
+    possible = reduce_max(elementwise.select(last, alive, NEVER), 1) > NEVER / 2
+    return elementwise.select(possible, elementwise.negative(total), np.inf)
+
+
+def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> Any:
+    """Labels without those that repeat the one before them.
+
+    Args:
+      labels: A tensor of integers, of shape (batch, time).
+      seq_length: How many of each row count: integers of shape (batch,).
+      name: Not used.
+
+    Returns:
+      Two tensors: the labels that are left, with zeros behind them, and how many there are in each
+      row. The values are looked at: how many columns there are depends on them.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit.
+
+    Example:
+      >>> found, lengths = tf.nn.collapse_repeated([[1, 1, 2, 2, 1], [3, 3, 3, 0, 0]], [5, 4])
+      >>> found.numpy().tolist(), lengths.numpy().tolist()
+      ([[1, 2, 1], [3, 0, 0]], [3, 2])
+    """
+    y, provided = as_tensor(labels), as_tensor(seq_length)
+    if y.ndim != 2 or tuple(provided.shape) != (y.shape[0],):
+        raise InvalidArgumentError(
+            f"labels of shape {y.shape} and seq_length of shape {provided.shape} do not fit"
+        )
+    values, lengths = y.numpy(), provided.numpy()
+    rows = []
+    for row, length in zip(values, lengths, strict=True):
+        row = row[: max(0, int(length))]
+        rows.append(row[np.r_[True, row[1:] != row[:-1]]] if len(row) else row)
+    counts = np.array([len(row) for row in rows], lengths.dtype)
+    array = np.zeros((len(rows), max(counts.tolist(), default=0)), values.dtype)
+    for k, row in enumerate(rows):
+        array[k, : len(row)] = row
+    return as_tensor(array), as_tensor(counts)

@@ -11,17 +11,17 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..cpu import blas, lapack
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, STOP, Native, Op, defop
 from ..log.record import record
-from ..log.tensors import as_tensor
 from ..values.dtypes import as_dtype, int32, int64
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement, rules, slicing
-from .checks import every
 from .complex import complex_, conj, imag, real
+from .diagonals import adjoint_of, check_square
 from .matrix_products import matmul
-from .triangles import adjoint_of, check_square
+from .rules import every
 
 Array = np.ndarray[Any, Any]
 

@@ -7,20 +7,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..cpu import lapack
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require, spec_of
-from ..log.tensors import as_tensor
 from ..values.dtypes import float32, int32, mismatch_error
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import elementwise, movement, reduction, rules, slicing
-from .cholesky import cholesky
 from .creation import convert_to_tensor, eye
-from .linear_systems import broadcast_batches, cholesky_solve
+from .decompositions import SVD
+from .diagonals import adjoint_of, check_square
+from .linear_systems import broadcast_batches, cholesky, cholesky_solve
 from .matrix_products import matmul
-from .orthogonal_factors import SVD
-from .slice_rows import slice_into_zeros
-from .triangles import adjoint_of, check_square
+from .slicing import slice_into_zeros
 
 Array = np.ndarray[Any, Any]
 

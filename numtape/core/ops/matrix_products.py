@@ -12,9 +12,9 @@ import numpy as np
 
 from ...errors import DtypeError
 from ..cpu import blas
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import binary, require, spec_of
-from ..log.tensors import as_tensor
 from ..values.dtypes import (
     DType,
     as_dtype,

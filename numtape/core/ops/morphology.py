@@ -7,14 +7,14 @@ import math
 from typing import Any
 
 from ...errors import UnimplementedError
+from ..log.as_tensor import as_tensor
 from ..log.record import require, spec_of
-from ..log.tensors import as_tensor
 from ..values.dtypes import mismatch_error
 from ..values.tensor import Tensor
 from . import elementwise, movement
+from .convolutions import geometry
 from .padding import pad
 from .slicing import reverse, strided_slice
-from .sliding_windows import geometry
 
 _INTEGERS = ("int8", "int16", "int32", "uint8", "uint16")  # exact in float64
 

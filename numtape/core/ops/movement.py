@@ -1,8 +1,4 @@
-"""Ops that move elements: reshape, transpose, broadcast.
-
-`reshape` and `transpose` cache what they record for each spec and argument, because programs repeat
-the same calls.
-"""
+"""Ops that move elements: reshape, transpose, broadcast; and `conjugate` for transposes."""
 
 from __future__ import annotations
 
@@ -13,17 +9,29 @@ from typing import Any, Never
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, ELEMENTWISE, VIEW, Native, Op, OpCode, defop
-from ..log.record import append, record, require
-from ..log.tensors import as_tensor
+from ..log.record import Recorder, append, record, require, unary
 from ..values.dtypes import repr_of
-from ..values.interning import clearable_cache
+from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
+from ..values.intern_table import clearable_cache
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
-from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.tensor import Tensor
 from . import rules
-from .conjugates import conjugate as conjugate_elements
 from .define import name_of, unary_op
+
+conjugate: Recorder = unary(
+    defop(
+        "Conj",
+        ELEMENTWISE,
+        1,
+        rules.complex_only,
+        body="conjugate(x)",
+        vjp=lambda g, y, x: (conjugate(g),),
+    )
+)
+conjugate_elements = conjugate  # `transpose` has a parameter of the other name
+
 
 Array = np.ndarray[Any, Any]
 

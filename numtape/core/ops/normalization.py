@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
-from ..log.tensors import as_tensor
 from ..values.arguments import to_float, truncate_float
 from ..values.dtypes import float32
 from ..values.spec import Spec

@@ -1,22 +1,321 @@
-"""`norm` and `normalize`: norms of vectors and matrices."""
+"""Norms of vectors and matrices, sums of several tensors, and gradient clipping."""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any, Never
 
 import numpy as np
 
-from ..log.record import record
-from ..log.tensors import as_tensor
-from ..values.dtypes import repr_of
+from ...errors import InvalidArgumentError
+from ..log.as_tensor import as_tensor
+from ..log.record import record, require
+from ..values import dtypes
+from ..values.dtypes import mismatch_error, repr_of
+from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
 from ..values.spec import axes_of
-from ..values.spelling import hide_wrong_keywords, raise_unexpected_keyword
 from ..values.tensor import Tensor
-from . import arithmetic, elementwise, movement, reduction
+from . import arithmetic, comparison, elementwise, movement, reduction
 from .complex import conj, real
-from .orthogonal_factors import SVD
+from .decompositions import SVD
+from .reduction import reduce_sum
+
+
+def _slices(value: Any) -> bool:
+    """Whether a value is IndexedSlices."""
+    return hasattr(value, "dense_shape") and hasattr(value, "indices")
+
+
+def _dense(value: Any) -> Tensor:
+    """A tensor; IndexedSlices become one."""
+    from .creation import convert_to_tensor
+
+    return convert_to_tensor(value) if _slices(value) else as_tensor(value)
+
+
+def _like(value: Any, values: Tensor) -> Any:
+    """IndexedSlices with other values, or these."""
+    if _slices(value):
+        return type(value)(values, value.indices, value.dense_shape)
+    return values
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of several tensors, added in their order.
+
+    Args:
+      inputs: A list of tensors of one shape and dtype.
+      name: Not used.
+
+    Returns:
+      A tensor of that shape and dtype.
+
+    Raises:
+      ValueError: If there are no such values.
+      TypeError: If ``inputs`` is not a list.
+      InvalidArgumentError: If shapes or dtypes differ, or the elements are bools.
+
+    Example:
+      >>> tf.add_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
+      array([4., 6.], dtype=float32)
+    """
+    provided = list(inputs)
+    if not provided:
+        raise ValueError(
+            "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype "
+            "and shape."
+        )
+    tensors = [_dense(x) for x in provided]
+    first = tensors[0]
+    for k, x in enumerate(tensors):
+        if x.dtype is not first.dtype:
+            raise mismatch_error("AddN", k, first.dtype, x.dtype)
+        require(
+            x.shape == first.shape,
+            "AddN",
+            "Inputs to operation AddN must have the same size and shape.  "
+            f"Input 0: {first.shape.as_list()} != input {k}: {x.shape.as_list()}",
+        )
+    if first.dtype.is_bool and len(tensors) > 1:
+        raise InvalidArgumentError("AddN of bools: `cast` them first [Op:AddN]")
+    total = first
+    for x in tensors[1:]:
+        total = elementwise.add(total, x)
+    return total
+
+
+def accumulate_n(
+    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """The sum of several tensors, as `add_n` gives it.
+
+    Args:
+      inputs: A list of tensors of one shape and dtype.
+      shape: The shape that they have to have; None is that of the first.
+      tensor_dtype: The dtype that they have to have; None is that of the first.
+      name: Not used.
+
+    Returns:
+      A tensor of that shape and dtype.
+
+    Raises:
+      ValueError: If there are no such values, or their shape is another one.
+      TypeError: If their dtype is another one.
+
+    Example:
+      >>> tf.math.accumulate_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
+      array([4., 6.], dtype=float32)
+    """
+    provided = [as_tensor(x) for x in inputs] if isinstance(inputs, list | tuple) else []
+    if not provided or any(x.dtype is not provided[0].dtype for x in provided):
+        raise ValueError(
+            "inputs must be a list of at least one Tensor with the same dtype and shape"
+        )
+    requested = tuple(provided[0].shape if shape is None else shape)
+    for x in provided:
+        if tuple(x.shape) != requested:
+            raise ValueError(f"Shapes {requested} and {x.shape} are not compatible")
+    if tensor_dtype is not None and provided[0].dtype is not dtypes.as_dtype(tensor_dtype):
+        raise TypeError(
+            f"The `tensor_dtype` argument is {dtypes.as_dtype(tensor_dtype)!r}, but `input` is of "
+            f"type {provided[0].dtype!r}. "
+            "These must be equal. Try casting the input to the desired "
+            "type."
+        )
+    return add_n(provided)
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of squares over axes.
+
+    Where all elements are 0 it has no derivative: the gradient there is 0, a subgradient.
+
+    Args:
+      input_tensor: A tensor of numbers.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype: of integers, rounded towards 0.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are bools.
+
+    Example:
+      >>> tf.math.reduce_euclidean_norm([[3.0, 4.0], [6.0, 8.0]], axis=1).numpy()
+      array([ 5., 10.], dtype=float32)
+    """
+    x = as_tensor(input_tensor)
+    if x.dtype.is_complex:
+        length = elementwise.root_of_squares(reduce_sum(real(x * conj(x)), axis, keepdims))
+        return elementwise.cast(length, x.dtype)
+    if x._spec.is_float or x.dtype.is_bool:
+        return elementwise.root_of_squares(reduce_sum(elementwise.square(x), axis, keepdims))
+    wide = elementwise.cast(x, dtypes.float64)
+    return elementwise.cast(reduce_euclidean_norm(wide, axis, keepdims), x.dtype)
+
+
+@suggest_keywords
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """``x`` divided by its Euclidean length over axes, and by no less than ``sqrt(epsilon)``.
+
+    Args:
+      x: A tensor of floats.
+      axis: The axes over which it has length 1 afterwards: an int, a list, or None for all.
+      epsilon: The least square of the length to divide by.
+      name: Not used.
+      dim: The former name of ``axis``.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: If the elements are no floats.
+      InvalidArgumentError: If an axis is out of range or named twice.
+      ValueError: If both ``axis`` and ``dim`` are given.
+
+    Example:
+      >>> tf.math.l2_normalize([3.0, 4.0]).numpy()
+      array([0.6, 0.8], dtype=float32)
+    """
+    if dim is not None:
+        if axis is not None:
+            raise ValueError("Cannot specify both 'axis' and 'dim'.")
+        axis = dim
+    result = as_tensor(x)
+    if result.dtype.is_complex:
+        square = reduce_sum(real(result * conj(result)), axis, True)
+        inverse = elementwise.rsqrt(elementwise.maximum(square, epsilon))
+        return result * elementwise.cast(inverse, result.dtype)
+    if not result._spec.is_float:
+        raise TypeError(f"Cannot convert {epsilon} to dtype {result.dtype.name}: `cast` before.")
+    square = reduce_sum(elementwise.square(result), axis, True)
+    return result * elementwise.rsqrt(elementwise.maximum(square, epsilon))
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """A tensor, shortened to a Euclidean length over axes if it is longer.
+
+    Args:
+      t: A tensor of floats, or IndexedSlices.
+      clip_norm: The largest length, cast to the dtype of ``t``; a negative one counts as 0.
+      axes: The axes over which lengths are taken: an int, a list, or None for all.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``t``; IndexedSlices of IndexedSlices.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats, an axis is out of range, or the shape of
+        ``clip_norm`` does not fit.
+
+    Example:
+      >>> tf.clip_by_norm([3.0, 4.0], 2.0).numpy()
+      array([1.2, 1.6], dtype=float32)
+    """
+    values = as_tensor(t.values if _slices(t) else t)
+    total = reduce_sum(values * values, axes, True)
+    some = total > 0
+    length = elementwise.select(some, elementwise.sqrt(elementwise.select(some, total, 1)), total)
+    limit = elementwise.cast(as_tensor(clip_norm, values._spec), values.dtype)
+    limit = elementwise.maximum(limit, 0)
+    clipped = values * limit / elementwise.maximum(length, limit)
+    require(
+        clipped.shape == values.shape,
+        "ClipByNorm",
+        f"clip_norm does not broadcast to the shape {values.shape} of the tensor",
+    )
+    return _like(t, clipped)
+
+
+def _as_list(t_list: Any) -> list[Any]:
+    if not isinstance(t_list, Sequence) or isinstance(t_list, str):
+        raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
+    return [None if x is None else as_tensor(x.values if _slices(x) else x) for x in t_list]
+
+
+def _length(tensors: list[Any]) -> Tensor:
+    provided = [x for x in tensors if x is not None]
+    for x in provided:
+        if not x._spec.is_float:
+            raise InvalidArgumentError(
+                f"Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: "
+                "float, double [Op:L2Loss]"
+            )
+    if not provided:
+        return as_tensor(np.float32(0))
+    if len({x.dtype for x in provided}) > 1:
+        wide = (
+            dtypes.float64 if any(x.dtype is dtypes.float64 for x in provided) else dtypes.float32
+        )
+        provided = [elementwise.cast(x, wide) for x in provided]
+    return elementwise.sqrt(add_n([reduce_sum(elementwise.square(x)) for x in provided]))
+
+
+def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+    """The Euclidean length of all tensors of a list together.
+
+    Args:
+      t_list: A list of tensors of floats, IndexedSlices and None, which counts nothing.
+      name: Not used.
+
+    Returns:
+      A scalar, of the widest dtype if these differ.
+
+    Raises:
+      TypeError: If it is not a list or tuple.
+      InvalidArgumentError: If elements are no floats.
+
+    Example:
+      >>> tf.linalg.global_norm([tf.constant([3.0]), tf.constant([[4.0]])]).numpy()
+      np.float32(5.0)
+    """
+    return _length(_as_list(t_list))
+
+
+def clip_by_global_norm(
+    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """Tensors, made shorter by one factor if all of them together are longer than a length.
+
+    Where that is infinite or NaN, all elements become NaN.
+
+    Args:
+      t_list: A list of tensors of floats, IndexedSlices and None, which stays None.
+      clip_norm: The largest length.
+      use_norm: The length, if it is known; None to take `global_norm`.
+      name: Not used.
+
+    Returns:
+      The list of shortened tensors, each of its own dtype, and the length before, which is of the
+      widest one.
+
+    Raises:
+      TypeError: If it is not a list or tuple.
+      InvalidArgumentError: If elements are no floats.
+
+    Example:
+      >>> clipped, length = tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], 1.0)
+      >>> clipped[0].numpy(), length.numpy()
+      (array([0.6], dtype=float32), np.float32(5.0))
+    """
+    tensors = _as_list(t_list)
+    length = _length(tensors) if use_norm is None else as_tensor(use_norm)
+    limit = as_tensor(clip_norm, length._spec)
+    scale = limit * elementwise.minimum(1.0 / length, 1.0 / limit)
+    scale = elementwise.select(comparison.is_finite(length), scale, np.nan)
+    clipped = [
+        None if x is None else _like(provided, x * elementwise.cast(scale, x.dtype))
+        for provided, x in zip(t_list, tensors, strict=True)
+    ]
+    return clipped, length
 
 
 @hide_wrong_keywords

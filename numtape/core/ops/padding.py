@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
-from ..log.tensors import as_tensor
 from ..values.dtypes import mismatch_error, repr_of
+from ..values.hints import suggest_keywords
 from ..values.memory import Array
 from ..values.spec import Spec, intern
-from ..values.spelling import suggest_keywords
 from ..values.tensor import Tensor
 from .indexing import fold_slices
 from .movement import identity, strided_native, to_ints

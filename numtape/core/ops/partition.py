@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..log.as_tensor import as_tensor, from_owned_array, to_tensor
 from ..log.record import record, require
-from ..log.tensors import as_tensor, from_owned_array, to_tensor
 from ..values import dtypes
 from ..values.tensor import Tensor
 from . import elementwise, movement

@@ -1,23 +1,206 @@
-"""TensorFlow's pooling: windows of all sizes, formats and paddings, on `window_reductions`."""
+"""Pooling of TensorFlow, with argmax, on ops that reduce windows.
+
+A window's largest element is its first one, in order of memory; NaNs are passed over where there is
+another number. The derivative goes where that element is.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...errors import UnimplementedError
-from ..log.record import require
-from ..log.tensors import as_tensor
-from ..values.dtypes import float32, repr_of
-from ..values.spelling import suggest_keywords
+from ..log.as_tensor import as_tensor
+from ..log.op import ARRAY, Native, Op, defop
+from ..log.record import record, require
+from ..values.dtypes import as_dtype, float32, int64, repr_of
+from ..values.hints import suggest_keywords
+from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
-from . import movement, sliding_windows
-from .conv_products import Geometry
-from .convolutions import both_used
+from . import convolutions, elementwise, movement, rules
+from .convolutions import (
+    PIXELS,
+    Geometry,
+    back,
+    both_used,
+    channels_first,
+    explicit,
+    in_space,
+    last,
+    taps,
+)
 from .creation import convert_to_tensor
-from .sliding_windows import back, channels_first, explicit, in_space, last
-from .window_reductions import average_of, max_pool_of
+
+Array = np.ndarray[Any, Any]
+
+
+def _reduce_windows(op: Op, x: Spec, *_: Spec, geometry: Geometry) -> Spec:
+    rules.number(op, x)
+    return intern((x.shape[0], *geometry.outer, x.shape[-1]), x.dtype)
+
+
+def _average_spec(op: Op, x: Spec, geometry: Geometry) -> Spec:
+    rules.floating(op, x)
+    return _reduce_windows(op, x, geometry=geometry)
+
+
+def _spread(op: Op, g: Spec, geometry: Geometry) -> Spec:
+    return intern((g.shape[0], *geometry.inner, g.shape[-1]), g.dtype)
+
+
+def _places(x: Array, geometry: Geometry) -> tuple[Array, Array]:
+    """The largest element of each window, and its pixel of the image."""
+    shape = (len(x), *geometry.outer, x.shape[-1])
+    best, where = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
+    pixels = np.arange(math.prod(geometry.inner)).reshape(*geometry.inner, 1)
+    for _, inputs, outputs in taps(geometry):
+        here, there = x[:, *inputs], (slice(None), *outputs)
+        now = best[there]
+        better = (here > now) | (where[there] < 0) | ((now != now) & (here == here))
+        best[there] = np.where(better, here, now)
+        where[there] = np.where(better, pixels[inputs], where[there])
+    return best, where
+
+
+def _max(out: Array, x: Array, geometry: Geometry) -> None:
+    out[...] = _places(x, geometry)[0]
+
+
+def _max_grad(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
+    flat = np.zeros((len(x), math.prod(geometry.inner), x.shape[-1]), x.dtype)
+    where = _places(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
+    n, _, c = np.ogrid[: len(x), :1, : x.shape[-1]]
+    np.add.at(flat, (n, where, c), g.reshape(where.shape))
+    out[...] = flat.reshape(out.shape)
+
+
+def _max_take(out: Array, x: Array, h: Array, geometry: Geometry) -> None:
+    where = _places(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
+    flat = h.reshape(len(x), math.prod(geometry.inner), x.shape[-1])
+    out[...] = np.take_along_axis(flat, where, 1).reshape(out.shape)
+
+
+def _argmax(out: Array, x: Array, geometry: Geometry, batched: bool) -> None:
+    where = _places(x, geometry)[1] * x.shape[-1] + np.arange(x.shape[-1])
+    if batched:
+        step = math.prod(x.shape[1:])
+        where += (np.arange(len(x)) * step).reshape(-1, *[1] * (x.ndim - 1))
+    out[...] = where
+
+
+def _counts(geometry: Geometry) -> Array:
+    """How many elements each window has: zeros around the image do not count."""
+    array = np.zeros((*geometry.outer, 1), np.int64)
+    for _, _, outputs in taps(geometry):
+        array[outputs] += 1
+    return array
+
+
+def _average(out: Array, x: Array, geometry: Geometry) -> None:
+    out[...] = 0
+    for _, inputs, outputs in taps(geometry):
+        out[:, *outputs] += x[:, *inputs]
+    out /= np.maximum(_counts(geometry), 1).astype(x.dtype)
+
+
+def _average_grad(out: Array, g: Array, geometry: Geometry) -> None:
+    out[...] = 0
+    share = g / np.maximum(_counts(geometry), 1).astype(g.dtype)
+    for _, inputs, outputs in taps(geometry):
+        out[:, *inputs] += share[:, *outputs]
+
+
+def _native(name: str, backward: bool) -> Any:
+    def native(out: Spec, x: Spec, *_: Spec, geometry: Geometry) -> Native | None:
+        if not out.is_float or not x.size:
+            return None
+        n = out.shape[0]
+        count = math.prod(geometry.outer)
+        units = n if backward else -(-n * count // PIXELS)
+        work = 2 * n * out.shape[-1] * count * math.prod(geometry.kernel)
+        parameters = (n, 1, out.shape[-1], out.shape[-1], *geometry.five())
+        return Native(f"pool.{name}", (out.dtype.name,), parameters, units, work)
+
+    return native
+
+
+def max_pool_of(x: Tensor, geometry: Geometry) -> Tensor:
+    """The largest element of each window."""
+    return record(MAX_POOL, (x,), geometry=geometry)
+
+
+def argmax_of(x: Tensor, geometry: Geometry, batched: bool) -> Tensor:
+    """Its place, counted in the image, or in the whole batch."""
+    return record(MAX_POOL_PLACE, (x,), geometry=geometry, batched=batched)
+
+
+def average_of(x: Tensor, geometry: Geometry) -> Tensor:
+    """The mean of each window."""
+    return record(AVG_POOL, (x,), geometry=geometry)
+
+
+MAX_POOL = defop(
+    "MaxPool",
+    ARRAY,
+    1,
+    _reduce_windows,
+    compute=_max,
+    native=_native("largest", False),
+    vjp=lambda g, y, x, geometry: (record(MAX_POOL_GRAD, (x, g), geometry=geometry),),
+)
+MAX_POOL_GRAD: Op = defop(
+    "MaxPoolGrad",
+    ARRAY,
+    2,
+    lambda op, x, g, geometry: x,
+    compute=_max_grad,
+    native=_native("largest_spread", True),
+    vjp=lambda h, y, x, g, geometry: (
+        elementwise.zeros_of(x),
+        record(MAX_POOL_TAKE, (x, h), geometry=geometry),
+    ),
+)
+MAX_POOL_TAKE: Op = defop(
+    "MaxPoolGradGrad",
+    ARRAY,
+    2,
+    _reduce_windows,
+    compute=_max_take,
+    native=_native("largest_taken", False),
+    vjp=lambda g, y, x, h, geometry: (
+        elementwise.zeros_of(x),
+        record(MAX_POOL_GRAD, (x, g), geometry=geometry),
+    ),
+)
+MAX_POOL_PLACE = defop(
+    "MaxPoolPlace",
+    ARRAY,
+    1,
+    lambda op, x, geometry, batched: intern(_reduce_windows(op, x, geometry=geometry).shape, int64),
+    compute=_argmax,
+    gradient=2,
+)
+AVG_POOL = defop(
+    "AvgPool",
+    ARRAY,
+    1,
+    _average_spec,
+    compute=_average,
+    native=_native("mean", False),
+    vjp=lambda g, y, x, geometry: (record(AVG_POOL_GRAD, (g,), geometry=geometry),),
+)
+AVG_POOL_GRAD: Op = defop(
+    "AvgPoolGrad",
+    ARRAY,
+    1,
+    _spread,
+    compute=_average_grad,
+    native=_native("mean_spread", True),
+    vjp=lambda h, y, g, geometry: (record(AVG_POOL, (h,), geometry=geometry),),
+)
 
 
 def windows_of(
@@ -34,8 +217,8 @@ def windows_of(
     require(
         x.ndim == rank + 2, op, f"tensor_in must be {rank + 2}-dimensional: {x.shape.as_list()}"
     )
-    kernel = sliding_windows.sizes(ksize, rank, first, "ksize")
-    steps = sliding_windows.sizes(strides, rank, first, "strides")
+    kernel = convolutions.sizes(ksize, rank, first, "ksize")
+    steps = convolutions.sizes(strides, rank, first, "strides")
     require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {repr_of(ksize)}")
     if kernel[0] != 1 or steps[0] != 1:
         raise UnimplementedError(f"Pooling is not yet supported on the batch dimension. [Op:{op}]")
@@ -44,7 +227,7 @@ def windows_of(
         depth, channels = kernel[-1], int(x.shape[-1])
         if steps[-1] == depth and channels % depth == 0:  # neighbours among the channels
             x = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), channels, 1))
-            result = sliding_windows.geometry(
+            result = convolutions.geometry(
                 (channels,), (depth,), (depth,), (1,), "VALID", None, 1, op
             )
             return x, result
@@ -57,8 +240,8 @@ def windows_of(
             op,
             f"Padding {max(before, after)} needs to be smaller than the window size {k}",
         )
-    rates = in_space(sliding_windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
-    result = sliding_windows.geometry(
+    rates = in_space(convolutions.sizes(dilations, rank, first, "dilations"), op, "dilations")
+    result = convolutions.geometry(
         tuple(x.shape[1:-1]),
         kernel[1:-1],
         in_space(steps, op, "strides"),
@@ -437,8 +620,8 @@ def pool(
     kinds = {"MAX": "MaxPool", "AVG": "AvgPool"}
     if not isinstance(pooling_type, str) or pooling_type not in kinds:
         raise ValueError(f"{rank}-D {repr_of(pooling_type)} pooling is not supported.")
-    steps = sliding_windows.sizes(strides, rank, False, "strides")
-    rates = sliding_windows.sizes(dilations, rank, False, "dilations")
+    steps = convolutions.sizes(strides, rank, False, "strides")
+    rates = convolutions.sizes(dilations, rank, False, "dilations")
     both_used(steps, rates)
     return _pool(
         kinds[pooling_type],
@@ -449,4 +632,60 @@ def pool(
         padding,
         data_format,
         rates[1:-1],
+    )
+
+
+class MaxPoolWithArgmax(NamedTuple):
+    """The largest elements, and their places."""
+
+    output: Tensor
+    argmax: Tensor
+
+
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NHWC",
+    output_dtype: Any = int64,
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> MaxPoolWithArgmax:
+    """`max_pool2d`, and where each of its elements comes from.
+
+    Args:
+      input: A tensor of numbers, of shape (batch, height, width, channels).
+      ksize: The size of the window: one number, two, or four for all axes.
+      strides: How far it goes each time, also.
+      padding: "VALID" or "SAME".
+      data_format: "NHWC".
+      output_dtype: The places' dtype, int32 or int64.
+      include_batch_in_index: Whether places are counted in the batch, not in each image.
+      name: Not used.
+
+    Returns:
+      Two tensors: ``output``, and ``argmax``, the places as ``(row * width + column) * channels +
+      channel``.
+
+    Raises:
+      ValueError: If the format is another one, or there are too many sizes or strides.
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+
+    Example:
+      >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 2, 2, 1))
+      >>> found = tf.nn.max_pool_with_argmax(x, 2, 2, "VALID")
+      >>> found.output.numpy().ravel(), found.argmax.numpy().ravel()
+      (array([5.], dtype=float32), array([1]))
+    """
+    if data_format != "NHWC":
+        raise ValueError(
+            "`data_format` values other than 'NHWC' are not supported. Received: data_format="
+            f"{repr_of(data_format)}"
+        )
+    op = "MaxPoolWithArgmax"
+    x, value = windows_of(as_tensor(input), 2, ksize, strides, padding, False, op)
+    places = argmax_of(elementwise.stop_gradient(x), value, bool(include_batch_in_index))
+    return MaxPoolWithArgmax(
+        max_pool_of(x, value), elementwise.cast(places, as_dtype(output_dtype))
     )

@@ -1,4 +1,4 @@
-"""The few shape and dtype rules that ops share."""
+"""Shape and dtype rules that ops share, and checks of values at the call."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...errors import DtypeError
+from ..log.log import local
 from ..log.op import Op
 from ..values.dtypes import DType, bool_, mismatch_error
 from ..values.spec import Spec, broadcast, intern
+from ..values.tensor import Tensor
 
 Rule = TypeVar("Rule", bound=Callable[..., Spec])
 
@@ -130,3 +132,16 @@ def order(op: Op, *specs: Spec, **_: Any) -> Spec:
 def test(op: Op, *specs: Spec, **_: Any) -> Spec:
     """A float operand, the result a bool."""
     return intern(tuple(floating(op, *specs).shape), bool_)
+
+
+def every(
+    x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor], message: str
+) -> bool:
+    """Whether a condition holds for all elements of ``x``.
+
+    It is given twice, for a NumPy array and for a tensor. While a call is traced, rows compute
+    it, and the guard is on what they find, not on the elements. ``said`` is the error's message
+    where a GPU tells later that it does not hold in a replay.
+    """
+    result: bool = local.log.holds_for_all(x, on_array, on_tensor, message)
+    return result

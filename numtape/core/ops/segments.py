@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require
-from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import arithmetic, comparison, elementwise, movement
-from .checks import every
 from .define import document
 from .indexing import GATHER, SCATTER_ADD
+from .rules import every
 from .slicing import strided_slice
 
 Array = np.ndarray[Any, Any]

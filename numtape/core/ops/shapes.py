@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require
-from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.dtypes import as_dtype
 from ..values.spec import Spec, TensorShape, intern

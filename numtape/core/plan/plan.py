@@ -57,7 +57,7 @@ from ..compile.passes import Block, pack_arguments
 from ..compile.tables import CALLS, LANES
 from ..log.log import VALUE, Log
 from ..log.op import CODES, REDUCTION, VARIADIC
-from ..values.interning import generation
+from ..values.intern_table import generation
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS, Spec
 from .structure_cache import StructureCache, columns_of, operands_of

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ..log.log import Log
-from ..values.interning import generation
+from ..values.intern_table import generation
 from ..values.memory import Array
 
 COLUMNS = ("code", "a", "b", "c", "spec")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..log.tensors import to_tensor
+from ..log.as_tensor import to_tensor
 from ..log.variable import Alias, original
 from ..values.dtypes import DType
 from ..values.spec import TensorShape

@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import settings
 from ..executor import Program
+from ..log.evaluate import executor
 from ..log.log import READ_CODE, VALUE, Log, local
-from ..log.look import executor
 from ..log.op import CODES
 from ..log.variable import Variable, set_values
 from ..ops.random import STATE
@@ -18,8 +18,8 @@ from ..values.memory import Array, convert_array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor, of_array
 from .elements import ElementRead, StartedReader
-from .graft import retract, splice
-from .ready import FailedGuard, PreparedRecording, cell_of, copy_rows
+from .prepared import FailedGuard, PreparedRecording, cell_of, copy_rows
+from .splice import retract, splice
 from .trace import CallDraws, Trace, ValueGuard, bits_at
 
 OTHER_ELEMENTS = FailedGuard(-1, 0)  # the elements of a dataset have another structure

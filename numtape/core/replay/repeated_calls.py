@@ -25,9 +25,7 @@ from ..cpu.buffers import POOL
 from ..log import variable as variables
 from ..log.log import Log, local
 from ..log.variable import Variable
-from ..native.first import install_fast_path
-from ..native.install import make_vectorcall_setter
-from ..native.kept import KeepAlive
+from ..native.fast_path import install_fast_path
 from ..native.layout import (
     UnsupportedLayout,
     address_of_call,
@@ -35,18 +33,19 @@ from ..native.layout import (
     offset_of_word,
     slot_offset,
 )
-from ..native.once import LazyBuild, keep_forever
+from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
+from ..native.patch import make_vectorcall_setter
 from ..plan.plan import Plan
-from ..values.cells import SCALAR_STORAGE
 from ..values.memory import Array, address_of, view
+from ..values.scalar_storage import SCALAR_STORAGE
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
+from .guard_tree import only_value
 from .observe.guards import code_field_offsets, is_unchanged, make_table
-from .paths import only_value
 
 if TYPE_CHECKING:
-    from .calls import Dispatcher
-    from .paths import TracedPath
+    from .dispatch import Dispatcher
+    from .guard_tree import TracedPath
 
 # Words of a process and of a call. kernels/passes/repeated_call.py lists the same names (a test
 # compares them).

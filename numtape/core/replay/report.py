@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..values.cells import SCALAR_STORAGE
+from ..values.scalar_storage import SCALAR_STORAGE
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
 from .observe.reads import ATTRIBUTE, CELL, CODE, ENTRY, ITEM, METHOD

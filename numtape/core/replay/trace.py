@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..derive.custom import Segment, append_upstream, depends_on, stop_recording
+from ..log.evaluate import executor
 from ..log.log import VALUE, Log, local
-from ..log.look import executor
-from ..log.threads import run_in_thread
+from ..log.thread_state import run_in_thread
 from ..ops.random import STATE, Draw
 from ..ops.reduction import reduce_all
 from ..values import convert, dtypes, tensor as tensors
@@ -24,9 +24,9 @@ from ..values.memory import Array
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
 from .elements import ElementRead, Reader, StartedReader
+from .observe.ownership import is_in_handler, signal_handlers
 from .observe.reads import print_options
-from .observe.whose import is_in_handler, signal_handlers
-from .places import Check, SourceLocation, caller_location
+from .source_location import Check, SourceLocation, caller_location
 
 if TYPE_CHECKING:
     from ..log.variable import Variable

@@ -206,7 +206,7 @@ class DType:
         except TypeError:
             return False
 
-    __hash__ = object.__hash__  # must not run Python code: see numtape.core.values.interning
+    __hash__ = object.__hash__  # must not run Python code: see numtape.core.values.intern_table
 
     def __repr__(self) -> str:
         return f"tf.{self.name}"

@@ -91,7 +91,7 @@ class ReadOnlyMemory(BorrowedMemory):
 
 
 # There are two kinds of growing arrays. Arrays that several threads or handlers read are made by
-# `reserve_zeros`: they never move (see `numtape.core.values.interning`) and have a fixed capacity.
+# `reserve_zeros`: they never move (see `core.values.intern_table`) and have a fixed capacity.
 # Arrays of one log are grown by `resize`: they move, and code that stores their address updates it.
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
 from .dtypes import ALL, DTYPES, DType, complex128, no_strings_error, repr_of
-from .interning import CAPACITY, InternTable, clearable_cache
+from .intern_table import CAPACITY, InternTable, clearable_cache
 from .memory import reserve_zeros
 
 MAX_RANK = 8

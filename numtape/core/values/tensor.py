@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import settings
-from .cells import SCALAR_STORAGE
 from .dtypes import DType
-from .exported import FAILED_EXPORTS, take_dropped_error
-from .habits import give_hints, missing_attribute
-from .handed import to_read_only, to_writable, view_of
+from .export import FAILED_EXPORTS, take_dropped_error, to_read_only, to_writable, view_of
+from .hints import give_hints, missing_attribute
 from .memory import copy_array
 from .operator_types import Operators
+from .scalar_storage import SCALAR_STORAGE
 from .spec import Spec, TensorShape, check_shape
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""``tf.keras.callbacks``: what is called while a model is trained."""
+"""``tf.keras.callbacks``: hooks into training, evaluation and prediction."""
 
 from __future__ import annotations
 

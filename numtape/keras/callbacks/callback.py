@@ -1,4 +1,4 @@
-"""`Callback`: what is called while a model is trained, evaluated or predicts."""
+"""`Callback`: the base class of callbacks, `History` and `LambdaCallback`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 
 class Callback:
-    """Base class of callbacks: override what is to be done, and when.
+    """Base class of callbacks: override the methods of the events to react to.
 
-    Batches and epochs count from 0. ``logs`` is a dict of losses and metrics, as Python's floats.
+    Batches and epochs count from 0. ``logs`` is a dict of losses and metrics as Python floats.
 
     Attributes:
       model: The model.
-      params: A dict of what ``fit`` was told: ``"verbose"``, ``"epochs"``, ``"steps"``.
+      params: A dict of the arguments of ``fit``: ``"verbose"``, ``"epochs"``, ``"steps"``.
 
     Example:
       >>> class Names(tf.keras.callbacks.Callback):
@@ -28,7 +28,7 @@ class Callback:
     _nt_model: Any = None
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Note what ``fit`` was told.
+        """Store the arguments of ``fit``.
 
         Args:
           params: A dict.
@@ -36,7 +36,7 @@ class Callback:
         self.params = params
 
     def set_model(self, model: Any) -> None:
-        """Note the model.
+        """Store the model.
 
         Args:
           model: A model.
@@ -49,10 +49,10 @@ class Callback:
         return self._nt_model
 
     def overrides(self, *names: str) -> bool:
-        """Whether it does anything in one of these methods.
+        """Whether the callback overrides any of these methods.
 
         Args:
-          names: Names such as ``"on_epoch_end"``.
+          names: Method names such as ``"on_epoch_end"``.
 
         Returns:
           A bool.
@@ -72,136 +72,136 @@ class Callback:
         return self.overrides("on_predict_batch_begin", "on_predict_batch_end")
 
     def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a batch of training; the older name of `on_train_batch_begin`.
+        """Called before a training batch; the older name of `on_train_batch_begin`.
 
         Args:
-          batch: Its number in the epoch.
-          logs: Nothing yet.
+          batch: The batch's index in the epoch.
+          logs: Empty.
         """
 
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a batch of training; the older name of `on_train_batch_end`.
+        """Called after a training batch; the older name of `on_train_batch_end`.
 
         Args:
-          batch: Its number in the epoch.
+          batch: The batch's index in the epoch.
           logs: Losses and metrics of the epoch so far.
         """
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before an epoch.
+        """Called before an epoch.
 
         Args:
-          epoch: Its number.
-          logs: Nothing yet.
+          epoch: The epoch's index.
+          logs: Empty.
         """
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch, and its validation.
+        """Called after an epoch and its validation.
 
         Args:
-          epoch: Its number.
-          logs: Losses and metrics; those of the validation begin with ``val_``.
+          epoch: The epoch's index.
+          logs: Losses and metrics; names from validation begin with ``val_``.
         """
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a batch of training.
+        """Called before a training batch.
 
         Args:
-          batch: Its number in the epoch.
-          logs: Nothing yet.
+          batch: The batch's index in the epoch.
+          logs: Empty.
         """
         self.on_batch_begin(batch, logs=logs)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a batch of training.
+        """Called after a training batch.
 
         Args:
-          batch: Its number in the epoch.
+          batch: The batch's index in the epoch.
           logs: Losses and metrics of the epoch so far.
         """
         self.on_batch_end(batch, logs=logs)
 
     def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a batch of an evaluation, that in ``fit`` too.
+        """Called before an evaluation batch, including validation in ``fit``.
 
         Args:
-          batch: Its number.
-          logs: Nothing yet.
+          batch: The batch's index.
+          logs: Empty.
         """
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a batch of an evaluation, that in ``fit`` too.
+        """Called after an evaluation batch, including validation in ``fit``.
 
         Args:
-          batch: Its number.
+          batch: The batch's index.
           logs: Losses and metrics so far.
         """
 
     def on_predict_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a batch of ``predict``.
+        """Called before a batch of ``predict``.
 
         Args:
-          batch: Its number.
-          logs: Nothing yet.
+          batch: The batch's index.
+          logs: Empty.
         """
 
     def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a batch of ``predict``.
+        """Called after a batch of ``predict``.
 
         Args:
-          batch: Its number.
+          batch: The batch's index.
           logs: Predicted values.
         """
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before the first epoch.
+        """Called before the first epoch.
 
         Args:
-          logs: Nothing yet.
+          logs: Empty.
         """
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After the last epoch.
+        """Called after the last epoch.
 
         Args:
           logs: Losses and metrics of the last epoch.
         """
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before an evaluation.
+        """Called before an evaluation.
 
         Args:
-          logs: Nothing yet.
+          logs: Empty.
         """
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After an evaluation.
+        """Called after an evaluation.
 
         Args:
           logs: Losses and metrics.
         """
 
     def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before ``predict``.
+        """Called before ``predict``.
 
         Args:
-          logs: Nothing yet.
+          logs: Empty.
         """
 
     def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After ``predict``.
+        """Called after ``predict``.
 
         Args:
-          logs: Nothing.
+          logs: Empty.
         """
 
 
 class History(Callback):
-    """What every epoch's losses and metrics were. Each ``fit`` has one, and returns it.
+    """Records the losses and metrics of each epoch. ``fit`` adds one and returns it.
 
     Attributes:
-      epoch: The numbers of the epochs.
-      history: A list for each name.
+      epoch: The epochs' indices.
+      history: A list of values for each name, one per epoch.
 
     Example:
       >>> history = tf.keras.callbacks.History()
@@ -217,11 +217,11 @@ class History(Callback):
         self.epoch: list[int] = []
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Begin the list of epochs again."""
+        """Clear the list of epochs."""
         self.epoch = []
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Append what there is of an epoch."""
+        """Append the epoch's values."""
         self.epoch.append(epoch)
         for name, value in (logs or {}).items():
             self.history.setdefault(name, []).append(value)
@@ -230,7 +230,7 @@ class History(Callback):
 
 
 class LambdaCallback(Callback):
-    """A callback made of functions, which take what the methods of their names do.
+    """A callback whose methods are the functions passed under their names.
 
     Args:
       on_epoch_begin: A function of ``epoch`` and ``logs``.
@@ -239,7 +239,7 @@ class LambdaCallback(Callback):
       on_train_end: A function of ``logs``.
       on_train_batch_begin: A function of ``batch`` and ``logs``.
       on_train_batch_end: A function of ``batch`` and ``logs``.
-      kwargs: Functions by the names of other methods.
+      kwargs: Functions for other methods, by name.
 
     Example:
       >>> seen = []

@@ -1,4 +1,4 @@
-"""`CallbackList`: several callbacks that are called as one."""
+"""`CallbackList`: calls several callbacks as one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from ...core.values.tensor import Tensor
 from ...nest import flatten
 from .callback import Callback, History
 
-# What has another name besides: a callback that overrides that one is called as well.
+# Methods with an older name: a callback that overrides the older one is called as well.
 _OLDER = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_batch_end"}
 
 
 def as_numbers(logs: dict[str, Any] | None) -> dict[str, Any]:
-    """Logs by the order of their names, inner dicts opened; tensors are floats, or else arrays."""
+    """Flatten and sort logs by name, and convert values to floats where possible.
+
+    Tensors that are not scalars become arrays.
+    """
     result: dict[str, Any] = {}
     for name, value in sorted((logs or {}).items()):
         if isinstance(value, dict):
@@ -27,27 +30,28 @@ def as_numbers(logs: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _overrides(callback: Any, *names: str) -> bool:
-    """Whether a callback, of any class, does anything in one of these methods."""
+    """Whether a callback, of any class, overrides one of these methods."""
     if isinstance(callback, Callback):
         return callback.overrides(*names)
     return any(hasattr(callback, name) for name in names)
 
 
 class CallbackList(Callback):
-    """Several callbacks, called as one, in their order.
+    """Calls several callbacks as one, in order.
 
-    Logs become floats here, and only if a callback wants them: what no callback overrides costs
-    nothing.
+    Logs are converted to floats only if a callback overrides the method, so methods that no
+    callback overrides cost nothing.
 
     Args:
-      callbacks: Callbacks, also in lists inside a list.
-      add_history: Whether to add a `History`, if it does not exist.
-      add_progbar: Not to be had: ``fit`` shows its progress by itself.
+      callbacks: A callback, or a (nested) list of them.
+      add_history: Whether to add a `History` if the callbacks contain none.
+      add_progbar: Must be False: ``fit`` shows its own progress bar.
       model: The model.
-      params: What ``fit`` was told.
+      params: The arguments of ``fit``.
 
     Raises:
-      NotImplementedError: If a progress bar is asked for.
+      NotImplementedError: If ``add_progbar`` is True.
+      TypeError: If a callback is a class.
 
     Example:
       >>> callbacks = tf.keras.callbacks.CallbackList(add_history=True, epochs=1)
@@ -66,14 +70,14 @@ class CallbackList(Callback):
     ) -> None:
         if add_progbar:
             raise NotImplementedError(
-                "A CallbackList has no progress bar: `fit`, `evaluate` and `predict` show one "
-                "themselves, unless they are told verbose=0."
+                "add_progbar must be False: `fit`, `evaluate` and `predict` show their own "
+                "progress bar unless verbose=0."
             )
         self.callbacks: list[Any] = flatten(callbacks) if callbacks else []
         for one in self.callbacks:
             if isinstance(one, type):
                 raise TypeError(
-                    f"{one.__name__} is a class, and what is wanted a callback: write "
+                    f"{one.__name__} is a class, but a callback must be an instance: write "
                     f"{one.__name__}()."
                 )
         histories = [one for one in self.callbacks if isinstance(one, History)]
@@ -86,14 +90,14 @@ class CallbackList(Callback):
         self.set_params(params)
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Tell all callbacks what ``fit`` was told."""
+        """Pass the arguments of ``fit`` to all callbacks."""
         self.params = params
         if params:
             for callback in self.callbacks:
                 callback.set_params(params)
 
     def set_model(self, model: Any) -> None:
-        """Tell all callbacks the model."""
+        """Pass the model to all callbacks."""
         if model is None:
             return
         super().set_model(model)
@@ -103,7 +107,7 @@ class CallbackList(Callback):
             callback.set_model(model)
 
     def wants(self, name: str) -> bool:
-        """Whether a callback does anything in a method: if not, nobody needs to compute its logs.
+        """Whether a callback overrides a method; if not, its logs need not be computed.
 
         Args:
           name: The name of a method, such as ``"on_train_batch_end"``.
@@ -114,7 +118,7 @@ class CallbackList(Callback):
         return bool(self._nt_wanting(name))
 
     def _nt_wanting(self, name: str) -> list[Any]:
-        """The callbacks that override a method; looked for once in a training."""
+        """The callbacks that override a method, cached until the next ``on_*_begin``."""
         result = self._nt_wanted.get(name)
         if result is None:
             names = [name, *([_OLDER[name]] if name in _OLDER else [])]
@@ -130,7 +134,7 @@ class CallbackList(Callback):
                 getattr(callback, name)(*place, logs=logs)
 
     def _nt_begin(self, name: str, logs: dict[str, Any] | None) -> None:
-        self._nt_wanted.clear()  # callbacks may have been added, or given other methods
+        self._nt_wanted.clear()  # the callbacks or their methods may have changed
         self._nt_call(name, logs=logs)
 
     def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`ModelCheckpoint`: models or weights that are saved while they are trained."""
+"""`ModelCheckpoint`: saves the model or its weights during training."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .monitor import MonitorCallback, say
 
 
 class ModelCheckpoint(MonitorCallback):
-    """Saves the model, or its weights, after each epoch or some batches.
+    """Saves the model or its weights after each epoch, or every ``save_freq`` batches.
 
-    It calls ``model.save`` or ``model.save_weights``, which write a whole file or none.
+    ``model.save`` and ``model.save_weights`` write atomically: a complete file or none.
 
     Args:
-      filepath: Where; the text may name the epoch and losses: ``"{epoch:02d}-{loss:.2f}.keras"``.
-      monitor: The loss or metric that says which model is best.
-      verbose: 1 to say what is saved.
-      save_best_only: Whether only a model that is better than those before is saved.
-      save_weights_only: Whether weights are saved, not the model.
-      mode: "min" if less is better, "max" if more is, "auto" to know by the metric.
-      save_freq: "epoch", or after how many batches.
-      initial_value_threshold: What the first model has to be better than.
+      filepath: The path, with optional fields: ``"{epoch:02d}-{loss:.2f}.keras"``.
+      monitor: The loss or metric that decides which model is best.
+      verbose: 1 to print a message.
+      save_best_only: Whether to save only models that improve on the best so far.
+      save_weights_only: Whether to save only the weights.
+      mode: "min" if smaller is better, "max" if larger is, "auto" to infer it from the metric.
+      save_freq: "epoch", or a number of batches.
+      initial_value_threshold: The value that the first saved model must beat.
 
     Raises:
-      ValueError: If ``save_freq`` is neither, or in training, if "auto" does not know the metric.
-      KeyError: In training, if ``filepath`` names what is not in the logs.
+      ValueError: If ``save_freq`` is invalid; during training, if "auto" cannot infer the mode.
+      KeyError: During training, if the logs lack a field of ``filepath``.
 
     Example:
       >>> checkpoint = tf.keras.callbacks.ModelCheckpoint("{epoch}.keras", "loss",
@@ -67,15 +67,15 @@ class ModelCheckpoint(MonitorCallback):
         self.save_weights_only = save_weights_only
         self.save_freq = save_freq
         self._nt_current_epoch = 0
-        self._nt_batches = 0  # since something was saved
+        self._nt_batches = 0  # since the last save
         self._nt_last_batch: int | None = None
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Note the epoch."""
+        """Store the epoch's index."""
         self._nt_current_epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Save, if there were enough batches."""
+        """Save every ``save_freq`` batches."""
         if isinstance(self.save_freq, str):
             return
         is_new = self._nt_last_batch is None or batch <= self._nt_last_batch
@@ -86,7 +86,7 @@ class ModelCheckpoint(MonitorCallback):
             self._nt_save(self._nt_current_epoch, batch, logs or {})
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Save, if that is to be done after epochs."""
+        """Save, if ``save_freq`` is "epoch"."""
         if self.save_freq == "epoch":
             self._nt_save(epoch, None, logs or {})
 
@@ -105,12 +105,12 @@ class ModelCheckpoint(MonitorCallback):
             self.model.save_weights(path, overwrite=True)
         else:
             self.model.save(path, overwrite=True)
-        self.best = best  # what failed to be saved is not the best
+        self.best = best  # only after a successful save
         if self.verbose > 0:
             say(f"\nEpoch {epoch + 1}: finished saving model to {path}")
 
     def _nt_asked(self, epoch: int, logs: dict[str, Any], path: str) -> tuple[bool, Any]:
-        """Whether the model is to be saved, and what the best value is then."""
+        """Return whether to save the model, and the best value after that."""
         begin = f"\nEpoch {epoch + 1}:"
         if not self.save_best_only:
             if self.verbose > 0:
@@ -138,7 +138,7 @@ class ModelCheckpoint(MonitorCallback):
         return better, current
 
     def _nt_path(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> str:
-        """The path, with the values that it names."""
+        """Return the path with its fields filled in."""
         values = {"epoch": epoch + 1, **logs}
         if batch is not None and "batch" not in logs:
             values["batch"] = batch + 1

@@ -1,4 +1,4 @@
-"""Callbacks that watch a loss or metric: whether it gets better, and what then."""
+"""`EarlyStopping`, and `MonitorCallback`, the base of callbacks that monitor a metric."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .callback import Callback
 
 
 def say(text: str) -> None:
-    """Write a line for the user."""
+    """Write a line to stdout and flush it."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 class MonitorCallback(Callback):
-    """A callback that knows whether a value is better than the best so far."""
+    """Base class of callbacks that compare a monitored value with the best so far."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class MonitorCallback(Callback):
         self.monitor_op: Callable[[Any, Any], bool] | None = None
 
     def _nt_set_monitor_op(self) -> None:
-        """Find out whether more or less is better."""
+        """Set ``monitor_op`` and the sign of ``min_delta`` from the mode."""
         if self.mode == "auto":
             name = self.monitor.removeprefix("val_")
             direction = "down" if name == "loss" else _direction(self.model, name)
@@ -55,7 +55,7 @@ class MonitorCallback(Callback):
             self.min_delta *= -1
 
     def _nt_is_improvement(self, value: Any, reference: Any) -> bool:
-        if self.monitor_op is None:  # metrics are known from the first batch on
+        if self.monitor_op is None:  # the model's metrics exist only after the first batch
             self._nt_set_monitor_op()
         if reference is None:
             return True
@@ -64,7 +64,7 @@ class MonitorCallback(Callback):
 
 
 def _direction(model: Any, name: str) -> str | None:
-    """Whether more ("up") or less of a model's metric is better; None if that is unknown."""
+    """Return "up" if a larger value of the metric is better, "down" if a smaller; else None."""
     for metric in getattr(model, "metrics", None) or []:
         for part in (metric, *(getattr(metric, "metrics", None) or [])):
             if getattr(part, "name", None) == name:
@@ -75,25 +75,25 @@ def _direction(model: Any, name: str) -> str | None:
 
 
 class EarlyStopping(MonitorCallback):
-    """Stops training when a loss or metric does not get better any more.
+    """Stops training when a monitored loss or metric has stopped improving.
 
     Args:
       monitor: The name of the loss or metric.
-      min_delta: How much better it has to be to count.
-      patience: After how many epochs without anything better training stops.
-      verbose: 1 to say so.
-      mode: "min" if less is better, "max" if more is, "auto" to know by the metric.
-      baseline: What has to be reached for the patience to begin again.
-      restore_best_weights: Whether the model gets the weights of its best epoch at the end.
-      start_from_epoch: The first epoch that is looked at.
+      min_delta: The minimum change that counts as an improvement.
+      patience: The number of epochs without improvement after which training stops.
+      verbose: 1 to print a message.
+      mode: "min" if smaller is better, "max" if larger is, "auto" to infer it from the metric.
+      baseline: Only improvements that also beat this value reset the patience.
+      restore_best_weights: Whether to restore the weights of the best epoch at the end.
+      start_from_epoch: The first epoch to monitor.
 
     Attributes:
       best: The best value.
-      best_epoch: Its epoch.
-      stopped_epoch: The epoch in which training was stopped; 0 if it was not.
+      best_epoch: The epoch of the best value.
+      stopped_epoch: The epoch in which training stopped; 0 if it ran to the end.
 
     Raises:
-      ValueError: At the first epoch's end, if "auto" does not know the metric.
+      ValueError: At the end of the first epoch, if "auto" cannot infer the mode.
 
     Example:
       >>> stop = tf.keras.callbacks.EarlyStopping("loss", patience=2)
@@ -134,11 +134,11 @@ class EarlyStopping(MonitorCallback):
         self.best_epoch = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Forget an earlier training."""
+        """Reset the state of an earlier training."""
         self._nt_begin()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Look whether it got better, and stop training if it did not for too long."""
+        """Check for improvement, and stop training when the patience is exhausted."""
         if self.monitor_op is None:
             self._nt_set_monitor_op()
         current = self._nt_current(logs or {})
@@ -167,7 +167,7 @@ class EarlyStopping(MonitorCallback):
         return value
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """Give the model its best weights."""
+        """Restore the best weights if ``restore_best_weights`` is set."""
         if self.stopped_epoch > 0 and self.verbose > 0:
             say(f"Epoch {self.stopped_epoch + 1}: early stopping")
         if self.restore_best_weights and self.best_weights is not None:

@@ -13,22 +13,22 @@ from .monitor import MonitorCallback, say
 
 
 def rate(optimizer: Any) -> float:
-    """An optimizer's learning rate."""
+    """Return an optimizer's learning rate."""
     if not hasattr(optimizer, "learning_rate"):
         raise ValueError('Optimizer must have a "learning_rate" attribute.')
     return float(np.asarray(optimizer.learning_rate))
 
 
 class LearningRateScheduler(Callback):
-    """Sets the learning rate at the begin of each epoch.
+    """Sets the learning rate at the start of each epoch.
 
     Args:
-      schedule: A function of the epoch, which counts from 0, and the learning rate so far, that
-        gives the new one; or a function of the epoch alone.
-      verbose: 1 to say so.
+      schedule: A function ``(epoch, learning_rate) -> new learning rate``, or of the epoch alone.
+        Epochs count from 0.
+      verbose: 1 to print a message.
 
     Raises:
-      ValueError: In training, if the function gives no float.
+      ValueError: During training, if ``schedule`` does not return a float.
 
     Example:
       >>> schedule = tf.keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2.0)
@@ -67,17 +67,17 @@ class LearningRateScheduler(Callback):
 
 
 class ReduceLROnPlateau(MonitorCallback):
-    """Makes the learning rate smaller when a loss or metric does not get better any more.
+    """Reduces the learning rate when a monitored loss or metric has stopped improving.
 
     Args:
       monitor: The name of the loss or metric.
-      factor: What the learning rate is multiplied with.
-      patience: After how many epochs without anything better.
-      verbose: 1 to say so.
-      mode: "min" if less is better, "max" if more is, "auto" to know by the metric.
-      min_delta: How much better it has to be to count.
-      cooldown: How many epochs after that do not count.
-      min_lr: The smallest learning rate.
+      factor: The factor that reduces the learning rate; less than 1.
+      patience: The number of epochs without improvement before a reduction.
+      verbose: 1 to print a message.
+      mode: "min" if smaller is better, "max" if larger is, "auto" to infer it from the metric.
+      min_delta: The minimum change that counts as an improvement.
+      cooldown: The number of epochs to wait after a reduction.
+      min_lr: The lower bound of the learning rate.
       kwargs: Not used.
 
     Raises:
@@ -121,13 +121,13 @@ class ReduceLROnPlateau(MonitorCallback):
         self.wait = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Forget an earlier training."""
+        """Reset the state of an earlier training."""
         self.best = None
         self.cooldown_counter = 0
         self.wait = 0
 
     def in_cooldown(self) -> bool:
-        """Whether epochs do not count for now.
+        """Whether the callback is waiting after a reduction.
 
         Returns:
           A bool.
@@ -135,7 +135,7 @@ class ReduceLROnPlateau(MonitorCallback):
         return self.cooldown_counter > 0
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Look whether it got better; add the learning rate to the logs."""
+        """Check for improvement, and add the learning rate to the logs."""
         if self.monitor_op is None:
             self._nt_set_monitor_op()
         logs = {} if logs is None else logs
@@ -160,7 +160,7 @@ class ReduceLROnPlateau(MonitorCallback):
                 self.wait = 0
 
     def _nt_reduce(self, epoch: int) -> bool:
-        """Make the learning rate smaller; False if it cannot be smaller."""
+        """Reduce the learning rate; return False if it is at ``min_lr`` already."""
         before = rate(self.model.optimizer)
         if before <= np.float32(self.min_lr):
             return False

@@ -1,4 +1,4 @@
-"""Callbacks that write down what they see, or stop at what is not a number."""
+"""`CSVLogger` and `TerminateOnNaN`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .monitor import say
 
 
 class TerminateOnNaN(Callback):
-    """Stops training when the loss is not a number, or infinite.
+    """Stops training when the loss is NaN or infinite.
 
     Args:
       raise_error: Whether to raise a RuntimeError instead.
 
     Raises:
-      RuntimeError: In training, if that is asked for.
+      RuntimeError: During training, if ``raise_error`` is True.
 
     Example:
       >>> class Model:
@@ -39,7 +39,7 @@ class TerminateOnNaN(Callback):
         self.raise_error = raise_error
 
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Look at the loss."""
+        """Check the loss."""
         loss = (logs or {}).get("loss")
         if loss is None or math.isfinite(loss):
             return
@@ -53,7 +53,7 @@ class TerminateOnNaN(Callback):
 
 
 def _show(value: Any) -> Any:
-    """A value as it stands in the file: several of them as a list."""
+    """Format a value for the file; arrays and iterables become a quoted list."""
     single = isinstance(value, str) or (isinstance(value, np.ndarray) and not value.ndim)
     if single or not isinstance(value, Iterable):
         return value
@@ -61,14 +61,14 @@ def _show(value: Any) -> Any:
 
 
 class CSVLogger(Callback):
-    """Writes losses and metrics of each epoch into a file, a line each.
+    """Writes the losses and metrics of each epoch to a CSV file, one line per epoch.
 
-    The file is open only while a line is written: each line is there when its epoch ends.
+    The file is opened and closed for each line, so a line is on disk when its epoch ends.
 
     Args:
       filename: The file.
-      separator: What stands between values.
-      append: Whether lines are appended to what is there; else the file begins again.
+      separator: The separator between values.
+      append: Whether to append to an existing file instead of overwriting it.
 
     Example:
       >>> import pathlib, tempfile
@@ -91,13 +91,13 @@ class CSVLogger(Callback):
         self.append_header = True
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Begin the file, or look whether it has a first line."""
+        """Create the file, or check whether an existing one has a header."""
         path = Path(self.filename)
         self.keys = None
         if self.append:
             self.append_header = not (path.exists() and path.stat().st_size)
         with path.open("a" if self.append else "w"):
-            pass  # a file that cannot be written is found now, not after an epoch
+            pass  # fail now, not after an epoch, if the file cannot be written
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Write a line."""

@@ -1,4 +1,4 @@
-"""`TensorBoard`: losses, metrics and weights for the program of this name."""
+"""`TensorBoard`: writes losses, metrics and histograms of weights for TensorBoard."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ def _writer_class() -> Any:
         from tensorboardX import SummaryWriter
     except ImportError as error:
         raise ImportError(
-            "The callback TensorBoard writes with the package tensorboardX, which is not "
-            "installed: pip install 'numtape[tensorboard]'"
+            "The TensorBoard callback requires the package tensorboardX: "
+            "pip install 'numtape[tensorboard]'"
         ) from error
     return SummaryWriter
 
 
 class TensorBoard(Callback):
-    """Writes losses, metrics and weights, which the program TensorBoard shows.
+    """Writes losses, metrics and histograms of weights as TensorBoard event files.
 
-    Files are written with the package tensorboardX, into the folders ``train`` and
-    ``validation``. Names are Keras's: ``epoch_loss``, ``batch_loss``,
-    ``evaluation_loss_vs_iterations``, ``layer/kernel/histogram``.
+    The package tensorboardX writes the files, into the folders ``train`` and ``validation``.
+    Names are Keras's: ``epoch_loss``, ``batch_loss``, ``evaluation_loss_vs_iterations``,
+    ``layer/kernel/histogram``.
 
     Args:
       log_dir: The folder.
-      histogram_freq: After how many epochs histograms of weights are written; 0 for never.
+      histogram_freq: The number of epochs between histograms of weights; 0 for none.
       write_graph: Not used: numtape has no graphs.
-      write_images: Only False.
-      write_steps_per_second: Whether to write how many batches were trained in a second.
-      update_freq: "epoch", or after how many batches their losses are written; "batch" is 1.
-      profile_batch: Only 0.
-      embeddings_freq: Only 0.
-      embeddings_metadata: Only None.
+      write_images: Must be False.
+      write_steps_per_second: Whether to write the number of training steps per second.
+      update_freq: "epoch", or the number of batches between writes; "batch" is 1.
+      profile_batch: Must be 0.
+      embeddings_freq: Must be 0.
+      embeddings_metadata: Must be None.
 
     Raises:
       ImportError: If tensorboardX is not installed.
-      NotImplementedError: If images, profiles or embeddings are asked for.
+      NotImplementedError: If images, profiles or embeddings are requested.
 
     Example:
       >>> import importlib.util, tempfile
@@ -72,8 +72,8 @@ class TensorBoard(Callback):
         ):
             if value:
                 raise NotImplementedError(
-                    f"numtape's TensorBoard has no {name}={value!r}: it writes losses, metrics and "
-                    "histograms of weights."
+                    f"numtape's TensorBoard does not support {name}={value!r}: it writes losses, "
+                    "metrics and histograms of weights."
                 )
         self._nt_class = _writer_class()
         self.log_dir = os.fspath(log_dir)
@@ -87,7 +87,7 @@ class TensorBoard(Callback):
         self._nt_steps_before = 0
 
     def _nt_writer(self, name: str) -> Any:
-        """The writer of a folder: the file is made when there is something to write."""
+        """Return the writer of a folder; the first call creates its file."""
         if name not in self._nt_writers:
             self._nt_writers[name] = self._nt_class(str(Path(self.log_dir) / name))
         return self._nt_writers[name]
@@ -97,11 +97,11 @@ class TensorBoard(Callback):
             self._nt_writer(where).add_scalar(pattern.format(name), value, step)
 
     def _nt_now(self) -> bool:
-        """Whether this batch is written."""
+        """Whether to write this batch."""
         return not isinstance(self.update_freq, str) and self._nt_batches % self.update_freq == 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Count batches again."""
+        """Reset the batch count."""
         self._nt_batches = 0
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
@@ -118,7 +118,7 @@ class TensorBoard(Callback):
             self._nt_write("train", logs or {}, "batch_{}", self._nt_batches)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Note the time."""
+        """Store the start time."""
         if self.write_steps_per_second:
             self._nt_steps_before = int(np.asarray(self.model.optimizer.iterations))
             self._nt_epoch_begin = time.perf_counter()
@@ -146,14 +146,14 @@ class TensorBoard(Callback):
             writer.flush()
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
-        """Write the losses and metrics of an evaluation, by the steps of training."""
+        """Write the losses and metrics of an evaluation against training steps."""
         optimizer = getattr(self.model, "optimizer", None)
         if optimizer is not None and hasattr(optimizer, "iterations"):
             step = int(np.asarray(optimizer.iterations))
             self._nt_write("validation", logs or {}, "evaluation_{}_vs_iterations", step)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """Close the files; a further training opens others."""
+        """Close the files; the next training opens new ones."""
         for writer in self._nt_writers.values():
             writer.close()
         self._nt_writers.clear()

@@ -4,37 +4,48 @@ from __future__ import annotations
 
 import typing as _typing
 
-from ...compat.missing_methods import tell as _tell
+from ...compat.missing_names import tell as _tell
 from ...compat.names import getter as _getter
-from ...core.values.habits import hint_missing_attributes as _elsewhere
-from ..habits import EMBEDDINGS as _EMBEDDINGS, KERNEL as _KERNEL
+from ...core.values.hints import hint_missing_attributes as _elsewhere
+from ..error_context import EMBEDDINGS as _EMBEDDINGS, KERNEL as _KERNEL
 from ..input import Input, InputLayer
 from ..input_spec import InputSpec
 from ..layer import Layer
 from .activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
-from .attention import AdditiveAttention, Attention
-from .batch_normalization import BatchNormalization
-from .borders import (
-    Cropping1D,
-    Cropping2D,
-    Cropping3D,
-    UpSampling1D,
-    UpSampling2D,
-    UpSampling3D,
-    ZeroPadding1D,
-    ZeroPadding2D,
-    ZeroPadding3D,
+from .attention import AdditiveAttention, Attention, MultiHeadAttention
+from .convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+    DepthwiseConv1D,
+    DepthwiseConv2D,
+    SeparableConv1D,
+    SeparableConv2D,
 )
-from .convolution import Conv1D, Conv2D, Conv3D
-from .dense import Dense
-from .dot import Dot
-from .einsum_dense import EinsumDense
+from .dense import Dense, EinsumDense
 from .embedding import Embedding
 from .functional import ActivityRegularization, Identity, Lambda, Masking
-from .merging import Add, Average, Concatenate, Maximum, Minimum, Multiply, Subtract
-from .merging_functions import add, average, concatenate, dot, maximum, minimum, multiply, subtract
-from .multi_head_attention import MultiHeadAttention
-from .nested import deserialize, serialize
+from .merging import (
+    Add,
+    Average,
+    Concatenate,
+    Dot,
+    Maximum,
+    Minimum,
+    Multiply,
+    Subtract,
+    add,
+    average,
+    concatenate,
+    dot,
+    maximum,
+    minimum,
+    multiply,
+    subtract,
+)
 from .noise import (
     AlphaDropout,
     Dropout,
@@ -45,10 +56,22 @@ from .noise import (
     SpatialDropout3D,
 )
 from .normalization import (
+    BatchNormalization,
     GroupNormalization,
     LayerNormalization,
     RMSNormalization,
     UnitNormalization,
+)
+from .padding_cropping import (
+    Cropping1D,
+    Cropping2D,
+    Cropping3D,
+    UpSampling1D,
+    UpSampling2D,
+    UpSampling3D,
+    ZeroPadding1D,
+    ZeroPadding2D,
+    ZeroPadding3D,
 )
 from .pooling import (
     AveragePooling1D,
@@ -64,14 +87,11 @@ from .pooling import (
     MaxPooling2D,
     MaxPooling3D,
 )
-from .recurrent import RNN
-from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
-from .recurrent_layers import GRU, LSTM, SimpleRNN
+from .preprocessing import Normalization, Rescaling
+from .recurrent import GRU, LSTM, RNN, SimpleRNN
+from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
-from .scaling import Normalization, Rescaling
-from .separable import DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D
-from .stacked_cells import StackedRNNCells
-from .transposed import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
+from .serialization import deserialize, serialize
 from .wrappers import Bidirectional, TimeDistributed, Wrapper
 
 # Their other names.

@@ -10,7 +10,7 @@ from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from .. import activations
 from ..input_spec import InputSpec
-from .configured import ConfiguredLayer, Shape, document
+from .base import ConfiguredLayer, Shape, document
 
 
 class _Elementwise(ConfiguredLayer):

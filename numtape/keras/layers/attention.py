@@ -1,24 +1,30 @@
-"""Attention: means of values, weighted by how well their keys fit a query."""
+"""Attention layers: dot-product and additive attention, and attention of several heads."""
 
 from __future__ import annotations
 
+import math
+import string
 from typing import Any
 
 import numpy as np
 
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.log.variable import original
 from ...core.ops import comparison, movement
 from ...core.ops.dropout import general_dropout
+from ...core.ops.einsum import einsum
 from ...core.ops.elementwise import cast, multiply, select, tanh
+from ...core.ops.losses import softmax
 from ...core.ops.matrix_products import matmul
 from ...core.ops.reduction import reduce_sum
-from ...core.ops.softmax_losses import softmax
 from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
+from ..initial import Initializer
 from ..layer import LayerVariable
 from ..seed_generator import SeedGenerator
-from .configured import ConfiguredLayer, document
+from .base import ConfiguredLayer, Shape, document
+from .dense import EinsumDense
+from .noise import Dropout
 
 _CALL = (
     "ValueError: If an argument is out of range; at a call, if the inputs are not a list of two or "
@@ -202,3 +208,281 @@ class AdditiveAttention(_Attention):
     def _nt_scores(self, query: Tensor, key: Tensor) -> Tensor:
         both = tanh(movement.expand_dims(query, -2) + movement.expand_dims(key, -3))
         return reduce_sum(both if self.scale is None else both * original(self.scale), -1)
+
+
+def _size(value: Any, name: str) -> int:
+    """A positive int.
+
+    Raises:
+      ValueError: If it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(
+            f"Received an invalid value for argument `{name}`, expected a positive integer. "
+            f"Received: {name}={repr_of(value)}"
+        )
+    return value
+
+
+def _another(initializer: Any) -> Any:
+    """An initializer like this one with its own draws, unless it has a seed."""
+    if isinstance(initializer, Initializer):
+        return type(initializer).from_config(initializer.get_config())
+    return initializer
+
+
+def _projection(free: int, bound: int, created: int) -> tuple[str, str]:
+    """The equation of a dense layer, and its bias's letters: some axes stay, some are made."""
+    letters = string.ascii_lowercase
+    stay, summed = letters[:free], letters[free : free + bound]
+    new = letters[free + bound : free + bound + created]
+    return f"{stay}{summed},{summed}{new}->{stay}{new}", new
+
+
+@document(
+    "ValueError: If an argument is out of range; when it is built, if the shapes of values and "
+    "keys do not fit.",
+    num_heads="How many heads.",
+    key_dim="The size of each head's queries and keys.",
+    value_dim="The size of each head's values; None for that of the keys.",
+    dropout="The part of the weights that are dropped in training.",
+    output_shape="The shape of an output, an int or several; None for the size of the query.",
+    attention_axes="The axes over which there is attention; None for all but the first and the "
+    "last.",
+    sliding_window="How far a value may be from the query, and one more; None for no limit.",
+    use_gate="Whether each head's output is multiplied by a gate made of the query.",
+)
+class MultiHeadAttention(ConfiguredLayer):
+    """Attention of several heads, whose outputs one more projection puts together.
+
+    It is called on a query, of shape (batch, queries, size), on values, of shape (batch, values,
+    size), and on keys, which are the values where they are missing. From Vaswani et al.,
+    "Attention Is All You Need" (2017).
+
+    >>> layer = tf.keras.layers.MultiHeadAttention(num_heads=2, key_dim=4)
+    >>> x = tf.ones((3, 5, 8))
+    >>> layer(x, x).shape
+    TensorShape([3, 5, 8])
+    >>> [v.shape.as_list() for v in layer.weights][:2]
+    [[8, 2, 4], [2, 4]]
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        output_shape: Any = None,
+        attention_axes: Any = None,
+        sliding_window: int | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        use_gate: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        if isinstance(output_shape, int):
+            output_shape = (output_shape,)
+        if isinstance(attention_axes, int):
+            attention_axes = (attention_axes,)
+        elif attention_axes is not None and not isinstance(attention_axes, list | tuple):
+            raise ValueError(
+                "`attention_axes` must be an int, list, or tuple. Received: "
+                f"attention_axes={repr_of(attention_axes)}"
+            )
+        self._nt_keep(
+            num_heads=_size(num_heads, "num_heads"),
+            key_dim=_size(key_dim, "key_dim"),
+            value_dim=key_dim if value_dim is None else _size(value_dim, "value_dim"),
+            dropout=dropout,
+            use_bias=use_bias,
+            output_shape=None if output_shape is None else tuple(output_shape),
+            attention_axes=None if attention_axes is None else tuple(attention_axes),
+            sliding_window=None
+            if sliding_window is None
+            else _size(sliding_window, "sliding_window"),
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            use_gate=use_gate,
+            seed=seed,
+        )
+        self.supports_masking = True
+
+    def _nt_dense(
+        self,
+        name: str,
+        shape: Shape,
+        created: tuple[int, ...],
+        bound: int = 1,
+        activation: Any = None,
+    ) -> EinsumDense:
+        """A projection of the last axes onto new ones, with its weights made."""
+        free = len(shape) - bound
+        equation, letters = _projection(free, bound, len(created))
+        layer = EinsumDense(
+            equation,
+            (*[None] * (free - 1), *created),
+            activation,
+            letters if self.use_bias else None,
+            _another(self.kernel_initializer),
+            _another(self.bias_initializer),
+            self.kernel_regularizer,
+            self.bias_regularizer,
+            self.kernel_constraint,
+            self.bias_constraint,
+            name=name,
+            dtype=self.dtype,
+        )
+        layer.supports_masking = True  # what masks say is in the weights
+        layer.build(shape)
+        return layer
+
+    def build(  # type: ignore[override]
+        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+    ) -> None:
+        """Make the projections of query, keys and values, and the one of the output."""
+        query, value = tuple(query_shape), tuple(value_shape)
+        key = value if key_shape is None else tuple(key_shape)
+        if value[1:-1] != key[1:-1]:
+            raise ValueError(
+                "All dimensions of `value` and `key`, except the last one, must be equal. "
+                f"Received: value_shape={value} and key_shape={key}"
+            )
+        rank = len(query)
+        axes = tuple(range(1, rank - 1)) if self.attention_axes is None else self.attention_axes
+        self._nt_axes = tuple(axis % rank for axis in axes)
+        heads = self.num_heads
+        self.query_dense = self._nt_dense("query", query, (heads, self.key_dim))
+        self.key_dense = self._nt_dense("key", key, (heads, self.key_dim))
+        self.gate_dense = (
+            self._nt_dense("gate", query, (heads, self.value_dim), 1, "sigmoid")
+            if self.use_gate
+            else None
+        )
+        self.value_dense = self._nt_dense("value", value, (heads, self.value_dim))
+        self.dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
+        created = self.output_shape or (query[-1],)
+        self.output_dense = self._nt_dense(
+            "attention_output", (*query[:-1], heads, self.value_dim), created, 2
+        )
+
+    def _nt_equations(self, rank: int) -> tuple[str, str]:
+        """Letters: of keys and queries to scores, and of scores and values to the output.
+
+        Scores have the batch (all axes without attention), the heads, the queries' axes and the
+        values'.
+        """
+        letters = iter(string.ascii_lowercase)
+        query = [next(letters) for _ in range(rank)]  # the axes without the last, heads, size
+        value = [next(letters) if k in self._nt_axes else c for k, c in enumerate(query)]
+        size = next(letters)
+        batch = [c for k, c in enumerate(query[:-2]) if k not in self._nt_axes]
+        scores = "".join(
+            [*batch, query[-2]]
+            + [query[k] for k in self._nt_axes]
+            + [value[k] for k in self._nt_axes]
+        )
+        q, k = "".join(query), "".join(value)
+        v, y = f"{k[:-1]}{size}", f"{q[:-1]}{size}"
+        return f"{k},{q}->{scores}", f"{scores},{v}->{y}"
+
+    def _nt_mask(
+        self,
+        query: Tensor,
+        value: Tensor,
+        masks: tuple[Any, Any, Any],
+        provided: Any,
+        triangle: bool,
+    ) -> Any:
+        """Where a query sees a value: masks of shape (batch, queries, values), all together."""
+        query_mask, value_mask, key_mask = masks
+        parts = [] if provided is None else [cast(provided, bool_)]
+        if query_mask is not None:
+            parts.append(movement.expand_dims(cast(query_mask, bool_), -1))
+        for mask in (value_mask, key_mask):
+            if mask is not None:
+                parts.append(movement.expand_dims(cast(mask, bool_), -2))
+        if triangle or self.sliding_window is not None:
+            if len(self._nt_axes) != 1:
+                raise ValueError(
+                    "`use_causal_mask` and `sliding_window` need an order of the values: attention "
+                    f"over one axis. Received: attention_axes={self._nt_axes}"
+                )
+            queries, values = query.shape[self._nt_axes[0]], value.shape[self._nt_axes[0]]
+            if triangle:
+                parts.append(causal(queries, values))
+            if self.sliding_window is not None:
+                separate = np.abs(np.arange(queries)[:, None] - np.arange(values))
+                parts.append(as_tensor((separate < self.sliding_window)[None]))
+        result = None
+        for part in parts:
+            result = part if result is None else comparison.logical_and(result, part)
+        return result
+
+    def call(
+        self,
+        query: Tensor,
+        value: Tensor,
+        key: Tensor | None = None,
+        query_mask: Any = None,
+        value_mask: Any = None,
+        key_mask: Any = None,
+        attention_mask: Any = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+        use_causal_mask: bool = False,
+    ) -> Any:
+        """Give the output for each query, and the weights of the values if they are asked for."""
+        masks = query_mask, value_mask, key_mask
+        there = self._nt_mask(query, value, masks, attention_mask, use_causal_mask)
+        gate = None if self.gate_dense is None else self.gate_dense(query)
+        queries = self.query_dense(query) * (1.0 / math.sqrt(self.key_dim))
+        keys = self.key_dense(value if key is None else key)
+        values = self.value_dense(value)
+        scoring, combining = self._nt_equations(queries.ndim)
+        scores = einsum(scoring, keys, queries)
+        if there is not None:
+            for _ in range(scores.ndim - there.ndim):  # the heads have none of their own
+                there = movement.expand_dims(there, -2 * len(self._nt_axes) - 1)
+            least = -3e4 if scores.dtype.name == "float16" else -1e9
+            scores = select(there, scores, least)
+        shape, far = tuple(scores.shape), len(self._nt_axes)
+        flat = math.prod(shape[scores.ndim - far :])
+        weights = softmax(movement.reshape(scores, (*shape[: scores.ndim - far], flat)))
+        weights = movement.reshape(weights, shape)
+        if there is not None:
+            weights = select(there, weights, 0.0)
+        visited = self.dropout_layer(weights, training=training) if self.dropout else weights
+        result = einsum(combining, visited, values)
+        output = self.output_dense(result if gate is None else result * gate)
+        return (output, weights) if return_attention_scores else output
+
+    def compute_mask(self, query: Any, previous_mask: Any = None) -> Any:
+        """Give the mask of the query."""
+        if isinstance(previous_mask, list | tuple):
+            return previous_mask[0]
+        return previous_mask
+
+    def compute_output_shape(
+        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+    ) -> Shape:
+        """Give the query's shape with the output's sizes."""
+        query = tuple(query_shape)
+        return (*query[:-1], *(self.output_shape or (query[-1],)))
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of a call with symbolic tensors: the weights too, if they are asked for."""
+        return self._nt_inferred(*args, **kwargs)

@@ -1,18 +1,21 @@
-"""Layers that are products with a matrix."""
+"""Dense layers: products with a matrix, or by an einsum equation."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.log.variable import original
+from ...core.ops.einsum import einsum
 from ...core.ops.matrix_products import tensordot
 from ...core.values.dtypes import repr_of
 from ...core.values.spec import MAX_DIM
 from ...core.values.tensor import Tensor
+from ..initial import VarianceScaling
 from ..input_spec import InputSpec
 from ..layer import LayerVariable
-from .configured import ConfiguredLayer, Shape, document
+from .base import ConfiguredLayer, Shape, document
 
 
 @document(
@@ -92,3 +95,172 @@ class Dense(ConfiguredLayer):
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the shape of the output, which ends with ``units``."""
         return (*tuple(input_shape)[:-1], self.units)
+
+
+# The inputs, the kernel and the output, with an ellipsis before or behind both of the former.
+_FORMS = (
+    re.compile(r"()([a-zA-Z]+),([a-zA-Z]+)->([a-zA-Z]+)()"),
+    re.compile(r"(\.\.\.)([a-zA-Z]+),([a-zA-Z]+)->\.\.\.([a-zA-Z]+)()"),
+    re.compile(r"()([a-zA-Z]{2,})\.\.\.,([a-zA-Z]+)->([a-zA-Z]+)(\.\.\.)"),
+)
+
+
+class _Shapes(NamedTuple):
+    kernel: Shape
+    bias: Shape | None
+    output: Shape
+    inputs: tuple[int, ...]  # the axes of the kernel that are summed over
+    outputs: tuple[int, ...]  # those that the output has
+
+
+def _shapes(equation: str, bias_axes: str | None, inputs: Shape, provided: Shape) -> _Shapes:
+    """The shapes that an equation means, for inputs of a shape.
+
+    Raises:
+      ValueError: If the equation is not of a form that is known, or letters do not fit.
+    """
+    match = next(filter(None, (form.fullmatch(equation) for form in _FORMS)), None)
+    if match is None:
+        raise ValueError(
+            f"Invalid einsum equation '{equation}'. Equations must be in the form [X],[Y]->[Z], "
+            f"...[X],[Y]->...[Z], or [X]...,[Y]->[Z]...."
+        )
+    before, x, w, y, behind = match.groups()
+    elided = len(inputs) - len(x)
+    if elided < 0 or (elided and not (before or behind)):
+        raise ValueError(
+            f"The equation '{equation}' is for inputs of {len(x)} axes, but received inputs of "
+            f"shape {inputs}."
+        )
+    # The first axis is the batch: it is not in the shape that was given.
+    lead, tail = (inputs[:elided], ()) if before else ((), inputs[len(x) :])
+    output = (*lead, *provided) if lead else (inputs[0], *provided, *tail)
+    if len(output) != len(y) + elided:
+        raise ValueError(
+            f"The equation '{equation}' has an output of {len(y)} letters, but `output_shape`, "
+            f"without the batch, is {provided}."
+        )
+    at = len(lead)
+    sizes_in = dict(zip(x, inputs[at:], strict=False))
+    own = [sizes_in.get(c) if n is None else n for c, n in zip(y, output[at:], strict=False)]
+    output = (*lead, *own, *tail)
+    sizes_out = dict(zip(y, own, strict=True))
+    for letter, size in sizes_in.items():
+        requested = sizes_out.get(letter, size)
+        if requested is not None and requested != size:
+            raise ValueError(
+                f"Input shape and output shape do not match at shared dimension '{letter}'. Input "
+                f"shape is {size}, and output shape is {requested}."
+            )
+    for letter in y:
+        if letter not in x and letter not in w:
+            raise ValueError(
+                f"Dimension '{letter}' was specified in the output '{y}' but has no corresponding "
+                f"dim in the input spec '{x}' or weight spec '{w}'"
+            )
+    for letter in w:
+        if letter not in x and letter not in y:
+            raise ValueError(
+                f"Weight dimension '{letter}' did not have a match in either the input spec '{x}' "
+                f"or the output spec '{y}'. For this layer, the weight must be fully specified."
+            )
+    kernel = tuple(sizes_out[c] if c in sizes_out else sizes_in[c] for c in w)
+    bias: Shape | None = None
+    if bias_axes is not None:
+        for letter in bias_axes:
+            if letter not in y:
+                raise ValueError(
+                    f"Bias dimension '{letter}' was requested, but is not part of the output spec "
+                    f"'{y}'"
+                )
+        first = min(map(y.find, bias_axes), default=len(y))
+        bias = tuple(sizes_out[c] if c in bias_axes else 1 for c in y[first:])
+        bias = (*bias, *(1 for _ in tail)) if behind else bias
+    shapes = tuple(k for k, letter in enumerate(w) if letter in y)
+    return _Shapes(kernel, bias, output, tuple(k for k in range(len(w)) if k not in shapes), shapes)
+
+
+@document(
+    "ValueError: If ``output_shape`` has no ints; when the weights are made, if the equation is "
+    "not of such a form, or does not fit the inputs.",
+    equation='Letters for the axes of inputs, kernel and output, such as ``"abc,cd->abd"``; an '
+    "ellipsis may stand before or behind those of inputs and output.",
+    output_shape="The output's shape without the batch and what the ellipsis stands for: an int "
+    "or several; None is the size in the inputs.",
+    bias_axes="The letters of the output that the bias has; None for no bias.",
+)
+class EinsumDense(ConfiguredLayer):
+    """``activation(einsum(equation, inputs, kernel) + bias)``.
+
+    >>> layer = tf.keras.layers.EinsumDense("abc,cd->abd", output_shape=(None, 5), bias_axes="d")
+    >>> layer(tf.ones((2, 3, 4))).shape
+    TensorShape([2, 3, 5])
+    >>> [(v.name, v.shape.as_list()) for v in layer.variables]
+    [('kernel', [4, 5]), ('bias', [5])]
+    """
+
+    def __init__(
+        self,
+        equation: str,
+        output_shape: Any,
+        activation: Any = None,
+        bias_axes: str | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        provided = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
+        if any(n is not None and not isinstance(n, int) for n in provided):
+            raise ValueError(
+                f"`output_shape` must be an int or a tuple of ints, got {repr_of(output_shape)}"
+            )
+        self._nt_keep(
+            equation=equation,
+            output_shape=provided,
+            activation=activation,
+            bias_axes=bias_axes,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
+        self.bias: LayerVariable | None = None
+
+    def _nt_shapes(self, input_shape: Any) -> _Shapes:
+        return _shapes(self.equation, self.bias_axes, tuple(input_shape), self.output_shape)
+
+    def build(self, input_shape: Any) -> None:
+        """Make ``kernel`` and, if it has axes, ``bias``."""
+        shapes, drawn = self._nt_shapes(input_shape), self.kernel_initializer
+        if isinstance(drawn, VarianceScaling) and None in (drawn.input_axes, drawn.output_axes):
+            # The number of inputs and outputs is read from the equation, not from the shape.
+            axes = {"input_axes": shapes.inputs, "output_axes": shapes.outputs}
+            drawn = type(drawn).from_config({**drawn.get_config(), "seed": drawn.seed, **axes})
+        self.kernel = self.add_weight(
+            shape=shapes.kernel,
+            initializer=drawn,
+            name="kernel",
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self.bias = None if shapes.bias is None else self._nt_weight("bias", shapes.bias)
+        self.input_spec = InputSpec(ndim=len(tuple(input_shape)))
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give ``activation(einsum(equation, inputs, kernel) + bias)``."""
+        value = einsum(self.equation, self._nt_floats(inputs), original(self.kernel))
+        if self.bias is not None:
+            value = value + original(self.bias)
+        result: Tensor = self._nt_activation()(value)
+        return result
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape that the equation means."""
+        return self._nt_shapes(input_shape).output

@@ -10,7 +10,7 @@ from ...core.ops.elementwise import as_indices
 from ...core.ops.indexing import gather
 from ...core.values.dtypes import int32
 from ...core.values.tensor import Tensor
-from .configured import ConfiguredLayer, Shape, document, positive
+from .base import ConfiguredLayer, Shape, document, positive
 
 
 @document(

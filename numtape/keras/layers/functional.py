@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.ops.comparison import not_equal
 from ...core.ops.elementwise import cast, select
 from ...core.ops.reduction import reduce_any
@@ -14,7 +14,7 @@ from ...core.values.dtypes import float64, repr_of
 from ...core.values.tensor import Tensor
 from .. import regularizers
 from ..registry import get_registered_object
-from .configured import ConfiguredLayer, Shape, document
+from .base import ConfiguredLayer, Shape, document
 
 
 @document(

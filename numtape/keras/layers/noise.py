@@ -11,7 +11,7 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from ..seed_generator import SeedGenerator
-from .configured import ConfiguredLayer, Shape, document, join_shape, parse_data_format, split_shape
+from .base import ConfiguredLayer, Shape, document, join_shape, parse_data_format, split_shape
 
 _RANGE = "ValueError: If the rate is not between 0 and 1."
 

@@ -11,7 +11,7 @@ from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.dtypes import bool_
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
-from .configured import (
+from .base import (
     ConfiguredLayer,
     Shape,
     document,

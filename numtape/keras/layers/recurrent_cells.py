@@ -1,26 +1,103 @@
-"""Cells of recurrent layers: what one step does."""
+"""Cells of recurrent layers: one time step of `SimpleRNN`, `LSTM`, `GRU` and stacked cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.log.variable import original
-from ...core.ops.creation import ones, zeros
+from ...core.ops.creation import ones, zeros, zeros_like
 from ...core.ops.dropout import general_dropout
-from ...core.ops.elementwise import cast
+from ...core.ops.elementwise import cast, select
 from ...core.ops.joining import concat
 from ...core.ops.matrix_products import matmul
-from ...core.ops.movement import reshape
-from ...core.ops.slicing import split
+from ...core.ops.movement import reshape, transpose
+from ...core.ops.slicing import split, strided_slice, unstack
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
-from ...nest import is_nested
+from ...nest import flatten, is_nested, map_structure, pack_sequence_as
 from .. import initializers
-from ..layer import LayerVariable
+from ..layer import Layer, LayerVariable
 from ..seed_generator import SeedGenerator
-from .configured import ConfiguredLayer, document
-from .recurrence import Step
+from ..symbolic import signature_of
+from .base import ConfiguredLayer, document
+from .serialization import deserialize, serialize
+
+# One step of a cell: from the inputs at a time and the states to an output and new states.
+Step = Callable[[Any, list[Any]], tuple[Tensor, list[Any]]]
+
+
+def time_first(x: Tensor) -> Tensor:
+    """A tensor of shape (batch, time, ...) as one of shape (time, batch, ...)."""
+    return transpose(x, (1, 0, *range(2, x.ndim)))
+
+
+def unstack_rows(x: Tensor) -> list[Tensor]:
+    """The slices along the first axis.
+
+    By halves: the gradient of a slice has the size of what it was taken from, so that many slices
+    of one tensor cost its size times their number, and halves its size times the logarithm.
+    """
+    count = int(x.shape[0])
+    if count <= 4:
+        return unstack(x)
+    rest = [(0, int(n), 1) for n in x.shape[1:]]
+    half = count // 2
+    first, second = ((0, half, 1), *rest), ((half, count, 1), *rest)
+    return unstack_rows(strided_slice(x, first)) + unstack_rows(strided_slice(x, second))
+
+
+def apply_mask(mask: Tensor | None, new: Any, old: Any) -> Any:
+    """A structure of tensors: the new ones where the mask, of shape (batch, 1), holds."""
+    if mask is None:
+        return new
+    retained = [_choose(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
+    return pack_sequence_as(new, retained)
+
+
+def _choose(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
+    if new.ndim != 2:
+        mask = mask[(slice(None), 0, *(None,) * (new.ndim - 1))]
+    return select(mask, new, old)
+
+
+def run_steps(
+    step: Step,
+    inputs: Sequence[Any],
+    states: list[Any],
+    masks: Sequence[Tensor] | None,
+    zero_output: bool,
+) -> tuple[list[Tensor], list[Any]]:
+    """The outputs of all steps, and the states after the last.
+
+    Where a step is masked, the states stay as they are, and so does the output; before the first
+    step that is not, it is 0.
+
+    Args:
+      step: A step.
+      inputs: What it takes at each time.
+      states: The states before the first.
+      masks: For each time, which examples have it; None for all.
+      zero_output: Whether the output of a masked step is 0.
+    """
+    outputs: list[Tensor] = []
+    last: Any = None
+    for k, x in enumerate(inputs):
+        output, new = step(x, states)
+        if masks is None:
+            states = new
+        else:
+            old, states = states, apply_mask(masks[k], new, states)
+            if last is None or zero_output:
+                last = zeros_like(output)
+            if output is new[0] and last is old[0]:
+                output = states[0]
+            else:
+                output = _choose(masks[k], output, last)
+            last = output
+        outputs.append(output)
+    return outputs, states
+
 
 # What all cells take, besides a number of units.
 ARGUMENTS = {
@@ -399,3 +476,136 @@ class GRUCell(Cell):
             return h, [h]
 
         return step
+
+
+def with_size(cell: Any, what: str, argument: str) -> None:
+    """Refuse what is not a cell: it has no ``call``, or no ``state_size``."""
+    if not hasattr(cell, "call"):
+        raise ValueError(
+            f"{what} should have a `call` method. Received: {argument}={repr_of(cell)}"
+        )
+    if not hasattr(cell, "state_size"):
+        raise ValueError(
+            f"{what} should have a `state_size` attribute (single integer or list of integers, one "
+            f"integer per RNN state). Received: {argument}={repr_of(cell)}"
+        )
+
+
+def first_state(cell: Any, batch_size: int, dtype: Any) -> Any:
+    """The states of a cell before the first step."""
+    if hasattr(cell, "get_initial_state"):
+        return cell.get_initial_state(batch_size=batch_size)
+    sizes = cell.state_size
+    return map_structure(lambda n: zeros((batch_size, n), dtype), sizes)
+
+
+@document(
+    "ValueError: If one of them is not a cell.",
+    cells="A list of cells; the outputs of each are the inputs of the next.",
+)
+class StackedRNNCells(Layer):
+    """Cells on top of each other, as one cell.
+
+    >>> cells = [tf.keras.layers.LSTMCell(n) for n in (3, 2)]
+    >>> layer = tf.keras.layers.RNN(tf.keras.layers.StackedRNNCells(cells))
+    >>> layer(tf.ones((1, 5, 4))).shape
+    TensorShape([1, 2])
+    """
+
+    def __init__(self, cells: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(cells, list | tuple) or not cells:
+            raise ValueError(f"`cells` is a list of cells. Received: cells={repr_of(cells)}")
+        for cell in cells:
+            with_size(cell, "All cells", "cell")
+        self.cells = list(cells)
+
+    @property
+    def state_size(self) -> list[Any]:
+        """The sizes of the states, of each cell."""
+        return [cell.state_size for cell in self.cells]
+
+    @property
+    def output_size(self) -> int:
+        """The size of the output: the last cell's."""
+        return output_size_of(self.cells[-1])
+
+    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
+        """The states before the first step.
+
+        Args:
+          batch_size: The number of examples.
+
+        Returns:
+          A list of what each cell has.
+        """
+        return [first_state(cell, batch_size, self._nt_dtype) for cell in self.cells]
+
+    def build(self, input_shape: Any) -> None:
+        """Make the variables of the cells.
+
+        Args:
+          input_shape: The shape of the inputs, (batch, features).
+        """
+        for cell in self.cells:
+            if isinstance(cell, Layer) and not cell.built:
+                cell.build(input_shape)
+            input_shape = (input_shape[0], output_size_of(cell))
+
+    def call(self, inputs: Any, states: Any, training: bool = False) -> tuple[Any, list[Any]]:
+        """One step of all cells.
+
+        Args:
+          inputs: A tensor of shape (batch, features).
+          states: A list of the states of each.
+          training: Whether it is training.
+
+        Returns:
+          The output, and a list of the new states of each.
+        """
+        new = []
+        for cell, state in zip(self.cells, states, strict=True):
+            inputs, value = call_cell(cell, inputs, state, training)
+            new.append(value)
+        return inputs, new
+
+    def get_config(self) -> dict[str, Any]:
+        """Give the arguments that make a layer like this one."""
+        return {**super().get_config(), "cells": [serialize(cell) for cell in self.cells]}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The layer made with these arguments.
+
+        Args:
+          config: The result of `get_config`.
+          custom_objects: Classes, by name.
+
+        Returns:
+          A layer.
+        """
+        cells = [deserialize(cell, custom_objects) for cell in config["cells"]]
+        return cls(**{**config, "cells": cells})
+
+
+def output_size_of(cell: Any) -> int:
+    """The size of a cell's output: without one of its own, that of its first state."""
+    size = getattr(cell, "output_size", None)
+    if size is None:
+        size = cell.state_size
+    result = size[0] if isinstance(size, list | tuple) else size
+    if not isinstance(result, int):
+        raise ValueError("output_size must be an integer.")
+    return result
+
+
+def call_cell(cell: Any, inputs: Any, states: Any, training: Any) -> tuple[Any, Any]:
+    """A step of any cell; its states as they were given, alone or in a list."""
+    single = not is_nested(states)
+    named: dict[str, Any] = {}
+    if isinstance(cell, Layer):
+        named = {"training": training} if "training" in signature_of(type(cell).call).all else {}
+    step = cell if callable(cell) else cell.call
+    output, new = step(inputs, [states] if single else list(states), **named)
+    new = list(new) if is_nested(new) else [new]
+    return output, new[0] if single else new

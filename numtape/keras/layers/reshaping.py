@@ -9,7 +9,7 @@ from ...core.ops import movement
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
-from .configured import ConfiguredLayer, Shape, document, parse_data_format
+from .base import ConfiguredLayer, Shape, document, parse_data_format
 
 
 def _product(sizes: Any) -> int | None:

@@ -9,11 +9,11 @@ from ...core.ops.joining import concat, stack
 from ...core.ops.slicing import reverse
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
-from ..call_arguments import signature_of
 from ..layer import Layer
-from .configured import document
-from .nested import deserialize, serialize
-from .recurrence import time_first, unstack_rows
+from ..symbolic import signature_of
+from .base import document
+from .recurrent_cells import time_first, unstack_rows
+from .serialization import deserialize, serialize
 
 _wrapper = document("ValueError: If ``layer`` is none.", layer="The layer.")
 

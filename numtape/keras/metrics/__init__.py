@@ -1,18 +1,15 @@
-"""``tf.keras.metrics``: what is gathered from many batches, in variables."""
+"""``tf.keras.metrics``: metrics that accumulate over batches, and their function forms."""
 
 from __future__ import annotations
 
 import typing as _typing
 
 from ...compat.names import getter as _getter
-from ..crossentropies import (
+from ..loss_functions import (
     binary_crossentropy,
     binary_focal_crossentropy,
     categorical_crossentropy,
     categorical_focal_crossentropy,
-    sparse_categorical_crossentropy,
-)
-from ..loss_functions import (
     categorical_hinge,
     hinge,
     huber,
@@ -23,6 +20,7 @@ from ..loss_functions import (
     mean_squared_error,
     mean_squared_logarithmic_error,
     poisson,
+    sparse_categorical_crossentropy,
     squared_hinge,
 )
 from .accuracies import (
@@ -38,7 +36,6 @@ from .accuracies import (
     sparse_top_k_categorical_accuracy,
     top_k_categorical_accuracy,
 )
-from .choice import deserialize, get, serialize
 from .confusion import (
     FalseNegatives,
     FalsePositives,
@@ -52,13 +49,6 @@ from .correlations import (
     PearsonCorrelation,
     concordance_correlation,
     pearson_correlation,
-)
-from .curves import (
-    AUC,
-    PrecisionAtRecall,
-    RecallAtPrecision,
-    SensitivityAtSpecificity,
-    SpecificityAtSensitivity,
 )
 from .errors import (
     BinaryCrossentropy,
@@ -77,10 +67,18 @@ from .errors import (
     SparseCategoricalCrossentropy,
     SquaredHinge,
 )
+from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
+from .lookup import deserialize, get, serialize
 from .metric import Metric
-from .overlap import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
 from .reductions import Mean, MeanMetricWrapper, Sum
 from .scores import F1Score, FBetaScore, R2Score
+from .threshold_curves import (
+    AUC,
+    PrecisionAtRecall,
+    RecallAtPrecision,
+    SensitivityAtSpecificity,
+    SpecificityAtSensitivity,
+)
 
 MSE = mse = mean_squared_error
 MAE = mae = mean_absolute_error

@@ -1,10 +1,10 @@
-"""How often predictions are right. Functions say so of each example, classes of all of them."""
+"""Accuracies. Functions return a value for each example; classes average over all batches."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.ops.along_axis import argmax
 from ...core.ops.comparison import equal, greater
 from ...core.ops.elementwise import as_indices, cast
@@ -14,20 +14,20 @@ from ...core.ops.sorting import in_top_k
 from ...core.values.arguments import to_float
 from ...core.values.dtypes import float32, int32
 from ...core.values.tensor import Tensor
-from ..described import describe
+from ..docstrings import describe
 from ..loss_functions import same_rank
 from .metric import MEANINGS, metric_class
 from .reductions import FunctionMetric
 
 _function = describe(
     MEANINGS,
-    "A float32 tensor: 1 for each example that is right, 0 for others.",
-    "InvalidArgumentError: If shapes do not go together.",
+    "A float32 tensor: 1 for each correct example, 0 for the others.",
+    "InvalidArgumentError: If shapes are incompatible.",
 )
 
 
 def accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """Where predictions equal what is wanted."""
+    """Return 1 where predictions equal the labels, else 0."""
     y_pred = as_tensor(y_pred)
     y_true, y_pred = same_rank(cast(as_tensor(y_true), y_pred.dtype), y_pred)
     return cast(equal(y_true, y_pred), float32)
@@ -35,7 +35,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 @_function
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: Any = 0.5) -> Tensor:
-    """Where predictions are on the side of the threshold that labels 0 and 1 say.
+    """Return 1 where thresholded predictions equal labels of 0 and 1.
 
     >>> tf.keras.metrics.binary_accuracy([[1.0], [0.0]], [[0.7], [0.6]]).numpy()
     array([[1.],
@@ -49,7 +49,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: Any = 0.5) -> Tensor:
 
 
 def _right(labels: Tensor, y_pred: Tensor) -> Tensor:
-    """Where the largest prediction is that of the label: of the labels' shape."""
+    """Return 1 where the largest prediction is the label's class, in the labels' shape."""
     shape = labels.shape
     if 0 < labels.ndim == y_pred.ndim and shape[-1] == 1:
         labels = squeeze(labels, -1)
@@ -59,7 +59,7 @@ def _right(labels: Tensor, y_pred: Tensor) -> Tensor:
 
 @_function
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """Where the largest prediction is that of the class that one-hot labels say.
+    """Return 1 where the largest prediction is the class of the one-hot label.
 
     >>> tf.keras.metrics.categorical_accuracy([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]]).numpy()
     array([1., 0.], dtype=float32)
@@ -67,7 +67,7 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     labels, y_pred = argmax(y_true, -1), as_tensor(y_pred)
     if 0 < labels.ndim == y_pred.ndim and labels.shape[-1] != 1:
         raise ValueError(
-            f"One-hot labels have an axis of classes, as predictions have. Received: "
+            f"One-hot labels must have a class axis, as predictions have. Received: "
             f"y_true.shape={as_tensor(y_true).shape}, y_pred.shape={y_pred.shape}."
         )
     return _right(labels, y_pred)
@@ -75,7 +75,7 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 @_function
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """Where the largest prediction is that of the class whose number is wanted.
+    """Return 1 where the largest prediction is the class of the integer label.
 
     >>> tf.keras.metrics.sparse_categorical_accuracy([1, 0], [[0.1, 0.9], [0.2, 0.8]]).numpy()
     array([1., 0.], dtype=float32)
@@ -86,7 +86,7 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def _among(labels: Tensor, y_pred: Tensor, k: Any) -> Tensor:
-    """Where labels are among the ``k`` classes of the largest predictions."""
+    """Return 1 where the label is among the ``k`` largest predictions."""
     shape = labels.shape
     rows = reshape(cast(y_pred, float32), (-1, y_pred.shape[-1])) if y_pred.ndim > 2 else y_pred
     result = in_top_k(reshape(as_indices(labels, int32), (-1,)), rows, k)
@@ -95,7 +95,7 @@ def _among(labels: Tensor, y_pred: Tensor, k: Any) -> Tensor:
 
 @_function
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
-    """Where the class that one-hot labels say is among those of the ``k`` largest predictions.
+    """Return 1 where the class of the one-hot label is among the ``k`` largest predictions.
 
     >>> tf.keras.metrics.top_k_categorical_accuracy([[0, 0, 1]], [[0.1, 0.6, 0.3]], k=2).numpy()
     array([1.], dtype=float32)
@@ -107,7 +107,7 @@ def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
 def sparse_top_k_categorical_accuracy(
     y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False
 ) -> Tensor:
-    """Where the class whose number is wanted is among those of the ``k`` largest predictions.
+    """Return 1 where the integer label is among the ``k`` largest predictions.
 
     >>> tf.keras.metrics.sparse_top_k_categorical_accuracy([2], [[0.1, 0.6, 0.3]], k=2).numpy()
     array([1.], dtype=float32)
@@ -124,7 +124,7 @@ def sparse_top_k_categorical_accuracy(
 
 @metric_class
 class Accuracy(FunctionMetric):
-    """How often predictions equal what is wanted.
+    """How often predictions equal labels.
 
     >>> metric = tf.keras.metrics.Accuracy()
     >>> metric([[1], [2], [3], [4]], [[0], [2], [3], [4]]).numpy()
@@ -139,7 +139,7 @@ class Accuracy(FunctionMetric):
 
 @metric_class
 class BinaryAccuracy(FunctionMetric):
-    """How often predictions are on the side of the threshold that labels 0 and 1 say.
+    """How often thresholded predictions equal labels of 0 and 1.
 
     >>> metric = tf.keras.metrics.BinaryAccuracy()
     >>> metric([[1], [1], [0], [0]], [[0.98], [1], [0], [0.6]]).numpy()
@@ -156,7 +156,7 @@ class BinaryAccuracy(FunctionMetric):
 
 @metric_class
 class CategoricalAccuracy(FunctionMetric):
-    """How often the largest prediction is that of the class that one-hot labels say.
+    """How often the largest prediction is the class of the one-hot label.
 
     >>> metric = tf.keras.metrics.CategoricalAccuracy()
     >>> metric([[0, 0, 1], [0, 1, 0]], [[0.1, 0.9, 0.8], [0.05, 0.95, 0]]).numpy()
@@ -171,7 +171,7 @@ class CategoricalAccuracy(FunctionMetric):
 
 @metric_class
 class SparseCategoricalAccuracy(FunctionMetric):
-    """How often the largest prediction is that of the class whose number is wanted.
+    """How often the largest prediction is the class of the integer label.
 
     >>> metric = tf.keras.metrics.SparseCategoricalAccuracy()
     >>> metric([2, 1], [[0.1, 0.6, 0.3], [0.05, 0.95, 0]]).numpy()
@@ -186,7 +186,7 @@ class SparseCategoricalAccuracy(FunctionMetric):
 
 @metric_class
 class TopKCategoricalAccuracy(FunctionMetric):
-    """How often the class that one-hot labels say is among those of the largest predictions.
+    """How often the class of the one-hot label is among the ``k`` largest predictions.
 
     >>> metric = tf.keras.metrics.TopKCategoricalAccuracy(k=1)
     >>> metric([[0, 0, 1], [0, 1, 0]], [[0.1, 0.9, 0.8], [0.05, 0.95, 0]]).numpy()
@@ -203,7 +203,7 @@ class TopKCategoricalAccuracy(FunctionMetric):
 
 @metric_class
 class SparseTopKCategoricalAccuracy(FunctionMetric):
-    """How often the class whose number is wanted is among those of the largest predictions.
+    """How often the integer label is among the ``k`` largest predictions.
 
     >>> metric = tf.keras.metrics.SparseTopKCategoricalAccuracy(k=1)
     >>> metric([2, 1], [[0.1, 0.9, 0.8], [0.05, 0.95, 0]]).numpy()

@@ -1,4 +1,4 @@
-"""Counts of true and false, positive and negative predictions, and what follows from them."""
+"""True and false positives and negatives, precision and recall."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.ops.activations import relu
 from ...core.ops.along_axis import cumsum
 from ...core.ops.arithmetic import divide_no_nan
@@ -23,14 +23,14 @@ from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON, same_rank
 from .metric import Metric, add_all, metric_class, the_only
 
-LOWEST = -1e10  # what a prediction becomes that is none of the largest
+LOWEST = -1e10  # replaces predictions outside the top k
 
 
 def parse(thresholds: Any, default: float = 0.5) -> list[float]:
-    """Thresholds as a list.
+    """Return the thresholds as a list.
 
     Raises:
-      ValueError: If one is not in [0, 1].
+      ValueError: If a threshold is not in [0, 1].
     """
     if thresholds is None:
         return [default]
@@ -43,20 +43,20 @@ def parse(thresholds: Any, default: float = 0.5) -> list[float]:
 
 
 def evenly(thresholds: Sequence[float]) -> bool:
-    """Whether thresholds divide the range from 0 to 1 into equal parts."""
+    """Whether the thresholds are evenly spaced from 0 to 1."""
     count = len(thresholds)
     return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=EPSILON)
 
 
 class Counter:
-    """What one batch adds to the counts of true and false positives and negatives.
+    """Count the true and false positives and negatives of one batch.
 
     Args:
-      thresholds: Predictions above one are positive; a count for each.
-      top_k: Only that many of the largest predictions of an example count as positive.
-      class_id: A class that is looked at alone.
+      thresholds: A prediction above a threshold is positive; each threshold has its counts.
+      top_k: Only the ``top_k`` largest predictions of an example can be positive.
+      class_id: The only class to count; None for all.
       multi_label: Whether each column has its own counts.
-      label_weights: What each column counts.
+      label_weights: The weight of each column.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Counter:
         self.label_weights = label_weights
 
     def __call__(self, names: Sequence[str], y_true: Any, y_pred: Any, weight: Any) -> list[Tensor]:
-        """Counts by their names: "tp", "fp", "tn", "fn".
+        """Return the counts in ``names``: any of "tp", "fp", "tn", "fn".
 
         Raises:
-          ValueError: If shapes do not go together.
+          ValueError: If the shapes are incompatible.
         """
         y_pred, y_true = (cast(as_tensor(x), dtypes.float32) for x in (y_pred, y_true))
         y_pred, y_true = same_rank(y_pred, y_true)
@@ -118,24 +118,24 @@ class Counter:
         return [entries[name] for name in names]
 
     def _above(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
-        """The sum of the amounts of predictions above each threshold."""
+        """Return, for each threshold, the sum of ``amounts`` where predictions exceed it."""
         limits = as_tensor(self.thresholds.reshape(-1, *(1,) * y_pred.ndim))
         return reduce_sum(select(greater(y_pred[None], limits), amounts[None], 0.0), 1)
 
     def _above_even(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
-        """The same for even thresholds: each prediction is put between two of them.
+        """`_above` for evenly spaced thresholds: a histogram, then a cumulative sum.
 
-        It takes a number of steps that is the sum of both numbers, not their product.
+        It takes O(predictions + thresholds) steps; `_above` takes their product.
         """
         count = len(self.thresholds)
         at = ceil(clip_by_value(y_pred, 0.0, 1.0) * (count - 1.0)) - 1.0
         if self.thresholds[0] < 0.0 or self.thresholds[-1] > 1.0:
-            at = relu(at)  # the first threshold is below all predictions
+            at = relu(at)  # all predictions exceed the first threshold
         place = cast(at, dtypes.int32)
         if not self.multi_label:
             return cumsum(unsorted_segment_sum(amounts, place, count), reverse=True)
         columns = y_pred.shape[1]
-        # Those of a column follow one another. What is below the first threshold is left out.
+        # The bins of a column are contiguous; predictions below the first threshold get bin -1.
         first = as_tensor(np.arange(columns, dtype=np.int32) * count)
         place = select(place < 0, -1, place + first)
         result = unsorted_segment_sum(amounts, place, count * columns)
@@ -143,7 +143,7 @@ class Counter:
 
 
 class _Count(Metric):
-    """A metric that counts one of the four kinds of predictions."""
+    """Base class of metrics that report one of the four counts."""
 
     _nt_kind: str
 
@@ -184,7 +184,7 @@ class _Count(Metric):
 
 @metric_class
 class TruePositives(_Count):
-    """How many positive examples are predicted to be positive.
+    """The number of positive examples that are predicted positive.
 
     >>> tf.keras.metrics.TruePositives()([0, 1, 1, 1], [1, 0, 1, 1]).numpy()
     np.float32(2.0)
@@ -195,7 +195,7 @@ class TruePositives(_Count):
 
 @metric_class
 class TrueNegatives(_Count):
-    """How many negative examples are predicted to be negative.
+    """The number of negative examples that are predicted negative.
 
     >>> tf.keras.metrics.TrueNegatives()([0, 1, 0, 0], [1, 1, 0, 0]).numpy()
     np.float32(2.0)
@@ -206,7 +206,7 @@ class TrueNegatives(_Count):
 
 @metric_class
 class FalsePositives(_Count):
-    """How many negative examples are predicted to be positive.
+    """The number of negative examples that are predicted positive.
 
     >>> tf.keras.metrics.FalsePositives()([0, 1, 0, 0], [0, 0, 1, 1]).numpy()
     np.float32(2.0)
@@ -217,7 +217,7 @@ class FalsePositives(_Count):
 
 @metric_class
 class FalseNegatives(_Count):
-    """How many positive examples are predicted to be negative.
+    """The number of positive examples that are predicted negative.
 
     >>> tf.keras.metrics.FalseNegatives()([0, 1, 1, 1], [0, 1, 0, 0]).numpy()
     np.float32(2.0)
@@ -227,7 +227,7 @@ class FalseNegatives(_Count):
 
 
 class _Share(Metric):
-    """A metric that is the share of true positives among others."""
+    """Base class of ``true_positives / (true_positives + other)``; ``other`` is a count."""
 
     _direction = "up"
     _nt_other: tuple[str, str]
@@ -263,7 +263,7 @@ class _Share(Metric):
         add_all([self.true_positives, getattr(self, self._nt_other[1])], value)
 
     def result(self) -> Tensor:
-        """The share so far; 0 without any.
+        """The ratio so far; 0 if the denominator is 0.
 
         Returns:
           A scalar, or a vector with an element for each threshold.
@@ -287,7 +287,7 @@ class _Share(Metric):
 
 @metric_class
 class Precision(_Share):
-    """The share of positive examples among those that are predicted to be.
+    """The fraction of positive predictions that are correct: ``tp / (tp + fp)``.
 
     >>> tf.keras.metrics.Precision()([0, 1, 1, 1], [1, 0, 1, 1]).numpy()
     np.float32(0.6666667)
@@ -298,7 +298,7 @@ class Precision(_Share):
 
 @metric_class
 class Recall(_Share):
-    """The share of those that are predicted to be positive among positive examples.
+    """The fraction of positive examples that are predicted positive: ``tp / (tp + fn)``.
 
     >>> tf.keras.metrics.Recall()([0, 1, 1, 1], [1, 0, 1, 1]).numpy()
     np.float32(0.6666667)

@@ -1,20 +1,20 @@
-"""How closely predictions go along with what is wanted."""
+"""Correlations between predictions and ground truth: Pearson's and Lin's."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.ops.elementwise import cast, square
 from ...core.ops.reduction import reduce_mean, reduce_std, reduce_variance
 from ...core.values.tensor import Tensor
-from ..described import describe
+from ..docstrings import describe
 from ..loss_functions import EPSILON, same_rank
 from .metric import MEANINGS, metric_class
 from .reductions import FunctionMetric
 
 _function = describe(
-    MEANINGS, "A tensor without the axis.", "InvalidArgumentError: If shapes do not go together."
+    MEANINGS, "A tensor without ``axis``.", "InvalidArgumentError: If shapes are incompatible."
 )
 
 
@@ -25,7 +25,7 @@ def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 @_function
 def pearson_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    """Pearson's correlation: from -1 to 1.
+    """Pearson's correlation coefficient, from -1 to 1.
 
     >>> y_true, y_pred = [[0.0, 1.0, 0.5], [1.0, 1.0, 0.2]], [[0.1, 0.9, 0.5], [1.0, 0.9, 0.2]]
     >>> tf.keras.metrics.pearson_correlation(y_true, y_pred).numpy()
@@ -43,7 +43,7 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
 
 @_function
 def concordance_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    """Lin's concordance: Pearson's correlation, less what the line differs from ``y = x``.
+    """Lin's concordance: Pearson's correlation, reduced by deviation from ``y = x``.
 
     Lin, "A Concordance Correlation Coefficient to Evaluate Reproducibility", 1989.
 
@@ -61,7 +61,7 @@ def concordance_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
 
 @metric_class
 class PearsonCorrelation(FunctionMetric):
-    """The mean of Pearson's correlation.
+    """The mean Pearson correlation.
 
     >>> metric = tf.keras.metrics.PearsonCorrelation()
     >>> metric([[0.0, 1.0, 0.5], [1.0, 1.0, 0.2]], [[0.1, 0.9, 0.5], [1.0, 0.9, 0.2]]).numpy()
@@ -78,7 +78,7 @@ class PearsonCorrelation(FunctionMetric):
 
 @metric_class
 class ConcordanceCorrelation(FunctionMetric):
-    """The mean of Lin's concordance.
+    """The mean of Lin's concordance correlation.
 
     >>> metric = tf.keras.metrics.ConcordanceCorrelation()
     >>> metric([[0.0, 1.0, 0.5], [1.0, 1.0, 0.2]], [[0.1, 0.9, 0.5], [1.0, 0.9, 0.2]]).numpy()

@@ -1,13 +1,13 @@
-"""Means of what losses say of each example."""
+"""Metrics that average a loss over examples, such as `MeanSquaredError`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.ops.elementwise import cast, negative, sqrt, square
 from ...core.values.tensor import Tensor
-from .. import crossentropies, loss_functions
+from .. import loss_functions
 from ..loss_functions import same_rank
 from .metric import metric_class
 from .reductions import FunctionMetric, Mean
@@ -102,7 +102,7 @@ class MeanSquaredLogarithmicError(FunctionMetric):
 
 
 def _cosine(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
-    """The cosine of the angle between vectors; the loss of this name is minus that."""
+    """The cosine of the angle between vectors: the negated loss of the same name."""
     return negative(loss_functions.cosine_similarity(y_true, y_pred, axis))
 
 
@@ -160,7 +160,7 @@ class SquaredHinge(FunctionMetric):
 
 @metric_class
 class CategoricalHinge(FunctionMetric):
-    """How far the right class is from being 1 larger than all others, in the mean.
+    """The mean of ``max(neg - pos + 1, 0)``: the largest wrong score less the right one.
 
     >>> tf.keras.metrics.CategoricalHinge()([[0.0, 1.0]], [[0.6, 0.4]]).numpy()
     np.float32(1.2)
@@ -172,7 +172,7 @@ class CategoricalHinge(FunctionMetric):
 
 @metric_class
 class KLDivergence(FunctionMetric):
-    """The mean divergence of Kullback and Leibler.
+    """The mean Kullback-Leibler divergence.
 
     >>> tf.keras.metrics.KLDivergence()([[0.5, 0.5]], [[0.25, 0.75]]).numpy()
     np.float32(0.14384104)
@@ -210,7 +210,7 @@ class BinaryCrossentropy(FunctionMetric):
         label_smoothing: float = 0,
     ) -> None:
         super().__init__(
-            crossentropies.binary_crossentropy,
+            loss_functions.binary_crossentropy,
             name,
             dtype,
             from_logits=from_logits,
@@ -235,7 +235,7 @@ class CategoricalCrossentropy(FunctionMetric):
         axis: int = -1,
     ) -> None:
         super().__init__(
-            crossentropies.categorical_crossentropy,
+            loss_functions.categorical_crossentropy,
             name,
             dtype,
             from_logits=from_logits,
@@ -246,7 +246,7 @@ class CategoricalCrossentropy(FunctionMetric):
 
 @metric_class
 class SparseCategoricalCrossentropy(FunctionMetric):
-    """The mean cross-entropy of labels that are numbers of classes.
+    """The mean cross-entropy of integer class labels.
 
     >>> tf.keras.metrics.SparseCategoricalCrossentropy()([1], [[0.25, 0.75]]).numpy()
     np.float32(0.2876821)
@@ -261,7 +261,7 @@ class SparseCategoricalCrossentropy(FunctionMetric):
         axis: int = -1,
     ) -> None:
         super().__init__(
-            crossentropies.sparse_categorical_crossentropy,
+            loss_functions.sparse_categorical_crossentropy,
             name,
             dtype,
             from_logits=from_logits,

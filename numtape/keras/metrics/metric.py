@@ -1,11 +1,11 @@
-"""`Metric`: numbers that are gathered from many batches, in variables."""
+"""`Metric`: the base class, which accumulates a value over batches in variables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from ...compat.missing_methods import tell
+from ...compat.missing_names import tell
 from ...core.log.variable import Variable, assign_all, original
 from ...core.ops.creation import zeros
 from ...core.ops.elementwise import cast
@@ -13,61 +13,61 @@ from ...core.values.tensor import Tensor
 from ...deferred_restore import notify_changed
 from ...function.pickling import refuse_older
 from .. import initializers
-from ..described import describe
-from ..dtypes import keras_dtype
-from ..layer_variable import LayerVariable
+from ..docstrings import describe
+from ..layer import LayerVariable
+from ..registry import keras_dtype
 from ..symbolic import auto_name
 
 MEANINGS = {
     "y_true": "Ground-truth values.",
     "y_pred": "Predicted values.",
-    "fn": "A function of what is wanted and what was predicted, which gives a number for each "
-    "example or element.",
+    "fn": "A function of ``y_true`` and ``y_pred`` that returns a number for each example or "
+    "element.",
     "kwargs": "Further arguments of the function.",
-    "name": "Its name; default: the class's in snake case.",
-    "dtype": "The dtype it computes in: float32 without.",
-    "threshold": "Predictions above it count as 1. None: the largest of each example does.",
+    "name": "The metric's name; default: the class name in snake case.",
+    "dtype": "The dtype of the computation; default: float32.",
+    "threshold": "Predictions above it count as 1. None: the largest of each example counts as 1.",
     "thresholds": "A number from 0 to 1, or several: predictions above it are positive. None is "
     "0.5.",
-    "k": "How many of the largest predictions are looked at.",
-    "from_sorted_ids": "Whether predictions are numbers of classes, the likeliest first.",
-    "top_k": "Only that many of the largest predictions of an example count as positive.",
-    "class_id": "The number of a class that is looked at alone.",
+    "k": "The number of largest predictions to consider.",
+    "from_sorted_ids": "Whether predictions are class numbers, the likeliest first.",
+    "top_k": "Only the ``top_k`` largest predictions of an example can be positive.",
+    "class_id": "The only class to count; None for all.",
     "from_logits": "Whether predictions are logits, not probabilities.",
-    "label_smoothing": "How much of each label is shared by all classes, from 0 to 1.",
-    "ignore_class": "A class whose examples do not count; None for none.",
-    "value": "What is asked for, from 0 to 1.",
-    "specificity": "The least share of negative examples that are found, from 0 to 1.",
-    "sensitivity": "The least share of positive examples that are found, from 0 to 1.",
-    "recall": "The least share of positive examples that are found, from 0 to 1.",
-    "precision": "The least share of what is found that is to be positive, from 0 to 1.",
-    "num_thresholds": "How many thresholds from 0 to 1 there are.",
-    "curve": '``"ROC"`` (found positives over false ones), ``"PR"`` (precision over recall) or '
-    '``"PRGAIN"`` (gains of both).',
-    "summation_method": '``"interpolation"``, ``"minoring"`` or ``"majoring"``: what stands '
+    "label_smoothing": "The fraction of each label that is spread over all classes, from 0 to 1.",
+    "ignore_class": "A class whose examples are ignored; None for none.",
+    "value": "The minimum of the constrained rate, from 0 to 1.",
+    "specificity": "The minimum specificity, from 0 to 1.",
+    "sensitivity": "The minimum sensitivity, from 0 to 1.",
+    "recall": "The minimum recall, from 0 to 1.",
+    "precision": "The minimum precision, from 0 to 1.",
+    "num_thresholds": "The number of thresholds from 0 to 1.",
+    "curve": '``"ROC"`` (true over false positive rate), ``"PR"`` (precision over recall) or '
+    '``"PRGAIN"`` (precision gain over recall gain).',
+    "summation_method": '``"interpolation"``, ``"minoring"`` or ``"majoring"``: the height '
     "between two thresholds.",
-    "multi_label": "Whether each column is a label of its own, whose areas are averaged.",
-    "num_labels": "How many of them; without, the first update says so.",
-    "label_weights": "What each label counts.",
-    "average": 'None for a score of each class; ``"micro"`` (over all), ``"macro"`` (the '
-    'mean of classes) or ``"weighted"`` (that, weighed by how often they are).',
-    "beta": "How much more recall counts than precision.",
+    "multi_label": "Whether each column is a separate label; the result averages their areas.",
+    "num_labels": "The number of labels; default: that of the first update.",
+    "label_weights": "The weight of each label.",
+    "average": 'None for a score of each class; ``"micro"`` (over all examples), ``"macro"`` '
+    '(the mean over classes) or ``"weighted"`` (that mean, weighted by class frequency).',
+    "beta": "The weight of recall relative to precision.",
     "class_aggregation": 'None for a score of each output, ``"uniform_average"`` or '
     '``"variance_weighted_average"``.',
-    "num_regressors": "How many inputs there are, for the adjusted score; 0 for the plain one.",
-    "num_classes": "How many classes there are.",
-    "target_class_ids": "The numbers of the classes that count.",
-    "sparse_y_true": "Whether labels are numbers of classes, not scores of all of them.",
-    "sparse_y_pred": "Whether predictions are numbers of classes, not scores of all of them.",
-    "axis": "The axis of what is compared: that of classes, or of a vector.",
+    "num_regressors": "The number of regressors, for the adjusted score; 0 for the plain one.",
+    "num_classes": "The number of classes.",
+    "target_class_ids": "The numbers of the classes to average over.",
+    "sparse_y_true": "Whether labels are class numbers, not a score for each class.",
+    "sparse_y_pred": "Whether predictions are class numbers, not a score for each class.",
+    "axis": "The axis of the classes or vector components.",
 }
 
 
-@describe(MEANINGS, "", "TypeError: If there is no such dtype.")
+@describe(MEANINGS, "", "TypeError: If ``dtype`` is not a dtype.")
 class Metric:
     """Base class of metrics: override ``update_state`` and ``result``.
 
-    Make the state in ``__init__`` with `add_variable`.
+    Create the state in ``__init__`` with `add_variable`.
 
     >>> class Largest(tf.keras.metrics.Metric):
     ...     def __init__(self, **kwargs):
@@ -97,7 +97,7 @@ class Metric:
 
     @property
     def dtype(self) -> str:
-        """The name of the dtype it computes in."""
+        """The name of the dtype of the computation."""
         return self._nt_dtype.name
 
     def add_variable(
@@ -108,14 +108,14 @@ class Metric:
         aggregation: str = "sum",
         name: str | None = None,
     ) -> LayerVariable:
-        """A new variable of the metric's state.
+        """Create a variable of the metric's state.
 
         Args:
-          shape: Its shape.
+          shape: The variable's shape.
           initializer: A function (shape, dtype) -> tensor, or the name of one.
-          dtype: Its dtype: float32 without.
+          dtype: The variable's dtype; default: float32.
           aggregation: Not used.
-          name: Its name inside the metric.
+          name: The variable's name inside the metric.
 
         Returns:
           The variable.
@@ -142,9 +142,9 @@ class Metric:
         return variable
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        """The values that a checkpoint stores, by name: attributes with variables."""
+        """The attributes that a checkpoint stores, by name."""
         parts = dict(vars(self))
-        # Files know these as `_variables`, unless a subclass has an attribute of that name.
+        # Checkpoints use the key `_variables`, unless a subclass has an attribute of that name.
         name = "_nt_variables" if "_variables" in parts else "_variables"
         parts[name] = parts.pop("_nt_variables", ())
         return dict(sorted(parts.items()))
@@ -152,13 +152,13 @@ class Metric:
     def add_weight(
         self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
     ) -> LayerVariable:
-        """The older name of `add_variable`.
+        """Create a variable: the older name of `add_variable`.
 
         Args:
-          shape: Its shape.
+          shape: The variable's shape.
           initializer: A function (shape, dtype) -> tensor, or the name of one; None is zeros.
-          dtype: Its dtype: float32 without.
-          name: Its name inside the metric.
+          dtype: The variable's dtype; default: float32.
+          name: The variable's name inside the metric.
 
         Returns:
           The variable.
@@ -167,9 +167,9 @@ class Metric:
 
     @property
     def variables(self) -> list[Variable]:
-        """The variables of the state, and those in attributes and of metrics there.
+        """The variables of the state, of attributes, and of metrics in attributes.
 
-        Attributes may be lists, tuples and dicts, however deep.
+        Attributes may be lists, tuples and dicts, nested to any depth.
 
         Example:
           >>> [v.name for v in tf.keras.metrics.Mean().variables]
@@ -181,26 +181,26 @@ class Metric:
         return list(variables.values())
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
-        """Add what a batch says to the state, to be overridden.
+        """Add a batch to the state. Subclasses override this.
 
         Raises:
-          NotImplementedError: If it is not overridden.
+          NotImplementedError: If the subclass does not override it.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no method `update_state`.")
+        raise NotImplementedError(f"{type(self).__name__} must define `update_state`.")
 
     def result(self) -> Any:
-        """The value of all batches so far, to be overridden.
+        """Return the value over all batches so far. Subclasses override this.
 
         Returns:
           A tensor, or a dict of tensors.
 
         Raises:
-          NotImplementedError: If it is not overridden.
+          NotImplementedError: If the subclass does not override it.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no method `result`.")
+        raise NotImplementedError(f"{type(self).__name__} must define `result`.")
 
     def reset_state(self) -> None:
-        """Forget all batches: every variable becomes zero.
+        """Set every variable to zero.
 
         Example:
           >>> metric = tf.keras.metrics.Sum()
@@ -213,7 +213,7 @@ class Metric:
         assign_all(state, [zeros(v.shape, v.dtype) for v in state])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Update the state, and give the value of all batches so far."""
+        """Update the state and return the value over all batches so far."""
         self.update_state(*args, **kwargs)
         return self.result()
 
@@ -231,13 +231,13 @@ class Metric:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The metric made with these arguments.
+        """Create a metric from its constructor arguments.
 
         Args:
           config: The result of `get_config`.
 
         Returns:
-          A metric, which has seen nothing.
+          A metric with a fresh state.
         """
         return cls(**config)
 
@@ -246,7 +246,7 @@ class Metric:
 
 
 def _variables(value: Any) -> Iterator[Variable]:
-    """The variables, and those of metrics, in a dict or list and in those inside it."""
+    """Yield the variables, and those of metrics, in nested dicts, lists and tuples."""
     for part in value.values() if isinstance(value, dict) else value:
         if isinstance(part, Variable):
             yield part
@@ -257,17 +257,17 @@ def _variables(value: Any) -> Iterator[Variable]:
 
 
 def add_all(variables: Sequence[Variable], amounts: Sequence[Any]) -> None:
-    """Add to variables of a state: to all of them at once, or, if anything fails, to none."""
+    """Add ``amounts`` to state variables atomically: on an error, none changes."""
     state = [original(variable) for variable in variables]
     assign_all(state, [v + x for v, x in zip(state, amounts, strict=True)])
 
 
 def the_only(values: Tensor) -> Tensor:
-    """A vector, or the number in it if there is only one."""
+    """Return a vector of length 1 as a scalar, and longer ones unchanged."""
     return values[0] if values.shape[0] == 1 else values
 
 
-metric_class = describe(MEANINGS, "", "TypeError: If there is no such dtype.")
+metric_class = describe(MEANINGS, "", "TypeError: If ``dtype`` is not a dtype.")
 
 
 tell(Metric, "keras.metrics.Metric")

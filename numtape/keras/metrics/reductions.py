@@ -1,12 +1,12 @@
-"""Sums and means of values, and of what a function says of each example."""
+"""Sums and means of values, and means of a function's result over examples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ...core.log.ambient import mask_of
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
+from ...core.log.layer_context import mask_of
 from ...core.ops.arithmetic import divide_no_nan
 from ...core.ops.elementwise import cast
 from ...core.ops.movement import broadcast_to
@@ -14,15 +14,15 @@ from ...core.ops.reduction import reduce_mean, reduce_sum
 from ...core.values.dtypes import DType
 from ...core.values.tensor import Tensor
 from .. import losses
-from ..loss import Loss
 from ..loss_functions import same_rank
+from ..losses import Loss
 from .metric import Metric, add_all, metric_class
 
 _LOSSES = [getattr(losses, name) for name in losses.__all__]  # the smaller, the better
 
 
 def _apply_mask(weight: Any, mask: Any, dtype: DType) -> Any:
-    """Weights that are 0 where a mask says that an element does not count."""
+    """Return the weights, set to 0 where ``mask`` is False."""
     if weight is not None:
         weight = cast(as_tensor(weight), dtype)
     if mask is None:
@@ -37,9 +37,9 @@ def _apply_mask(weight: Any, mask: Any, dtype: DType) -> Any:
 def _each_example(
     values: Any, weight: Any, reduce: Callable[..., Tensor], dtype: DType
 ) -> tuple[Tensor, Tensor | None]:
-    """A number for each example, times its weight, and the weights.
+    """Return one weighted value for each example, and the weights (None without weights).
 
-    Axes beyond those that weights have are reduced before they are weighed.
+    Trailing axes that the weights lack are reduced before weighting.
     """
     mask = mask_of(values)
     values = cast(as_tensor(values), dtype)
@@ -59,7 +59,7 @@ def _each_example(
 
 @metric_class
 class Sum(Metric):
-    """The sum of values, each times its weight.
+    """The weighted sum of values.
 
     >>> metric = tf.keras.metrics.Sum()
     >>> metric.update_state([1.0, 3.0])
@@ -93,7 +93,7 @@ class Sum(Metric):
 
 @metric_class
 class Mean(Metric):
-    """The mean of values, each with its weight.
+    """The weighted mean of values.
 
     >>> metric = tf.keras.metrics.Mean()
     >>> metric.update_state([1.0, 3.0])
@@ -107,10 +107,10 @@ class Mean(Metric):
         self.count = self.add_variable((), "zeros", self._nt_dtype, name="count")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
-        """Add values to the sum, and their number, or the sum of their weights, to the count.
+        """Add values to the total, and their weights (or number) to the count.
 
         Args:
-          values: A tensor of any shape; the mean of each example is one value.
+          values: A tensor of any shape; each example contributes its mean.
           sample_weight: A weight for each example or element.
         """
         values, weight = _each_example(values, sample_weight, reduce_mean, self._nt_dtype)
@@ -131,7 +131,7 @@ class Mean(Metric):
 
 @metric_class
 class MeanMetricWrapper(Mean):
-    """The mean of what a function says of each example.
+    """The mean of a function's result over examples.
 
     >>> def error(y_true, y_pred):
     ...     return (y_true - y_pred) ** 2
@@ -145,7 +145,7 @@ class MeanMetricWrapper(Mean):
     ) -> None:
         super().__init__(name, dtype)
         if not callable(fn):
-            raise TypeError(f"fn is a function of y_true and y_pred, not {fn!r}.")
+            raise TypeError(f"fn must be a function of y_true and y_pred, got {fn!r}.")
         self._nt_fn = fn
         self._nt_fn_kwargs = kwargs
         known = any(fn is function for function in _LOSSES)
@@ -155,11 +155,11 @@ class MeanMetricWrapper(Mean):
     def update_state(  # type: ignore[override]
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> None:
-        """Add what the function says of each example.
+        """Add the function's results for a batch.
 
         Args:
           y_true: Ground-truth values.
-          y_pred: Predicted values. What a mask of it excludes does not count.
+          y_pred: Predicted values. Its Keras mask, if any, excludes elements.
           sample_weight: A weight for each example or element.
         """
         weight = _apply_mask(sample_weight, mask_of(y_pred), self._nt_dtype)
@@ -175,7 +175,7 @@ class MeanMetricWrapper(Mean):
 
 
 class FunctionMetric(MeanMetricWrapper):
-    """A mean of what one known function says: its arguments are attributes."""
+    """A `MeanMetricWrapper` of a built-in function, whose arguments become attributes."""
 
     def __init__(
         self, fn: Callable[..., Any], name: str | None, dtype: Any, **arguments: Any

@@ -1,11 +1,11 @@
-"""F-scores of classifications, and the coefficient of determination of regressions."""
+"""F-scores for classification, and the coefficient of determination for regression."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...compat.traceback_filter import warn
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.ops.comparison import is_inf, logical_and
 from ...core.ops.elementwise import abs_, cast, select
 from ...core.ops.movement import broadcast_to, expand_dims
@@ -23,7 +23,7 @@ def _need_matrices(name: str, y_true: Tensor, y_pred: Tensor) -> None:
         )
     if y_true.shape[1] != y_pred.shape[1]:
         raise ValueError(
-            f"{name} expects as many columns of labels as of predictions. Received input shapes: "
+            f"{name} expects labels and predictions with equal columns. Received input shapes: "
             f"y_pred.shape={y_pred.shape} and y_true.shape={y_true.shape}."
         )
 
@@ -92,7 +92,7 @@ class FBetaScore(Metric):
           sample_weight: A weight for each example.
 
         Raises:
-          ValueError: If these are no matrices.
+          ValueError: If labels or predictions are not matrices.
         """
         y_true, y_pred = (cast(as_tensor(x), self._nt_dtype) for x in (y_true, y_pred))
         _need_matrices("FBetaScore", y_true, y_pred)
@@ -124,7 +124,7 @@ class FBetaScore(Metric):
           ValueError: Before the first batch.
         """
         if not self._nt_built:
-            raise ValueError(f"{type(self).__name__} has seen no batch yet, and knows no classes.")
+            raise ValueError(f"{type(self).__name__} has no result before `update_state`.")
         tp, fp, fn, weights = (variable.read_value() for variable in self._nt_variables)
         precision, recall = tp / (tp + fp + EPSILON), tp / (tp + fn + EPSILON)
         square = self.beta**2
@@ -180,7 +180,7 @@ class F1Score(FBetaScore):
 
 @metric_class
 class R2Score(Metric):
-    """The coefficient of determination: 1 less the squared errors over the variance.
+    """The coefficient of determination: ``1 - squared_errors / variance``.
 
     >>> metric = tf.keras.metrics.R2Score()
     >>> metric([[1], [4], [3]], [[2], [4], [4]]).numpy()
@@ -224,12 +224,12 @@ class R2Score(Metric):
         """Add the sums of a batch.
 
         Args:
-          y_true: What is wanted, of shape (examples, outputs).
+          y_true: Ground-truth values, of shape (examples, outputs).
           y_pred: Predicted values, of the same shape.
           sample_weight: A weight for each example or element.
 
         Raises:
-          ValueError: If these are no matrices.
+          ValueError: If labels or predictions are not matrices.
         """
         pair = [cast(as_tensor(x), self._nt_dtype) for x in (y_true, y_pred)]
         y_true, y_pred = same_rank(*pair)
@@ -258,7 +258,7 @@ class R2Score(Metric):
           ValueError: Before the first batch.
         """
         if not self._nt_built:
-            raise ValueError("R2Score has seen no batch yet, and knows no outputs.")
+            raise ValueError("R2Score has no result before `update_state`.")
         samples, squares, sums, errors, count = (v.read_value() for v in self._nt_variables)
         total = squares - sums * (sums / count)
         scores = 1.0 - errors / total
@@ -270,7 +270,7 @@ class R2Score(Metric):
         return self._nt_adjusted(scores, samples) if self.num_regressors else scores
 
     def _nt_adjusted(self, score: Tensor, samples: Tensor) -> Tensor:
-        """The score that takes the number of inputs into account."""
+        """The adjusted score, which penalizes the number of regressors."""
         free = float(samples) - 1.0 - self.num_regressors
         if free <= 0.0:
             problem = (

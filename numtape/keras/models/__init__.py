@@ -1,4 +1,4 @@
-"""``tf.keras.models``: layers with what trains them."""
+"""``tf.keras.models``: `Model`, `Sequential`, and functions that save, load and clone models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "save_model",
 ]
 
-# Set in `keras.saving`, which needs the classes here.
+# `keras.saving` sets these functions, because it imports this module.
 clone_model: _Any
 load_model: _Any
 model_from_json: _Any

@@ -1,16 +1,16 @@
-"""Batches: of arrays, data sets, sequences and generators."""
+"""`Batches`: iterate over arrays, datasets, sequences and generators. Start with `batches`."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ...compat.traceback_filter import warn
-from ...core.log.tensors import to_tensor
+from ...core.log.as_tensor import to_tensor
 from ...core.log.variable import Variable
 from ...core.ops.random import shuffle as shuffled
 from ...core.values.tensor import Tensor
@@ -22,13 +22,13 @@ RAN_OUT = (
     "can generate at least `steps_per_epoch * epochs` batches. You may need to use the `.repeat()` "
     "function when building your dataset."
 )
-_END = object()  # what comes after the last element
+_END = object()  # sentinel after the last element
 
 Batch = tuple[Any, Any, Any]  # x, y, sample_weight; each a tensor, a structure of them, or None
 
 
 def unpack(data: Any) -> Batch:
-    """x, y and sample weights of what a data set gives; None for what is not there."""
+    """Return x, y and sample weights of a dataset's element; None for missing parts."""
     if isinstance(data, list):
         data = tuple(data)
     if not isinstance(data, tuple):
@@ -43,7 +43,7 @@ def unpack(data: Any) -> Batch:
 
 
 def weights_of_classes(y: Any, class_weight: dict[int, float]) -> np.ndarray[Any, Any]:
-    """The weight of each example, by its class."""
+    """Return the weight of each example from the weight of its class."""
     classes = np.asarray(y)
     if classes.ndim > 1:
         classes = classes.argmax(-1) if classes.shape[-1] != 1 else classes[..., 0]
@@ -55,29 +55,29 @@ def weights_of_classes(y: Any, class_weight: dict[int, float]) -> np.ndarray[Any
 
 
 def array_of(x: Any) -> Any:
-    """Data as an array: floats are float32."""
+    """Convert data to an array; floats become float32."""
     if isinstance(x, Tensor | Variable):
         x = x.numpy()
     elif not isinstance(x, np.ndarray):
         x = np.asarray(x)
     if x.dtype == object or x.dtype.kind in "US":
-        raise ValueError(f"Data of dtype {x.dtype} are not numbers that a model can be given.")
+        raise ValueError(f"Data of dtype {x.dtype} cannot be used: a model requires numbers.")
     if x.dtype.kind == "f" and x.dtype != np.float32:
         x = x.astype(np.float32)
     return x
 
 
 def arrays_of(data: Any) -> Any:
-    """Arrays in the places of data, in dicts, tuples and lists of arrays."""
+    """Convert the leaves of nested data to arrays."""
     if isinstance(data, list) and not any(hasattr(x, "shape") or isinstance(x, dict) for x in data):
-        data = np.asarray(data)  # numbers
+        data = np.asarray(data)  # a (nested) list of numbers is one array
     return (
         None if data is None else map_structure(lambda x: None if x is None else array_of(x), data)
     )
 
 
 def batch_of(data: Any) -> Any:
-    """A batch's data as tensors."""
+    """Convert the leaves of a batch to tensors."""
 
     def convert(x: Any) -> Any:
         return x if x is None or type(x) is Tensor else to_tensor(array_of(x), None)
@@ -86,33 +86,33 @@ def batch_of(data: Any) -> Any:
 
 
 class Batches:
-    """Batches that come one after another, epoch after epoch.
+    """Base class: the batches of each epoch.
 
     Attributes:
-      steps: How many there are in an epoch, or None while that is not known.
+      steps: The number of batches in an epoch; None while it is unknown.
     """
 
     steps: int | None
-    _wanted: int | None  # how many are asked for in an epoch; None is all
-    _going: Iterator[Any] | None = None  # between epochs, if these do not begin again
+    _wanted: int | None  # requested steps per epoch; None is all
+    _going: Iterator[Any] | None = None  # carried from one epoch to the next
 
     def _begin(self) -> Iterator[Any]:
-        """All from the beginning, or, of a generator, what is left."""
+        """Iterate from the start; a generator continues where it stopped."""
         raise NotImplementedError
 
     def _prepare(self, element: Any) -> Batch:
-        """A batch's tensors."""
+        """Convert an element to a batch of tensors."""
         raise NotImplementedError
 
     def _ends(self) -> None:
-        """An epoch has ended."""
+        """Called after each epoch."""
 
     def _repeats(self) -> bool:
-        """Whether they repeat when they are asked for again."""
+        """Whether `_begin` can restart from the first batch."""
         return True
 
     def is_spent(self) -> bool:
-        """Whether nothing is left, and nothing will repeat: it warns then."""
+        """Whether the source is exhausted and cannot restart; warns if so."""
         if self._repeats():
             return False
         source = self._going or self._begin()
@@ -123,16 +123,17 @@ class Batches:
         return True
 
     def epoch(self) -> Iterator[Batch]:
-        """The batches of an epoch: all, or as many as are asked for, from where the last ended.
+        """Iterate over the batches of an epoch: all, or the requested number.
 
-        If they end before, there is a warning, and the next epoch begins again.
+        With a requested number, an epoch continues where the last one stopped. If the source ends
+        early, the epoch ends with a warning and the next one restarts the source.
         """
         source, self._going = self._going or self._begin(), None
         count = 0
         while self._wanted is None or count < self._wanted:
             element = next(source, _END)
             if element is _END and self._wanted is not None and not count and self._repeats():
-                source = self._begin()  # the last epoch ended where they end
+                source = self._begin()  # the last epoch used up the source
                 element = next(source, _END)
             if element is _END:
                 break
@@ -152,7 +153,7 @@ class Arrays(Batches):
     """Batches of arrays.
 
     Attributes:
-      examples: How many examples.
+      examples: The number of examples.
     """
 
     def __init__(
@@ -205,7 +206,7 @@ class Arrays(Batches):
 
 
 class Stream(Batches):
-    """Batches that something gives: a data set, a sequence or a generator."""
+    """Batches of a dataset, a sequence or a generator."""
 
     def __init__(
         self, source: Any, steps: int | None, class_weight: dict[int, float] | None, shuffle: bool
@@ -221,7 +222,7 @@ class Stream(Batches):
         if steps is None:
             try:
                 self.steps = len(source)
-            except TypeError:  # an infinite or unknown number
+            except TypeError:  # infinite or of unknown length
                 self.steps = None
 
     def _begin(self) -> Iterator[Any]:
@@ -257,13 +258,13 @@ def batches(
     shuffle: bool,
     class_weight: dict[int, float] | None = None,
 ) -> Batches:
-    """The batches of what `fit`, `evaluate` or `predict` is given."""
+    """Return the batches of the data passed to `fit`, `evaluate` or `predict`."""
     if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-        raise ValueError(f"batch_size={batch_size!r} is not a positive int.")
+        raise ValueError(f"batch_size={batch_size!r} must be a positive int.")
     if steps is not None and (not isinstance(steps, int) or steps < 1):
-        raise ValueError(f"The number of steps is {steps!r}, which is not a positive int.")
+        raise ValueError(f"The number of steps must be a positive int, got {steps!r} instead.")
     if x is None:
-        raise ValueError("x=None: there are not data.")
+        raise ValueError("x must not be None: it holds the data.")
     is_data = isinstance(x, list | tuple | dict) or hasattr(x, "shape") or hasattr(x, "__array__")
     if is_data:
         return Arrays(x, y, weight, batch_size, shuffle, class_weight, steps)
@@ -283,12 +284,10 @@ def batches(
 
 
 def check_sizes(data: Batch) -> None:
-    """Raise a ValueError if arrays are not of the same number of examples."""
+    """Raise a ValueError unless all arrays have the same number of examples."""
     sizes = {len(a) if a.ndim else -1 for a in flatten(data) if a is not None}
     if -1 in sizes:
-        raise ValueError(
-            "Data are arrays whose first axis is that of the examples; one is a scalar."
-        )
+        raise ValueError("Data must be arrays with a batch axis, got a scalar.")
     if len(sizes) > 1:
         text = ", ".join(
             f"'{name}' sizes: {', '.join(str(len(a)) for a in flatten(part) if a is not None)}"
@@ -300,15 +299,15 @@ def check_sizes(data: Batch) -> None:
             f"samples. {text}"
         )
     if sizes == {0} or not sizes:
-        raise ValueError("The data hold no examples.")
+        raise ValueError("The data must contain at least one example.")
 
 
 def split(data: Batch, share: float) -> tuple[Batch, Batch]:
-    """Data without their last share, and that share."""
+    """Split off the last ``share`` of the examples; return (training, validation) data."""
     arrays: Any = tuple(map(arrays_of, data))
     for part, provided in zip(arrays, data, strict=True):
         if part is None and provided is not None:
-            raise ValueError("validation_split needs arrays.")
+            raise ValueError("validation_split requires arrays.")
     check_sizes(arrays)
     n = len(flatten(arrays[0])[0])
     at = math.floor(n * (1.0 - share))
@@ -324,3 +323,31 @@ def split(data: Batch, share: float) -> tuple[Batch, Batch]:
         return x, y, weight
 
     return cut(slice(0, at)), cut(slice(at, n))
+
+
+def together(batches: Iterable[Batch], count: int) -> Iterator[list[Batch]]:
+    """Yield lists of ``count`` batches; the last may be shorter."""
+    rest = iter(batches)
+    while group := list(itertools.islice(rest, count)):
+        yield group
+
+
+def even_part(count: int, largest: int) -> int:
+    """Return the part size that divides ``count`` into the fewest parts of at most ``largest``."""
+    return -(-count // -(-count // largest))
+
+
+def blocks(group: list[Batch], size: int) -> Iterator[list[Batch]]:
+    """Divide a group into runs of ``size`` consecutive batches of equal shapes, or single ones."""
+    kinds = [_kind(batch) for batch in group] if size > 1 else []
+    k = 0
+    while k < len(group):
+        full = size > 1 and k + size <= len(group) and len(set(kinds[k : k + size])) == 1
+        yield group[k : k + (size if full else 1)]
+        k += size if full else 1
+
+
+def _kind(batch: Batch) -> Any:
+    structure = map_structure(lambda x: None if x is None else 0, batch)
+    leaves = (None if x is None else (tuple(x.shape), x.dtype) for x in flatten(batch))
+    return repr(structure), *leaves

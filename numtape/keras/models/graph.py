@@ -1,4 +1,4 @@
-"""`Graph`: the operations between some symbolic tensors and others, in the order of their runs."""
+"""`Graph`: the operations between symbolic inputs and outputs, in topological order."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.log.ambient import mask_of, set_mask
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
+from ...core.log.layer_context import mask_of, set_mask
 from ...core.ops.elementwise import cast
 from ...core.ops.movement import expand_dims, squeeze
 from ...core.values.dtypes import as_dtype
@@ -18,20 +18,20 @@ from ..symbolic import KerasTensor, Node
 
 
 class Graph:
-    """What lies between inputs and outputs.
+    """The calls that compute symbolic outputs from symbolic inputs.
 
     Attributes:
-      inputs: A list of symbolic tensors.
-      outputs: Also.
-      structure: The inputs as they were given: one, a list or a dict.
-      results: The outputs, also.
-      nodes: The calls, in the order in which they are run.
-      operations: Layers and others, in Keras's order: by their distance from the outputs.
-      calls: The nodes that are no inputs, each with its argument where that is all that it takes,
-        and it gives one.
-      entries: The nodes of the `InputLayer` of each input, by the input's id. An input that is in
-        the middle of another graph gets a new layer.
-      rank_only: Whether inputs may have other sizes than the symbolic ones, as in `Sequential`.
+      inputs: The symbolic inputs, as a flat list.
+      outputs: The symbolic outputs, as a flat list.
+      structure: The inputs as passed: one tensor, a list or a dict.
+      results: The outputs as passed.
+      nodes: The calls, in execution order.
+      operations: Layers and other operations in Keras's order: by distance from the outputs.
+      calls: Pairs of each non-input node and its argument; None as argument unless the call takes
+        and returns a single tensor.
+      entries: The node of the `InputLayer` of each input, by the input's id. An input from the
+        middle of another graph gets a new layer.
+      rank_only: Whether to check only the rank of inputs, as `Sequential` does.
     """
 
     def __init__(self, inputs: Any, outputs: Any, rank_only: bool = False) -> None:
@@ -45,7 +45,7 @@ class Graph:
                         f"All `{kind}` values must be KerasTensors. Received: {kind}={tensors} "
                         f"including invalid value {x} of type {type(x)}"
                     )
-        self._order: dict[int, int] = {}  # when each operation was first met
+        self._order: dict[int, int] = {}  # order in which the walk reached each operation
         self.nodes: list[Node] = []
         self.entries = {id(x): _entry(x) for x in self.inputs}
         self._walk()
@@ -60,7 +60,7 @@ class Graph:
                 )
 
     def _walk(self) -> None:
-        """Find the nodes, depth first from the outputs, without recursion."""
+        """Collect the nodes in topological order, depth first from the outputs (iteratively)."""
         provided = {id(x) for x in self.inputs}
         done: set[int] = set()
         stack: list[tuple[KerasTensor, bool]] = [(x, False) for x in reversed(self.outputs)]
@@ -84,13 +84,13 @@ class Graph:
             else:
                 stack.append((tensor, True))
                 stack += [(x, False) for x in reversed(node.inputs)]
-        for node in self.entries.values():  # those that nothing is made of
+        for node in self.entries.values():  # unused inputs
             if id(node) not in done:
                 self._order[id(node.operation)] = -1
                 self.nodes.append(node)
 
     def source(self, x: KerasTensor) -> Node | None:
-        """The call that gives a symbolic tensor in this graph; an input's is its `InputLayer`."""
+        """Return the call that produces a tensor in this graph; the `InputLayer`'s for an input."""
         return self.entries.get(id(x), x._node)
 
     def _disconnected_error(self, tensor: KerasTensor) -> ValueError:
@@ -123,7 +123,7 @@ class Graph:
 
     @property
     def is_chain(self) -> bool:
-        """Whether each operation's output goes to the next one alone."""
+        """Whether the operations form a chain: each output is the only input of the next."""
         calls = [node for node in self.nodes if node.inputs]
         return (
             len(self.inputs) == 1
@@ -133,13 +133,13 @@ class Graph:
         )
 
     def names(self) -> list[str]:
-        """The names of the outputs: of the operations that gave them."""
+        """The names of the operations that produce the outputs."""
         return [x._node.operation.name for x in self.outputs if x._node is not None]
 
-    # --- A run -------------------------------------------------------------------------------
+    # --- Running the graph -------------------------------------------------------------------
 
     def flat(self, inputs: Any) -> list[Any]:
-        """The inputs in the graph's order. A dict goes by the keys, or by the inputs' names."""
+        """Return the inputs in the graph's order; a dict matches by key or by input name."""
         if isinstance(inputs, dict) and not isinstance(self.structure, dict):
             _check_keys([x.name for x in self.inputs], inputs)
             results = [inputs[x.name] for x in self.inputs]
@@ -153,7 +153,7 @@ class Graph:
         return results
 
     def _adjust(self, x: Any, symbol: KerasTensor) -> Any:
-        """An input of the dtype and rank that it was declared with."""
+        """Convert an input to its declared dtype and rank, and check its shape."""
         if type(x) is Tensor and x._spec.dtype.name == symbol.dtype:
             if self._fits((*x._spec.shape,), symbol.shape):
                 return x
@@ -171,14 +171,14 @@ class Graph:
             raise ValueError(
                 f"Invalid input shape for input with name '{symbol.name}'. Expected shape "
                 f"{requested}, but input has incompatible shape {shape}"
-                + ": the axis of examples is missing, x[None] has it"
+                + ": the batch axis is missing; x[None] adds it"
                 * missing
             )
         set_mask(x, mask)
         return x
 
     def _fits(self, shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
-        """Whether an input has the axes that were declared, whatever the size of the first is."""
+        """Whether a shape matches the declared one; the batch size is ignored."""
         if len(shape) != len(declared):
             return False
         if not self.rank_only:
@@ -188,7 +188,7 @@ class Graph:
         return True
 
     def run(self, inputs: Any, training: Any = None, masks: Any = None) -> Any:
-        """The outputs for inputs."""
+        """Compute the outputs for inputs."""
         provided = (
             [inputs] if type(inputs) is Tensor and len(self.inputs) == 1 else self.flat(inputs)
         )
@@ -216,7 +216,7 @@ class Graph:
                 continue
             args, kwargs = map_structure(value, (node.args, node.kwargs))
             if training is not None and kwargs.get("training") is not None:
-                kwargs = {**kwargs, "training": training}  # the whole model's comes first
+                kwargs = {**kwargs, "training": training}  # the model's argument takes precedence
             result = flatten(node.operation(*args, **kwargs))
             values.update((id(s), x) for s, x in zip(symbols, result, strict=True))
         if type(self.results) is KerasTensor:
@@ -225,13 +225,13 @@ class Graph:
 
 
 def _only(node: Node) -> KerasTensor | None:
-    """The argument of a call that takes and gives one tensor; None of other calls."""
+    """Return the argument of a call that takes and returns a single tensor; else None."""
     alone = len(node.args) == len(node.inputs) == len(node.outputs) == 1 and not node.kwargs
     return node.inputs[0] if alone and node.args[0] is node.inputs[0] else None
 
 
 def _entry(x: KerasTensor) -> Node:
-    """The `InputLayer` call behind an input: a new one for a tensor inside another graph."""
+    """Return the `InputLayer` call of an input; a new one for a tensor inside another graph."""
     if x._node is not None and not x._node.inputs:
         return x._node
     layer = InputLayer(batch_shape=x.shape, dtype=x.dtype, name=x.name)
@@ -249,7 +249,7 @@ def _check_keys(keys: list[str], inputs: dict[str, Any], path: str = "") -> None
 
 
 def _leaves_of(structure: Any, inputs: Any, path: str = "") -> list[Any]:
-    """The leaves of inputs in the order of the model's own; dicts may have more keys."""
+    """Flatten inputs in the order of the model's inputs; dicts may have extra keys."""
     if isinstance(structure, dict) and isinstance(inputs, dict):
         _check_keys(sorted(structure), inputs, path)
         pairs = [(key, structure[key], inputs[key]) for key in sorted(structure)]
@@ -265,7 +265,7 @@ def _leaves_of(structure: Any, inputs: Any, path: str = "") -> list[Any]:
 
 
 def chain(layers: list[Any]) -> Graph:
-    """The graph of layers that are called one after another, from an `InputLayer` on."""
+    """Return the graph of a chain of layers that begins with an `InputLayer`."""
     first: InputLayer = layers[0]
     x = first.output
     for layer in layers[1:]:

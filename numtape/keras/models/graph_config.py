@@ -1,4 +1,4 @@
-"""A graph of layers as what JSON can hold, and back."""
+"""Convert a `Graph` of layers to a JSON-serializable config (`to_config`) and back (`graph_of`)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 
 from ...core.values.tensor import Tensor
 from ...nest import flatten, map_structure
-from ..layers.nested import deserialize, serialize
+from ..layers.serialization import deserialize, serialize
 from ..symbolic import OPERATIONS, KerasTensor, Operation
 from .graph import Graph
 
-Places = dict[int, tuple[str, int, int]]  # of symbolic tensors: an operation's name, call, output
+Places = dict[int, tuple[str, int, int]]  # tensor id -> operation name, call index, output index
 
 _SLICE = ("start", "stop", "step")
-_OPS = "keras.src.ops.numpy"  # where Keras has them
+_OPS = "keras.src.ops.numpy"  # Keras's module of operations, for compatible configs
 
 
 def to_config(graph: Graph) -> dict[str, Any]:
-    """The operations of a graph and how they are connected.
+    """Return the operations of a graph and their connections.
 
     Args:
       graph: A graph.
@@ -64,12 +64,12 @@ def to_config(graph: Graph) -> dict[str, Any]:
 
 
 class _Place(list[Any]):
-    """Where a symbolic tensor is from: a leaf of a structure."""
+    """The origin of a symbolic tensor, as a leaf of a structure."""
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
     if OPERATIONS.get(operation.kind) is not operation.function:
-        raise NotImplementedError(f"The operation {operation.name!r} has no configuration.")
+        raise NotImplementedError(f"The operation {operation.name!r} cannot be serialized.")
     return {
         "module": _OPS,
         "class_name": operation.kind,
@@ -101,15 +101,15 @@ def _encode(value: Any, places: Places) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     raise NotImplementedError(
-        f"A layer of the model was called with {value!r}, which has no configuration."
+        f"A layer of the model was called with {value!r}, which cannot be serialized."
     )
 
 
 def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, Any]:
-    """The symbolic inputs and outputs of a graph that `to_config` described.
+    """Rebuild a graph from a config, and return its symbolic inputs and outputs.
 
     Args:
-      config: Its result.
+      config: The result of `to_config`.
       custom_objects: Classes and functions, by name.
 
     Raises:
@@ -124,7 +124,7 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
             operation.name = name
         else:
             operation = deserialize(described, custom_objects)
-            if operation._nt_inbound_nodes:  # an InputLayer's own
+            if operation._nt_inbound_nodes:  # an InputLayer creates its node itself
                 entries[name, 0] = operation._nt_inbound_nodes[0].outputs
         first = len(operation._nt_inbound_nodes)
         waiting += [(name, operation, k, call) for k, call in enumerate(calls, first)]
@@ -142,7 +142,7 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
             else:
                 later.append((name, operation, k, call))
         if len(later) == len(waiting):
-            raise ValueError(f"The config does not say what is given to the layer {later[0][0]!r}.")
+            raise ValueError(f"The config must define the inputs of the layer {later[0][0]!r}.")
         waiting = later
     return _ends(config["input_layers"], entries), _ends(config["output_layers"], entries)
 
@@ -179,7 +179,7 @@ def _decode(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
 
 
 def _ends(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
-    """The inputs or outputs of a graph: places in lists, tuples and dicts."""
+    """Decode the inputs or outputs of a graph: a structure of tensor origins."""
     if isinstance(value, list) and len(value) == 3 and isinstance(value[0], str):
         return _at(value, result)
     if isinstance(value, list | tuple):
@@ -192,5 +192,5 @@ def _ends(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
 def _at(place: Any, value: dict[tuple[str, int], list[Any]]) -> Any:
     name, call, output = place
     if (name, call) not in value:
-        raise ValueError(f"The config has no layer {name!r}, or it is not called so often.")
+        raise ValueError(f"The config has no layer {name!r}, or too few calls of the layer.")
     return value[name, call][output]

@@ -1,46 +1,49 @@
-"""`Model`: a layer that is trained."""
+"""`Model`, a layer with `fit`, `evaluate` and `predict`, and its subclass `Functional`."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from ...compat.missing_methods import tell
-from ...core.values.habits import hint_missing_attributes
+from ...compat.missing_names import tell
+from ...core.values.hints import hint_missing_attributes
 from ...nest import map_structure
-from ..call_arguments import shapes_for
-from ..foreign import readable
-from ..habits import MODEL
+from ..error_context import MODEL
 from ..layer import Layer
-from ..symbolic import is_symbolic, symbols_of
+from ..registry import readable
+from ..symbolic import is_symbolic, shapes_for, symbols_of
 from .graph import Graph
 from .graph_config import graph_of, to_config
-from .saved import Saved
-from .steps import Steps
 from .summary import summary
 from .trainer import Trainer
 
+Path = str | os.PathLike[str]
+
 
 def _is_graph(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether these are arguments of a functional model."""
+    """Whether the constructor arguments are those of a functional model."""
     if "inputs" in kwargs and "outputs" in kwargs:
         return True
     both = len(args) >= 2 or (len(args) == 1 and "outputs" in kwargs)
     return both and is_symbolic(args[0])
 
 
-class Model(Saved, Trainer, Layer):
-    """Layers with what trains them: `fit`, `evaluate`, `predict`.
+class Model(Trainer):
+    """A group of layers with methods to train it: `fit`, `evaluate`, `predict`.
 
-    It is made in three ways: as ``Model(inputs, outputs)`` of symbolic tensors (see `Input`), as a
-    class with a ``call``, and as a `Sequential`.
+    There are three ways to define a model: ``Model(inputs, outputs)`` of symbolic tensors (see
+    `Input`), a subclass with a ``call`` method, and `Sequential`.
 
     Args:
       *args: ``inputs`` and ``outputs``: symbolic tensors, or lists or dicts of them.
-      **kwargs: They, ``name``, ``trainable`` and ``dtype``.
+      **kwargs: ``inputs``, ``outputs``, ``name``, ``trainable`` and ``dtype``.
 
     Raises:
-      ValueError: If the outputs are not made of the inputs alone, or an argument is unknown.
+      ValueError: If the outputs depend on other tensors than the inputs, or an argument is
+        unknown.
 
     Example:
       >>> inputs = tf.keras.Input((2,))
@@ -50,14 +53,127 @@ class Model(Saved, Trainer, Layer):
       (TensorShape([5, 1]), 13)
     """
 
+    # Saving and loading; `keras.saving` implements them.
+
+    _nt_saving: ModuleType  # set in `keras.saving`
+
+    def save(self, filepath: Path, overwrite: bool = True, zipped: bool | None = None) -> None:
+        """Save the model: its config, weights, `compile` arguments and optimizer state.
+
+        The file is a zip of JSON and safetensors arrays, and contains no code. It is written
+        atomically.
+
+        Args:
+          filepath: A path that ends in ``.keras``.
+          overwrite: Whether to replace an existing file.
+          zipped: Must be None or True.
+
+        Raises:
+          ValueError: If the path has another ending.
+          FileExistsError: If the file exists and ``overwrite`` is False.
+          NotImplementedError: If a part of the model has no ``get_config``.
+
+        Example:
+          >>> import tempfile
+          >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+          >>> path = tempfile.mkdtemp() + "/model.keras"
+          >>> model.save(path)
+          >>> x = tf.ones((1, 3))
+          >>> np.array_equal(tf.keras.models.load_model(path)(x), model(x))
+          True
+        """
+        self._nt_saving.save_model(self, filepath, overwrite, zipped)
+
+    def save_weights(
+        self, filepath: Path, overwrite: bool = True, max_shard_size: float | None = None
+    ) -> None:
+        """Save all variables, including those of the optimizer.
+
+        Args:
+          filepath: A path that ends in ``.weights.safetensors`` or ``.safetensors``.
+          overwrite: Whether to replace an existing file.
+          max_shard_size: Must be None.
+
+        Raises:
+          ValueError: If the path has another ending, or the model is not built.
+          FileExistsError: If the file exists and ``overwrite`` is False.
+
+        Example:
+          >>> import tempfile
+          >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+          >>> path = tempfile.mkdtemp() + "/model.weights.safetensors"
+          >>> model.save_weights(path)
+          >>> other = tf.keras.models.clone_model(model)
+          >>> other.load_weights(path)
+          >>> np.array_equal(other.weights[0], model.weights[0])
+          True
+        """
+        self._nt_saving.save_weights(self, filepath, overwrite, max_shard_size)
+
+    def load_weights(self, filepath: Path, skip_mismatch: bool = False) -> None:
+        """Load all variables from a file; if one does not match, none changes.
+
+        Args:
+          filepath: A file written by `save_weights` or `save`.
+          skip_mismatch: Whether to skip variables that do not match, with a warning.
+
+        Raises:
+          ValueError: If the path has another ending, the file does not match the model, or the
+            model is not built.
+          NotFoundError: If the file does not exist.
+          DataLossError: If the file is truncated or changed, or was not written by numtape.
+        """
+        self._nt_saving.load_weights(self, filepath, skip_mismatch)
+
+    def to_json(self, **kwargs: Any) -> str:
+        """Return the model's config, without weights, as JSON.
+
+        Args:
+          **kwargs: Arguments of `json.dumps`.
+
+        Returns:
+          A string for `models.model_from_json`.
+
+        Raises:
+          NotImplementedError: If a part of the model has no ``get_config``.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+          >>> tf.keras.models.model_from_json(model.to_json()).count_params()
+          8
+        """
+        return json.dumps(self._nt_saving.serialize_keras_object(self), **kwargs)
+
+    def get_compile_config(self) -> dict[str, Any]:
+        """Return the arguments of `compile`.
+
+        Returns:
+          A JSON-serializable dict; empty if the model is not compiled.
+
+        Raises:
+          NotImplementedError: If an argument has no ``get_config``.
+        """
+        result: dict[str, Any] = self._nt_saving.compile_config(self)
+        return result
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compile the model with the result of `get_compile_config`.
+
+        Args:
+          config: The result of `get_compile_config`.
+        """
+        self._nt_saving.compile_from(self, config)
+
+    # Construction, the graph of a functional model, and the summary.
+
     _nt_internal = Layer._nt_internal | Trainer._nt_training_state
     _allow_non_tensor_positional_args = True
     _nt_graph: Graph | None = None
     _nt_functional: type[Model]
-    _nt_built_for: dict[str, Any] | None = None  # shapes, which `build` was given
+    _nt_built_for: dict[str, Any] | None = None  # the shapes passed to `build`
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A functional model, if symbolic tensors are given to the class itself."""
+        """Create a `Functional` if `Model` itself is called with symbolic tensors."""
         if cls is Model and _is_graph(args, kwargs):
             cls = Model._nt_functional
         return super().__new__(cls, *args, **kwargs)
@@ -82,18 +198,18 @@ class Model(Saved, Trainer, Layer):
         self.built = True
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """What the model computes: its graph, unless it is overridden.
+        """Run the model's graph. Subclasses without a graph override this.
 
         Args:
           inputs: A tensor, or a list or dict of them.
-          training: Whether it is trained.
+          training: Whether the call is part of training.
           mask: The inputs' masks.
 
         Returns:
           A tensor, or a structure of them.
 
         Raises:
-          NotImplementedError: If it has no graph, and is not overridden.
+          NotImplementedError: If the model has no graph and does not override `call`.
         """
         if self._nt_graph is None:
             raise NotImplementedError(
@@ -103,11 +219,11 @@ class Model(Saved, Trainer, Layer):
         return self._nt_graph.run(inputs, training, mask)
 
     def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The shape of the output.
+        """Return the shape of the output.
 
         Args:
-          *args: Shapes of the inputs; None stands for any size.
-          **kwargs: Those given by name.
+          *args: Shapes of the inputs; None means any size.
+          **kwargs: Shapes of keyword inputs.
 
         Returns:
           A tuple, or a structure of them.
@@ -115,11 +231,11 @@ class Model(Saved, Trainer, Layer):
         return Layer.compute_output_shape(self, *args, **kwargs)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of a call with symbolic tensors: symbolic tensors.
+        """Return the symbolic result of a call with symbolic tensors.
 
         Args:
-          *args: A call's arguments.
-          **kwargs: Those given by name.
+          *args: The call's positional arguments.
+          **kwargs: The call's keyword arguments.
 
         Returns:
           A `KerasTensor`, or a structure of them.
@@ -127,10 +243,10 @@ class Model(Saved, Trainer, Layer):
         return self._nt_inferred(*args, **kwargs)
 
     def build(self, input_shape: Any) -> None:
-        """Make the variables, by a call with zeros.
+        """Create the variables by calling the layers with zeros.
 
         Args:
-          input_shape: The shape of the inputs, the batch included; None in it is any size.
+          input_shape: The shape of the inputs, including the batch; None means any size.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
@@ -147,7 +263,7 @@ class Model(Saved, Trainer, Layer):
 
     @property
     def layers(self) -> list[Any]:
-        """The layers right inside it.
+        """The direct sublayers.
 
         Example:
           >>> tf.keras.Sequential([tf.keras.layers.Dense(2, name="last")]).layers
@@ -156,17 +272,17 @@ class Model(Saved, Trainer, Layer):
         return self._nt_layers if self._nt_graph is None else list(self._nt_graph_layers)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """A layer by its name or number.
+        """Return a layer by name or index.
 
         Args:
-          name: Its name.
-          index: Its number in `layers`.
+          name: The layer's name.
+          index: The layer's index in `layers`.
 
         Returns:
           A layer.
 
         Raises:
-          ValueError: If it does not exist, or both are given, or neither.
+          ValueError: If the layer does not exist, or not exactly one argument is given.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(2, name="last")])
@@ -200,12 +316,12 @@ class Model(Saved, Trainer, Layer):
         return {**super()._nt_arguments_shown(), "layers": f"[{', '.join(names[:4])}{more}]"}
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        """The values that a checkpoint stores, by name; layers of a graph by their numbers."""
+        """The values that a checkpoint stores, by name; ``layers`` by index."""
         result = super()._nt_saved_parts()
         stacks = [result.pop(name, None) for name in ("_nt_stack", "_nt_graph_layers")]
         if any(stacks):
             result["layers"] = self.layers
-        if self.optimizer is not None:  # also if it is known under another name
+        if self.optimizer is not None:  # even if another attribute holds it
             result["optimizer"] = self.optimizer
         return result
 
@@ -216,22 +332,22 @@ class Model(Saved, Trainer, Layer):
 
     @property
     def inputs(self) -> list[Any]:
-        """The symbolic tensors that its graph begins with."""
+        """The graph's symbolic inputs, as a flat list."""
         return list(self._nt_the_graph("inputs").inputs)
 
     @property
     def outputs(self) -> list[Any]:
-        """The symbolic tensors that its graph ends with."""
+        """The graph's symbolic outputs, as a flat list."""
         return list(self._nt_the_graph("outputs").outputs)
 
     @property
     def input(self) -> Any:
-        """The symbolic tensor that its graph begins with, or a structure of them."""
+        """The graph's symbolic input, or a structure of them."""
         return self._nt_the_graph("input").structure
 
     @property
     def output(self) -> Any:
-        """The symbolic tensor that its graph ends with, or a structure of them."""
+        """The graph's symbolic output, or a structure of them."""
         return self._nt_the_graph("output").results
 
     @property
@@ -246,7 +362,7 @@ class Model(Saved, Trainer, Layer):
 
     @property
     def output_names(self) -> list[str] | None:
-        """The names of the outputs of its graph: of the layers that give them."""
+        """The names of the layers that produce the graph's outputs; None without a graph."""
         return None if self._nt_graph is None else self._nt_graph.names()
 
     def summary(
@@ -258,18 +374,18 @@ class Model(Saved, Trainer, Layer):
         show_trainable: bool = False,
         layer_range: list[str] | None = None,
     ) -> None:
-        """Print a table of the layers, with shapes of outputs and numbers of parameters.
+        """Print a table of the layers with output shapes and parameter counts.
 
         Args:
           line_length: The width of the table.
-          positions: Where each column ends, as parts of the width.
-          print_fn: What prints it, as one string.
-          expand_nested: Whether layers inside layers are shown.
-          show_trainable: Whether a column says if they are trainable.
-          layer_range: The names of the first and the last layer to show, or patterns of them.
+          positions: The end of each column, as a fraction of the width.
+          print_fn: A function that receives the table as one string; default: print to stdout.
+          expand_nested: Whether to show nested layers.
+          show_trainable: Whether to show which layers are trainable.
+          layer_range: The names of the first and the last layer to show, or regular expressions.
 
         Raises:
-          ValueError: If the model is not built, or no layer fits ``layer_range``.
+          ValueError: If no layer matches ``layer_range``, or ``positions`` has the wrong length.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
@@ -282,18 +398,18 @@ class Model(Saved, Trainer, Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The model made with these arguments; if they are a graph, of the same layers.
+        """Create a model from the result of `get_config`.
 
         Args:
           config: The result of `get_config`.
           custom_objects: Classes and functions, by name.
 
         Returns:
-          A model, with its own variables.
+          A model with new variables.
 
         Raises:
           ValueError: If the class of a layer is unknown, or connections are missing.
-          TypeError: If the class does not take the arguments.
+          TypeError: If the class does not accept the arguments.
 
         Example:
           >>> inputs = tf.keras.Input((2,))
@@ -307,14 +423,14 @@ class Model(Saved, Trainer, Layer):
 
 
 class Functional(Model):
-    """A `Model` made of symbolic tensors: ``keras.Model(inputs, outputs)``.
+    """A `Model` defined by symbolic tensors: ``keras.Model(inputs, outputs)``.
 
     Args:
       *args: ``inputs`` and ``outputs``.
-      **kwargs: They, ``name``, ``trainable`` and ``dtype``.
+      **kwargs: ``inputs``, ``outputs``, ``name``, ``trainable`` and ``dtype``.
 
     Raises:
-      ValueError: If the outputs are not made of the inputs alone.
+      ValueError: If the outputs depend on other tensors than the inputs.
 
     Example:
       >>> inputs = tf.keras.Input((2,))
@@ -323,13 +439,13 @@ class Functional(Model):
     """
 
     def get_config(self) -> dict[str, Any]:
-        """The layers and how they are connected.
+        """Return the layers and their connections.
 
         Returns:
           A dict of arguments.
 
         Raises:
-          NotImplementedError: If a layer has no configuration.
+          NotImplementedError: If a layer has no ``get_config``.
         """
         if type(self) is not Functional or self._nt_graph is None:
             return super().get_config()
@@ -337,7 +453,7 @@ class Functional(Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """A model of the same layers, connected in the same way, with its own variables.
+        """Create a model with the same layers and connections, and new variables.
 
         Args:
           config: The result of `get_config`.
@@ -359,6 +475,6 @@ class Functional(Model):
 
 
 Model._nt_functional = Functional
-Steps._nt_model_call = Model.call
+Trainer._nt_model_call = Model.call
 hint_missing_attributes(Model, MODEL)
 tell(Model, "keras.Model")

@@ -1,4 +1,4 @@
-"""The progress of an epoch, in a terminal, a notebook or a file."""
+"""`Progress`: the progress bar of an epoch, in a terminal, a notebook or a file."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 _WIDTH = 20  # of the bar
-_PAUSE = 0.05  # seconds between two lines
+_PAUSE = 0.05  # minimum seconds between two updates
 
 
 def _is_live(stream: Any) -> bool:
-    """Whether a line that is written again is shown as one: in a terminal and a notebook."""
+    """Whether the stream can overwrite a line: terminals and notebooks can."""
     notebook = type(stream).__module__.startswith("ipykernel.")
     return notebook or bool(hasattr(stream, "isatty") and stream.isatty())
 
 
 def duration(seconds: float) -> str:
-    """A time for each step, in a unit that fits."""
+    """Format the time per step in a suitable unit."""
     if seconds >= 1 or seconds == 0:
         return f"{seconds:.0f}s/step"
     return f"{seconds * 1e3:.0f}ms/step" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us/step"
@@ -34,7 +34,7 @@ def _shift_left(seconds: float) -> str:
 
 
 def format_values(values: dict[str, Any]) -> str:
-    """Values of metrics in a line."""
+    """Format metric values for a line."""
     text = ""
     for name, value in values.items():
         mean = float(np.mean(value))
@@ -43,11 +43,11 @@ def format_values(values: dict[str, Any]) -> str:
 
 
 class Progress:
-    """A line of an epoch.
+    """The progress bar of an epoch.
 
     Args:
-      target: How many steps there are; None if that is not known.
-      verbose: 1 for a bar, 2 for a line at the end, 0 for nothing.
+      target: The number of steps; None if unknown.
+      verbose: 1 for a bar, 2 for one line at the end, 0 for no output.
     """
 
     def __init__(self, target: int | None, verbose: int) -> None:
@@ -59,7 +59,7 @@ class Progress:
         self.live = _is_live(sys.stdout)
 
     def due(self, step: int) -> bool:
-        """Whether it is time to show the bar again, after so many steps."""
+        """Whether to update the bar now; limits the rate of updates."""
         now = time.monotonic()
         if self._after_first is None:
             self._after_first = now
@@ -69,14 +69,14 @@ class Progress:
         return True
 
     def _each(self, step: int) -> float:
-        """Seconds a step; the first one, which records, does not count if there are others."""
+        """Return seconds per step, without the first step if possible: it includes recording."""
         now = time.monotonic()
         if self._after_first is not None and step > 1:
             return (now - self._after_first) / (step - 1)
         return (now - self._begun) / max(step, 1)
 
     def _bar(self, step: int) -> tuple[str, int]:
-        """The bar, and how many of its characters are not seen."""
+        """Return the bar, and the number of its invisible characters (escape codes)."""
         if not self.target:
             return f"{step:7d}/Unknown", 0
         count = f"{step:{int(math.log10(self.target)) + 1}d}/{self.target}"
@@ -96,7 +96,7 @@ class Progress:
         self._write(f"{bar} {left} {duration(each)}{format_values(values)}", unseen, "")
 
     def end(self, step: int, values: dict[str, Any]) -> None:
-        """Show the epoch's last line."""
+        """Show the final line of the epoch."""
         if not self.verbose:
             return
         took = f"{time.monotonic() - self._begun:.0f}s"
@@ -114,7 +114,7 @@ class Progress:
             sys.stdout.flush()
 
     def broken(self) -> None:
-        """Leave the line, if the epoch ends by an error."""
+        """End the current line after an error."""
         if self._length:
             sys.stdout.write("\n")
             sys.stdout.flush()

@@ -1,33 +1,34 @@
-"""`Sequential`: layers one after another."""
+"""`Sequential`: a model that is a chain of layers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...core.log.ambient import mask_of
+from ...core.log.layer_context import mask_of
 from ...core.log.parameters import signature_of
 from ...nest import map_structure
-from ..foreign import readable
 from ..input import InputLayer
 from ..layer import Layer
-from ..layers.nested import deserialize, serialize
+from ..layers.serialization import deserialize, serialize
+from ..registry import readable
 from ..symbolic import KerasTensor
 from .graph import Graph, chain
 from .model import Model
 
 
 class Sequential(Model):
-    """A model of layers, each of which is called with the output of the one before.
+    """A chain of layers: each is called with the output of the one before.
 
-    Begin with an `Input`, and the variables are made at once; without, at the first call.
+    The variables are created immediately if the first layer is an `Input`, otherwise at the first
+    call.
 
     Args:
       layers: A list of layers.
-      trainable: Whether the variables are.
-      name: A name.
+      trainable: Whether the variables are trainable.
+      name: The model's name.
 
     Raises:
-      ValueError: If something is no layer, or two have the same name.
+      ValueError: If an element is not a layer, or two layers have the same name.
 
     Example:
       >>> model = tf.keras.Sequential([
@@ -48,14 +49,15 @@ class Sequential(Model):
             self._nt_rebuild()
 
     def add(self, layer: Any, rebuild: bool = True) -> None:
-        """Put a layer at the end.
+        """Append a layer.
 
         Args:
-          layer: A layer, or an `Input` at the beginning.
-          rebuild: Whether to make its variables, if the shape of the inputs is known.
+          layer: A layer, or an `Input` as the first one.
+          rebuild: Whether to create its variables if the input shape is known.
 
         Raises:
-          ValueError: If it is no layer, has the name of another one, or is a second `Input`.
+          ValueError: If ``layer`` is not a layer, has the name of another one, or is an `Input`
+            that is not the first.
 
         Example:
           >>> model = tf.keras.Sequential()
@@ -88,7 +90,7 @@ class Sequential(Model):
                     f"Sequential model '{self.name}' has already been configured to use input "
                     f"shape {first.batch_shape}. You cannot add a different Input layer to it."
                 )
-            raise ValueError("An Input comes before all layers of a Sequential model.")
+            raise ValueError("An Input must be the first layer of a Sequential model.")
         before = self._nt_graph
         self._nt_stack.append(layer)
         self._nt_changed()
@@ -106,16 +108,16 @@ class Sequential(Model):
                 raise
 
     def pop(self, rebuild: bool = True) -> Any:
-        """Take the last layer away.
+        """Remove the last layer and return it.
 
         Args:
-          rebuild: Whether to draw the graph of the others.
+          rebuild: Whether to rebuild the graph of the remaining layers.
 
         Returns:
           The layer.
 
         Raises:
-          IndexError: If it does not exist.
+          IndexError: If the model has no layers.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(3, name="only")])
@@ -138,13 +140,13 @@ class Sequential(Model):
             self._nt_set_graph(self._nt_inside(lambda: chain(self._nt_stack)))
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the variables.
+        """Create the variables.
 
         Args:
-          input_shape: The shape of the inputs, the batch included; None in it is any size.
+          input_shape: The shape of the inputs, including the batch; None means any size.
 
         Raises:
-          ValueError: If there are no layers, or they were made for another shape.
+          ValueError: If the model has no layers, or was built for another shape.
         """
         if not self._nt_stack:
             raise ValueError(
@@ -154,7 +156,7 @@ class Sequential(Model):
         if not isinstance(input_shape, list | tuple) or not all(
             n is None or isinstance(n, int) for n in input_shape
         ):
-            return  # several inputs, which the first layer takes: the call makes the variables
+            return  # the first layer takes several inputs: the first call creates the variables
         first = self._nt_stack[0]
         if not isinstance(first, InputLayer):
             inputs = InputLayer(batch_shape=input_shape, dtype=first.compute_dtype)
@@ -172,11 +174,11 @@ class Sequential(Model):
             raise
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """What the last layer gives.
+        """Call the layers in turn and return the output of the last.
 
         Args:
           inputs: A tensor.
-          training: Whether it is trained.
+          training: Whether the call is part of training.
           mask: The inputs' mask.
 
         Returns:
@@ -191,13 +193,13 @@ class Sequential(Model):
         return inputs
 
     def get_config(self) -> dict[str, Any]:
-        """The layers, and what they were made with.
+        """Return the layers and their constructor arguments.
 
         Returns:
           A dict of arguments.
 
         Raises:
-          NotImplementedError: If a layer has no configuration.
+          NotImplementedError: If a layer has no ``get_config``.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
@@ -212,7 +214,7 @@ class Sequential(Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """A model of the same layers, with its own variables.
+        """Create a model with the same layers and new variables.
 
         Args:
           config: The result of `get_config`.

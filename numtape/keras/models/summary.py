@@ -1,4 +1,4 @@
-"""A model's layers as a table."""
+"""`summary`: print a model's layers as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...core.log.variable import original
 from ...nest import flatten, map_structure
 from ..layer import Layer
 
-# Edges of a table: above, below the names of columns, between rows, at the end.
+# Horizontal lines of a table: top, below the header, between rows, bottom.
 _LINES = "┏━┳┓", "┡━╇┩", "├─┼┤", "└─┴┘"
 _ALIGNED = {"Param #": str.rjust, "Trainable": str.center}
 
@@ -40,7 +40,7 @@ def summary(
         default, ends = default + 12, [*(0.9 * end for end in ends), 1.0]
         names.append("Trainable")
     if len(ends) != len(names):
-        raise ValueError(f"positions={positions}: there are {len(names)} columns, {names}.")
+        raise ValueError(f"positions={positions} must have {len(names)} elements, for {names}.")
     length = line_length or min(default, shutil.get_terminal_size().columns - 4)
     widths = _widths(length, ends)
     rows = []
@@ -61,7 +61,7 @@ def summary(
 
 
 def _is_drawn(model: Any) -> bool:
-    """Whether its graph is the user's, and not that of a chain of layers."""
+    """Whether the user defined the graph; `Sequential` derives its own."""
     return not hasattr(model, "_nt_stack")
 
 
@@ -70,7 +70,7 @@ def _kind(operation: Any) -> str:
 
 
 def _widths(length: int, ends: list[float]) -> list[int]:
-    """The widths of cells: what columns take beyond the whole is taken from all alike."""
+    """Return the cell widths, with any excess over ``length`` taken evenly from all columns."""
     places = [int(end * length) for end in ends]
     cells = [b - a + 2 for a, b in zip([0, *places], places, strict=False)]
     if min(cells) < 6:
@@ -146,7 +146,7 @@ def _connections(operation: Any, graph: Any) -> str:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """Lines of whole words; a longer word is cut."""
+    """Wrap text into lines of whole words; a word longer than ``width`` is truncated."""
     lines = [""]
     for word in re.findall(r"\s*\S+", text):
         if lines[-1] and len(lines[-1]) + len(word) > width:

@@ -1,29 +1,438 @@
-"""`fit`, `evaluate` and `predict`: steps, batch after batch."""
+"""`Trainer`: `compile`, the loops of `fit`, `evaluate` and `predict`, and their recorded steps."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from ...nest import map_structure
+from ...core.log.as_tensor import as_tensor
+from ...core.log.parameters import signature_of
+from ...core.ops.elementwise import cast
+from ...core.ops.reduction import reduce_sum
+from ...core.values.tensor import Tensor
+from ...function.function import Function
+from ...nest import flatten, map_structure
+from ...tape import GradientTape
+from .. import optimizers
 from ..callbacks import CallbackList
 from ..callbacks.callback_list import as_numbers as numbers
-from .batches import Batches, batch_of, batches, split, unpack, weights_of_classes
-from .compiled import CompiledMetrics
-from .executions import together
+from ..layer import Layer
+from ..metrics import Mean
+from ..symbolic import KerasTensor
+from .batches import (
+    Batch,
+    Batches,
+    batch_of,
+    batches,
+    blocks,
+    even_part,
+    split,
+    together,
+    unpack,
+    weights_of_classes,
+)
+from .compile_config import CompiledLoss, CompiledMetrics
 from .progress import Progress
-from .steps import Steps
+
+Step = Callable[..., Any]
+
+_RECORDED = 8  # most steps in one recording: longer ones take too long to compile
+
 
 _NO_BATCHES = (
-    "There must be at least one batch, and the data give none. (A generator that ended before goes "
-    "on at its end.)"
+    "The data must yield at least one batch, but they yielded none. (An exhausted generator does "
+    "not restart.)"
 )
 
 
-class Trainer(Steps):
-    """The part of `Model` that goes through data."""
+class Trainer(Layer):
+    """The part of `Model` that iterates over data."""
+
+    # Single steps. Override ``train_step`` etc. for a custom training loop.
+
+    _nt_training_state = frozenset(
+        {
+            "optimizer",
+            "loss",
+            "history",
+            "stop_training",
+            "stop_evaluating",
+            "stop_predicting",
+            "_nt_compiled",
+            "_nt_compile_loss",
+            "_nt_compile_metrics",
+            "_nt_loss_tracker",
+            "_nt_functions",
+            "_nt_compile_arguments",
+            "_nt_graph",
+            "_nt_built_for",
+        }
+    )
+
+    optimizer: Any
+    output_names: Any
+    _nt_compile_loss: CompiledLoss | None
+    _nt_compile_metrics: CompiledMetrics | None
+    _nt_loss_tracker: Mean | None
+    _nt_functions: dict[Any, Any]
+
+    def _nt_begin_training(self) -> None:
+        self.optimizer = None
+        self.loss = None
+        self.stop_training = False
+        self._nt_compiled = False
+        self._nt_compile_loss, self._nt_compile_metrics, self._nt_loss_tracker = None, None, None
+        self._nt_compile_arguments: dict[str, Any] = {}
+        self._nt_forget_functions()
+
+    def _nt_forget_functions(self) -> None:
+        """Discard the recorded steps."""
+        self._nt_functions = {}
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        loss_weights: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        run_eagerly: bool = False,
+        steps_per_execution: int = 1,
+        jit_compile: Any = "auto",
+        auto_scale_loss: bool = True,
+    ) -> None:
+        """Configure the model for training.
+
+        Args:
+          optimizer: An optimizer, or the name of one.
+          loss: A loss, the name of one, or a function (y_true, y_pred) -> tensor; for several
+            outputs a list of them, or a dict by output name.
+          loss_weights: The weights of several losses: a list, or a dict.
+          metrics: A list of metrics, names, or functions; for several outputs a list of such
+            lists, or a dict.
+          weighted_metrics: Metrics that use sample weights, in the same form.
+          run_eagerly: Whether to run each step as Python instead of replaying it.
+          steps_per_execution: The number of steps that `fit` and `evaluate` replay as one.
+            Batch callbacks are called once for all of them.
+          jit_compile: Whether to compile steps when they are recorded, instead of after
+            frequent use.
+          auto_scale_loss: Not used; accepted for compatibility with Keras.
+
+        Raises:
+          ValueError: If a name is unknown, or an argument has a wrong form.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+          >>> model.compile("sgd", loss="mse", metrics=["mae"])
+          >>> model.compiled
+          True
+        """
+        model: Any = self
+        model._nt_check_begun()
+        created = optimizers.get(optimizer)
+        names = self.output_names
+        compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
+        compiled_metrics = None
+        if metrics is not None or weighted_metrics is not None:
+            compiled_metrics = CompiledMetrics(metrics, weighted_metrics, names)
+        if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
+            raise ValueError(f"steps_per_execution={steps_per_execution!r} must be a positive int.")
+        self._nt_compile_arguments = {
+            "optimizer": optimizer,
+            "loss": loss,
+            "loss_weights": loss_weights,
+            "metrics": metrics,
+            "weighted_metrics": weighted_metrics,
+            "run_eagerly": run_eagerly,
+            "steps_per_execution": steps_per_execution,
+            "jit_compile": jit_compile,
+        }
+        self.optimizer, self.loss = created, loss
+        self._nt_compile_loss, self._nt_compile_metrics = compiled_loss, compiled_metrics
+        self._nt_loss_tracker = Mean("loss")
+        self.run_eagerly, self.jit_compile = run_eagerly, jit_compile
+        self.steps_per_execution = steps_per_execution
+        self._nt_compiled = True
+        self._nt_forget_functions()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `compile` was called."""
+        return self._nt_compiled
+
+    def _nt_check_compiled(self, method: str) -> None:
+        if not self._nt_compiled:
+            raise ValueError(f"You must call `compile()` before calling `{method}()`.")
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The loss tracker, the metrics in attributes, and those passed to `compile`."""
+        result: list[Any] = [] if self._nt_loss_tracker is None else [self._nt_loss_tracker]
+        result += super().metrics
+        if self._nt_compile_metrics is not None:
+            result.append(self._nt_compile_metrics)
+        if self._nt_compile_loss is not None:
+            result += self._nt_compile_loss.metrics
+        return result
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of `metrics`."""
+        return [m.name for m in self.metrics]
+
+    def reset_metrics(self) -> None:
+        """Reset the state of all metrics."""
+        for m in self.metrics:
+            m.reset_state()
+
+    # --- Steps -------------------------------------------------------------------------------
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """Compute the loss of a batch: the compiled loss plus the layers' `losses`.
+
+        Args:
+          x: The inputs.
+          y: Ground-truth values.
+          y_pred: Predicted values.
+          sample_weight: A weight for each example.
+          training: Whether the step is a training step.
+
+        Returns:
+          A scalar.
+
+        Raises:
+          ValueError: If the model has no loss, or ``y`` is missing.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+          >>> model.compile(loss="mse")
+          >>> model.compute_loss(y=tf.constant([[1.0]]), y_pred=tf.constant([[3.0]])).numpy()
+          np.float32(4.0)
+        """
+        value = []
+        if self._nt_compile_loss is not None:
+            if y is None:
+                raise ValueError(
+                    "The loss passed to `compile` requires targets: pass `y`, or data of pairs "
+                    "(x, y)."
+                )
+            value.append(self._nt_compile_loss(y, y_pred, sample_weight))
+        layer: Any = self
+        value += [reduce_sum(as_tensor(loss)) for loss in layer.losses]
+        if not value:
+            raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
+        total = value[0]
+        for loss in value[1:]:
+            total = total + cast(loss, total.dtype)
+        return total
+
+    def _nt_loss(self, batch: Batch, y_pred: Any, training: bool) -> Tensor:
+        """Call `compute_loss`, whose overrides need not accept ``training``."""
+        x, y, weight = batch
+        accepts = signature_of(type(self).compute_loss)
+        options = (
+            {"training": training} if "training" in accepts.all or accepts.takes_any_keyword else {}
+        )
+        return self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=weight, **options)
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Update the metrics passed to `compile` with a batch.
+
+        Args:
+          x: The inputs.
+          y: Ground-truth values.
+          y_pred: Predicted values.
+          sample_weight: A weight for each example.
+
+        Returns:
+          The values of all metrics, by name.
+        """
+        if self._nt_compile_metrics is not None:
+            self._nt_compile_metrics.update_state(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def get_metrics_result(self) -> dict[str, Any]:
+        """Return the values of all metrics.
+
+        Returns:
+          A dict by name.
+        """
+        output: dict[str, Any] = {}
+        for m in self.metrics:
+            result = m.result()
+            output.update(result if isinstance(result, dict) else {m.name: result})
+        return output
+
+    def _nt_call(self, x: Any, training: bool) -> Any:
+        model: Any = self
+        signature = signature_of(type(model).call)
+        options = (
+            {"training": training}
+            if "training" in signature.all or signature.takes_any_keyword
+            else {}
+        )
+        result = model(x, **options)
+        if result is None:
+            raise ValueError(
+                f"None values not supported: `{type(self).__name__}.call()` returned None. Is its "
+                f"`return` missing?"
+            )
+        return result
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        """Run one training step.
+
+        Args:
+          data: A batch: ``(x, y)`` or ``(x, y, sample_weight)``.
+
+        Returns:
+          The values of the metrics, by name.
+        """
+        batch = unpack(data)
+        x, y, weight = batch
+        with GradientTape() as tape:
+            y_pred = self._nt_call(x, True)
+            loss = self._nt_loss(batch, y_pred, True)
+            scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
+        self._nt_track(loss, x)
+        variables = self.trainable_weights
+        if variables and self.optimizer is not None:
+            self.optimizer.apply(tape.gradient(scaled, variables), variables)
+        result: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
+        return result
+
+    def _nt_track(self, loss: Tensor, x: Any) -> None:
+        if self._nt_loss_tracker is not None:
+            inputs = flatten(x)[0]
+            self._nt_loss_tracker.update_state(loss, sample_weight=float(inputs.shape[0]))
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        """Run one step of `evaluate`.
+
+        Args:
+          data: A batch: ``(x, y)`` or ``(x, y, sample_weight)``.
+
+        Returns:
+          The values of the metrics, by name.
+        """
+        batch = unpack(data)
+        x, y, weight = batch
+        y_pred = self._nt_call(x, False)
+        self._nt_track(self._nt_loss(batch, y_pred, False), x)
+        result: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
+        return result
+
+    def predict_step(self, data: Any) -> Any:
+        """Run one step of `predict`.
+
+        Args:
+          data: A batch: ``x``, or a tuple that begins with it.
+
+        Returns:
+          The model's output.
+        """
+        return self._nt_call(unpack(data)[0], False)
+
+    # --- Recorded steps ----------------------------------------------------------------------
+
+    def _nt_prepare(self, kind: str, batch: Batch) -> None:
+        """Create the variables before recording a step.
+
+        A custom step may not call the model, so it creates its variables itself.
+        """
+        model: Any = self
+        own = getattr(type(self), f"{kind}_step") is not getattr(Trainer, f"{kind}_step")
+        if not self.built and batch[0] is not None and not own:
+            symbols = map_structure(
+                lambda x: KerasTensor((None, *tuple(x.shape)[1:]), x.dtype), batch[0]
+            )
+            if type(model).call is not Trainer._nt_model_call:
+                with suppress(Exception):  # the step raises it again, with concrete shapes
+                    model(symbols)
+                    self.built = True
+        if self.optimizer is not None and self.trainable_weights:
+            if getattr(self.optimizer, "_nt_trained", None) is None:
+                self.optimizer.build(self.trainable_weights)
+
+    run_eagerly = False
+    jit_compile: Any = "auto"
+    steps_per_execution = 1
+
+    _nt_model_call: Any = None  # `Model.call`, to detect whether a subclass overrides it
+
+    def _nt_step(self, kind: str, batch: Batch, count: int = 1) -> Step:
+        """Return a function of the leaves of ``count`` batches that runs their steps."""
+        key = kind, count, map_structure(lambda x: None if x is None else 0, batch)
+        name = repr(key)
+        result: Step | None = self._nt_functions.get(name)
+        if result is None:
+            self._nt_prepare(kind, batch)
+            there = [x is not None for x in flatten(batch)]
+            result = self._nt_made_step(kind, batch, there, count)
+            self._nt_functions[name] = result
+        return result
+
+    def _nt_made_step(self, kind: str, batch: Batch, there: list[bool], count: int) -> Step:
+        method = getattr(self, f"{kind}_step")
+        numbers = iter(range(len(there)))
+        places = map_structure(lambda x: next(numbers) if x is not None else None, batch)
+        order = [k for k in flatten(places) if k is not None]
+        simple = places in ((0, None, None), (0, 1, None), (0, 1, 2))
+
+        def step(*tensors: Tensor) -> Any:
+            if simple:
+                return method(tensors if len(tensors) > 1 else tensors[0])
+            provided = dict(zip(order, tensors, strict=True))
+            x, y, weight = map_structure(lambda k: None if k is None else provided[k], places)
+            return method((x, y, weight) if weight is not None else (x, y))
+
+        def steps(*tensors: Tensor) -> Any:
+            size = len(tensors) // count
+            results = [step(*tensors[k * size : (k + 1) * size]) for k in range(count)]
+            return results[-1]
+
+        taken = step if count == 1 else steps
+        taken.__name__ = f"{kind}_step"
+        taken.__qualname__ = f"{type(self).__name__}.{kind}_step"
+        if self.run_eagerly:
+            return taken
+        return Function(taken, jit_compile=self.jit_compile is True)
+
+    def _nt_taken(self, kind: str, batch: Batch) -> Any:
+        """Run a step on a batch and return its result."""
+        x, y, weight = batch
+        if type(x) is Tensor and type(y) is Tensor and weight is None:
+            step = self._nt_functions.get(kind)  # the most common case
+            if step is None:
+                step = self._nt_functions[kind] = self._nt_step(kind, batch)
+            return step(x, y)
+        step = self._nt_step(kind, batch)
+        return step(*(leaf for leaf in flatten(batch) if leaf is not None))
+
+    def _nt_execution(self, kind: str, group: list[Batch]) -> Any:
+        """Run several steps and return the last result; batches of equal shapes run as one."""
+        result: Any = None
+        size = 1 if self.run_eagerly else even_part(self.steps_per_execution, _RECORDED)
+        for block in blocks(group, size):
+            if len(block) == 1:
+                result = self._nt_taken(kind, block[0])
+            else:
+                leaves = [leaf for leaf in flatten(block) if leaf is not None]
+                result = self._nt_step(kind, block[0], len(block))(*leaves)
+        return result
+
+    # Loops over batches.
 
     history: Any
 
@@ -49,31 +458,32 @@ class Trainer(Steps):
         """Train the model.
 
         Args:
-          x: The inputs: arrays or tensors, or lists or dicts of them, whose first axis is that of
-            the examples; or a data set, sequence or generator of batches.
-          y: What is wanted, also; None if ``x`` gives it too.
-          batch_size: The number of examples of a step; None is 32.
-          epochs: The number of the last epoch.
-          verbose: 0 for nothing, 1 for a bar, 2 for a line an epoch; "auto" is 1.
+          x: The inputs: arrays or tensors, or lists or dicts of them, whose first axis is the
+            batch axis; or a dataset, sequence or generator of batches.
+          y: The targets, in the same form; None if ``x`` yields them too.
+          batch_size: The number of examples in a batch; None is 32.
+          epochs: The index at which to stop, exclusive; epochs count from ``initial_epoch``.
+          verbose: 0 for no output, 1 for a progress bar, 2 for a line per epoch; "auto" is 1.
           callbacks: A list of objects with Keras's methods, such as ``on_epoch_end(epoch, logs)``.
-          validation_split: The share of the data, at their end, that is not trained with, and
-            evaluated after each epoch.
-          validation_data: Other data for that: ``(x, y)``, ``(x, y, sample_weight)``, or a data
-            set.
-          shuffle: Whether examples come in another order in each epoch.
-          class_weight: What each class counts, by its number.
+          validation_split: The fraction of the data, at their end, to hold out for validation
+            after each epoch.
+          validation_data: Data for validation: ``(x, y)``, ``(x, y, sample_weight)``, or a
+            dataset.
+          shuffle: Whether to shuffle the examples in each epoch.
+          class_weight: The weight of each class, by class number.
           sample_weight: The weight of each example.
-          initial_epoch: The number of the first epoch.
-          steps_per_epoch: How many steps an epoch has; None is all the data.
-          validation_steps: How many steps of ``validation_data`` are evaluated; None is all.
-          validation_batch_size: The number of examples of a step there.
-          validation_freq: After how many epochs it is evaluated, or after which ones.
+          initial_epoch: The index of the first epoch.
+          steps_per_epoch: The number of steps in an epoch; None is all the data.
+          validation_steps: The number of validation steps; None is all the data.
+          validation_batch_size: The number of examples in a validation batch.
+          validation_freq: The number of epochs between validations, or a collection of the epochs
+            (from 1) to validate after.
 
         Returns:
           A `History`, whose ``history`` is a dict of lists.
 
         Raises:
-          ValueError: If the model is not compiled, arguments do not fit, or the data give no
+          ValueError: If the model is not compiled, an argument is invalid, or the data yield no
             batches.
 
         Example:
@@ -87,7 +497,7 @@ class Trainer(Steps):
         self._nt_check_compiled("fit")
         if validation_split and validation_data is None:
             if not 0 < validation_split < 1:
-                raise ValueError(f"validation_split={validation_split} is not between 0 and 1.")
+                raise ValueError(f"validation_split={validation_split} must be between 0 and 1.")
             if not _is_arrays(x):
                 raise ValueError("`validation_split` is only supported for arrays and tensors.")
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
@@ -104,9 +514,11 @@ class Trainer(Steps):
                 vy is None
                 and y is not None
                 and _is_arrays(vx)
-                and (self._nt_compile_loss is not None and type(self).test_step is Steps.test_step)
+                and (
+                    self._nt_compile_loss is not None and type(self).test_step is Trainer.test_step
+                )
             ):
-                raise ValueError("`validation_data` has no targets: give a pair (x, y).")
+                raise ValueError("`validation_data` must have targets: pass a pair (x, y).")
             size = validation_batch_size or (batch_size if _is_arrays(vx) else None)
             stored = batches(vx, vy, weight, size, validation_steps, False)
         requested = self._nt_told(callbacks, verbose, data.steps, epochs, add_history=True)
@@ -133,7 +545,7 @@ class Trainer(Steps):
         epochs: int = 1,
         add_history: bool = False,
     ) -> CallbackList:
-        """The callbacks, who are told of what follows."""
+        """Return the callbacks as a `CallbackList` for this call."""
         if isinstance(callbacks, CallbackList):
             return callbacks
         return CallbackList(
@@ -180,7 +592,7 @@ class Trainer(Steps):
         requested: CallbackList,
         progress: Progress | None,
     ) -> tuple[Any, int]:
-        """Take the steps of an epoch; returns what the last one gave, and their number."""
+        """Run the steps of an epoch; return the last result and the number of steps."""
         result: Any = None
         count, size = 0, self.steps_per_execution
         begin, end = (getattr(requested, f"on_{kind}_batch_{when}") for when in ("begin", "end"))
@@ -206,9 +618,9 @@ class Trainer(Steps):
         return result, count
 
     def _nt_result(self, logs: Any) -> dict[str, Any]:
-        """The metrics' values, if these are what a step gives; else what it gives."""
+        """Check that a step's result is a dict, and return it."""
         if not isinstance(logs, dict):
-            raise ValueError(f"A step has to return a dict of values by their names, not {logs!r}.")
+            raise ValueError(f"A step must return a dict of values by name, got {logs!r}.")
         return logs
 
     def evaluate(
@@ -222,15 +634,15 @@ class Trainer(Steps):
         callbacks: Any = None,
         return_dict: bool = False,
     ) -> Any:
-        """The loss and the metrics of data.
+        """Compute the loss and the metrics of data.
 
         Args:
           x: The inputs, as for `fit`.
           y: Ground-truth values.
-          batch_size: The number of examples of a step; None is 32.
-          verbose: 0 for nothing, 1 for a bar, 2 for a line; "auto" is 1.
+          batch_size: The number of examples in a batch; None is 32.
+          verbose: 0 for no output, 1 for a progress bar, 2 for a line; "auto" is 1.
           sample_weight: The weight of each example.
-          steps: How many steps are taken; None is all the data.
+          steps: The number of steps; None is all the data.
           callbacks: A list of objects with Keras's methods, such as ``on_test_end(logs)``.
           return_dict: Whether to return a dict.
 
@@ -238,7 +650,7 @@ class Trainer(Steps):
           The loss, or a list of it and the metrics; or a dict.
 
         Raises:
-          ValueError: If the model is not compiled, arguments do not fit, or the data give no
+          ValueError: If the model is not compiled, an argument is invalid, or the data yield no
             batches.
 
         Example:
@@ -273,7 +685,7 @@ class Trainer(Steps):
         return logs
 
     def _nt_in_order(self, logs: dict[str, Any]) -> Any:
-        """Values as a list, the loss first, then as `compile` was given them; one value alone."""
+        """Return the values as a list: the loss, then the metrics as compiled; one value alone."""
         names: list[str] = []
         for metric in self.metrics:
             parts = metric.metrics if isinstance(metric, CompiledMetrics) else [metric]
@@ -290,20 +702,20 @@ class Trainer(Steps):
         steps: int | None = None,
         callbacks: Any = None,
     ) -> Any:
-        """What the model gives for data.
+        """Compute the model's outputs for data.
 
         Args:
           x: The inputs, as for `fit`.
-          batch_size: The number of examples of a step; None is 32.
-          verbose: 0 for nothing, 1 for a bar, 2 for a line; "auto" is 1.
-          steps: How many steps are taken; None is all the data.
+          batch_size: The number of examples in a batch; None is 32.
+          verbose: 0 for no output, 1 for a progress bar, 2 for a line; "auto" is 1.
+          steps: The number of steps; None is all the data.
           callbacks: A list of objects with Keras's methods.
 
         Returns:
           A NumPy array, or a structure of them.
 
         Raises:
-          ValueError: If arguments do not fit, or the data give no batches.
+          ValueError: If an argument is invalid, or the data yield no batches.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
@@ -346,13 +758,13 @@ class Trainer(Steps):
         class_weight: dict[int, float] | None = None,
         return_dict: bool = False,
     ) -> Any:
-        """One step of training.
+        """Run one training step on a batch.
 
         Args:
           x: The inputs of a batch.
           y: Ground-truth values.
           sample_weight: The weight of each example.
-          class_weight: What each class counts, by its number.
+          class_weight: The weight of each class, by class number.
           return_dict: Whether to return a dict.
 
         Returns:
@@ -380,7 +792,7 @@ class Trainer(Steps):
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
-        """The loss and the metrics of a batch.
+        """Compute the loss and the metrics of a batch.
 
         Args:
           x: The inputs of a batch.
@@ -404,7 +816,7 @@ class Trainer(Steps):
         return logs if return_dict else self._nt_in_order(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
-        """What the model gives for a batch.
+        """Compute the model's outputs for a batch.
 
         Args:
           x: The inputs.
@@ -432,7 +844,7 @@ def _verbosity(verbose: Any) -> int:
     if verbose == "auto":
         return 1
     if verbose not in (0, 1, 2):
-        raise ValueError(f'verbose={verbose!r} is none of 0, 1, 2 and "auto".')
+        raise ValueError(f'verbose={verbose!r} must be 0, 1, 2 or "auto".')
     return int(verbose)
 
 

@@ -1,4 +1,4 @@
-"""``tf.keras.optimizers``: gradient descent in many forms, and schedules of its step size."""
+"""``tf.keras.optimizers``: optimizers and learning rate schedules."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from typing import Any
 
 from ...compat.names import getter as _getter
 from ...core.values.dtypes import repr_of as _shown
-from ..named import Kind as _Kind, nearest as _nearest
+from ..registry import Kind as _Kind, nearest as _nearest
 from . import schedules
-from .adadelta import Adadelta
 from .adafactor import Adafactor
-from .adagrad import Adagrad
-from .adam import Adam, AdamW
-from .adamax import Adamax
+from .adagrad import Adadelta, Adagrad, RMSprop
+from .adam import Adam, Adamax, AdamW, Nadam
 from .ftrl import Ftrl
 from .lion import Lion
-from .nadam import Nadam
 from .optimizer import Optimizer
-from .rmsprop import RMSprop
 from .sgd import SGD
 
 __all__ = [
@@ -65,16 +61,16 @@ _KIND = _Kind("optimizer", _CLASSES, {kind.__name__.lower(): kind for kind in _C
 
 
 def serialize(optimizer: Optimizer) -> dict[str, Any]:
-    """The class of an optimizer and what it was made with.
+    """Return the class and constructor arguments of an optimizer.
 
     Args:
       optimizer: An optimizer.
 
     Returns:
-      A dict, of which `deserialize` makes an equal optimizer as it was before the first step.
+      A dict. `deserialize` creates an optimizer from it, without the state.
 
     Raises:
-      TypeError: If it is not an optimizer.
+      TypeError: If ``optimizer`` is not an optimizer.
 
     Example:
       >>> config = tf.keras.optimizers.serialize(tf.keras.optimizers.SGD(0.5))
@@ -82,22 +78,22 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
       ('SGD', 0.5)
     """
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{_shown(optimizer)} is not an optimizer.")
+        raise TypeError(f"{_shown(optimizer)} must be an optimizer.")
     return _KIND.described(optimizer)
 
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Optimizer:
-    """The optimizer that a dict stands for.
+    """Create an optimizer from the result of `serialize`.
 
     Args:
-      config: A dict of `serialize`. The case of letters in its class's name does not matter.
-      custom_objects: Classes of your own, by name.
+      config: The result of `serialize`. The class name is case-insensitive.
+      custom_objects: Custom classes, by name.
 
     Returns:
       An optimizer.
 
     Raises:
-      ValueError: If it is no such dict, or the class is unknown.
+      ValueError: If ``config`` is not such a dict, or the class is unknown.
 
     Example:
       >>> config = {"class_name": "sgd", "config": {"momentum": 0.5}}
@@ -112,17 +108,17 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
 
 
 def get(identifier: Any) -> Any:
-    """The optimizer that a name, a dict or an optimizer stands for.
+    """Return an optimizer from a name, a config or an optimizer.
 
     Args:
-      identifier: A name in any case, for default arguments; a dict of `serialize`; an optimizer,
-        which comes back; or None.
+      identifier: A case-insensitive name, for default arguments; a result of `serialize`; an
+        optimizer, which is returned; or None.
 
     Returns:
       An optimizer; None for None.
 
     Raises:
-      ValueError: If it is something else, or the name is unknown.
+      ValueError: If ``identifier`` is something else, or the name is unknown.
 
     Example:
       >>> tf.keras.optimizers.get("adam").beta_2
@@ -137,8 +133,8 @@ def get(identifier: Any) -> Any:
     if isinstance(identifier, type) and issubclass(identifier, Optimizer):
         name = identifier.__name__
         raise ValueError(
-            f"Could not interpret optimizer identifier: {name} is a class, and what "
-            f"is wanted an optimizer: write {name}()."
+            f"Could not interpret optimizer identifier: {name} is a class, but an "
+            f"optimizer must be an instance: write {name}()."
         )
     raise ValueError(
         f"Could not interpret optimizer identifier: {_shown(identifier)}."

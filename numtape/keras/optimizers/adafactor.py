@@ -1,4 +1,4 @@
-"""`Adafactor`: mean squares of rows and columns only."""
+"""`Adafactor`: factored mean squares of gradients, for sublinear memory."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from ...core.ops.elementwise import cast, maximum, minimum, sqrt, square
 from ...core.ops.movement import expand_dims
 from ...core.ops.reduction import reduce_mean
 from ...core.values.tensor import Tensor
-from .arguments import optimizer_class, real
-from .optimizer import Optimizer
-from .stepping import Changes, Operand
+from .optimizer import Changes, Operand, Optimizer, optimizer_class, real
 
 
 @optimizer_class
 class Adafactor(Optimizer):
-    """Gradients over the root of their mean square, of which rows and columns alone are kept.
+    """Divide gradients by the root of their mean square, factored into rows and columns.
 
-    Of a matrix the mean squares of rows, r, and columns, c, are kept, and ``r * c / mean(r)``
-    stands for the whole; of more axes the last two are rows and columns. Steps are as long as the
-    variable's root mean square says: Shazeer and Stern, "Adafactor: Adaptive Learning Rates with
+    The mean squares of a matrix's rows, r, and columns, c, approximate the full matrix by
+    ``r * c / mean(r)``; with more axes, the last two are rows and columns. Steps scale with the
+    variable's root mean square: Shazeer and Stern, "Adafactor: Adaptive Learning Rates with
     Sublinear Memory Cost" (2018).
 
     >>> v, optimizer = tf.Variable(tf.ones((2, 2))), tf.keras.optimizers.Adafactor(0.5)
@@ -121,5 +119,5 @@ class Adafactor(Optimizer):
 
 
 def _size(x: Operand) -> Tensor:
-    """The root of the mean square."""
+    """The root mean square."""
     return sqrt(reduce_mean(square(x)))

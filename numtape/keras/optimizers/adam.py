@@ -1,31 +1,29 @@
-"""`Adam` and `AdamW`: running means of gradients and of their squares."""
+"""`Adam`, `AdamW`, `Adamax` and `Nadam`: moving averages of gradients and of their squares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.ops.elementwise import cast, maximum, pow_float, sqrt, square
+from ...core.log.variable import Variable
+from ...core.ops.elementwise import abs_, cast, maximum, pow_float, sqrt, square
 from ...core.values.tensor import Tensor
-from .arguments import optimizer_class, real
-from .optimizer import Optimizer
-from .state import Groups
-from .stepping import Changes, Operand
+from .optimizer import Changes, Groups, Operand, Optimizer, optimizer_class, real
 
 
 def powers(base: float, step: Any, rate: Operand) -> Tensor:
-    """``base**step`` in the dtype of the step size."""
+    """Return ``base**step`` in the dtype of the learning rate."""
     return pow_float(base, cast(step, rate.dtype))
 
 
 @optimizer_class
 class Adam(Optimizer):
-    """Gradient descent by running means of gradients, m, and of their squares, s.
+    """Gradient descent with moving averages of gradients, m, and of their squares, s.
 
-    In step t it is ``v -= a * m / (sqrt(s) + epsilon)``, where a is ``learning_rate * sqrt(1 -
+    Step t is ``v -= a * m / (sqrt(s) + epsilon)``, where a is ``learning_rate * sqrt(1 -
     beta_2**t) / (1 - beta_1**t)``: Kingma and Ba, "Adam: A Method for Stochastic Optimization"
     (2015), in the form at the end of section 2, where epsilon lies outside of the bias correction,
-    as in Keras. With ``amsgrad`` s is the largest so far: Reddi, Kale and Kumar, "On the
+    as in Keras. With ``amsgrad`` s is the maximum so far: Reddi, Kale and Kumar, "On the
     Convergence of Adam and Beyond" (2018).
 
     >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.Adam(0.1)
@@ -106,10 +104,10 @@ class Adam(Optimizer):
 
 @optimizer_class
 class AdamW(Adam):
-    """`Adam` that takes away some of its variables in each step.
+    """`Adam` with decoupled weight decay.
 
-    That is ``weight_decay * learning_rate`` of them: Loshchilov and Hutter, "Decoupled Weight Decay
-    Regularization" (2019).
+    Each step subtracts ``weight_decay * learning_rate * v``: Loshchilov and Hutter, "Decoupled
+    Weight Decay Regularization" (2019).
 
     >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.AdamW(0.5, weight_decay=0.5)
     >>> _ = optimizer.apply_gradients([(tf.constant(0.0), v)])
@@ -154,3 +152,166 @@ class AdamW(Adam):
             gradient_accumulation_steps,
             name,
         )
+
+
+@optimizer_class
+class Adamax(Optimizer):
+    """`Adam` with a decaying maximum of gradients instead of the root mean square.
+
+    ``u = max(beta_2 * u, abs(gradient))`` and, in step t, ``v -= learning_rate * m / ((1 -
+    beta_1**t) * (u + epsilon))``: Kingma and Ba, "Adam: A Method for Stochastic Optimization"
+    (2015), section 7.1.
+
+    >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.Adamax(0.25)
+    >>> _ = optimizer.apply_gradients([(tf.constant(1000.0), v)])
+    >>> v.numpy()
+    np.float32(0.75)
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        real(beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            clipnorm,
+            clipvalue,
+            global_clipnorm,
+            use_ema,
+            ema_momentum,
+            ema_overwrite_frequency,
+            loss_scale_factor,
+            gradient_accumulation_steps,
+            name,
+        )
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def _nt_groups(self) -> Groups:
+        return [[("momentum", 0.0), ("norm", 0.0)]]
+
+    def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
+        return rate, 1.0 - powers(self.beta_1, self._nt_count() + 1, rate)
+
+    def _nt_update(
+        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+    ) -> tuple[Tensor, list[Tensor]]:
+        rate, correction = shared
+        m = slots[0] + (gradient - slots[0]) * (1 - self.beta_1)
+        u = maximum(self.beta_2 * slots[1], abs_(gradient))
+        return variable - rate * m / (correction * (u + self.epsilon)), [m, u]
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments, as a dict."""
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }
+
+
+@optimizer_class
+class Nadam(Optimizer):
+    """`Adam` with Nesterov momentum, which grows from step to step.
+
+    With ``u(t) = beta_1 * (1 - 0.96**t / 2)`` and U the product of all u so far, step t is ``v -=
+    learning_rate * n / (sqrt(s / (1 - beta_2**t)) + epsilon)``, where n is ``u(t + 1) * m / (1 -
+    U * u(t + 1)) + (1 - u(t)) * gradient / (1 - U)``: Dozat, "Incorporating Nesterov Momentum into
+    Adam" (2015).
+
+    >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.Nadam(0.1)
+    >>> _ = optimizer.apply_gradients([(tf.constant(1000.0), v)])
+    >>> round(float(v), 4)
+    0.8937
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        real(beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            clipnorm,
+            clipvalue,
+            global_clipnorm,
+            use_ema,
+            ema_momentum,
+            ema_overwrite_frequency,
+            loss_scale_factor,
+            gradient_accumulation_steps,
+            name,
+        )
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def _nt_groups(self) -> Groups:
+        return [[("momentum", 0.0), ("velocity", 0.0)]]
+
+    def _nt_build(self, trained: list[Variable]) -> None:
+        super()._nt_build(trained)
+        self._nt_product = self._nt_own(1.0, "product", trained[0].dtype if trained else "float32")
+
+    def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
+        step = self._nt_count() + 1
+        dtype = self._nt_product.dtype
+        if self._nt_product not in changes:
+            first = cast(rate, dtype)
+            changes[self._nt_product] = (
+                self._nt_product * self.beta_1 * (1.0 - 0.5 * powers(0.96, step, first))
+            )
+        product = cast(changes[self._nt_product], rate.dtype)
+        now = self.beta_1 * (1.0 - 0.5 * powers(0.96, step, rate))
+        then = self.beta_1 * (1.0 - 0.5 * powers(0.96, step + 1, rate))
+        old, new = 1.0 - product * then, 1.0 - product
+        return rate, then, old, 1.0 - now, new, 1.0 - powers(self.beta_2, step, rate)
+
+    def _nt_update(
+        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+    ) -> tuple[Tensor, list[Tensor]]:
+        rate, then, old, now, new, correction = shared
+        m = slots[0] + (gradient - slots[0]) * (1 - self.beta_1)
+        s = slots[1] + (square(gradient) - slots[1]) * (1 - self.beta_2)
+        ahead = then * m / old + now * gradient / new
+        return variable - ahead * rate / (sqrt(s / correction) + self.epsilon), [m, s]
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments, as a dict."""
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }

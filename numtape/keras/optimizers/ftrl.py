@@ -8,20 +8,17 @@ from typing import Any
 from ...core.ops.arithmetic import pow_
 from ...core.ops.elementwise import clip_by_value, square
 from ...core.values.tensor import Tensor
-from .arguments import optimizer_class, real
-from .optimizer import Optimizer
-from .state import Groups
-from .stepping import Operand
+from .optimizer import Groups, Operand, Optimizer, optimizer_class, real
 
 
 @optimizer_class
 class Ftrl(Optimizer):
-    """Follow the regularized leader: many values become exactly 0.
+    """Follow the regularized leader: L1 regularization makes many values exactly 0.
 
     ``n += gradient**2``, ``z += gradient - (n**-p - old_n**-p) / learning_rate * v`` with p the
     ``learning_rate_power``, and v becomes ``(clip(z, -l1, l1) - z) / (n**-p / learning_rate + 2 *
     l2 + beta / learning_rate)``: McMahan and others, "Ad Click Prediction: a View from the
-    Trenches" (2013). z begins with 0, so that the first step forgets the initial value.
+    Trenches" (2013). z starts at 0, so the first step discards the variable's initial value.
 
     >>> v, optimizer = tf.Variable(0.0), tf.keras.optimizers.Ftrl(
     ...     0.5, initial_accumulator_value=0.0, l1_regularization_strength=1.0)

@@ -1,4 +1,4 @@
-"""`Lion`: steps by the sign of a momentum."""
+"""`Lion`: steps in the direction of the sign of a momentum."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from typing import Any
 
 from ...core.ops.elementwise import sign
 from ...core.values.tensor import Tensor
-from .arguments import optimizer_class, real
-from .optimizer import Optimizer
-from .state import Groups
-from .stepping import Operand
+from .optimizer import Groups, Operand, Optimizer, optimizer_class, real
 
 
 @optimizer_class
 class Lion(Optimizer):
-    """Steps of one size, in the direction of the sign of a momentum.
+    """Steps of constant size, in the direction of the sign of a momentum.
 
     ``v -= learning_rate * sign(beta_1 * m + (1 - beta_1) * gradient)``, and then ``m = beta_2 * m +
     (1 - beta_2) * gradient``: Chen and others, "Symbolic Discovery of Optimization Algorithms"

@@ -1,7 +1,4 @@
-"""``tf.keras.optimizers.schedules``: step sizes that follow the number of the step.
-
-They are computed by ops, so that a replayed training step follows its counter.
-"""
+"""``tf.keras.optimizers.schedules``: learning rates as functions of the step."""
 
 from __future__ import annotations
 
@@ -11,12 +8,116 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...compat.names import getter as _getter
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.ops.arithmetic import pow_
 from ...core.ops.comparison import equal
 from ...core.ops.elementwise import cast, ceil, cos, floor, log, minimum, select
-from ..named import Kind
-from .schedule import LearningRateSchedule, positive, rate_of, schedule_class
+from ...core.values.dtypes import float32
+from ...core.values.tensor import Tensor
+from ..docstrings import describe
+from ..registry import Kind
+
+
+class LearningRateSchedule:
+    """Base class of schedules: override ``__call__(step)``, and `get_config` for saving.
+
+    Example:
+      >>> class Halved(tf.keras.optimizers.schedules.LearningRateSchedule):
+      ...     def __call__(self, step):
+      ...         return 0.5 ** tf.cast(step, tf.float32)
+      >>> optimizer = tf.keras.optimizers.SGD(Halved())
+      >>> v = tf.Variable(0.0)
+      >>> for _ in range(3):
+      ...     _ = optimizer.apply_gradients([(tf.constant(-1.0), v)])
+      >>> v.numpy()
+      np.float32(1.75)
+    """
+
+    def __call__(self, step: Any) -> Any:
+        """Return the learning rate of a step.
+
+        Args:
+          step: The number of previous steps, an integer scalar.
+
+        Returns:
+          A scalar.
+
+        Raises:
+          NotImplementedError: If the subclass does not override it.
+        """
+        raise NotImplementedError(
+            f"Learning rate schedule '{type(self).__name__}' must override `__call__(self, step)`."
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments.
+
+        Returns:
+          A dict of arguments.
+
+        Raises:
+          NotImplementedError: If the subclass does not override it.
+        """
+        raise NotImplementedError(
+            f"Learning rate schedule '{type(self).__name__}' must override `get_config()` in order "
+            f"to be serializable."
+        )
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
+        """Create a schedule from its constructor arguments.
+
+        Args:
+          config: The result of `get_config`.
+
+        Returns:
+          A schedule.
+
+        Example:
+          >>> made = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
+          >>> type(made).from_config(made.get_config())(10).numpy()
+          np.float32(0.05)
+        """
+        return cls(**config)
+
+
+schedule_class = describe(
+    {
+        "initial_learning_rate": "The initial learning rate, a float.",
+        "decay_steps": "The number of steps of one decay.",
+        "first_decay_steps": "The number of steps of the first period.",
+        "decay_rate": "The decay per ``decay_steps``.",
+        "staircase": "Whether to decay only at multiples of ``decay_steps``.",
+        "boundaries": "Increasing step numbers.",
+        "values": "The learning rate up to and including each boundary; the last is for all later "
+        "steps.",
+        "end_learning_rate": "The final learning rate.",
+        "power": "The power of the polynomial.",
+        "cycle": "Whether to restart after ``decay_steps``, over 2, 3, ... times ``decay_steps``.",
+        "alpha": "The final learning rate as a fraction of the initial one.",
+        "warmup_target": "The learning rate at the end of the warmup; None for no warmup.",
+        "warmup_steps": "The number of steps of the warmup.",
+        "t_mul": "The ratio of the lengths of successive periods.",
+        "m_mul": "The ratio of the initial learning rates of successive periods.",
+        "name": "The schedule's name.",
+    },
+    "",
+    "ValueError: If a number of steps is not positive, or the number of values is wrong.",
+)
+
+
+def positive(**steps: Any) -> None:
+    """Raise a ValueError for numbers of steps that are not positive."""
+    for name, count in steps.items():
+        if count <= 0:
+            raise ValueError(f"Argument `{name}` must be > 0. Received: {name}={count}")
+
+
+def rate_of(x: Any) -> Tensor:
+    """Convert a learning rate to a tensor; non-float values become float32."""
+    x = as_tensor(x)
+    return x if x.dtype.is_floating else cast(x, float32)
+
 
 __all__ = [
     "CosineDecay",
@@ -83,7 +184,7 @@ class ExponentialDecay(LearningRateSchedule):
 
 @schedule_class
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """A step size up to each boundary, and one after the last.
+    """A constant learning rate up to each boundary, and one after the last.
 
     >>> schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([2, 4], [1.0, 0.5, 0.25])
     >>> [float(schedule(step)) for step in range(6)]
@@ -123,7 +224,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
 
 @schedule_class
 class PolynomialDecay(LearningRateSchedule):
-    """From the first to the last step size, as ``(1 - step / decay_steps) ** power`` falls.
+    """Decay from initial to end learning rate as ``(1 - step / decay_steps) ** power``.
 
     >>> tf.keras.optimizers.schedules.PolynomialDecay(1.0, 10, 0.5)(4).numpy()
     np.float32(0.8)
@@ -213,12 +314,12 @@ class InverseTimeDecay(LearningRateSchedule):
 
 @schedule_class
 class CosineDecay(LearningRateSchedule):
-    """Half a wave of the cosine, if wanted after a straight rise.
+    """Cosine decay with an optional linear warmup.
 
-    With a fraction x of ``decay_steps`` done it is ``(1 - alpha) * (1 + cos(pi * x)) / 2 + alpha``
-    of the first step size: Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm
-    Restarts" (2017). The rise to ``warmup_target`` is that of Goyal and others, "Accurate, Large
-    Minibatch SGD" (2017).
+    After a fraction x of ``decay_steps`` it is ``(1 - alpha) * (1 + cos(pi * x)) / 2 + alpha``
+    times the initial learning rate: Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with
+    Warm Restarts" (2017). The warmup to ``warmup_target`` follows Goyal and others, "Accurate,
+    Large Minibatch SGD" (2017).
 
     >>> schedule = tf.keras.optimizers.schedules.CosineDecay(0.0, 10, warmup_target=1.0,
     ...                                                      warmup_steps=4)
@@ -270,11 +371,11 @@ class CosineDecay(LearningRateSchedule):
 
 @schedule_class
 class CosineDecayRestarts(LearningRateSchedule):
-    """Half a wave of the cosine, again and again.
+    """Cosine decay with restarts.
 
     Each period has ``t_mul`` times as many steps as the one before, and begins with ``m_mul`` times
-    its step size: Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts"
-    (2017).
+    its initial learning rate: Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm
+    Restarts" (2017).
 
     >>> schedule = tf.keras.optimizers.schedules.CosineDecayRestarts(1.0, 10)
     >>> [round(float(schedule(step)), 4) for step in (0, 5, 10, 20)]
@@ -305,7 +406,7 @@ class CosineDecayRestarts(LearningRateSchedule):
         if self._nt_t_mul == 1:
             period = floor(part)
             part = part - period
-        else:  # Periods have the lengths of a geometric series.
+        else:  # the lengths of the periods form a geometric series
             times = as_tensor(float(self._nt_t_mul), first._spec)
             period = floor(log(1.0 - part * (1.0 - times)) / log(times))
             longer = pow_(times, period)
@@ -341,16 +442,16 @@ _KIND = Kind(
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
-    """The class of a schedule and what it was made with.
+    """Return the class and constructor arguments of a schedule.
 
     Args:
       learning_rate_schedule: A schedule.
 
     Returns:
-      A dict, of which `deserialize` makes an equal schedule.
+      A dict for `deserialize`.
 
     Raises:
-      TypeError: If it is no schedule.
+      TypeError: If the argument is not a schedule.
 
     Example:
       >>> made = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
@@ -358,24 +459,24 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
       'ExponentialDecay'
     """
     if not isinstance(learning_rate_schedule, LearningRateSchedule):
-        raise TypeError(f"{learning_rate_schedule!r} is not a LearningRateSchedule.")
+        raise TypeError(f"{learning_rate_schedule!r} must be a LearningRateSchedule.")
     return _KIND.described(learning_rate_schedule)
 
 
 def deserialize(
     config: dict[str, Any], custom_objects: dict[str, Any] | None = None
 ) -> LearningRateSchedule:
-    """The schedule that a dict stands for.
+    """Create a schedule from the result of `serialize`.
 
     Args:
-      config: A dict of `serialize`.
-      custom_objects: Classes of your own, by name.
+      config: The result of `serialize`.
+      custom_objects: Custom classes, by name.
 
     Returns:
       A schedule.
 
     Raises:
-      ValueError: If it is no such dict, or the class is unknown.
+      ValueError: If ``config`` is not such a dict, or the class is unknown.
 
     Example:
       >>> config = {"class_name": "InverseTimeDecay", "config": {

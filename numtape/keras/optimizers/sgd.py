@@ -1,4 +1,4 @@
-"""`SGD`: gradient descent, with momentum if wanted."""
+"""`SGD`: gradient descent with optional momentum."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from ...core.ops.indexed_rows import update_rows
 from ...core.values.dtypes import repr_of
 from ...core.values.indexed_slices import IndexedSlices
 from ...core.values.tensor import Tensor
-from .arguments import optimizer_class
-from .optimizer import Optimizer
-from .state import Groups
-from .stepping import Operand, dense
+from .optimizer import Groups, Operand, Optimizer, dense, optimizer_class
 
 
 @optimizer_class
 class SGD(Optimizer):
     """Gradient descent: ``v -= learning_rate * gradient``.
 
-    With momentum ``m = momentum * m - learning_rate * gradient`` is added instead; with
-    ``nesterov``, ``momentum * m - learning_rate * gradient`` of the new m (Sutskever, Martens, Dahl
-    and Hinton, "On the importance of initialization and momentum in deep learning", 2013).
+    With momentum, ``m = momentum * m - learning_rate * gradient`` and ``v += m``; with
+    ``nesterov``, ``v += momentum * m - learning_rate * gradient`` with the new m (Sutskever,
+    Martens, Dahl and Hinton, "On the importance of initialization and momentum in deep learning",
+    2013).
 
     >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.SGD(0.1, momentum=0.5)
     >>> for _ in range(2):
@@ -83,7 +81,7 @@ class SGD(Optimizer):
         self, variable: Operand, gradient: Any, shared: Any, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         if isinstance(gradient, IndexedSlices):
-            if isinstance(variable, Variable):  # only these rows are touched
+            if isinstance(variable, Variable):  # update only these rows
                 return update_rows(variable, gradient.indices, gradient.values * shared, "sub"), []
             gradient = dense(gradient, variable)
         step = gradient * shared

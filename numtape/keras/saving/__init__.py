@@ -1,4 +1,4 @@
-"""``tf.keras.saving``: models, weights and configurations in files."""
+"""``tf.keras.saving``: save and load models and weights, and convert objects to configs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def __dir__() -> list[str]:
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
-# Models are made before this module, which needs them.
+# This module imports `models`, so it registers itself there instead of being imported by it.
 _models.Model._nt_saving = _sys.modules[__name__]
 for _function in (load_model, save_model, _clone_model, _model_from_json):
     setattr(_models, _function.__name__, _function)

@@ -1,4 +1,7 @@
-"""Models and weights in files."""
+"""Save and load models (``.keras``) and weights (``.weights.safetensors``).
+
+A ``.keras`` file is an uncompressed zip of ``config.json`` and ``model.weights.safetensors``.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ _VERSION = 1
 
 
 def _checked_path(filepath: Path, endings: tuple[str, ...], overwrite: bool | None = None) -> str:
-    """A file's name, if it has one of these endings, and may be written to.
+    """Return the path after checking its ending and, if ``overwrite`` is False, its absence.
 
     Raises:
-      ValueError: If it has another ending.
-      FileExistsError: If it is there, and ``overwrite`` is False.
+      ValueError: If the path has another ending.
+      FileExistsError: If the file exists and ``overwrite`` is False.
     """
     path = os.fspath(filepath)
     if not path.endswith(endings):
@@ -46,7 +49,7 @@ def _checked_path(filepath: Path, endings: tuple[str, ...], overwrite: bool | No
             f"filepath={path}.{hint}"
         )
     if overwrite is False and os.path.exists(path):
-        raise FileExistsError(f"There is a file {path} already, and overwrite=False.")
+        raise FileExistsError(f"The file {path} exists and overwrite=False.")
     return path
 
 
@@ -54,26 +57,26 @@ def _checked_path(filepath: Path, endings: tuple[str, ...], overwrite: bool | No
 
 
 def _root(model: Any) -> Checkpoint:
-    """What a file's names begin at: the model, and its optimizer beside it."""
+    """Return the root of the names in a file: the model, and its optimizer if any."""
     if isinstance(model.optimizer, Optimizer):
         return Checkpoint(model=model, optimizer=model.optimizer)
     return Checkpoint(model=model)
 
 
 def _pack(model: Any) -> bytes:
-    """The values of a model's variables, and of its optimizer's if it has one."""
+    """Serialize the variables of a model, and of its optimizer if any."""
     root = _root(model)
-    graph = Graph(root, Metric)  # as in Keras, no running values
+    graph = Graph(root, Metric)  # as in Keras, without the state of metrics
     arrays = {key: v._current_tensor()._array() for key, v in graph.variables.items()}
     return pack(arrays, {"weights": graph.nodes})
 
 
 def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False) -> None:
-    """Give a model's variables their values; or, if one does not fit, none."""
+    """Restore a model's variables; if one does not match, change none."""
     arrays, description = unpack(content, where)
     if not isinstance(description, dict) or "weights" not in description:
         raise DataLossError(
-            f"{where} is not a file of weights, but a checkpoint: read it with tf.train.Checkpoint."
+            f"{where} is a checkpoint, not a weights file: read it with tf.train.Checkpoint."
         )
     nodes = check_nodes(description["weights"], arrays, where)
     stored = nodes[nodes[0]["optimizer"]] if "optimizer" in nodes[0] else {}
@@ -92,17 +95,17 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
 def save_weights(
     model: Any, filepath: Path, overwrite: bool = True, max_shard_size: float | None = None
 ) -> None:
-    """Write the values of all variables of a model: see `Model.save_weights`.
+    """Save all variables of a model: see `Model.save_weights`.
 
     Args:
       model: A model.
-      filepath: A name that ends with ``.weights.safetensors`` or ``.safetensors``.
-      overwrite: Whether a file of this name may be replaced.
+      filepath: A path that ends in ``.weights.safetensors`` or ``.safetensors``.
+      overwrite: Whether to replace an existing file.
       max_shard_size: Must be None.
 
     Raises:
-      ValueError: If the name has another ending, or the model is not built.
-      FileExistsError: If there is such a file, and ``overwrite`` is False.
+      ValueError: If the path has another ending, or the model is not built.
+      FileExistsError: If the file exists and ``overwrite`` is False.
 
     Example:
       >>> import os, tempfile
@@ -113,7 +116,7 @@ def save_weights(
       ['model.weights.safetensors']
     """
     if max_shard_size is not None:
-        raise ValueError("max_shard_size must be None: weights are written into one file.")
+        raise ValueError("max_shard_size must be None: weights are saved in one file.")
     path = _checked_path(filepath, (".weights.safetensors", SUFFIX), overwrite)
     _check_built(model, "saving")
     write(path, _pack(model))
@@ -128,18 +131,18 @@ def _check_built(model: Any, word: str) -> None:
 
 
 def load_weights(model: Any, filepath: Path, skip_mismatch: bool = False) -> None:
-    """Give all variables of a model the values in a file: see `Model.load_weights`.
+    """Load all variables of a model from a file: see `Model.load_weights`.
 
     Args:
       model: A model.
-      filepath: What `save_weights` or `save_model` wrote.
-      skip_mismatch: Whether variables that do not fit keep their values, with a warning.
+      filepath: A file written by `save_weights` or `save_model`.
+      skip_mismatch: Whether to skip variables that do not match, with a warning.
 
     Raises:
-      ValueError: If the name has another ending, variables and values do not fit, or the model is
-        not built.
-      NotFoundError: If there is no such file.
-      DataLossError: If it is cut or changed, or no file that numtape wrote.
+      ValueError: If the path has another ending, the file does not match the model, or the model
+        is not built.
+      NotFoundError: If the file does not exist.
+      DataLossError: If the file is truncated or changed, or was not written by numtape.
 
     Example:
       >>> import tempfile
@@ -165,18 +168,18 @@ def load_weights(model: Any, filepath: Path, skip_mismatch: bool = False) -> Non
 def save_model(
     model: Any, filepath: Path, overwrite: bool = True, zipped: bool | None = None
 ) -> None:
-    """Write a model: see `Model.save`.
+    """Save a model: see `Model.save`.
 
     Args:
       model: A model.
-      filepath: A name that ends with ``.keras``.
-      overwrite: Whether a file of this name may be replaced.
+      filepath: A path that ends in ``.keras``.
+      overwrite: Whether to replace an existing file.
       zipped: Must be None or True.
 
     Raises:
-      ValueError: If the name has another ending.
-      FileExistsError: If there is such a file, and ``overwrite`` is False.
-      NotImplementedError: If something has no configuration.
+      ValueError: If the path has another ending.
+      FileExistsError: If the file exists and ``overwrite`` is False.
+      NotImplementedError: If a part of the model has no ``get_config``.
 
     Example:
       >>> import os, tempfile
@@ -187,7 +190,7 @@ def save_model(
       ['model.keras']
     """
     if zipped is False:
-        raise ValueError("zipped=False: a model is written into one file.")
+        raise ValueError("zipped must not be False: a model is saved in one file.")
     path = _checked_path(filepath, (".keras",), overwrite)
     config = {
         "numtape": _VERSION,
@@ -197,15 +200,15 @@ def save_model(
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         for name, content in ((_CONFIG, json.dumps(config).encode()), (_WEIGHTS, _pack(model))):
-            archive.writestr(zipfile.ZipInfo(name), content)  # the same bytes at any time
+            archive.writestr(zipfile.ZipInfo(name), content)  # no time stamp: reproducible bytes
     write(path, packed.getvalue())
 
 
 def _members(content: bytes, where: str) -> dict[str, bytes]:
-    """The files in a model's file.
+    """Return the members of a ``.keras`` file, by name.
 
     Raises:
-      DataLossError: If it is cut or changed, or no file that numtape wrote.
+      DataLossError: If the file is truncated or changed, or was not written by numtape.
       UnimplementedError: If Keras wrote it.
     """
     try:
@@ -225,16 +228,16 @@ def _members(content: bytes, where: str) -> dict[str, bytes]:
         OverflowError,
     ) as error:
         raise DataLossError(
-            f"{where} cannot be read: it is cut or changed, or no model that numtape wrote "
+            f"{where} cannot be read: it is truncated or changed, or was not written by numtape "
             f"({error})."
         ) from None
     if "model.weights.h5" in names:
         raise UnimplementedError(
             f"{where} was written by Keras: its weights are HDF5, which numtape does not read. In "
-            f"Keras, save them with np.savez(name, *model.get_weights()), and give them to "
+            f"Keras, save them with np.savez(name, *model.get_weights()), and pass them to "
             f"`set_weights`."
         )
-    raise DataLossError(f"{where} is a zip file, but no model that numtape wrote.")
+    raise DataLossError(f"{where} is a zip file, but not a model written by numtape.")
 
 
 def load_model(
@@ -243,24 +246,24 @@ def load_model(
     compile: bool = True,
     safe_mode: bool = True,
 ) -> Any:
-    """The model in a file that `Model.save` wrote.
+    """Load a model saved by `Model.save`.
 
     Args:
-      filepath: The file's name.
-      custom_objects: Classes and functions, by name; those that are registered with
-        `register_keras_serializable` are known.
-      compile: Whether to compile it as it was, with the optimizer's state.
-      safe_mode: Must be True: nothing in a file is run as code.
+      filepath: The path.
+      custom_objects: Classes and functions, by name, besides those registered with
+        `register_keras_serializable`.
+      compile: Whether to compile the model as it was, with the optimizer's state.
+      safe_mode: Must be True: loading never executes code from a file.
 
     Returns:
       A model.
 
     Raises:
-      ValueError: If the name has another ending, or a class does not take its arguments.
+      ValueError: If the path has another ending, or a class does not accept its arguments.
       TypeError: If a class or function is unknown.
-      NotFoundError: If there is no such file.
-      DataLossError: If it is cut or changed, or no file that numtape wrote.
-      UnimplementedError: If Keras wrote it.
+      NotFoundError: If the file does not exist.
+      DataLossError: If the file is truncated or changed, or was not written by numtape.
+      UnimplementedError: If Keras or a later numtape wrote it.
 
     Example:
       >>> import tempfile
@@ -296,17 +299,17 @@ def load_model(
 
 
 def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The model that `Model.to_json` described, with new weights.
+    """Create a model, with new weights, from the result of `Model.to_json`.
 
     Args:
-      json_string: Its result.
+      json_string: The result of `Model.to_json`.
       custom_objects: Classes and functions, by name.
 
     Returns:
       A model.
 
     Raises:
-      ValueError: If it is no JSON, or a class does not take its arguments.
+      ValueError: If the string is not the JSON of a model, or a class rejects its arguments.
       TypeError: If a class or function is unknown.
 
     Example:
@@ -317,20 +320,20 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
     try:
         config = json.loads(json_string)
     except RecursionError:
-        raise ValueError("The JSON is nested too deep for a model.") from None
+        raise ValueError("The JSON is nested too deeply.") from None
     if not isinstance(config, dict) or "class_name" not in config:
-        raise ValueError("The JSON describes no model: it names no class.")
+        raise ValueError("The JSON must describe a model, but has no class_name.")
     model = deserialize_keras_object(config, custom_objects)
     if not isinstance(model, Model):
-        raise ValueError(f"The JSON describes no model, but {repr_of(model)}.")
+        raise ValueError(f"The JSON must describe a model, got {repr_of(model)}.")
     return model
 
 
 def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = None) -> Any:
-    """A model of the same layers, with new weights.
+    """Create a model with the same layers and new weights.
 
     Args:
-      model: A `Sequential`, a functional model, or one whose `get_config` says all.
+      model: A `Sequential`, a functional model, or one with a complete `get_config`.
       input_tensors: Must be None.
       clone_function: Must be None.
 
@@ -339,7 +342,7 @@ def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = Non
 
     Raises:
       ValueError: If one of the other arguments is not None.
-      NotImplementedError: If something has no configuration.
+      NotImplementedError: If a part of the model has no ``get_config``.
 
     Example:
       >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])

@@ -1,4 +1,7 @@
-"""Layers, models, losses, metrics, optimizers as what JSON can hold, and back."""
+"""Convert layers, models, losses, metrics and optimizers to JSON-serializable configs, and back.
+
+Start with `serialize_keras_object` and `deserialize_keras_object`.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,17 @@ import numpy as np
 from ...core.values.dtypes import DType
 from ...core.values.tensor import Tensor
 from .. import constraints, initializers, layers, losses, metrics, models, optimizers, regularizers
-from ..foreign import own_arguments, readable
-from ..layers.nested import FUNCTIONAL
+from ..layers.serialization import FUNCTIONAL
 from ..registry import (
     custom_object_scope,
     get_custom_objects,
     get_registered_name,
     get_registered_object,
+    own_arguments,
+    readable,
 )
 
-# Where classes are looked for that are not one's own: these modules, and no others.
+# The only modules in which built-in classes are looked up; custom classes are registered.
 _MODULES: dict[str, Any] = {
     "keras.layers": layers,
     "keras": models,
@@ -36,7 +40,7 @@ _MODULES: dict[str, Any] = {
 
 
 def _module_of(kind: type) -> str | None:
-    """The module that has a class under its name."""
+    """Return the name of the module that exports a class, or None."""
     for name, module in _MODULES.items():
         if kind.__name__ in module.__all__ and getattr(module, kind.__name__) is kind:
             return FUNCTIONAL if kind is models.Functional else name
@@ -44,17 +48,17 @@ def _module_of(kind: type) -> str | None:
 
 
 def serialize_keras_object(obj: Any) -> Any:
-    """What JSON can hold of an object: its class and arguments.
+    """Convert an object to a JSON-serializable config of its class and arguments.
 
     Args:
-      obj: A layer, model, loss, metric, optimizer or something like it, a function, a number, a
-        string, or lists and dicts of them.
+      obj: An object with a ``get_config`` method (a layer, model, loss, ...), a function, a
+        number, a string, an array, or lists and dicts of them.
 
     Returns:
       A dict, a list, a number or a string.
 
     Raises:
-      NotImplementedError: If it has no configuration.
+      NotImplementedError: If the object has no ``get_config``, or is a lambda.
 
     Example:
       >>> config = tf.keras.saving.serialize_keras_object(tf.keras.losses.Huber(2.0))
@@ -82,7 +86,7 @@ def serialize_keras_object(obj: Any) -> Any:
     if inspect.isroutine(obj) or inspect.isclass(obj):
         if obj.__name__ == "<lambda>":
             raise NotImplementedError(
-                f"{obj!r} has no name, so a file cannot hold it: define a function, decorated "
+                f"{obj!r} has no name, so it cannot be saved: define a function, decorated "
                 f"with keras.saving.register_keras_serializable()."
             )
         return {
@@ -93,7 +97,7 @@ def serialize_keras_object(obj: Any) -> Any:
         }
     if not hasattr(obj, "get_config"):
         raise NotImplementedError(
-            f"{obj!r} has no configuration: its class needs a `get_config` method."
+            f"{obj!r} cannot be serialized: its class must define `get_config`."
         )
     kind = type(obj)
     module = _module_of(kind)
@@ -110,14 +114,14 @@ def serialize_keras_object(obj: Any) -> Any:
 
 
 def _as_lists(config: Any) -> Any:
-    """A configuration as Keras writes it: with lists for tuples."""
+    """Replace tuples by lists, as Keras does in configs."""
     if isinstance(config, dict):
         return {key: _as_lists(x) for key, x in config.items()}
     return [_as_lists(x) for x in config] if isinstance(config, list | tuple) else config
 
 
 def _as_tuples(shapes: Any) -> Any:
-    """Shapes as plain tuples."""
+    """Convert shapes, also nested ones, to plain tuples."""
     if isinstance(shapes, dict):
         return {key: _as_tuples(x) for key, x in shapes.items()}
     if isinstance(shapes, tuple) and all(n is None or isinstance(n, int) for n in shapes):
@@ -130,10 +134,10 @@ def _as_tuples(shapes: Any) -> Any:
 def deserialize_keras_object(
     config: Any, custom_objects: dict[str, Any] | None = None, safe_mode: bool = True
 ) -> Any:
-    """The object that `serialize_keras_object` described. Nothing in it is run as code.
+    """Create an object from the result of `serialize_keras_object`. It never executes code.
 
     Args:
-      config: Its result.
+      config: The result of `serialize_keras_object`.
       custom_objects: Classes and functions, by name.
       safe_mode: Must be True.
 
@@ -141,8 +145,8 @@ def deserialize_keras_object(
       A new object.
 
     Raises:
-      TypeError: If its class or function is unknown.
-      ValueError: If ``safe_mode`` is False, or the class does not take its arguments.
+      TypeError: If a class or function is unknown.
+      ValueError: If ``safe_mode`` is False, or a class does not accept its arguments.
 
     Example:
       >>> config = tf.keras.saving.serialize_keras_object(tf.keras.losses.Huber(2.0))
@@ -150,7 +154,7 @@ def deserialize_keras_object(
       Huber(name='huber', reduction='sum_over_batch_size', delta=2.0)
     """
     if not safe_mode:
-        raise ValueError("safe_mode=False: files of numtape's hold no code, so there is no need.")
+        raise ValueError("safe_mode must be True: numtape's files contain no code.")
     with custom_object_scope(custom_objects or {}), readable():
         return _make(config)
 
@@ -177,8 +181,8 @@ def _make(config: Any) -> Any:
         result = value.from_config(own_arguments(value, _plain(config.get("config") or {})))
     except TypeError as error:
         raise ValueError(
-            f"{value.__name__} could not be made of its config: {error}. Its `get_config` has to "
-            f"give the arguments of its `__init__`, or its `from_config` has to take them."
+            f"{value.__name__} could not be created from its config: {error}. Its `get_config` "
+            f"must return the arguments of its `__init__`, or its `from_config` must accept them."
         ) from error
     if isinstance(result, models.Model) and config.get("build_config") and not result.built:
         result.build(**_make(config["build_config"]))
@@ -186,7 +190,7 @@ def _make(config: Any) -> Any:
 
 
 def _name_of(config: dict[str, Any], name: str, *modules: Any) -> Any:
-    """The class or function of a name: registered, one's own, or of one of our modules."""
+    """Look up a class or function: first among registered objects, then in ``modules``."""
     for known in (config.get("registered_name"), name):
         result = get_registered_object(str(known))
         if result is not None:
@@ -202,7 +206,7 @@ def _name_of(config: dict[str, Any], name: str, *modules: Any) -> Any:
 
 
 def _plain(config: Any) -> Any:
-    """Arguments: tuples and arrays as such; what describes objects stays a dict."""
+    """Convert arguments to tuples and arrays; configs of objects stay dicts."""
     if isinstance(config, list):
         return [_plain(x) for x in config]
     if not isinstance(config, dict):
@@ -215,7 +219,7 @@ def _plain(config: Any) -> Any:
 
 
 def compile_config(model: Any) -> dict[str, Any]:
-    """What a model was compiled with."""
+    """Return the config of a model's `compile` arguments; {} if it is not compiled."""
     if not model.compiled:
         return {}
     provided = {**model._nt_compile_arguments, "optimizer": model.optimizer}
@@ -223,7 +227,7 @@ def compile_config(model: Any) -> dict[str, Any]:
 
 
 def compile_from(model: Any, config: dict[str, Any]) -> None:
-    """Compile a model with what `compile_config` gave."""
+    """Compile a model with the result of `compile_config`."""
     if config:
         with readable():
             model.compile(**_make(config))

@@ -1,4 +1,4 @@
-"""``tf.keras.utils``: data in other forms, seeds, and names in configurations."""
+"""``tf.keras.utils``: data preparation, random seeds, and the registry of custom objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data in other forms: labels as rows, sequences of equal length, vectors of length 1."""
+"""One-hot encoding, normalization, padding of sequences, seeds, and (x, y, weight) tuples."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.ops.clipping import l2_normalize
 from ...core.ops.elementwise import abs_, maximum
 from ...core.ops.indexing import one_hot
 from ...core.ops.movement import reshape
+from ...core.ops.norms import l2_normalize
 from ...core.ops.random import set_seed
 from ...core.ops.reduction import reduce_max, reduce_sum
 from ...core.values.arguments import to_int
@@ -21,17 +21,17 @@ from ..loss_functions import EPSILON
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:
-    """Numbers of classes as rows that are 1 at the class and 0 elsewhere.
+    """One-hot encode class numbers.
 
     Args:
-      x: Numbers of classes, from 0 on. A last axis of size 1 is dropped.
-      num_classes: How many classes there are; without, one more than the largest number.
+      x: Class numbers, from 0. A last axis of size 1 is dropped.
+      num_classes: The number of classes; default: one more than the largest class number.
 
     Returns:
-      A NumPy array with an axis of classes at its end; a tensor for a tensor.
+      A NumPy array with a class axis at its end; a tensor for a tensor.
 
     Raises:
-      ValueError: If a number is not a class, or a tensor comes without the number of classes.
+      ValueError: If a class number is out of range, or ``x`` is a tensor without ``num_classes``.
 
     Example:
       >>> tf.keras.utils.to_categorical([0, 2])
@@ -40,40 +40,39 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     """
     if isinstance(x, Tensor):
         if num_classes is None:
-            raise ValueError("to_categorical of a tensor takes the number of classes.")
+            raise ValueError("num_classes is required for a tensor.")
         last = x.ndim > 1 and x.shape[-1] == 1
         return one_hot(reshape(x, x.shape[:-1]) if last else x, num_classes)
     try:
         labels = np.array(x, dtype="int64")
     except (OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"Labels are numbers of classes, not {repr_of(x)}: {error}") from None
+        raise ValueError(f"Labels must be class numbers, got {repr_of(x)}: {error}") from None
     if labels.ndim > 1 and labels.shape[-1] == 1:
         labels = labels[..., 0]
     if not num_classes and not labels.size:
-        raise ValueError("to_categorical of no labels takes the number of classes.")
+        raise ValueError("num_classes is required for empty labels.")
     count = to_int("num_classes", num_classes or labels.max() + 1)
     if labels.size and not (0 <= labels.min() and labels.max() < count):
         raise ValueError(
-            f"Numbers of {count} classes are from 0 to {count - 1}: "
-            f"{labels.min()} to {labels.max()} were received."
+            f"Labels of {count} classes must be from 0 to {count - 1}, "
+            f"got {labels.min()} to {labels.max()} in x."
         )
     return np.eye(count)[labels]
 
 
 def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
-    """Vectors divided by their length.
+    """Divide vectors by their norm.
 
     Args:
       x: A NumPy array or a tensor.
       axis: The axis of the vectors.
-      order: The kind of length: 2 for Euclid's, 1 for the sum of sizes, ``np.inf`` for the
-        largest, or another positive number.
+      order: The order of the norm: a positive number or ``np.inf``.
 
     Returns:
-      An array, or a tensor for a tensor. Vectors of zeros stay.
+      An array, or a tensor for a tensor. Zero vectors stay zero.
 
     Raises:
-      ValueError: If there is no such length.
+      ValueError: If ``order``, ``x`` or ``axis`` is invalid.
 
     Example:
       >>> tf.keras.utils.normalize(np.array([[3.0, 4.0], [0.0, 0.0]]))
@@ -81,14 +80,14 @@ def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
              [0. , 0. ]])
     """
     if not isinstance(order, int | float) or not order > 0:
-        raise ValueError(f"The order of a length is a positive number, not {order!r}.")
+        raise ValueError(f"order must be a positive number, got {order!r}.")
     if not isinstance(x, Tensor):
         x = np.asarray(x)
         if x.dtype.kind not in "biufc" or not x.ndim:
-            raise ValueError(f"Vectors of numbers are normalized, not {repr_of(x)}.")
+            raise ValueError(f"x must be an array of numbers with axes, got {repr_of(x)}.")
         axis = to_int("axis", axis)
         if not -x.ndim <= axis < x.ndim:
-            raise ValueError(f"There is no axis {axis} in an array of shape {x.shape}.")
+            raise ValueError(f"axis {axis} is out of range for an array of shape {x.shape}.")
         size = np.linalg.norm(x, order, axis, keepdims=True)
         return x / np.where(size == 0, 1, size)
     if order == 2:
@@ -108,21 +107,21 @@ def pad_sequences(
     truncating: str = "pre",
     value: Any = 0.0,
 ) -> np.ndarray[Any, Any]:
-    """Sequences of several lengths as an array: the shorter are filled up, the longer cut.
+    """Pad or truncate sequences to a common length.
 
     Args:
-      sequences: A list of lists, or of arrays whose further axes agree.
-      maxlen: The length of all; without, that of the longest.
+      sequences: A list of lists, or of arrays that agree in all axes but the first.
+      maxlen: The common length; default: that of the longest sequence.
       dtype: The dtype of the array.
-      padding: "pre" to fill up at the begin, "post" at the end.
-      truncating: "pre" to cut off the begin, "post" the end.
-      value: What is filled in.
+      padding: "pre" to pad at the start, "post" at the end.
+      truncating: "pre" to truncate at the start, "post" at the end.
+      value: The padding value.
 
     Returns:
       A NumPy array of shape (sequences, length, ...).
 
     Raises:
-      ValueError: If these are no sequences, or their elements' shapes differ.
+      ValueError: If an element is not a sequence, or their shapes differ.
 
     Example:
       >>> tf.keras.utils.pad_sequences([[1], [2, 3], [4, 5, 6]], maxlen=2)
@@ -154,7 +153,7 @@ def pad_sequences(
         array = np.full((len(sequences), length, *inner), value, dtype=dtype)
     except (OverflowError, TypeError, ValueError):
         raise ValueError(
-            f"Sequences cannot be filled up with {repr_of(value)} in an array of {repr_of(dtype)}."
+            f"Sequences cannot be padded with {repr_of(value)} in an array of {repr_of(dtype)}."
         ) from None
     for k, one in enumerate(sequences):
         retained = one[max(len(one) - length, 0) :] if truncating == "pre" else one[:length]
@@ -171,13 +170,13 @@ def pad_sequences(
 
 
 def set_random_seed(seed: int) -> None:
-    """Begin all random numbers again: Python's, NumPy's (the older kind) and numtape's.
+    """Seed the random generators of Python, NumPy (its legacy global state) and numtape.
 
     Args:
-      seed: An integer.
+      seed: An integer from 0 to 2**32 - 1.
 
     Raises:
-      ValueError: If it is none.
+      ValueError: If ``seed`` is not such an integer.
 
     Example:
       >>> tf.keras.utils.set_random_seed(3)
@@ -197,15 +196,15 @@ def set_random_seed(seed: int) -> None:
 
 
 def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
-    """Data for training as what a data set gives: ``x``, ``(x, y)`` or with weights.
+    """Pack training data as a dataset yields it: ``x``, ``(x, y)`` or ``(x, y, sample_weight)``.
 
     Args:
       x: Inputs.
-      y: What is wanted; None for nothing.
-      sample_weight: Weights; None for none.
+      y: Targets, or None.
+      sample_weight: Weights, or None.
 
     Returns:
-      A tuple, or ``x`` alone, unless that is a tuple itself.
+      A tuple; without ``y``, ``x`` itself, or ``(x,)`` if ``x`` is a tuple or list.
 
     Example:
       >>> tf.keras.utils.pack_x_y_sample_weight(1.0, 2.0)
@@ -217,16 +216,16 @@ def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> 
 
 
 def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
-    """What a data set gives, as inputs, what is wanted, and weights.
+    """Unpack an element of a dataset into inputs, targets and weights.
 
     Args:
-      data: What `pack_x_y_sample_weight` gives.
+      data: ``x``, ``(x,)``, ``(x, y)`` or ``(x, y, sample_weight)``.
 
     Returns:
-      A tuple of three; None for what is not there.
+      A tuple ``(x, y, sample_weight)``, with None for missing parts.
 
     Raises:
-      ValueError: If it has more parts.
+      ValueError: If ``data`` has no or more than three parts.
 
     Example:
       >>> tf.keras.utils.unpack_x_y_sample_weight((1.0, 2.0))

@@ -1,4 +1,4 @@
-"""Data that is fetched batch by batch: `PyDataset`, and windows of a series."""
+"""`PyDataset`, and `timeseries_dataset_from_array`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from ...core.log.tensors import as_tensor
+from ...core.log.as_tensor import as_tensor
 from ...core.ops.indexing import gather
 from ...core.values.arguments import to_int
 from ...data import Dataset
 
 
 class PyDataset:
-    """Base class of data sets: override ``__len__`` and ``__getitem__``, which gives a batch.
+    """Base class of datasets of batches: override ``__len__`` and ``__getitem__``.
 
     Args:
-      workers: Only 1: batches are fetched one after another.
-      use_multiprocessing: Only False.
+      workers: Must be 1: batches are fetched one after another.
+      use_multiprocessing: Must be False.
       max_queue_size: Not used.
 
     Raises:
-      NotImplementedError: If more workers are asked for.
+      NotImplementedError: If ``workers`` or ``use_multiprocessing`` has another value.
 
     Example:
       >>> class Squares(tf.keras.utils.PyDataset):
@@ -41,22 +41,22 @@ class PyDataset:
         if workers != 1 or use_multiprocessing:
             raise NotImplementedError(
                 "numtape fetches batches one after another: leave out workers and "
-                "use_multiprocessing, or give `fit` a tf.data.Dataset with `prefetch`."
+                "use_multiprocessing, or pass `fit` a tf.data.Dataset with `prefetch`."
             )
         self.workers = workers
         self.use_multiprocessing = use_multiprocessing
         self.max_queue_size = max_queue_size
 
     def __getitem__(self, index: int) -> Any:
-        """A batch, to be overridden."""
-        raise NotImplementedError(f"{type(self).__name__} has no method `__getitem__`.")
+        """Return a batch. Subclasses override this."""
+        raise NotImplementedError(f"{type(self).__name__} must define `__getitem__`.")
 
     def __len__(self) -> int:
-        """The number of batches, to be overridden."""
-        raise NotImplementedError(f"{type(self).__name__} has no method `__len__`.")
+        """Return the number of batches. Subclasses override this."""
+        raise NotImplementedError(f"{type(self).__name__} must define `__len__`.")
 
     def __iter__(self) -> Iterator[Any]:
-        """The batches in turn."""
+        """Iterate over the batches."""
         return (self[index] for index in range(len(self)))
 
     @property
@@ -65,10 +65,10 @@ class PyDataset:
         return len(self)
 
     def on_epoch_begin(self) -> None:
-        """Called before each epoch; may be overridden."""
+        """Called before each epoch; does nothing by default."""
 
     def on_epoch_end(self) -> None:
-        """Called after each epoch; may be overridden."""
+        """Called after each epoch; does nothing by default."""
 
 
 def timeseries_dataset_from_array(
@@ -84,26 +84,26 @@ def timeseries_dataset_from_array(
     end_index: int | None = None,
     format: str = "tf",
 ) -> Dataset:
-    """Windows of a series, and what is wanted for each.
+    """Create a dataset of sliding windows over a time series.
 
     Args:
-      data: A series: an array whose first axis is time.
-      targets: What is wanted for the window that begins at each time; None for nothing.
-      sequence_length: How many times a window has.
-      sequence_stride: How far windows are apart.
-      sampling_rate: How far times in a window are apart.
-      batch_size: How many windows come at once; None for one, without its own axis.
-      shuffle: Whether windows come in random order.
-      seed: What that begins with.
-      start_index: The first time that is used; without, the first there is.
-      end_index: The first time that is not used any more; without, it does not exist.
-      format: Only "tf".
+      data: The series: an array whose first axis is time.
+      targets: The target of the window that begins at each time; None for no targets.
+      sequence_length: The number of time steps in a window.
+      sequence_stride: The distance between the starts of successive windows.
+      sampling_rate: The distance between successive time steps in a window.
+      batch_size: The number of windows in a batch; None for unbatched windows.
+      shuffle: Whether to shuffle the windows.
+      seed: The seed of the shuffle.
+      start_index: The first time to use; default: 0.
+      end_index: The time at which to stop, exclusive; default: the length of the series.
+      format: Must be "tf".
 
     Returns:
-      A `tf.data.Dataset` of windows, or of pairs of windows and what is wanted.
+      A `tf.data.Dataset` of windows, or of (window, target) pairs.
 
     Raises:
-      ValueError: If a number does not fit the length of the series.
+      ValueError: If a number is out of range for the length of the series.
 
     Example:
       >>> series = np.arange(6)
@@ -114,7 +114,7 @@ def timeseries_dataset_from_array(
     data = np.asarray(data)
     requested = None if targets is None else np.asarray(targets)
     if not data.ndim or (requested is not None and not requested.ndim):
-        raise ValueError("A series, and what is wanted, are arrays whose first axis is time.")
+        raise ValueError("data and targets must be arrays whose first axis is time.")
     size = len(data)
     sequence_length = to_int("sequence_length", sequence_length)
     sequence_stride = to_int("sequence_stride", sequence_stride)

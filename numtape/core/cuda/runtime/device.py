@@ -10,7 +10,7 @@ import numpy as np
 
 from ....errors import DeviceError, ResourceExhaustedError
 from ... import settings
-from ...values.weak import WeakObjectMap
+from ...values.weakrefs import WeakObjectMap
 from .device_array import DeviceArray
 
 _lock = threading.RLock()

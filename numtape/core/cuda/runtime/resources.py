@@ -1,7 +1,7 @@
-"""What a `Driver` holds on the GPU, each until nothing refers to it any more.
+"""Resources of a `Driver` on the GPU. Each is released when nothing refers to it.
 
-Finalizers would lose interrupts (see `core.values.weak`): what is to be done at the end of things
-that have gone is done later, at the next allocation or where the GPU is waited for.
+Finalizers would lose interrupts (see `core.values.weakrefs`), so resources are released later: at
+the next allocation, or when the program waits for the GPU.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...values.memory import LEGACY_STREAM
-from ...values.weak import FinalizationQueue
+from ...values.weakrefs import FinalizationQueue
 
 if TYPE_CHECKING:
     from .driver import Driver

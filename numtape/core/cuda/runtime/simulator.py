@@ -21,7 +21,7 @@ import numpy as np
 
 from ....errors import DeviceError
 from ...values.memory import Array, aligned_buffer, array_at
-from ...values.weak import FinalizationQueue
+from ...values.weakrefs import FinalizationQueue
 from .resources import let_go
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import reads
-from .examined import (
+from .bytecode import Instruction
+from .c_arguments import (
     await_result,
     examine_all,
     has_attribute,
@@ -20,9 +21,8 @@ from .examined import (
     qualified_name,
 )
 from .frames import Follower
-from .known import MAY_RETURN_ARGUMENT, OVERWRITING_FROM, is_python_class
+from .ownership import MAY_RETURN_ARGUMENT, OVERWRITING_FROM, is_python_class
 from .reads import is_a
-from .steps import Instruction
 
 
 def check_dtypes(follower: Follower, frame: types.FrameType, values: tuple[Any, ...]) -> None:

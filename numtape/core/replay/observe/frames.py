@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from .steps import Instruction
+from .bytecode import Instruction
 
 if TYPE_CHECKING:
     from .observer import Observer

@@ -20,12 +20,12 @@ import numpy as np
 
 from ...compile import cache as disk
 from ...compile.kernel_sources import kernel_source
-from ...native.first import FAST, builtin
+from ...native.fast_path import FAST, builtin
 from ...values.memory import Array, address_of
 from . import reads
+from .access_sets import key_identity
 from .frames import WORD, word_at
 from .reads import MISSING, Read, is_same
-from .touched import key_identity
 
 # Kinds of tests and columns of a row. kernels/passes/guards.py has the same (a test compares them).
 (

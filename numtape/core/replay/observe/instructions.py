@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from . import examined, functions, reads
+from . import c_arguments, c_functions, reads
+from .bytecode import Instruction
 from .frames import NULL, Follower
-from .items import format_key, read_item
-from .known import is_python_class
-from .names import NAME_HANDLERS, Handler
+from .item_reads import format_key, read_item
+from .name_reads import NAME_HANDLERS, Handler
+from .ownership import ITERATORS, VIEWS, class_attribute, is_constant, is_python_class
 from .reads import MISSING, is_a
-from .steps import Instruction
-from .whose import ITERATORS, VIEWS, class_attribute, is_constant
 
 _NULL_BELOW = sys.version_info < (3, 13)  # the NULL of a call without ``self`` is below
 
@@ -39,7 +38,7 @@ def _read_slice(follower: Follower, frame: types.FrameType, instruction: Instruc
 
 def _iterate(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     value = follower.peek(instruction, 0)
-    examined.note_iteration(follower, frame, value)
+    c_arguments.note_iteration(follower, frame, value)
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
@@ -60,25 +59,25 @@ def _iterate(follower: Follower, frame: types.FrameType, instruction: Instructio
 
 
 def _unpack(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    examined.note_iteration(follower, frame, follower.peek(instruction, 0))
+    c_arguments.note_iteration(follower, frame, follower.peek(instruction, 0))
 
 
 def _extend(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     value = follower.peek(instruction, 0)
-    examined.note_iteration(follower, frame, value)
-    if instruction.name == "SET_UPDATE" and is_a(value, examined.CONTAINER_TYPES):
-        examined.note_hashing(follower, frame, value)
+    c_arguments.note_iteration(follower, frame, value)
+    if instruction.name == "SET_UPDATE" and is_a(value, c_arguments.CONTAINER_TYPES):
+        c_arguments.note_hashing(follower, frame, value)
     elif instruction.name != "LIST_EXTEND":
-        examined.note_mapping(follower, frame, value)
+        c_arguments.note_mapping(follower, frame, value)
 
 
 def _contains(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     value, holder = follower.peek(instruction, 1), follower.peek(instruction, 0)
-    examined.note_contains(follower, frame, value, holder)
+    c_arguments.note_contains(follower, frame, value, holder)
 
 
 def _length(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    examined.note_length(follower, frame, follower.peek(instruction, 0))
+    c_arguments.note_length(follower, frame, follower.peek(instruction, 0))
 
 
 def _match_keys(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -110,7 +109,7 @@ def _match_class(follower: Follower, frame: types.FrameType, instruction: Instru
     kind = follower.peek(instruction, 1)
     names = follower.peek(instruction, 0)
     count = instruction.arg or 0
-    examined.note_type(follower, frame, value)
+    c_arguments.note_type(follower, frame, value)
     follower.observer.note_class(kind, frame)
 
     def finish(
@@ -148,7 +147,7 @@ def _match_class(follower: Follower, frame: types.FrameType, instruction: Instru
 
 def _operate(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     operands = follower.peek(instruction, 1), follower.peek(instruction, 0)
-    examined.note_operator(follower, frame, operands, _in_place(instruction))
+    c_arguments.note_operator(follower, frame, operands, _in_place(instruction))
 
 
 def _in_place(instruction: Instruction) -> bool:
@@ -156,7 +155,7 @@ def _in_place(instruction: Instruction) -> bool:
 
 
 def _compare(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    examined.note_operator(
+    c_arguments.note_operator(
         follower, frame, (follower.peek(instruction, 1), follower.peek(instruction, 0)), False
     )
 
@@ -164,7 +163,7 @@ def _compare(follower: Follower, frame: types.FrameType, instruction: Instructio
 def _compare_identity(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     x, y = follower.peek(instruction, 1), follower.peek(instruction, 0)
     kind = type(x)
-    examined.note_identity_test(follower, frame, (x, y))
+    c_arguments.note_identity_test(follower, frame, (x, y))
     if (
         kind is type(y)
         and not follower.observer.is_own(x)
@@ -177,7 +176,7 @@ def _compare_identity(follower: Follower, frame: types.FrameType, instruction: I
 
 
 def _operate_unary(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    examined.note_operator(follower, frame, (follower.peek(instruction, 0),), False)
+    c_arguments.note_operator(follower, frame, (follower.peek(instruction, 0),), False)
 
 
 def _yield(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -187,12 +186,12 @@ def _yield(follower: Follower, frame: types.FrameType, instruction: Instruction)
     if is_constant(value) or type(caller) is not Follower or caller.instruction is None:
         return
     if "CALL" in caller.instruction.name:
-        for x in examined.examine(follower, frame, value, "what asks a generator").values():
+        for x in c_arguments.examine(follower, frame, value, "what asks a generator").values():
             follower.observer.note_elements(x, frame)
 
 
 def _truth(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    examined.note_truth(follower, frame, follower.peek(instruction, 0))
+    c_arguments.note_truth(follower, frame, follower.peek(instruction, 0))
 
 
 def _format(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -202,8 +201,8 @@ def _format(follower: Follower, frame: types.FrameType, instruction: Instruction
         or (instruction.name == "FORMAT_VALUE" and (instruction.arg or 0) & 4)
         else 0
     )
-    examined.examine_elements(follower, frame, follower.peek(instruction, depth), "the text")
-    examined.note_class_name(follower, frame, follower.peek(instruction, depth))
+    c_arguments.examine_elements(follower, frame, follower.peek(instruction, depth), "the text")
+    c_arguments.note_class_name(follower, frame, follower.peek(instruction, depth))
 
 
 def _intrinsic(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -245,7 +244,7 @@ def _call(follower: Follower, frame: types.FrameType, instruction: Instruction) 
     if names:
         kwargs = dict(zip(names, args[len(args) - len(names) :], strict=True))
         del args[len(args) - len(names) :]
-    functions.call(follower, frame, function, tuple(args), kwargs, instruction.is_discarded)
+    c_functions.call(follower, frame, function, tuple(args), kwargs, instruction.is_discarded)
 
 
 def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -257,14 +256,14 @@ def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Inst
     args = follower.peek(instruction, offset)
     function = follower.peek(instruction, offset + (1 if _NULL_BELOW else 2))
     if type(args) is not tuple:
-        examined.note_iteration(follower, frame, args)
+        c_arguments.note_iteration(follower, frame, args)
         if type(args) in (list, dict, set, frozenset, *VIEWS):
             args = tuple(args)
         else:
             if type(function) is not types.FunctionType:
                 follower.observer.refuse("it calls a C function with *arguments", frame)
             args = ()
-    functions.call(follower, frame, function, args, dict(kwargs), instruction.is_discarded)
+    c_functions.call(follower, frame, function, args, dict(kwargs), instruction.is_discarded)
 
 
 def _build(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -273,7 +272,7 @@ def _build(follower: Follower, frame: types.FrameType, instruction: Instruction)
     if instruction.name in ("BUILD_SET", "BUILD_MAP"):
         stride = 1 if instruction.name == "BUILD_SET" else 2
         keys = [follower.peek(instruction, stride * (k + 1) - 1) for k in range(count)]
-        examined.note_hashing(follower, frame, keys)
+        c_arguments.note_hashing(follower, frame, keys)
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
@@ -287,7 +286,7 @@ def _build(follower: Follower, frame: types.FrameType, instruction: Instruction)
 def _add_item(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Note a new item of a set or dict comprehension."""
     key = follower.peek(instruction, 0 if instruction.name == "SET_ADD" else 1)
-    examined.note_hashing(follower, frame, (key,))
+    c_arguments.note_hashing(follower, frame, (key,))
 
 
 def _raise(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -298,7 +297,7 @@ def _raise(follower: Follower, frame: types.FrameType, instruction: Instruction)
 
 def _match_exception(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Note ``except``, which compares the error's class."""
-    examined.note_hashing(
+    c_arguments.note_hashing(
         follower, frame, (follower.peek(instruction, 1), follower.peek(instruction, 0))
     )
 
@@ -306,7 +305,7 @@ def _match_exception(follower: Follower, frame: types.FrameType, instruction: In
 def _enter_context(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Note ``with``, which calls the object's methods."""
     manager = follower.peek(instruction, 0)
-    examined.note_context_manager(follower, frame, manager)
+    c_arguments.note_context_manager(follower, frame, manager)
 
 
 # Writes.
@@ -318,12 +317,12 @@ def _store_item(follower: Follower, frame: types.FrameType, instruction: Instruc
     key = follower.peek(instruction, 0)
     label = f"{follower.observer.name_of(holder)}[{format_key(key)}]"
     follower.observer.note_class(holder, frame)
-    examined.note_hashing(follower, frame, (key,))
+    c_arguments.note_hashing(follower, frame, (key,))
     _copy_value(follower, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
         follower.observer.note_write(holder, key, value, label, frame)
         if is_a(holder, list):  # the list must have such an item
-            examined.note_length(follower, frame, holder)
+            c_arguments.note_length(follower, frame, holder)
     else:
         target = f"a slice of {follower.observer.name_of(holder)}" if is_a(key, slice) else label
         follower.observer.note_mutation(holder, f"sets {target}", frame)
@@ -334,8 +333,8 @@ def _copy_value(
 ) -> None:
     """Note a value that is stored in an item or slice: arrays and lists copy it."""
     if is_a(holder, np.ndarray) or is_a(key, slice):
-        arrays = examined.examine(follower, frame, value, "a copy")
-        arrays |= examined.examine(follower, frame, key, "an index")
+        arrays = c_arguments.examine(follower, frame, value, "a copy")
+        arrays |= c_arguments.examine(follower, frame, key, "an index")
         for x in arrays.values():
             follower.observer.note_elements(x, frame)
     if is_a(holder, memoryview | bytearray) and not follower.observer.is_own(holder):
@@ -346,7 +345,7 @@ def _store_slice(follower: Follower, frame: types.FrameType, instruction: Instru
     holder = follower.peek(instruction, 2)
     follower.observer.note_class(holder, frame)
     bounds = slice(follower.peek(instruction, 1), follower.peek(instruction, 0))
-    examined.examine_elements(follower, frame, bounds, "an index")
+    c_arguments.examine_elements(follower, frame, bounds, "an index")
     _copy_value(follower, frame, holder, slice(None), follower.peek(instruction, 3))
     follower.observer.note_mutation(
         holder, f"sets a slice of {follower.observer.name_of(holder)}", frame

@@ -9,7 +9,9 @@ import sys
 import types
 from typing import Any
 
-from . import examined, reads
+from . import c_arguments, reads
+from .bytecode import try_instructions_of
+from .effects import CallEffects
 from .frames import (
     NULL,
     WORD,
@@ -21,13 +23,10 @@ from .frames import (
     slots_address,
     unsupported_reason,
 )
-from .known import PURE
-from .notes import CallEffects
-from .reads import cell_contents, is_a
-from .steps import try_instructions_of
-from .whose import (
+from .ownership import (
     ITERATORS,
     PACKAGE,
+    PURE,
     class_attribute,
     gc_callbacks,
     is_foreign_library,
@@ -36,6 +35,7 @@ from .whose import (
     is_trusted,
     signal_handlers,
 )
+from .reads import cell_contents, is_a
 
 # Instructions by their use of a special method's result: unchanged, as a truth value, iterated.
 _RESULT_UNCHANGED = set(
@@ -143,9 +143,9 @@ class Observer(CallEffects):
         name = caller.instruction.name
         if name in _RESULT_UNCHANGED or ("CALL" in name and caller.called_code is frame.f_code):
             return
-        examined.note_hashing(follower, frame, (value,))
+        c_arguments.note_hashing(follower, frame, (value,))
         if name in _RESULT_TESTED:
-            examined.note_truth(follower, frame, value)
+            c_arguments.note_truth(follower, frame, value)
         if name in _RESULT_ITERATED and is_a(value, ITERATORS) and not self.is_own(value):
             self.refuse(f"it continues a {type(value).__name__} from outside", frame)
 

@@ -1,0 +1,93 @@
+"""The state of a thread, above all its current log."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from ..values.weakrefs import WeakObjectMap
+
+if TYPE_CHECKING:
+    from ..values.tensor import Tensor
+    from .log import Log
+    from .variable import Variable
+
+
+class Rule(NamedTuple):
+    """A derivative rule that a thread runs, in a separate log.
+
+    Attributes:
+      log: The log of the rule.
+      outer: The log for all other code.
+      runner: The code of the function that calls the rule.
+      globals: The globals of the rule, which need not be numtape's.
+    """
+
+    log: Log
+    outer: Log
+    runner: CodeType
+    globals: dict[str, Any]
+
+
+class LogByCaller:
+    """The current log of a thread while it runs a derivative rule, depending on the caller.
+
+    The rule gets its own log: all frames between it and its runner are numtape's code. A signal
+    handler or a finalizer, which is other code, gets the log that was current before.
+    """
+
+    def __get__(self, thread: Any, kind: Any = None) -> Any:
+        rule: Rule | None = thread.rule
+        if rule is None:  # a finalizer interrupts the creation of the thread's log, and sets it
+            return vars(thread).setdefault("log", thread.make_log())
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code is not rule.runner:
+            frame_globals = frame.f_globals
+            if frame_globals is not rule.globals and not frame_globals.get(
+                "__name__", ""
+            ).startswith("numtape."):
+                return rule.outer
+            frame = frame.f_back
+        return rule.log
+
+
+class ThreadState(threading.local):
+    """The state of a thread."""
+
+    log: Any = LogByCaller()  # the current log; the descriptor is used only while a rule runs
+
+    # While a call may have to be undone: the variables that it assigned, and their old values.
+    journal: dict[int, tuple[Variable, Tensor]] | None = None
+    evaluating: tuple[Log, ...] = ()  # logs that functions up the stack evaluate or rewind
+    rule: Rule | None = None
+    scope: str = ""  # prefix of the names of variables
+    training: bool | None = None  # the training mode that layers inherit from their caller
+    layers: tuple[Any, ...] = ()  # the layer that is being called, and those around it
+    losses: WeakObjectMap[bool]  # the `Losses` of layers that have some
+    make_log: ClassVar[Any]  # set in `numtape.core.log.log`
+
+    def __init__(self) -> None:
+        vars(self).setdefault("log", self.make_log())
+        self.losses = WeakObjectMap()
+
+
+def run_in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in another thread. Return its result or raise its error."""
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(function(*arguments))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]

@@ -1,0 +1,1 @@
+"""Analyses of the intermediate representation: types, activity, recomputation, bounds."""

@@ -1,0 +1,222 @@
+"""Activity analysis: values that depend on differentiated arguments and reach the result.
+
+By name, over the whole function: a name is active if it is in one place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ....errors import KernelError
+from ..ir import (
+    WRITES,
+    Body,
+    Call,
+    Count,
+    Make,
+    Step,
+    address,
+    calls,
+    is_constant,
+    shadow,
+    steps,
+    walk,
+)
+from ..rules import FUNCTIONS, derivative, differentiable
+from .types import INTS, of
+
+
+@dataclass
+class Activity:
+    """What is known of a function's names.
+
+    Attributes:
+      active: Names and arrays that have adjoints.
+      written: Arrays that are written to.
+      fixed: Names that are assigned once, before any loop or branch, and arguments that nobody
+        assigns: the reverse sweep has them from its beginning.
+    """
+
+    active: set[str]
+    written: set[str]
+    fixed: set[str]
+
+
+def analyse(body: Body, differentiated: list[str], is_callee: bool = False) -> Activity:
+    """Find what depends on the arguments ``wanted``.
+
+    Of a function that is called ``apart``, what it writes to arguments may be used by its caller.
+    """
+    names, arrays = body.names, body.arrays
+    edges: list[tuple[list[str], str]] = []
+    for node in walk(body.nodes):
+        if isinstance(node, Step):
+            target, sources = _edge(node)
+            if target and (arrays[target].dtype if target in arrays else names[target]) not in INTS:
+                edges.append((sources, target))
+        elif isinstance(node, Make) and node.copied and arrays[node.array].dtype not in INTS:
+            edges.append(([node.copied], node.array))
+        elif isinstance(node, Call):
+            edges += _flows_through_call(node, body)
+    edges += [([x], y) for pair in body.same for x, y in (pair, pair[::-1])]
+    varied = set(differentiated)
+    while new := {t for s, t in edges if t not in varied and not varied.isdisjoint(s)}:
+        varied |= new
+    useful = set(body.outputs) | _outside(body, is_callee)
+    while new := {x for s, t in edges if t in useful for x in s} - useful:
+        useful |= new
+    active = {x for x in varied & useful if not is_constant(x)} | set(differentiated)
+    _refuse(body, varied, active)
+    counts = Counter[str]()
+    for node in walk(body.nodes):
+        if isinstance(node, Step):
+            counts[node.out] += 1
+        elif isinstance(node, Count):
+            counts[node.name] += 1
+        elif isinstance(node, Call):
+            counts.update(node.assigned_names(3))
+        elif isinstance(node, Make):
+            counts.update([address(node.array), shadow(node.array)])
+    top = {n.out for n in body.nodes if isinstance(n, Step)}
+    for node in body.nodes:
+        if isinstance(node, Call) and node.array:
+            top |= node.assigned_names(body.arrays[node.array].ndim)
+        elif isinstance(node, Make):
+            top |= {address(node.array), shadow(node.array)}
+    arguments = body.argument_names()
+    fixed = {x for x in arguments if not counts[x]}
+    fixed |= {x for x in top if x and counts[x] == 1 and x not in arguments}
+    return Activity(active, written_arrays(body), fixed)
+
+
+def written_arrays(body: Body) -> set[str]:
+    """The arrays that a function writes to, itself or by what it calls."""
+    arrays = {s.array for s in steps(body.nodes) if s.op in WRITES and not s.first}
+    for call in calls(body):
+        arrays |= {call.names[j] for j in call.functions.writes(call, body)}
+    return with_aliases(arrays, body.same)
+
+
+def _flows_through_call(call: Call, body: Body) -> list[tuple[list[str], str]]:
+    """Where derivatives go through a call: from each float to the result and to what it writes."""
+    arrays, names = body.arrays, body.names
+    if call.rule is not None and call.functions.writes(call, body):
+        raise KernelError(
+            "its own rule, and writes to its arguments",
+            *body.standing.of(call.line),
+            "Write to a copy.",
+        )
+    writes = {call.names[j] for j in call.functions.writes(call, body)}
+    array_arguments = [x for x in call.names if x in arrays]
+    for k, one in enumerate(array_arguments):
+        for other in array_arguments[k + 1 :]:
+            if (one == other or other in with_aliases({one}, body.same)) and writes & {one, other}:
+                raise KernelError(
+                    "an array twice as an argument of a function that writes to it",
+                    *body.standing.of(call.line),
+                    "Pass a copy.",
+                )
+    floats = [
+        x for x in call.names if (arrays[x].dtype if x in arrays else of(x, names)) not in INTS
+    ]
+    flows = [(floats, x) for x in floats if x in writes]
+    if call.out and names[call.out] not in INTS:
+        flows.append((floats, call.out))
+    if call.array and arrays[call.array].dtype not in INTS:
+        flows.append((floats, call.array))
+    return flows
+
+
+def _outside(body: Body, is_callee: bool) -> set[str]:
+    """Arrays that another caller may look at: those that calls write to, and the caller's."""
+    names = {
+        x
+        for call in calls(body)
+        for j in call.functions.writes(call, body)
+        if (x := call.names[j]) and body.arrays[x].dtype not in INTS
+    }
+    if is_callee:
+        names |= {
+            x
+            for x in written_arrays(body) & set(body.parameters)
+            if body.arrays[x].dtype not in INTS
+        }
+    return names
+
+
+def with_aliases(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
+    """Arrays, with those that may share memory with them."""
+    connected = set(arrays)
+    while more := {x for pair in same if not connected.isdisjoint(pair) for x in pair} - connected:
+        connected |= more
+    return connected
+
+
+def _edge(step: Step) -> tuple[str, list[str]]:
+    """Where a step's value goes, and where derivatives come from."""
+    if step.op == "load":
+        return step.out, [step.array]
+    if step.op in WRITES:
+        return step.array, step.args[1:]
+    if step.op in ("copy", "cast", "weak"):
+        return step.out, step.args[:1]
+    if step.op not in FUNCTIONS:
+        return "", []
+    if not differentiable(step.op):
+        return step.out, step.args
+    return step.out, [a for a, rule in zip(step.args, derivative(step.op), strict=True) if rule]
+
+
+def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
+    """What would be silently wrong."""
+    names = body.names
+    cut: set[str] = set()  # ints, and arrays of them, made from what is differentiated
+    while True:
+        before = len(cut)
+        for step in steps(body.nodes):
+            is_int_cast = (
+                step.op == "cast" and step.dtype in (*INTS, "int") and step.args[0] in varied
+            )
+            taken = step.op not in ("compare", "truth", "not", "load")
+            if step.out and (
+                is_int_cast or (taken and names[step.out] in INTS and cut & {*step.args})
+            ):
+                cut.add(step.out)
+            if step.op in WRITES and step.args[1] in cut:
+                cut.add(step.array)
+            if step.op == "load" and step.array in cut:
+                cut.add(step.out)
+        cut |= with_aliases(cut & set(body.arrays), body.same)
+        if len(cut) == before:
+            break
+    for call in calls(body):
+        if cut & set(call.names):
+            raise KernelError(
+                "a float turned into an int as an argument of a function that is called",
+                *body.standing.of(call.line),
+                "Turn it into an int in the function.",
+            )
+    for step in steps(body.nodes):
+        target, sources = _edge(step)
+        if target in active and step.op in FUNCTIONS and not differentiable(step.op):
+            if varied & set(sources):
+                raise KernelError(
+                    f"a derivative of `{step.op}`, which has none here",
+                    *body.standing.of(step.line),
+                    "Write it with functions that have one.",
+                )
+        value = step.args[1] if step.op in WRITES else ""
+        used = [x for x in ([value] if value else step.args) if x in cut]
+        if (
+            used
+            and target
+            and of(target, names) not in INTS
+            and (target not in body.arrays or body.arrays[target].dtype not in INTS)
+            and step.op != "load"
+        ):
+            raise KernelError(
+                "a float turned into an int and used as a value",
+                *body.standing.of(step.line),
+                "Use math.floor, through which no gradient flows, or use it as an index only.",
+            )

@@ -1,0 +1,382 @@
+"""Index checks of derivatives: which are proved, and which are hoisted in front of a loop.
+
+A gradient writes to the adjoints of what the function reads, so an index out of bounds would write
+to memory of something else. Each ``check`` step is therefore part of the forward sweep, unless
+
+- it is *proved*: ints are linear forms of symbols, and the ranges of loops, conditions and earlier
+  checks bound these; or
+- it is *hoisted*: in a loop that makes it in every round, for an index that is linear in the loop's
+  variable, the first and the last round are checked before the loop, which can then be vectorized.
+
+Start with `Bounds`. The method is affine bounds-check elimination, as in Würthinger et al., "Array
+bounds check elimination for the Java HotSpot client compiler", PPPJ 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..frontend.lowering import constant
+from ..ir import Body, Branch, Call, Count, Make, Node, Repeat, Step, assigned_in, is_constant, walk
+from .recompute import reads
+from .types import SIGNED
+
+ONE = -1  # the key of a form's constant
+Form = dict[int, int]  # coefficients by symbol
+
+
+def _sum(one: Form, other: Form, factor: int = 1) -> Form:
+    total = dict(one)
+    for symbol, coefficient in other.items():
+        total[symbol] = total.get(symbol, 0) + factor * coefficient
+    return {symbol: c for symbol, c in total.items() if c}
+
+
+@dataclass
+class Hoisted:
+    """A check that is made before a loop.
+
+    Attributes:
+      step: The check.
+      factor: What the loop's variable is multiplied by in the index.
+      rest: The other terms of the index, as text.
+      length: The length, as text.
+      low: The lowest index that is allowed, as text: 0, or minus the length.
+    """
+
+    step: Step
+    factor: int
+    rest: str
+    length: str
+    low: str
+
+
+@dataclass
+class _Scope:
+    """What is known at a place.
+
+    Attributes:
+      forms: The values of names.
+      tests: Comparisons that names hold the results of: ``left - right`` and the operator.
+      facts: Forms that are not negative.
+    """
+
+    forms: dict[str, Form]
+    tests: dict[str, tuple[Form, str]]
+    facts: list[Form]
+
+    def copy(self) -> _Scope:
+        return _Scope(dict(self.forms), dict(self.tests), list(self.facts))
+
+    def forget(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.forms.pop(name, None)
+            self.tests.pop(name, None)
+
+
+@dataclass
+class _Loop:
+    """The range of a loop's variable: from ``low`` to ``high``, both included."""
+
+    low: Form
+    high: Form
+
+
+@dataclass
+class Bounds:
+    """The checks of a function.
+
+    Attributes:
+      body: The function.
+      left_out: The ids of ``check`` steps that are proved or hoisted.
+      hoisted: By the id of a loop, the checks that are made before it.
+      highest: By the id of a check of a constant index, the highest one that it is made for: it
+        stands for the checks of other constants that follow it.
+    """
+
+    body: Body
+    left_out: set[int] = field(default_factory=set)
+    hoisted: dict[int, list[Hoisted]] = field(default_factory=dict)
+    highest: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._count = 0
+        self._loops: dict[int, _Loop] = {}  # by symbol
+        self._natural: set[int] = set()  # symbols that are not negative
+        self._wrapped: dict[int, tuple[Form, Form]] = {}  # an index from the end, and the length
+        self._fixed_forms: dict[str, Form] = {}  # names that nothing assigns
+        self._assigned = assigned_in(self.body.nodes)
+        self._lengths = {f"{x}_n{k}" for x, a in self.body.arrays.items() for k in range(a.ndim)}
+        self._nodes(self.body.nodes, _Scope({}, {}, []), None, [])
+
+    # Forms.
+
+    def _symbol(self, natural: bool = False) -> Form:
+        self._count += 1
+        if natural:
+            self._natural.add(self._count)
+        return {self._count: 1}
+
+    def _form(self, operand: str, scope: _Scope) -> Form | None:
+        """The value of an operand; None if it is not an int."""
+        operand = operand[1:-1] if operand.startswith("(") and operand.endswith(")") else operand
+        if is_constant(operand):
+            value = constant(operand)
+            return ({ONE: value} if value else {}) if isinstance(value, int) else None
+        dtype = self.body.names.get(operand, "")
+        if operand not in self._lengths and dtype not in SIGNED:
+            return None
+        forms = scope.forms if operand in self._assigned else self._fixed_forms
+        if operand not in forms:
+            forms[operand] = self._symbol(operand in self._lengths)
+        return forms[operand]
+
+    def _is_natural(self, form: Form, scope: _Scope) -> bool:
+        """Whether a form is proved not to be negative."""
+        lowest = self._lowest(form)
+        return self._sign(lowest) or any(
+            self._sign(_sum(lowest, fact, -1)) or self._sign(self._lowest(_sum(form, fact, -1)))
+            for fact in scope.facts[-16:]
+        )
+
+    def _lowest(self, form: Form) -> Form:
+        """The form with each loop's variable at the end of its range that makes it least."""
+        while loops := [symbol for symbol in form if symbol in self._loops]:
+            symbol = max(loops)  # the innermost: its range may depend on the others
+            coefficient, loop = form[symbol], self._loops[symbol]
+            end = loop.low if coefficient > 0 else loop.high
+            form = _sum({s: c for s, c in form.items() if s != symbol}, end, coefficient)
+        return form
+
+    def _sign(self, form: Form) -> bool:
+        """Whether all terms of a form are known not to be negative."""
+        return all(c > 0 and (s == ONE or s in self._natural) for s, c in form.items())
+
+    # Nodes.
+
+    def _nodes(
+        self, nodes: list[Node], scope: _Scope, loop: Count | None, outer: list[str]
+    ) -> None:
+        """Go through nodes in their order.
+
+        ``loop`` is the one that they are the body of, if it makes its checks in every round, and
+        ``outer`` the names that have their values before it.
+        """
+        self._join_constants(nodes)
+        for node in nodes:
+            if isinstance(node, Step):
+                self._step(node, scope, loop, outer)
+            elif isinstance(node, Branch):
+                sides = []
+                for body, holds in ((node.body, True), (node.other, False)):
+                    inner = scope.copy()
+                    self._assume(node.test, holds, inner)
+                    self._nodes(body, inner, None, [])
+                    sides.append(body)
+                scope.forget(assigned_in([*sides[0], *sides[1]]))
+            elif isinstance(node, Count):
+                self._loop(node, scope)
+            elif isinstance(node, Repeat):
+                self._repeat(node, scope)
+            elif isinstance(node, Make):
+                for k in range(self.body.arrays[node.array].ndim):
+                    length = self._form(f"{node.array}_n{k}", scope)
+                    if length is not None:  # a negative one is an error
+                        scope.facts.append(length)
+            else:
+                assert isinstance(node, Call)
+                scope.forget(node.assigned_names(3))
+
+    def _join_constants(self, nodes: list[Node]) -> None:
+        """Make the checks of constant indices into one argument, in a run of steps, at once.
+
+        Each check is a branch, and Numba's analysis of many branches in a row recurses deeply.
+        """
+        checks: dict[str, Step] = {}  # the check that others are joined with, by the length
+        for node in nodes:
+            if not isinstance(node, Step) or node.op == "raise":
+                checks.clear()
+                continue
+            if (
+                node.op != "check"
+                or not node.args[0].isdecimal()
+                or (node.args[1] in self._assigned or node.args[1] not in self._lengths)
+            ):
+                continue
+            check = checks.setdefault(node.args[1], node)
+            if check is not node:
+                self.left_out.add(id(node))
+                highest = max(int(self.highest.get(id(check), check.args[0])), int(node.args[0]))
+                self.highest[id(check)] = str(highest)
+
+    def _repeat(self, node: Repeat, scope: _Scope) -> None:
+        names = assigned_in([node])
+        scope.forget(names)
+        inner = scope.copy()
+        if node.count:
+            inner.forms[node.count] = self._symbol(natural=True)
+            self._count_up(node, inner)
+        self._nodes(node.head, inner, None, [])
+        self._assume(node.test, True, inner)
+        self._nodes(node.body, inner, None, [])
+        scope.forget(names)
+
+    def _count_up(self, node: Repeat, scope: _Scope) -> None:
+        """What names hold in the head that each round changes by the same; see `counters`."""
+        steps = [x for x in node.body if isinstance(x, Step)]
+        for counter in [x for x in steps if x.op == "counter" and len(x.args) == 3]:
+            form = self._value(counter, scope)
+            for step in steps:
+                if step.op in ("+", "-") and sorted(step.args) == sorted(
+                    [counter.out, counter.args[2]]
+                ):
+                    scope.forms[step.out] = form
+                    for copy in steps:
+                        if copy.op == "copy" and copy.args == [step.out]:
+                            scope.forms[copy.out] = form
+
+    def _loop(self, node: Count, scope: _Scope) -> None:
+        names = assigned_in(node.body) | {node.name}
+        low, high = self._form(node.low, scope), self._form(node.high, scope)
+        for name in reads(node.body, self.body):  # what has its value before the loop
+            if name not in names:
+                self._form(name, scope)
+        inner = scope.copy()
+        inner.forget(names)
+        variable = inner.forms[node.name] = self._symbol()
+        if low is not None and high is not None:
+            one: Form = {ONE: 1}
+            ends = (low, _sum(high, one, -1)) if node.step > 0 else (_sum(high, one), low)
+            self._loops[next(iter(variable))] = _Loop(*ends)
+            inner.facts.append(_sum(ends[1], ends[0], -1))  # there is a round
+        ends_early = any(isinstance(x, Step) and x.op == "raise" for x in walk(node.body))
+        outer = [name for name in scope.forms if name not in names]
+        self._nodes(node.body, inner, None if ends_early else node, [*outer, *self._fixed_forms])
+        scope.forget(names)
+
+    def _step(self, step: Step, scope: _Scope, loop: Count | None, outer: list[str]) -> None:
+        if step.op == "check":
+            self._check(step, scope, loop, outer)
+        if not step.out:
+            return
+        scope.forget([step.out])
+        if step.op == "compare":
+            left, right = (self._form(x, scope) for x in step.args)
+            if left is not None and right is not None:
+                scope.tests[step.out] = _sum(left, right, -1), step.text.split()[1]
+        elif self.body.names.get(step.out) in SIGNED or step.out in self._lengths:
+            scope.forms[step.out] = self._value(step, scope)
+
+    def _value(self, step: Step, scope: _Scope) -> Form:
+        """The value of a step."""
+        forms = [self._form(x, scope) for x in step.args]
+        if step.array or any(form is None for form in forms):
+            return self._symbol()
+        known = [form for form in forms if form is not None]
+        numbers = [form.get(ONE, 0) if not form.keys() - {ONE} else None for form in known]
+        if step.op == "copy":
+            return known[0]
+        if step.op in ("+", "-"):
+            return _sum(known[0], known[1], 1 if step.op == "+" else -1)
+        if step.op == "negative":
+            return _sum({}, known[0], -1)
+        if step.op == "*":
+            for form, number in ((known[0], numbers[1]), (known[1], numbers[0])):
+                if number is not None:
+                    return _sum({}, form, number)
+        if step.op == "counter" and len(known) == 3 and numbers[2] is not None:
+            sign = -1 if " - " in step.text else 1  # start +- count * step
+            return _sum(known[0], known[1], sign * numbers[2])
+        if step.op == "wrap":
+            if self._is_natural(known[0], scope):
+                return known[0]
+            form = self._symbol()
+            self._wrapped[next(iter(form))] = known[0], known[1]
+            return form
+        natural = [self._is_natural(form, scope) for form in known]
+        divisor = numbers[1] if len(numbers) > 1 else None
+        positive = divisor is not None and divisor > 0
+        value = self._symbol(
+            (step.op == "max" and any(natural))
+            or (step.op in ("min", "*") and all(natural))
+            or (step.op == "%" and positive)
+            or (step.op == "//" and natural[0] and positive)
+        )
+        if step.op == "min":
+            scope.facts += [_sum(form, value, -1) for form in known]
+        elif step.op == "max":
+            scope.facts += [_sum(value, form, -1) for form in known]
+        elif step.op == "//" and natural[0] and positive:
+            scope.facts += [_sum(known[0], value, -1), _sum(known[0], value, -numbers[1])]  # type: ignore[operator]
+        elif step.op == "%" and positive:
+            scope.facts.append(_sum({ONE: numbers[1] - 1}, value, -1))  # type: ignore[operator]
+        return value
+
+    def _assume(self, test: str, holds: bool, scope: _Scope) -> None:
+        """A comparison holds, or does not."""
+        difference, operator = scope.tests.get(test, ({}, ""))
+        opposite = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+        operator = operator if holds else opposite.get(operator, "")
+        one: Form = {ONE: 1}
+        if operator in (">", ">=", "=="):
+            scope.facts.append(_sum(difference, one, -1) if operator == ">" else difference)
+        if operator in ("<", "<=", "=="):
+            turned = _sum({}, difference, -1)
+            scope.facts.append(_sum(turned, one, -1) if operator == "<" else turned)
+
+    def _check(self, step: Step, scope: _Scope, loop: Count | None, outer: list[str]) -> None:
+        operand = self.highest.get(id(step), step.args[0])
+        index, length = self._form(operand, scope), self._form(step.args[1], scope)
+        if index is None or length is None or id(step) in self.left_out:
+            return
+        lowest: Form = {}
+        symbol = next(iter(index)) if len(index) == 1 else 0
+        if index == {symbol: 1} and symbol in self._wrapped:
+            place, wrapped_length = self._wrapped[symbol]
+            if wrapped_length == length:
+                index, lowest = place, _sum({}, length, -1)
+        one: Form = {ONE: 1}
+        room = _sum(_sum(length, index, -1), one, -1)
+        if self._is_natural(_sum(index, lowest, -1), scope) and self._is_natural(room, scope):
+            self.left_out.add(id(step))
+        elif loop is not None:
+            self._hoist(step, index, length, bool(lowest), loop, scope, outer)
+        scope.facts += [room, _sum(index, lowest, -1)]  # it raises otherwise
+
+    def _hoist(
+        self,
+        step: Step,
+        index: Form,
+        length: Form,
+        from_end: bool,
+        loop: Count,
+        scope: _Scope,
+        outer: list[str],
+    ) -> None:
+        """Check before the loop, if index and length are known there but for the variable."""
+        variable = next(iter(scope.forms[loop.name]))
+        factor = index.get(variable, 0)
+        names: dict[int, str] = {}
+        for name in outer:
+            form = scope.forms.get(name) if name in self._assigned else self._fixed_forms.get(name)
+            if form is not None and len(form) == 1 and next(iter(form.values())) == 1:
+                names.setdefault(next(iter(form)), name)
+        rest = _text({s: c for s, c in index.items() if s != variable}, names)
+        size = _text(length, names)
+        if rest is None or size is None or variable in length:
+            return
+        self.left_out.add(id(step))
+        low = f"-({size})" if from_end else "0"
+        self.hoisted.setdefault(id(loop), []).append(Hoisted(step, factor, rest, size, low))
+
+
+def _text(form: Form, names: dict[int, str]) -> str | None:
+    """A form as an expression; None if a symbol has no name."""
+    terms = []
+    for symbol, coefficient in form.items():
+        if symbol != ONE and symbol not in names:
+            return None
+        factor = "" if coefficient == 1 else f"{coefficient} * "
+        terms.append(str(coefficient) if symbol == ONE else f"{factor}{names[symbol]}")
+    return " + ".join(f"({term})" if term.startswith("-") else term for term in terms) or "0"

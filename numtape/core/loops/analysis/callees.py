@@ -1,0 +1,380 @@
+"""Functions that a kernel calls without inlining (recursion, `recompute`), and their signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+
+from ....errors import KernelError
+from ..ir import Body, Call, Kinds, Lines, Raised, address, calls, shadow
+from .activity import Activity, analyse, with_aliases, written_arrays
+from .types import of
+
+
+class Interface:
+    """What both sweeps of a function begin with.
+
+    Attributes:
+      taken: The names of their parameters.
+      parameters: What they are; see `Program`.
+      loads: Lines that read them.
+      stores: Lines at the end of the reverse sweep, which give adjoints of numbers.
+
+    Args:
+      body: The function.
+      kinds: Dtype and axes of each argument.
+      wanted: The numbers of the arguments that have adjoints.
+      activity: The differentiated function.
+      by_value: Whether they take numbers themselves, and not where these are.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        kinds: Kinds,
+        argnums: tuple[int, ...],
+        activity: Activity,
+        by_value: bool = False,
+    ) -> None:
+        self.taken: list[str] = []
+        self.parameters: list[tuple[str, int, str, int]] = []
+        self.loads: list[str] = []
+        self.stores: list[str] = []
+        parameters = list(zip(body.parameters, kinds, strict=True))
+        for j, (name, (dtype, ndim)) in enumerate(parameters):
+            if ndim < 0 and by_value:
+                self._take(name, "number", j, dtype)
+                continue
+            if ndim < 0:
+                self._take(f"{name}_at", "number", j, dtype)
+                real = " != 0" if dtype == "bool" else ""
+                self.loads.append(f"{name} = {name}_at[0]{real}")
+                continue
+            self._take(name, "array", j, dtype)
+            for k in range(ndim):
+                self._take(f"{name}_n{k}", "axis", j, "", k)
+        for name, array in body.arrays.items():
+            if array.addressed:
+                over = f"address_of(d_{name})" if name in activity.active else "0"
+                self.loads.append(f"{address(name)} = address_of({name})")
+                self.loads.append(f"{shadow(name)} = {over}")
+        for j, (name, (dtype, ndim)) in enumerate(parameters):
+            if ndim >= 0 and name in activity.active:
+                self._take(f"d_{name}", "adjoint", j, dtype)
+            elif j in argnums:
+                self._take(f"d_{name}_at", "adjoint", j, "float64")
+                self.stores.append(f"d_{name}_at[0] = d_{name}")
+
+    def _take(self, name: str, kind: str, j: int, dtype: str, k: int = 0) -> None:
+        self.taken.append(name)
+        self.parameters.append((kind, j, dtype, k))
+
+
+DEEPEST = 10_000  # calls within calls: more might not have room on the thread's own stack
+
+
+@dataclass
+class Variant:
+    """A function for some arguments, of which some are differentiated.
+
+    Attributes:
+      number: What its names end with: ``F_1`` is its forward sweep, ``R_1`` its reverse.
+    """
+
+    number: int
+    body: Body
+    activity: Activity
+    face: Interface
+    name: str
+
+    def call(self, inputs: list[str], room: str) -> str:
+        """The text of a call of the forward sweep; ``room``: its stack's ends, OUT and MARK."""
+        return f"STATUS = F_{self.number}({', '.join([*inputs, room])})"
+
+    def back(self, inputs: list[str], top: str, seed: str) -> str:
+        """The text of a call of the reverse sweep, which gives where the stack began."""
+        return f"SP = R_{self.number}({', '.join([*inputs, top, seed])})"
+
+
+class Functions:
+    """All functions that one kernel calls apart.
+
+    Args:
+      write: Gives a function in normal form.
+
+    Attributes:
+      standing: Where things stand that can fail.
+      raised: The exceptions that all of them raise.
+      variants: What is called.
+    """
+
+    def __init__(
+        self, file: str, line: int, write: Callable[[FunctionType, Kinds, Functions], Body]
+    ) -> None:
+        self.standing, self._write = Lines(file, line), write
+        self.raised: list[Raised] = []
+        self.variants: dict[
+            tuple[FunctionType, Kinds, tuple[int, ...], tuple[int, ...]], Variant
+        ] = {}
+        self._bodies: dict[tuple[FunctionType, Kinds], Body] = {}
+        self._results: dict[tuple[FunctionType, Kinds], str] = {}
+        self._writes: dict[tuple[FunctionType, Kinds], set[int]] = {}
+        self._axes: dict[tuple[FunctionType, tuple[int, ...]], int] = {}
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether there are rules, which may fail in the reverse sweep."""
+        return bool(self._axes)
+
+    @property
+    def bodies(self) -> list[Body]:
+        """All that are called, in normal form."""
+        return list(self._bodies.values())
+
+    def body(self, call: Call, caller: Body) -> Body:
+        """What a call calls, in normal form."""
+        return self._lower((call.function, call.kinds(caller)))
+
+    def _lower(self, key: tuple[FunctionType, Kinds]) -> Body:
+        if key not in self._bodies:
+            self._results[key] = ""
+            self._bodies[key] = self._write(*key, self)
+        return self._bodies[key]
+
+    def result(self, call: Call, caller: Body) -> str:
+        """The dtype of what a call returns; "" if it is not known yet."""
+        kinds = call.kinds(caller)
+        if any(not dtype for dtype, _ in kinds):
+            return ""
+        body = self.body(call, caller)
+        array = bool(body.axes) and bool(body.axes[0]) and body.form == 0
+        return self._results[call.function, kinds] if array == bool(call.array) else ""
+
+    def settle(self, kernel: Body, infer: Callable[[Body], None]) -> list[Body]:
+        """Find all dtypes: what a function returns may depend on itself. Returns what is called."""
+        while True:
+            before = dict(self._results)
+            infer(kernel)
+            for key, body in list(self._bodies.items()):
+                infer(body)
+                self._results[key] = _result(body)
+            if self._results == before:
+                bodies = self._reachable(kernel)
+                if self._results == before:  # no rule has come to it
+                    return bodies
+
+    def _reachable(self, kernel: Body) -> list[Body]:
+        """A kernel and all that it calls, rules as well."""
+        bodies: list[Body] = [kernel]
+        for body in bodies:
+            for call in calls(body):
+                called = [self.body(call, body)]
+                if call.rule is not None and self.result(call, body):
+                    called.append(self._lower(self._rule_arguments(call, body)))
+                bodies += [x for x in called if x not in bodies]
+        return bodies
+
+    def _rule_arguments(self, call: Call, caller: Body) -> tuple[FunctionType, Kinds]:
+        """What a call's rule takes: the adjoint of the result, the result and the arguments."""
+        known = caller.arrays.get(call.array)
+        kind = (known.dtype, known.ndim) if known is not None else (caller.names[call.out], -1)
+        assert call.rule is not None
+        return call.rule, (kind, kind, *call.kinds(caller))
+
+    def rule(self, call: Call, caller: Body) -> Variant:
+        """The rule of a call.
+
+        Raises:
+          KernelError: If it writes to what it is given.
+        """
+        key = self._rule_arguments(call, caller)
+        body = self._lower(key)
+        if written_arrays(body) & {*body.parameters}:
+            raise KernelError(
+                "a rule that writes to what it is given", body.file, body.line, "Write to a copy."
+            )
+        return self._variant(key, ())
+
+    def axes(self, function: FunctionType, kinds: tuple[int, ...]) -> int:
+        """How many axes a function's result has; -1 of a number.
+
+        Args:
+          function: The function, which has its own rule.
+          kinds: The axes of its arguments; -1 of a number.
+
+        Raises:
+          KernelError: If it has several results, or returns an argument.
+        """
+        key = function, kinds
+        if key not in self._axes:
+            self._axes[key] = -1  # while it is asked: one that calls itself
+            inner = Functions(self.standing.file, self.standing.line, self._write)
+            inner._axes = self._axes
+            body = self._write(function, tuple([("float64", ndim) for ndim in kinds]), inner)
+            if body.form != 0 or (body.axes[0] and body.outputs[0] in body.parameters):
+                raise KernelError(
+                    "its own rule, and other results than one number or new array",
+                    body.file,
+                    body.line,
+                    "Return one result, and a copy of an argument.",
+                )
+            self._axes[key] = len(body.axes[0]) or -1
+        return self._axes[key]
+
+    def writes(self, call: Call, caller: Body) -> set[int]:
+        """The numbers of the arguments that a call writes to."""
+        key = call.function, call.kinds(caller)
+        if key not in self._writes:
+            body = self.body(call, caller)
+            self._writes[key] = set()
+            while True:  # it may call itself
+                arrays = written_arrays(body)
+                positions = {j for j, name in enumerate(body.parameters) if name in arrays}
+                if positions == self._writes[key]:
+                    break
+                self._writes[key] = positions
+        return self._writes[key]
+
+    def variant(self, call: Call, caller: Body, active: set[str], changed: set[str]) -> Variant:
+        """What a call calls where some of the caller's names are active.
+
+        Arrays that the caller has ``changed`` when the reverse sweep comes may not be read again in
+        it; a call that is done again has copies of these.
+        """
+        kinds = call.kinds(caller)
+        active_arguments = tuple(
+            j
+            for j, (dtype, _) in enumerate(kinds)
+            if dtype.startswith("float") and call.names[j] in active
+        )
+        changed_arrays = (
+            ()
+            if call.recompute
+            else tuple(j for j, name in enumerate(call.names) if name in changed)
+        )
+        return self._variant((call.function, kinds), active_arguments, changed_arrays)
+
+    def _variant(
+        self,
+        key: tuple[FunctionType, Kinds],
+        active_arguments: tuple[int, ...],
+        changed: tuple[int, ...] = (),
+    ) -> Variant:
+        function, kinds = key
+        if (*key, active_arguments, changed) not in self.variants:
+            body = self._lower(key)
+            activity = analyse(body, [body.parameters[j] for j in active_arguments], is_callee=True)
+            activity.written |= with_aliases({body.parameters[j] for j in changed}, body.same)
+            face = Interface(body, kinds, active_arguments, activity, by_value=True)
+            number = len(self.variants) + 1
+            variant = Variant(number, body, activity, face, function.__name__)
+            self.variants[*key, active_arguments, changed] = variant
+        return self.variants[*key, active_arguments, changed]
+
+
+def _result(body: Body) -> str:
+    """The dtype of what a function returns; "" if that is not known, or more than one."""
+    if body.result:
+        return of(body.result, body.names)
+    known = body.arrays.get(body.outputs[0]) if body.form == 0 else None
+    return known.dtype if known is not None else ""
+
+
+class Frame:
+    """The cells of a call, as text for both sweeps.
+
+    Attributes:
+      words: How many there are.
+      fill: The text that fills them in the forward sweep.
+      copies: Of arrays that are written to: from where, dtype, how many, the name of where it is.
+      ahead: What the forward sweep is called with.
+      inputs: What the reverse sweep is called with.
+      again: What both are, if the call is done again.
+      seed, result, axes: Of a call with a rule: the adjoint of its result, the result, its axes.
+      held: What a rule is given, by kind, number of the argument and axis.
+      over: Cells with where adjoints of local arrays lie, by number of the argument.
+
+    Args:
+      have: Says whether the reverse sweep has an operand anyway, so that it needs no cell.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        variant: Variant,
+        body: Body,
+        k: int,
+        written: set[str],
+        have: Callable[[str], bool],
+    ) -> None:
+        self._base = f"F{k}"
+        self.words = 0
+        self.fill: list[str] = []
+        self.copies: list[tuple[str, str, str, str]] = []
+        self.ahead: list[str] = []
+        self.inputs: list[str] = []
+        self.reloads: list[str] = []
+        self.slopes: dict[int, int] = {}
+        self.axes: list[int] = []
+        self.held: dict[tuple[str, int, int], str] = {}
+        self.over: dict[int, int] = {}
+        if call.array:
+            names = [f"{call.array}_n{axis}" for axis in range(body.arrays[call.array].ndim)]
+            place = f"Y{k}" if call.array in written else f"{call.array}_at"
+            self.result, self.seed = (self._cell("int64", x) for x in (place, f"d_{call.array}_at"))
+            self.axes = [self._cell("int64", name) for name in names]
+        elif call.rule is not None:
+            self.result, self.seed = self._cell(body.names[call.out], call.out), self._cell()
+        if call.recompute:
+            self.out, self.mark = self._cell(), self._cell()
+            self.begin, self.end = self._cell("int64", f"B{k}"), self._cell("int64", "END")
+        for kind, j, dtype, axis in variant.face.parameters:
+            name = call.names[j]
+            local = name in body.arrays and not body.arrays[name].argument
+            reload = ""
+            if kind == "number":
+                ahead = f"{dtype}_of({name})"
+                text = ahead if have(name) else self.read(dtype, self._cell(dtype, name))
+            elif kind == "axis":
+                ahead = text = call.axes[j][axis] if local else f"{name}_n{axis}"
+                if local and not have(ahead):
+                    text = self.read("int64", self._cell("int64", ahead))
+            elif kind == "adjoint" and name not in body.arrays:
+                self.slopes[j] = self._cell()
+                ahead, text = "OUT", self.at("float64", self.slopes[j])  # it is not used ahead
+            else:
+                ahead = text = name if kind == "array" else f"d_{name}"
+                if local:
+                    place = f"{name}_at" if kind == "array" else f"d_{name}_at"
+                    ahead = f"{dtype}_at({place})"
+                    text = (
+                        ahead
+                        if have(place)
+                        else (f"{dtype}_at({self.read('int64', self._cell('int64', place))})")
+                    )
+                if kind == "array" and call.recompute and name in written:
+                    copy = f"Y{k}_{len(self.copies)}"
+                    self.copies.append((ahead, dtype, " * ".join(call.axes[j]), copy))
+                    reload = f"{dtype}_at({self.read('int64', self._cell('int64', copy))})"
+                if kind == "array" and call.rule is not None and local:
+                    self.over[j] = self._cell("int64", f"d_{name}_at")
+            self.ahead.append(ahead)
+            self.inputs.append(text)
+            self.reloads.append(reload or text)
+            self.held[kind, j, axis] = self.reloads[-1]
+
+    def _cell(self, dtype: str = "", value: str = "") -> int:
+        self.words += 1
+        if dtype:
+            self.fill.append(f"{self.at(dtype, self.words - 1)}[0] = {dtype}_of({value})")
+        return self.words - 1
+
+    def at(self, dtype: str, cell: int) -> str:
+        """A pointer to a cell."""
+        return f"{dtype}_at({self._base} + {8 * cell})" if cell else f"{dtype}_at({self._base})"
+
+    def read(self, dtype: str, cell: int) -> str:
+        """What is in a cell."""
+        text = f"{self.at(dtype, cell)}[0]"
+        return f"({text} != 0)" if dtype == "bool" else text

@@ -1,0 +1,142 @@
+"""Induction variables: names that each iteration changes by the same amount, as ``k += 2``.
+
+What such a name holds in a round follows from the round's number. So it gets its own name in
+each round, computed from where it starts, and the reverse sweep stores nothing for it; and no round
+waits for the one before.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..frontend.lowering import constant
+from ..ir import Body, Branch, Call, Count, Make, Node, Repeat, Step, assigned_in, is_constant, walk
+from .recompute import reads
+from .types import INTS, of
+
+
+def unroll(body: Body) -> None:
+    """Rewrite the loops of a function whose dtypes are known."""
+    _block(body.nodes, body)
+
+
+def _block(nodes: list[Node], body: Body) -> None:
+    for loop in [x for x in nodes if isinstance(x, Count | Repeat)]:
+        for step in [x for x in loop.body if isinstance(x, Step)]:
+            _rewrite(loop, step, nodes, body)
+    for node in nodes:
+        for inner in _inside(node):
+            _block(inner, body)
+
+
+def _inside(node: Node) -> list[list[Node]]:
+    if isinstance(node, Branch):
+        return [node.body, node.other]
+    return [node.body] if isinstance(node, Count | Repeat) else []
+
+
+def _rewrite(loop: Count | Repeat, step: Step, nodes: list[Node], body: Body) -> None:
+    """Give a name that ``step`` changes in each round one of its own, if it is such a name."""
+    name, place = step.out, loop.body.index(step)
+    changed = assigned_in([loop])
+    if name not in step.args or body.names.get(name) != _dtype(step, body):
+        return
+    if isinstance(loop, Count) and loop.step != 1:
+        return
+    if sum(_assigns(node, name) for node in walk([loop])) != 1:
+        return
+    start = _start(name, nodes[: nodes.index(loop)], body)
+    is_int = body.names[name] == "int64"
+    by = [a for a in step.args if a != name]
+    number = loop.name if isinstance(loop, Count) else loop.count or _fresh(body, "count", "int64")
+    if step.op == "negative" and start:
+        text = f"({start} if {{0}} & 1 == 0 else {_negative(start, is_int)})"
+        args = [number]
+    elif (
+        is_int
+        and step.op in "+-"
+        and len(by) == 1
+        and of(by[0], body.names) == "int64"
+        and (by[0] not in changed and (step.op == "+" or step.args[0] == name))
+    ):
+        if not start:
+            start = _fresh(body, "first", "int64")
+            nodes.insert(nodes.index(loop), Step(start, "copy", [name], "{0}", loop.line))
+        text, args = f"{{0}} {step.op} {{1}} * {{2}}", [start, number, by[0]]
+    else:
+        return
+    steps: list[Node] = []
+    if isinstance(loop, Repeat):
+        loop.count = number
+    elif loop.low != "0":
+        args[args.index(number)] = count = _fresh(body, "round", "int64")
+        steps.append(Step(count, "-", [number, loop.low], "{0} - {1}", step.line))
+    own = _fresh(body, "now", body.names[name])
+    steps.append(Step(own, "counter", args, text, step.line))
+    _rename(loop.body[: place + 1], name, own)
+    rest = loop.body[place + 1 :]
+    if name in reads(rest, body):
+        step.out = _fresh(body, "next", body.names[name])
+        _rename(rest, name, step.out)
+        loop.body.insert(place + 1, Step(name, "copy", [step.out], "{0}", step.line))
+    loop.body[:0] = steps
+
+
+def _dtype(step: Step, body: Body) -> str:
+    """The dtype of what the step makes of operands of one dtype; "" if it could be another one."""
+    kinds = {of(a, body.names) for a in step.args}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return "" if kind in INTS and kind != "int64" else kind
+
+
+def _assigns(node: Node, name: str) -> bool:
+    if isinstance(node, Step):
+        return node.out == name
+    if isinstance(node, Count):
+        return node.name == name
+    return isinstance(node, Call | Make) and name in assigned_in([node])
+
+
+def _start(name: str, before: list[Node], body: Body) -> str:
+    """The constant that a name holds in front of a loop; "" if it is none, or not known here."""
+    for node in reversed(before):
+        if name in assigned_in([node]):
+            if isinstance(node, Step) and node.op == "copy" and is_constant(node.args[0]):
+                start = node.args[0]
+                number = constant(start)
+                same = of(start, body.names) == body.names[name]
+                return f"({start})" if same and number is not None and math.isfinite(number) else ""
+            return ""
+    return ""
+
+
+def _negative(start: str, is_int: bool) -> str:
+    number = constant(start[1:-1])
+    assert number is not None
+    return f"({-int(number) if is_int else -float(number)!r})"
+
+
+def _fresh(body: Body, kind: str, dtype: str) -> str:
+    name = f"_{kind}{sum(x.startswith(f'_{kind}') for x in body.names)}"
+    body.names[name] = dtype
+    return name
+
+
+def _rename(nodes: list[Node], name: str, own: str) -> None:
+    """Read another name."""
+
+    def read(operand: str) -> str:
+        return own if operand == name else operand
+
+    for node in walk(nodes):
+        if isinstance(node, Step):
+            node.args = [read(a) for a in node.args]
+        elif isinstance(node, Count):
+            node.low, node.high = read(node.low), read(node.high)
+        elif isinstance(node, Branch | Repeat):
+            node.test = read(node.test)
+        elif isinstance(node, Make):
+            node.size = read(node.size)
+        else:
+            node.names = [read(x) for x in node.names]
+            node.axes = [[read(x) for x in axes] for axes in node.axes]

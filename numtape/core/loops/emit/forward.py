@@ -1,0 +1,477 @@
+"""The text of the forward sweep: the function, and what it stores on the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..analysis.activity import Activity
+from ..analysis.bounds import Bounds
+from ..analysis.callees import Frame, Variant
+from ..analysis.recompute import Recompute, reads
+from ..ir import (
+    Body,
+    Branch,
+    Call,
+    Count,
+    Make,
+    Node,
+    Repeat,
+    Step,
+    address,
+    assigned_in,
+    is_constant,
+    shadow,
+    straight,
+    walk,
+)
+from . import custom_vjp
+from .checkpointing import StraightReverse, element, operand_text, outside
+from .text import (
+    DIVISION,
+    EMPTY,
+    INDEX,
+    LINES,
+    NEGATIVE,
+    NO_ROOM,
+    RAISED,
+    SHAPES,
+    Plan,
+    Slot,
+    Slots,
+    Text,
+    Way,
+    failure_status,
+    groups,
+    number,
+    once,
+    pieces,
+    room,
+    rounds,
+    something,
+    take_text,
+)
+
+
+class Steps(Text):
+    """Writes steps, and loops and branches of nothing else."""
+
+    def __init__(self, body: Body, checked: bool, divisions: bool) -> None:
+        super().__init__()
+        self.body, self.divisions = body, divisions
+        self._loops = 0
+        self.bounds = Bounds(body) if checked else None
+
+    def step(self, step: Step) -> None:
+        """One step."""
+        line, arrays = step.line, self.body.arrays
+        names = [operand_text(a) for a in step.args]
+        if step.op == "check":
+            if self.bounds is not None and id(step) not in self.bounds.left_out:
+                index = self.bounds.highest.get(id(step), names[0])
+                self.put(f"if not 0 <= {index} < {names[1]}: return {failure_status(INDEX, line)}")
+            return
+        if step.op == "raise":
+            self.put(f"return {RAISED + (int(step.dtype) << LINES)}")
+            return
+        if step.op == "same":
+            self.put(f"if {names[0]} != {names[1]}: return {failure_status(SHAPES, line)}")
+            return
+        if step.op == "some":
+            self.put(f"if {names[0]} < 1: return {failure_status(EMPTY, line)}")
+            return
+        if self.divisions and step.op in ("/", "//", "%"):
+            self.put(f"if {names[1]} == 0: return {failure_status(DIVISION, line)}")
+        if not step.array:
+            self.put(f"{step.out} = {step.text.format(*names)}")
+            return
+        if step.op == "load":
+            text = element(self.body, step.array, names[0], address(step.array))
+            self.put(f"{step.out} = {text}")
+            return
+        base = (
+            step.array
+            if arrays[step.array].argument
+            else (f"{arrays[step.array].dtype}_at({address(step.array)})")
+        )
+        sign = {"store": "=", "acc": "+=", "sub": "-="}[step.op]
+        self.put(f"{base}[{names[0]}] {sign} {names[1]}")
+
+    def check_before(self, loop: Count, k: int) -> None:
+        """The checks of indices in all rounds, before the loop with a number."""
+        written = set()
+        for check in [] if self.bounds is None else self.bounds.hoisted.get(id(loop), []):
+            indices = [check.rest]
+            if check.factor:
+                last = f"N{k} - 1" if loop.step == 1 else f"(N{k} - 1) * ({loop.step})"
+                ends = loop.low, last if loop.low == "0" else f"{loop.low} + {last}"
+                factor = "" if check.factor == 1 else f"{check.factor} * "
+                rest = "" if check.rest == "0" else f" + {check.rest}"
+                indices = [f"{factor}({end}){rest}" for end in ends]
+            test = " and ".join(f"{check.low} <= {x} < {check.length}" for x in indices)
+            if test not in written:
+                written.add(test)
+                status = failure_status(INDEX, check.step.line)
+                self.put(f"if N{k} > 0 and not ({test}): return {status}")
+
+    def plain(self, nodes: list[Node]) -> None:
+        """What only computes a condition: nothing is stored."""
+        for node in nodes:
+            if isinstance(node, Step):
+                self.step(node)
+            elif isinstance(node, Branch):
+                for head, body in ((f"if {node.test}:", node.body), ("else:", node.other)):
+                    self.put(head)
+                    self.depth += 1
+                    self.put("pass")
+                    self.plain(body)
+                    self.depth -= 1
+            elif isinstance(node, Count):
+                self._loops += 1
+                k = self._loops
+                self.put(rounds(node, k))
+                self.check_before(node, k)
+                self.put(f"for K{k} in range(N{k}):")
+                self.depth += 1
+                self.put(number(node, k))
+                self.plain(node.body)
+                self.depth -= 1
+            else:
+                assert isinstance(node, Repeat)
+                self.put("while True:")
+                self.depth += 1
+                self.plain(node.head)
+                self.put(f"if not {node.test}: break")
+                self.plain(node.body)
+                self.depth -= 1
+
+
+class Forward(Steps):
+    """Writes the forward sweep.
+
+    Attributes:
+      plans: For `reverse`, by the id of a node.
+      frames: The same for calls.
+      ways: The same for branches: what says which way was taken, if nothing is stored for it.
+      starts: The same for blocks: what is computed again at the beginning of their reverse.
+      last: What is stored at the end, for all of the reverse sweep.
+    """
+
+    def __init__(self, body: Body, activity: Activity, checked: bool, divisions: bool) -> None:
+        super().__init__(body, checked, divisions)
+        self.activity = activity
+        self.plans: dict[int, Plan] = {}
+        self.frames: dict[int, tuple[Frame, Variant]] = {}
+        self.ways: dict[int, str] = {}
+        self.starts: dict[int, list[str]] = {}
+        self.used: set[str] = set()
+        self.again = Recompute(body, activity)
+        self._read = outside(body.nodes, body.result_operands())
+        self._varying = {n.name for n in walk(body.nodes) if isinstance(n, Count)}
+        with self._begin_block(body.nodes, activity.fixed & body.argument_names()) as known:
+            self.nodes(body.nodes, known | activity.fixed)
+        self.last = sorted((self.used & activity.fixed) - body.argument_names())
+        self._push(self.last, body.begin)
+
+    def _room(self, line: int) -> str:
+        return f"if SP{{}} > END: return {failure_status(NO_ROOM, line)}"
+
+    def _push(self, names: list[str], line: int) -> None:
+        """Store names."""
+        if not names:
+            return
+        self.put(self._room(line).format(f" + {8 * len(names)}"))
+        for j, name in enumerate(names):
+            self.put(once(j, self.body.names[name]).write(name))
+        self.put(take_text(str(8 * len(names)), [line]))
+
+    # What is computed again.
+
+    @contextmanager
+    def _begin_block(self, nodes: list[Node], known: set[str]) -> Iterator[set[str]]:
+        """A block, whose reverse computes names again before all else. Gives all that it knows."""
+        recomputed = self.again.block(nodes, known)
+        before, self.used = self.used, set()
+        yield known | set(recomputed)
+        lines = []
+        for name, step in reversed(recomputed.items()):
+            if name in self.used:
+                self.used.remove(name)
+                self.used.update(self.again.needs(step))
+                text = step.text.format(*map(operand_text, step.args))
+                if step.op == "load":
+                    text = element(
+                        self.body, step.array, operand_text(step.args[0]), address(step.array)
+                    )
+                lines.append(f"{name} = {text}  # again {step.line}")
+        self.starts[id(nodes)] = lines[::-1]
+        self.used |= before
+
+    def _block(self, nodes: list[Node], known: set[str]) -> None:
+        with self._begin_block(nodes, known) as inner:
+            self.nodes(nodes, inner)
+
+    def _have(self, operand: str, known: set[str]) -> bool:
+        """Whether the reverse sweep has an operand as it was, without storing it."""
+        if is_constant(operand):
+            return True
+        if operand not in known or not self.again.exact(operand):
+            return False
+        self.used.add(operand)
+        return True
+
+    # The stored values.
+
+    def _way(self, node: Branch) -> str:
+        """Which way a branch goes, as a bool: its test may be any number."""
+        return node.test if self.body.names[node.test] == "bool" else f"bool({node.test})"
+
+    def straight_piece(
+        self, nodes: list[Node], slots: Slots, known: set[str], stored_slots: dict[str, Slot]
+    ) -> list[Any]:
+        """A stretch; ``held`` is what it has stored. Returns what its reverse is made of."""
+        parts: list[Any] = []
+        line = -1
+        for piece in pieces(nodes):
+            if isinstance(piece, Branch):
+                mark, count = len(self.lines), len(slots)
+                there = piece.test in known and self.again.exact(piece.test)
+                slot = None if there else slots.new("bool", piece.line)
+                if slot is not None:
+                    self.put(slot.write(self._way(piece)))
+                ways: list[list[Any]] = []
+                for head, body in ((f"if {piece.test}:", piece.body), ("else:", piece.other)):
+                    self.put(head)
+                    self.depth += 1
+                    self.put("pass")
+                    with self._begin_block(body, known) as inside:
+                        way = self.straight_piece(body, slots, inside, dict(stored_slots))
+                    start = self.starts.pop(id(body))
+                    ways.append([*way, start] if start else way)
+                    self.depth -= 1
+                for name in assigned_in([piece]):
+                    stored_slots.pop(name, None)
+                if something(ways[0]) or something(ways[1]) or len(slots) > count + (not there):
+                    test = piece.test if slot is None else slot.read()
+                    self.used |= {piece.test} if there else set()
+                    parts.append(Way(test, *ways))
+                elif slot is not None:  # no need to know which way it went
+                    slots.drop()
+                    del self.lines[mark]
+                continue
+            reverse = StraightReverse(
+                self.body,
+                self.activity,
+                piece,
+                known,
+                self._varying,
+                self._read,
+                self.used,
+                self.again,
+            ).piece
+            reads: list[str] = []
+            stores: dict[int, list[str]] = {}
+            last = {step.out: k for k, step in enumerate(piece)}
+            new = {}
+            for (value, dtype, k), inner in zip(reverse.stored, reverse.names, strict=True):
+                held_slot = stored_slots.get(value) if k < 0 else None
+                slot = held_slot or slots.new(dtype, piece[max(k, 0)].line)
+                if held_slot is None:
+                    stores.setdefault(k, []).append(slot.write(value))
+                reads.append(f"{inner} = {slot.read()}")
+                if value.isidentifier() and last.get(value, -1) == k:
+                    new[value] = slot
+            for name in last:
+                stored_slots.pop(name, None)
+            stored_slots |= new
+            for text in stores.get(-1, []):
+                self.put(text)
+            for k, step in enumerate(piece):
+                if step.line != line:
+                    line = step.line
+                    self.put(f"# line {line}")
+                self.step(step)
+                for text in stores.get(k, []):
+                    self.put(text)
+            parts.append([*reads, *reverse.back])
+        return parts
+
+    def nodes(self, nodes: list[Node], known: set[str]) -> None:
+        """All of a block."""
+        for group in groups(nodes):
+            first = group[0]
+            if straight(first):
+                mark, slots = len(self.lines), Slots()
+                parts = self.straight_piece(group, slots, known, {})
+                if len(slots):
+                    size = 8 * slots.words
+                    self.insert(mark, [self._room(first.line).format(f" + {size}")])
+                    self.put(take_text(str(size), slots.lines))
+                self.plans[id(first)] = Plan(slots=slots, parts=parts)
+            elif isinstance(first, Count):
+                self._count(first, known)
+            elif isinstance(first, Repeat):
+                self._repeat(first, known)
+            elif isinstance(first, Make):
+                self._make(first)
+            elif isinstance(first, Call):
+                self._call(first, known)
+            else:  # loops inside: which way was taken goes on the stack behind them
+                assert isinstance(first, Branch)
+                for head, body in ((f"if {first.test}:", first.body), ("else:", first.other)):
+                    self.put(head)
+                    self.depth += 1
+                    self.put("pass")
+                    self._block(body, known)
+                    self.depth -= 1
+                if self._have(first.test, known):
+                    self.ways[id(first)] = first.test
+                    continue
+                self.put(self._room(first.line).format(" + 8"))
+                self.put(once(0, "bool").write(self._way(first)))
+                self.put(take_text("8", [first.line]))
+
+    def _count(self, loop: Count, known: set[str]) -> None:
+        self._loops += 1
+        k = self._loops
+        own = assigned_in(loop.body) | {loop.name}
+        bounds = [x for x in (loop.low, loop.high) if not is_constant(x)]
+        candidates = reads(loop.body, self.body) - known - own
+        candidates |= {x for x in bounds if x not in known}
+        inner = known | candidates | {loop.name}
+        before, self.used = self.used, set()
+        slots = None
+        parts: list[Any] = []
+        self.put(f"# line {loop.line}")
+        self.put(rounds(loop, k))
+        self.check_before(loop, k)
+        mark = len(self.lines)
+        self.put(f"for K{k} in range(N{k}):")
+        self.depth += 1
+        self.put(number(loop, k))
+        with self._begin_block(loop.body, inner) as inner:
+            if all(map(straight, loop.body)):
+                slots = Slots(k)
+                parts = self.straight_piece(loop.body, slots, inner, {})
+            else:
+                self.nodes(loop.body, inner)
+        self.depth -= 1
+        if slots is not None and len(slots):
+            self.insert(mark, self._vectors(slots, k, loop.line))
+        keep = sorted(candidates & (self.used | set(bounds)))
+        self.used = before | ((self.used | set(bounds)) - set(keep))
+        self._push(keep, loop.line)
+        self.plans[id(loop)] = Plan(k, keep, slots, parts)
+
+    def _vectors(self, slots: Slots, k: int, line: int) -> list[str]:
+        """What makes room for the values of an innermost loop."""
+        lines = [self._much(f"{8.0 * len(slots)} * N{k}", line)]
+        for j, dtype in enumerate(slots.dtypes):
+            lines.append(f"S{k}_{j} = {dtype}_at(SP)")
+            lines.append(take_text(room(f"N{k}", dtype), slots.lines[j : j + 1]))
+        return lines
+
+    def _much(self, size: str, line: int) -> str:
+        """What makes sure of room for so many bytes, which may be more than an int64 holds."""
+        return f"if {size} + 64.0 > END - SP: return {failure_status(NO_ROOM, line)}"
+
+    def _repeat(self, loop: Repeat, known: set[str]) -> None:
+        self._loops += 1
+        k = self._loops
+        candidates = reads(loop.body, self.body) - known - assigned_in([loop])
+        before, self.used = self.used, set()
+        self.put(f"# line {loop.line}")
+        self.put(f"C{k} = 0")
+        self.put("while True:")
+        self.depth += 1
+        self.plain(loop.head)
+        self.put(f"if not {loop.test}: break")
+        if loop.count:
+            self.put(f"{loop.count} = C{k}")
+        self._block(loop.body, known | candidates | ({loop.count} - {""}))
+        self.put(f"C{k} += 1")
+        self.depth -= 1
+        keep = sorted(candidates & self.used)
+        self.used = before | (self.used - set(keep))
+        self._push(keep, loop.line)
+        self.put(self._room(loop.line).format(" + 8"))
+        self.put(once(0, "int64").write(f"C{k}"))
+        self.put(take_text("8", [loop.line]))
+        self.plans[id(loop)] = Plan(k, keep)
+
+    def _make(self, node: Make) -> None:
+        """A local array, its adjoints behind it, and what takes both away again."""
+        self._loops += 1
+        k = self._loops
+        name, known = node.array, self.body.arrays[node.array]
+        active = name in self.activity.active
+        self.put(f"# line {node.line}")
+        axes = [f"{name}_n{j} < 0" for j in range(known.ndim)]
+        self.put(f"if {' or '.join(axes)}: return {failure_status(NEGATIVE, node.line)}")
+        lengths = " * ".join(f"{name}_n{j}" for j in range(known.ndim))
+        self.put(self._much(f"16.0 * {lengths}", node.line))
+        size = room(node.size, known.dtype)
+        self.put(f"B{k} = SP")
+        self.put(f"{address(name)} = SP")
+        self.put(take_text(size, [node.line]))
+        self.put(f"{shadow(name)} = SP")
+        if active:
+            self.put(take_text(size, [node.line]))
+        fills = []
+        if node.copied:
+            source = element(self.body, node.copied, f"K{k}", address(node.copied))
+            fills.append(f"{known.dtype}_at({address(name)})[K{k}] = {source}")
+        elif node.fill:
+            fills.append(f"{known.dtype}_at({address(name)})[K{k}] = {node.fill}")
+        if active:
+            fills.append(f"{known.dtype}_at({shadow(name)})[K{k}] = 0")
+        for fill in fills:
+            self.put(f"for K{k} in range({node.size}):")
+            self.put(f"    {fill}")
+        words = [f"B{k}", shadow(name), node.size, "0"]
+        if node.copied and not self.body.arrays[node.copied].argument:
+            words[3] = shadow(node.copied)
+        for j, value in enumerate(words):
+            self.put(once(j, "int64").write(value))
+        self.put(take_text("32", [node.line]))
+        self.plans[id(node)] = Plan(k)
+
+    def _call(self, node: Call, known: set[str]) -> None:
+        """A call of a function that has a frame of its own."""
+        self._loops += 1
+        k = self._loops
+        active, written = self.activity.active, self.activity.written
+        variant = node.functions.variant(node, self.body, set() if node.rule else active, written)
+        frame = Frame(node, variant, self.body, k, written, lambda x: self._have(x, known))
+        self.frames[id(node)] = frame, variant
+        size = 8 * frame.words
+        self.put(f"# line {node.line}")
+        if node.recompute:
+            self.put(f"B{k} = SP")
+        for source, dtype, count, name in frame.copies:
+            self.put(self._much(f"8.0 * {count}", node.line))
+            self.put(f"{name} = SP")
+            self.put(f"for K{k} in range({count}):")
+            self.put(f"    {dtype}_at(SP)[K{k}] = {source}[K{k}]")
+            self.put(take_text(room(f"({count})", dtype), [node.line]))
+        self.put("MARK[0] = DEPTH + 1")
+        end = f"END - {size}" if node.recompute else "END"  # the frame is below it the next time
+        self.put(variant.call(frame.ahead, f"SP, {end}, OUT, MARK"))
+        self.put("if STATUS: return STATUS")
+        if not node.recompute:
+            self.put("SP = MARK[0]")
+        if node.out:
+            value, dtype = "OUT[0]", self.body.names[node.out]
+            how = {"float64": "{}", "float32": "np.float32({})", "bool": "({} != 0)"}
+            self.put(f"{node.out} = {how.get(dtype, 'int({})').format(value)}")
+        if node.array:
+            for line in custom_vjp.keep_lines(node, self.body, k, active, written):
+                self.put(line)
+        if size:
+            self.put(self._room(node.line).format(f" + {size}"))
+            self.put(f"F{k} = SP")
+            for line in frame.fill:
+                self.put(line)
+            self.put(take_text(str(size), [node.line]))
+        self.plans[id(node)] = Plan(k)

@@ -1,0 +1,91 @@
+"""Several results of a kernel: their place on the stack after a forward sweep.
+
+A number takes a word. A local array takes one for its address, one for that of its adjoints, and
+one for each axis. An array that is an argument takes none: whoever calls has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..analysis.activity import Activity
+from ..analysis.types import of
+from ..ir import Body, address, shadow
+from .text import NO_ROOM, failure_status, once
+
+
+@dataclass(frozen=True)
+class Out:
+    """One result.
+
+    Attributes:
+      dtype: Its dtype.
+      ndim: How many axes it has; -1 of a number.
+      argument: The number of the argument that it is; -1 if it is none.
+      word: Where it lies, counted in words from the first result's.
+      active: Whether it has adjoints.
+    """
+
+    dtype: str
+    ndim: int
+    argument: int
+    word: int
+    active: bool
+
+
+def outputs_of(body: Body, activity: Activity) -> list[Out]:
+    """All results."""
+    outputs: list[Out] = []
+    word = 0
+    for name, axes in zip(body.outputs, body.axes, strict=True):
+        active, known = name in activity.active, body.arrays.get(name)
+        if known is None:
+            outputs.append(Out(of(name, body.names), -1, -1, word, active))
+            word += 1
+        elif known.argument:
+            j = body.parameters.index(name)
+            outputs.append(Out(known.dtype, known.ndim, j, word, active))
+        else:
+            outputs.append(Out(known.dtype, len(axes), -1, word, active))
+            word += 2 + len(axes)
+    return outputs
+
+
+def words_of(results: list[Out]) -> int:
+    """How many words results take."""
+    return sum(1 if out.ndim < 0 else 2 + out.ndim for out in results if out.argument < 0)
+
+
+def places(form: Any) -> list[int]:
+    """The numbers of the results, as they stand in what a function returns."""
+    return [place for x in form for place in places(x)] if isinstance(form, tuple) else [form]
+
+
+def words(body: Body) -> int:
+    """How many words all results take."""
+    count = 0
+    for name, axes in zip(body.outputs, body.axes, strict=True):
+        known = body.arrays.get(name)
+        count += 1 if known is None else 0 if known.argument else 2 + len(axes)
+    return count
+
+
+def leave_text(body: Body) -> list[str]:
+    """The text that leaves results on the stack."""
+    lines: list[str] = []
+    for name, axes in zip(body.outputs, body.axes, strict=True):
+        known = body.arrays.get(name)
+        if known is None:
+            lines.append(once(len(lines), of(name, body.names)).write(name))
+        elif not known.argument:
+            for value in (address(name), shadow(name), *axes):
+                lines.append(once(len(lines), "int64").write(value))
+    if not lines:
+        return []
+    size = 8 * len(lines)
+    return [
+        f"if SP + {size} > END: return {failure_status(NO_ROOM, body.begin)}",
+        *lines,
+        f"SP += {size}",
+    ]

@@ -1,0 +1,264 @@
+"""The scope of a function being lowered: its names, and how arrays in expressions are described."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .jumps import JumpElimination
+from .source import Source
+
+
+@dataclass(eq=False, slots=True)
+class View:
+    """Part of an array in memory.
+
+    Attributes:
+      array: The array.
+      shape: The lengths of its axes, as operands.
+      offset: The index of its first element in the array's memory.
+      strides: How far apart neighbours along each axis are; None if its elements lie in order.
+      rows: How it was picked from the array, but for the numbers among the indices. Two views with
+        the same one have the same elements, each in its place, or none in common. None: not known.
+    """
+
+    array: str
+    shape: list[str]
+    offset: str = "0"
+    strides: list[str] | None = None
+    rows: tuple[object, ...] | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Lazy:
+    """Elements that are computed when a loop reads them.
+
+    Attributes:
+      shape: The lengths of its axes.
+      element: Writes what computes the element at some indices; returns its name.
+      sources: What it reads.
+      dtype: Of its elements; "" if `types` has to find it.
+      apart: Whether it reads elements at other indices than its own.
+    """
+
+    shape: list[str]
+    element: Callable[[list[str]], str]
+    sources: list[View] = field(default_factory=list)
+    dtype: str = ""
+    needs_copy: bool = False
+
+
+Grid = View | Lazy
+
+
+@dataclass(eq=False, slots=True)
+class Places:
+    """Elements of a view, at places that arrays hold: ``x[k]``, ``x[:, k]``, ``x[i, k]``.
+
+    Attributes:
+      view: Where they are.
+      places: For each axis of the view an array of places, or None for all of them.
+      shape: The lengths of the axes of what is picked.
+      first, axes: From which of these on, and how many of them, are those of the arrays.
+    """
+
+    view: View
+    places: list[Grid | None]
+    shape: list[str]
+    first: int
+    axes: int
+
+
+Known = set[str] | None  # the names that have a value; None where the program does not come to
+
+
+@dataclass
+class DefiniteAssignment:
+    """Goes through a function's statements.
+
+    Attributes:
+      local: The names that the function assigns.
+      reads: The ids of nodes that read a name which may have no value.
+      names: These names.
+    """
+
+    local: set[str]
+    reads: set[int] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    _leave: list[Known] = field(default_factory=list)  # at the `break`s of the loop around
+    _continue_states: list[Known] = field(default_factory=list)  # at its `continue`s
+
+    def block(self, statements: list[ast.stmt], known: Known) -> Known:
+        """What has a value behind statements, if some names had one before."""
+        for statement in statements:
+            if known is None:
+                break
+            known = self._statement(statement, known)
+        return known
+
+    def _look(self, node: ast.AST | None, known: set[str]) -> None:
+        """An expression, or the indices of a target."""
+        for inner in ast.walk(node) if node is not None else ():
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+                self._read(inner, known)
+
+    def _read(self, node: ast.Name, known: set[str]) -> None:
+        if node.id in self.local and node.id not in known:
+            self.reads.add(id(node))
+            self.names.add(node.id)
+
+    def _statement(self, node: Any, known: set[str]) -> Known:
+        if isinstance(node, ast.If):
+            self._look(node.test, known)
+            return _both(self.block(node.body, known), self.block(node.orelse, known))
+        if isinstance(node, ast.For | ast.While):
+            return self._loop(node, known)
+        if isinstance(node, ast.Break | ast.Continue):
+            (self._leave if isinstance(node, ast.Break) else self._continue_states).append(known)
+            return None
+        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            self._read(node.target, known)
+        self._look(node, known)
+        if isinstance(node, ast.Return | ast.Raise):
+            return None
+        if isinstance(node, ast.AnnAssign) and node.value is None:
+            return known
+        return known | _stored_names(targets)
+
+    def _loop(self, node: Any, known: set[str]) -> Known:
+        outer = self._leave, self._continue_states
+        self._leave, self._continue_states = [], []
+        if isinstance(node, ast.For):
+            self._look(node.iter, known)
+            self._look(node.target, known)
+            end = self.block(node.body, known | _stored_names([node.target]))
+            after: Known = known
+            if _rounds(node.iter):
+                after = end
+                for other in self._continue_states:
+                    after = _both(after, other)
+        else:
+            self._look(node.test, known)
+            self.block(node.body, known)
+            forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
+            after = None if forever else known
+        for other in self._leave:
+            after = _both(after, other)
+        self._leave, self._continue_states = outer
+        return after
+
+
+def _both(one: Known, other: Known) -> Known:
+    """What has a value whichever way the program came."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def _stored_names(targets: list[Any]) -> set[str]:
+    return {
+        node.id
+        for target in targets
+        if target is not None
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
+def _rounds(node: ast.expr) -> bool:
+    """Whether a loop over this runs at least once, as far as the text says."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        return False
+    bounds = [x.value for x in node.args if isinstance(x, ast.Constant) and type(x.value) is int]
+    known = node.func.id == "range" and len(bounds) == len(node.args) and 0 < len(bounds) < 4
+    return known and 0 not in bounds[2:] and len(range(*bounds)) > 0
+
+
+# Names that the text of the sweeps has for itself.
+_TAKEN = re.compile(
+    r"u_.*|d_.*|.*_[nm]\d|.*_at|.*_of|.*__\d+|_.*|[A-Z]+\d*(_\d+)?|h\d+_.*|math|np|max|min|abs|range|"
+    r"len|int|float|bool|pow|[a-z]+_\d+_"
+)
+
+
+@dataclass(slots=True)
+class Value:
+    """What an expression is: a number by its name or text, an array, or a tuple.
+
+    Attributes:
+      name: A number's.
+      array: The array in whose memory it lies; "" of elements that are yet to be computed.
+      items: Of a tuple, numbers.
+      grid: Of an array, where or what its elements are.
+    """
+
+    name: str = ""
+    array: str = ""
+    items: list[str] | None = None
+    grid: Grid | None = None
+
+
+@dataclass
+class Frame:
+    """A function that is being written, and under which names."""
+
+    source: Source
+    prefix: str
+    bound: dict[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.exits = JumpElimination(self.source)
+        nodes = [node for statement in self.exits.body for node in ast.walk(statement)]
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        self.stores = Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
+        self._binds = self.stores.copy()
+        self._binds.subtract(
+            n.target.id
+            for n in nodes
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        )
+        self.stores.update(
+            n.target.id
+            for n in nodes
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        )
+        read = DefiniteAssignment(self.source.locals)
+        read.block(self.source.body, set(self.source.parameters))
+        self.unsure = read.reads
+        self.flags = {name: f"set_{k}_" for k, name in enumerate(sorted(read.names))}
+        # Names of loops that nothing else assigns, and that are read in these loops only.
+        loops = [n for n in nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
+        heads = Counter(n.target.id for n in loops if isinstance(n.target, ast.Name))
+        reads = Counter(n.id for n in names if isinstance(n.ctx, ast.Load))
+        inside: Counter[str] = Counter()
+        nested = set()
+        for loop in loops:
+            assert isinstance(loop.target, ast.Name)
+            local = loop.target.id
+            within = [x for s in loop.body for x in ast.walk(s) if isinstance(x, ast.Name)]
+            inside.update(x.id for x in within if x.id == local and isinstance(x.ctx, ast.Load))
+            if any(x.id == local and isinstance(x.ctx, ast.Store) for x in within):
+                nested.add(local)
+        self.steady = {
+            local
+            for local, count in heads.items()
+            if self.stores[local] == count
+            and reads[local] == inside[local]
+            and local not in nested
+            and local not in self.source.parameters
+        }
+
+    def rebound(self, local: str) -> bool:
+        """Whether a name is given arrays in more than one place; ``x += y`` is none."""
+        return self._binds[local] + (local in self.source.parameters) > 1
+
+    def rename(self, local: str) -> str:
+        """A local name as it is in the text."""
+        if self.prefix:
+            return f"{self.prefix}{local}"
+        return f"u_{local}" if _TAKEN.fullmatch(local) else local

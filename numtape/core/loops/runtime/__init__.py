@@ -1,0 +1,1 @@
+"""Compiled sweeps at run time: calls, stacks, rows of the log."""

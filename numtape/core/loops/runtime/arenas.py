@@ -1,0 +1,486 @@
+"""Stacks of forward sweeps that wait for a later reverse sweep, and the kernels' rows of a log.
+
+Stacks lie on one another in an arena, a *pile*, so that many of them can wait. What waits has a
+number, by which the reverse sweep finds it; it goes when nobody refers to it any more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import threading
+from collections import deque
+from contextlib import suppress
+from functools import cached_property, partial
+from weakref import ref
+
+import numpy as np
+
+from ....errors import ResourceExhaustedError
+from ...log.op import Native
+from ...settings import after_fork_in_child
+from ...values.dtypes import float64
+from ...values.memory import Array, address_of, array_at, reserve_zeros, view
+from ...values.spec import Spec
+from ..emit.results import Out, places, words_of
+from ..emit.text import INDEX, LINES, NO_ROOM
+from ..program import Program
+from . import stack
+from .compiled_sweeps import compile_sweeps
+from .invoke import raise_status
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+MOST_WAITING = 1024  # stacks that nobody refers to but a row
+FEW = 64  # stacks among which it does not matter how many are of use
+
+
+class RemainingStack:
+    """What a forward sweep left.
+
+    Attributes:
+      number: Its number.
+      pile: Where its stack lies, up to ``top``.
+      done: Whether the reverse sweep has taken it.
+      held: Arrays that both sweeps have, by their place among the parameters.
+      addresses: Of arguments, where it matters.
+    """
+
+    __slots__ = ("__weakref__", "addresses", "arrays", "done", "number", "pile", "top")
+
+    def __init__(
+        self, pile: Pile, top: int, arrays: dict[int, Array], addresses: list[int]
+    ) -> None:
+        self.number, self.done = next(_numbers), False
+        self.pile, self.top, self.arrays, self.addresses = pile, top, arrays, addresses
+
+    def wait(self) -> None:
+        """Wait for the reverse sweep, though nobody refers to it."""
+        _waiting.append(self)
+
+
+class Pile:
+    """Stacks that lie on one another in an arena.
+
+    Attributes:
+      arena: The arena.
+      lefts: The ends of stacks, from the bottom, and whose they are.
+    """
+
+    def __init__(self) -> None:
+        self.arena = stack.Arena(stack.SIZE)
+        self.lefts: list[tuple[int, ref[RemainingStack]]] = []
+
+    def top(self) -> int:
+        """Where the next one begins."""
+        lefts = self.lefts
+        while lefts and _spent(lefts[-1][1]):
+            lefts.pop()
+        return lefts[-1][0] if lefts else self.arena.start
+
+    def full(self) -> bool:
+        """Whether it holds too much, or much that nobody needs any more, under what is needed."""
+        if self.top() - self.arena.start > stack.LIMIT:
+            return True
+        count = len(self.lefts)
+        if count < FEW or count & (count - 1):  # asked now and then
+            return False
+        return 4 * sum(_spent(left) for _, left in self.lefts) > count
+
+    def used(self, top: int) -> None:
+        """Note how much is used, and release what has not been needed for long."""
+        arena, size = self.arena, top - self.arena.start
+        arena.recent = max(arena.recent, size)
+        arena.calls += 1
+        if arena.calls > stack.PATIENCE or size > stack.LIMIT:
+            arena.trim()
+
+
+def _spent(left: ref[RemainingStack]) -> bool:
+    stack_left = left()
+    return stack_left is None or stack_left.done
+
+
+_numbers = itertools.count(1)
+_stacks_left: dict[int, ref[RemainingStack]] = {}
+_waiting: deque[RemainingStack] = deque(maxlen=MOST_WAITING)
+_free_arenas: deque[Pile] = deque(maxlen=stack.MOST_WAITING)
+
+
+def _pile() -> Pile:
+    """A pile that nobody else adds to. A full one lives as long as what is in it."""
+    while True:
+        try:
+            pile = _free_arenas.pop()
+        except IndexError:
+            return Pile()
+        if not pile.full():
+            return pile
+        _waiting.clear()
+        if not pile.full():
+            return pile
+
+
+class Deferred:
+    """Both sweeps of a function, each in a call of its own, for arguments of some kinds.
+
+    Args:
+      program: The sweeps.
+      wanted: The numbers of the arguments whose adjoints are given.
+      fastmath: Whether the forward sweep may do what Numba's option says.
+      limit: How many bytes of stack a call may take; None for all there are.
+    """
+
+    def __init__(
+        self, program: Program, argnums: tuple[int, ...], fastmath: bool, limit: int | None
+    ) -> None:
+        self.program, self.argnums, self._limit = program, argnums, limit
+        self.addresses = compile_sweeps(program, fastmath)
+        self._forward = _FUNCTION(self.addresses.forward)
+        self._reverse = _FUNCTION(self.addresses.reverse)
+        self._written = frozenset(program.written)
+        self._several = not program.result
+
+    def forward(self, xs: list[Array]) -> tuple[list[Array], RemainingStack | None]:
+        """The results and what is left; None if the sweep did not come to its end.
+
+        Args:
+          xs: Contiguous arrays, of no axes for numbers. They are not changed.
+
+        Returns:
+          Each result of the program once, their own arrays, and what is left.
+
+        Raises:
+          ResourceExhaustedError: If the stack is full.
+          IndexError: If an index is out of bounds.
+        """
+        pile = _pile()
+        try:
+            return self._sweep_forward(pile, xs)
+        finally:
+            _free_arenas.append(pile)
+
+    def _sweep_forward(
+        self, pile: Pile, xs: list[Array]
+    ) -> tuple[list[Array], RemainingStack | None]:
+        """The forward sweep, on a pile."""
+        arrays, addresses = self._arrays(xs)
+        result = np.zeros(2)
+        top = start = pile.top()
+        try:
+            end = pile.arena.end
+            if self._limit is not None:
+                end = min(end, start + self._limit)
+            at = address_of(result)
+            block = np.array([*self._words(xs, arrays), start, end, at, at + 8], np.int64)
+            status = self._forward(address_of(block))
+            if status & ((1 << LINES) - 1) == NO_ROOM:
+                top = end
+                raise_status(self.program, status, end - start)
+            if status & ((1 << LINES) - 1) == INDEX:  # Numba's call may not check it
+                raise_status(self.program, status, 0)
+            if status:
+                return [], None
+            top = int(result[1:].view(np.int64)[0])
+            left = RemainingStack(pile, top, arrays, addresses)
+            pile.lefts.append((top, ref(left)))
+            _stacks_left[left.number] = ref(left, partial(_stacks_left.pop, left.number))
+            if self._several:
+                return [self._result(out, left, xs) for out in self.program.outputs], left
+            return [np.array(result[0], self.program.result)], left
+        finally:
+            pile.used(top)
+
+    def both(self, xs: list[Array], seeds: list[Array]) -> list[Array]:
+        """The adjoints of the arguments that are wanted, by both sweeps.
+
+        Nothing else comes onto the pile between them: the reverse sweep may need room, too.
+        """
+        pile = _pile()
+        try:
+            _, left = self._sweep_forward(pile, xs)
+            assert left is not None  # it came to its end before
+            del _stacks_left[left.number]
+            return self._back(left, xs, seeds)
+        finally:
+            _free_arenas.append(pile)
+
+    def reverse(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array] | None:
+        """The adjoints of the arguments that are wanted; None if nothing is left for them.
+
+        Args:
+          xs: As for the forward sweep.
+          number: What it left.
+          seeds: The adjoint of each result.
+        """
+        reference = _stacks_left.pop(
+            number, None
+        )  # taken in one step: adjoints of local arrays lie there
+        left = reference() if reference is not None else None
+        if left is None or left.addresses != self._addresses(xs):
+            return None
+        with suppress(ValueError):
+            _waiting.remove(left)
+        return self._back(left, xs, seeds)
+
+    def _back(self, left: RemainingStack, xs: list[Array], seeds: list[Array]) -> list[Array]:
+        """The reverse sweep."""
+        seed_values = np.array([seed if not seed.ndim else 0.0 for seed in seeds] or [0.0])
+        if self._several:
+            for out, seed in zip(self.program.outputs, seeds, strict=True):
+                if out.active and out.ndim >= 0:
+                    self._adjoint(out, left)[...] += seed
+        words = [*self._words(xs, left.arrays), left.top, address_of(seed_values)]
+        block = np.array(words, np.int64)
+        status = self._reverse(address_of(block))
+        left.done = True
+        if status:
+            raise_status(self.program, status, left.pile.arena.end - left.pile.arena.start)
+        return [left.arrays[slot] for slot in self._slots]
+
+    def _arrays(self, xs: list[Array]) -> tuple[dict[int, Array], list[int]]:
+        """Adjoints, and copies of what is written to, by slot."""
+        arrays: dict[int, Array] = {}
+        for slot, (kind, j, dtype, _) in enumerate(self.program.parameters):
+            if kind == "adjoint":
+                shape = xs[j].shape  # what is written to has an element at least
+                arrays[slot] = np.zeros(max(xs[j].size, 1), dtype)[: xs[j].size].reshape(shape)
+            elif kind == "array" and j in self._written:
+                arrays[slot] = xs[j].copy()
+        return arrays, self._addresses(xs)
+
+    def _result(self, out: Out, left: RemainingStack, xs: list[Array]) -> Array:
+        """One of several results, copied."""
+        if out.argument >= 0:
+            slot = self.place("array", out.argument)
+            return left.arrays.get(slot, xs[out.argument]).copy()
+        if out.ndim < 0:
+            return array_at(self._words_of(out, left), (), out.dtype).copy()
+        return self._local(out, left, 0).copy()
+
+    def _adjoint(self, out: Out, left: RemainingStack) -> Array:
+        """The adjoints of an array that is a result."""
+        if out.argument >= 0:
+            return left.arrays[self.place("adjoint", out.argument)]
+        return self._local(out, left, 1)
+
+    def _local(self, out: Out, left: RemainingStack, word: int) -> Array:
+        """A local array, or its adjoints."""
+        words = array_at(self._words_of(out, left), (2 + out.ndim,), np.int64)
+        return array_at(int(words[word]), tuple(words[2:].tolist()), out.dtype)
+
+    def _words_of(self, out: Out, left: RemainingStack) -> int:
+        """Where it stands on the stack what a result is."""
+        return left.top - 8 * (words_of(self.program.outputs) - out.word)
+
+    def place(self, kind: str, j: int) -> int:
+        """The slot of an argument."""
+        parameters = self.program.parameters
+        return next(slot for slot, p in enumerate(parameters) if p[0] == kind and p[1] == j)
+
+    def _addresses(self, xs: list[Array]) -> list[int]:
+        """Where arguments have to be again: what the forward sweep may have noted."""
+        if "address_of(" not in self.program.source:
+            return []
+        return [
+            address_of(xs[j])
+            for kind, j, _, _ in self.program.parameters
+            if kind == "array" and j not in self._written
+        ]
+
+    @cached_property
+    def _slots(self) -> list[int]:
+        slots = {
+            j: slot
+            for slot, (kind, j, _, _) in enumerate(self.program.parameters)
+            if kind == "adjoint"
+        }
+        return [slots[j] for j in self.argnums]
+
+    def _words(self, xs: list[Array], arrays: dict[int, Array]) -> list[int]:
+        """What both sweeps take."""
+        return [
+            xs[j].shape[k] if kind == "axis" else address_of(arrays.get(slot, xs[j]))
+            for slot, (kind, j, _, k) in enumerate(self.program.parameters)
+        ]
+
+
+T_PILES, MOST_PILES, MOST_WORDS, STALE = 4, 16, 120, 2
+P_CALLS, P_RECENT, P_HIGH = 2, 3, 4
+AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
+NUMBER, LOCAL, GIVEN = range(3)
+TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE, UNSIGNED16, UNSIGNED32 = range(9)
+# A bool is read as a uint8 is, and the bits of a uint64 are kept as those of an int64.
+_DTYPES = {
+    "bool": TRUTH,
+    "int8": BITS8,
+    "int16": BITS16,
+    "int32": BITS32,
+    "int64": BITS64,
+    "float32": SINGLE,
+    "float64": DOUBLE,
+    "uint8": TRUTH,
+    "uint16": UNSIGNED16,
+    "uint32": UNSIGNED32,
+    "uint64": BITS64,
+}
+
+TABLE = reserve_zeros((T_PILES + 2 * MOST_PILES,), np.int64)
+_view = view(TABLE)
+_arenas: list[stack.Arena] = []
+_lock = threading.Lock()
+
+
+def _renew() -> None:
+    """In a child: another thread may have been at work on a pile."""
+    global _lock
+    _lock = threading.Lock()
+    TABLE[0] = TABLE[T_PILES:] = 0
+    _arenas.clear()
+
+
+after_fork_in_child(_renew)
+
+
+def tend() -> None:
+    """Do what compiled sweeps leave to Python: more piles, and pages of piles that may go."""
+    with _lock, suppress(ResourceExhaustedError):
+        for k, arena in enumerate(_arenas):
+            if _view[T_PILES + 2 * k] == STALE:  # nobody else has it
+                _trim(arena)
+                _view[T_PILES + 2 * k] = 1
+        if len(_arenas) < MOST_PILES and 1 not in TABLE[T_PILES : T_PILES + 2 * len(_arenas) : 2]:
+            _add(stack.Arena(stack.SIZE))
+
+
+def _add(arena: stack.Arena) -> None:
+    _header(arena)[0] = arena.end
+    at = T_PILES + 2 * len(_arenas)
+    _arenas.append(arena)
+    _view[at], _view[at + 1] = 1, arena.start
+    _view[0] = len(_arenas)
+
+
+def _header(arena: stack.Arena) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return arena.words(8)
+
+
+def _trim(arena: stack.Arena) -> None:
+    header = _header(arena)
+    recent, high = int(header[P_RECENT]), int(header[P_HIGH])
+    arena.release(recent, high)
+    header[P_CALLS] = header[P_RECENT] = 0
+    header[P_HIGH] = recent
+
+
+Results = tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape of each
+
+
+def native(
+    sweeps: Deferred,
+    keeps_stack: bool,
+    limit: int | None,
+    out: Spec,
+    first: int,
+    specs: list[Spec],
+    results: Results,
+) -> Native | None:
+    """How a kernel calls the sweeps of a function for a row; None if it cannot.
+
+    Args:
+      sweeps: The sweeps.
+      kept: Whether the forward sweep leaves its stack for the reverse one.
+      limit: The bytes of stack that a call may take.
+      out: What the row is.
+      first: How many operands stand before the arguments: 0 of the call's row, 2 of its adjoints'.
+      specs: Of all operands.
+      results: What the function returned when the row was recorded.
+    """
+    program, arguments = sweeps.program, specs[first:]
+    left: list[Out] = [] if program.result else program.outputs  # on the stack, and in arguments
+    many = len(program.parameters) + len(left) > MOST_WORDS
+    if many or any(not spec.size for spec in (out, *specs)) or not _has_results(program, results):
+        return None
+    dtypes = {arguments[j].dtype for j in sweeps.argnums}
+    own = dtypes.pop() if len(dtypes) == 1 else float64  # of the row of adjoints
+    starts, at = {}, 0
+    for j in sweeps.argnums:
+        starts[j] = at
+        at += arguments[j].size * own.size
+    region = 0  # what both sweeps have in front of a stack is in the same places
+    noted = "address_of(" in program.source  # the forward sweep says where arrays lie
+    words: list[tuple[int, int, int, int, int]] = []
+    for kind, j, dtype, axis in program.parameters:
+        spec = arguments[j]
+        size = np.dtype(dtype or "int64").itemsize
+        if kind == "axis":
+            words.append((AXIS, spec.shape[axis], 0, 0, 0))
+        elif kind == "adjoint" and j in starts and dtype == own.name and not noted:
+            words.append((DIRECT, starts[j], 0, 0, 0))
+        elif kind == "adjoint":
+            words.append((CONVERTED, starts.get(j, -1), region, spec.size, size))
+        elif kind == "array" and (noted or j in program.written):
+            words.append((COPIED, j, region, spec.size * size, 0))
+        else:
+            words.append((ARGUMENT, j, 0, 0, 0))
+        if words[-1][0] in (COPIED, CONVERTED):
+            region += (spec.size * size + 7) & -8
+    packed = _result_rows(sweeps, results) if left else []
+    # A reverse sweep that needs room may not have others' stacks above it.
+    waits = keeps_stack and not program.grows
+    tend()
+    parameters = (
+        address_of(TABLE),
+        sweeps.addresses.forward,
+        sweeps.addresses.reverse,
+        first,
+        len(specs),
+        len(words),
+        region,
+        limit or 0,
+        int(waits),
+        out.size,
+        out.dtype.size,
+        len(packed),
+        words_of(left),
+        len(left),
+        *(number for numbers in (*words, *packed) for number in numbers),
+    )
+    name = "calls.reverse" if first else "calls.forward"
+    return Native(name, (), parameters, 1, sum(spec.size for spec in (out, *specs)), True)
+
+
+def _has_results(program: Program, results: Results) -> bool:
+    """Whether sweeps give results of the dtypes and axes that the function returned."""
+    if program.result:
+        return results == ((program.result, ()),)
+    outputs = [program.outputs[place] for place in places(program.form)]
+    return [(out.dtype, max(out.ndim, 0)) for out in outputs] == [
+        (dtype, len(shape)) for dtype, shape in results
+    ]
+
+
+def _result_rows(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
+    """What `calls` has to know of each result."""
+    rows: list[tuple[int, ...]] = []
+    for place, (dtype, shape) in zip(places(sweeps.program.form), results, strict=True):
+        out = sweeps.program.outputs[place]
+        kind, where, adjoint = LOCAL, out.word, 0
+        if out.argument >= 0:
+            kind, where = GIVEN, sweeps.place("array", out.argument)
+            adjoint = sweeps.place("adjoint", out.argument) if out.active else -1
+        elif out.ndim < 0:
+            kind, adjoint = NUMBER, place
+        axes = (*shape, 0, 0, 0)[:3]
+        rows.append(
+            (
+                kind,
+                where,
+                adjoint if out.active else -1,
+                _DTYPES[dtype],
+                math.prod(shape),
+                len(shape),
+                *axes,
+            )
+        )
+    return rows

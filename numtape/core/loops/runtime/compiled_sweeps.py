@@ -1,0 +1,98 @@
+"""Compiled sweeps: the addresses of both functions, from the cache by content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....errors import KernelError
+from ...compile import cache as disk
+from ...compile.kernel_sources import kernel_source
+from ..program import Program
+
+
+class Sweeps(NamedTuple):
+    """The addresses of the sweeps, and of both one after the other."""
+
+    forward: int
+    reverse: int
+    gradient: int
+
+
+_known: dict[str, Sweeps] = {}  # code is never unloaded, so it is loaded once
+
+# The kernel modules that a sweep is compiled with.
+_SOURCES = ("compiler", "jit", "target", "loops.functions", "loops.stack")
+
+
+def compile_sweeps(program: Program, fastmath: bool) -> Sweeps:
+    """The addresses of the sweeps.
+
+    They take the address of a block of words: what ``program.parameters`` says, and what is behind.
+
+    Raises:
+      KernelError: If Numba cannot compile it.
+    """
+    text = f"{program.key}\nfastmath={fastmath}"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    symbol = f"{disk.EDITED}{program.name}_{digest}"
+    if symbol not in _known:
+        source = kernel_source(*_SOURCES) + text
+        loaded = disk.load(symbol, source, lambda: _compile(symbol, program, fastmath))
+        _known[symbol] = Sweeps(*(loaded[f"{symbol}_{part}"] for part in Sweeps._fields))
+    return _known[symbol]
+
+
+def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
+    from numba.core.errors import NumbaError
+
+    from ...compile.numba_compiler import Function, compile_unit
+
+    stack = importlib.import_module("numtape.kernels.loops.stack")
+    # A module that there is: without one, Numba does not know a function that calls itself.
+    scope: dict[str, Any] = {"__name__": stack.__name__, "math": math, "np": np, **stack.SCOPE}
+    exec(compile(program.source, f"<{symbol}>", "exec"), scope)
+    shared = [
+        "" if kind == "axis" else _pointer_type(dtype) for kind, _, dtype, _ in program.parameters
+    ]
+    behind = {
+        "forward": ["", "", "float64", "int64"],
+        "reverse": ["", "float64"],
+        "gradient": ["", "", "float64", "int64", "float64"],
+    }
+    for k in range(1, program.functions + 1):
+        scope[f"F_{k}"] = stack.jit_sweep(scope[f"F_{k}"], fastmath)
+        scope[f"R_{k}"] = stack.jit_sweep(scope[f"R_{k}"], stack.REORDERED)
+    functions = []
+    for part, rest in behind.items():
+        name = f"{program.name}_{part}"
+        scope[name] = stack.jit_sweep(
+            scope[name],
+            fastmath if part == "forward" else (stack.REORDERED if part == "reverse" else False),
+        )
+        functions.append(Function(f"{symbol}_{part}", scope[name], [*shared, *rest], block=True))
+    try:
+        built: disk.Built = compile_unit(symbol, functions)
+    except NumbaError as error:
+        line, message = program.line, str(getattr(error, "msg", error)).strip().splitlines()
+        place = getattr(getattr(error, "loc", None), "line", None)
+        if place:  # the line of the text; before it stands a note of the user's
+            above = program.source.splitlines()[:place]
+            notes = [x.split()[-1] for x in above if x.strip().startswith("# line ")]
+            line += int(notes[-1]) if notes else 0
+        reasons = [x.strip() for x in message if "was expected" in x] or message or [str(error)]
+        raise KernelError(
+            f"what Numba refuses: {reasons[0]}",
+            program.file,
+            line,
+            "Write it with floats and ints of one dtype.",
+        ) from error
+    return built
+
+
+def _pointer_type(dtype: str) -> str:
+    return "uint8" if dtype == "bool" else dtype

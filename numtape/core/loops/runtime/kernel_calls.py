@@ -1,0 +1,187 @@
+"""Plain calls of kernels: which arguments they may write to, and interruptible long calls.
+
+Start with `written_arguments`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import threading
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ....errors import KernelError
+from ...compile.kernel_sources import tree
+from ...cpu.interruptible import Listening, largest
+from ..analysis.activity import written_arrays
+from ..analysis.types import infer
+from ..frontend.lowering import normal
+from .invoke import Kinds, kinds_of
+
+# Functions of Python that read their arguments and do nothing else.
+_READING = frozenset(
+    ("range", "len", "abs", "min", "max", "float", "int", "bool", "round", "enumerate", "zip")
+)
+
+
+def written_arguments(function: FunctionType, arguments: tuple[Any, ...]) -> list[int] | None:
+    """The arguments that a call may write to, by number; None if that is not known.
+
+    The front end of derivatives says so. A function that it does not understand, or one of other
+    arguments than numbers and arrays, may do anything, random draws among it, unless all of its
+    statements only read.
+    """
+    try:
+        body = normal(function, list(kinds_of(arguments)))
+        infer(body)
+    except KernelError:
+        return [] if _only_reads(function) else None
+    names = written_arrays(body)
+    return [j for j, name in enumerate(body.parameters) if name in names]
+
+
+def _only_reads(function: FunctionType) -> bool:
+    """Whether a function has no statement that could write to the memory of an argument."""
+    try:
+        lines, _ = inspect.findsource(function)
+        module = tree("".join(lines))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    line = function.__code__.co_firstlineno
+    definitions = [
+        node
+        for node in ast.walk(module)
+        if isinstance(node, ast.FunctionDef)
+        and min([node.lineno, *(d.lineno for d in node.decorator_list)]) == line
+    ]
+    return len(definitions) == 1 and all(
+        _reads(node, function) for statement in definitions[0].body for node in ast.walk(statement)
+    )
+
+
+def _reads(node: ast.AST, function: FunctionType) -> bool:
+    if isinstance(node, ast.AugAssign):  # which changes an array in place
+        return False
+    if isinstance(node, ast.Subscript | ast.Attribute):
+        return isinstance(node.ctx, ast.Load)
+    if not isinstance(node, ast.Call):
+        return True
+    called = node.func
+    if isinstance(called, ast.Name):
+        return called.id in _READING and called.id not in function.__globals__
+    if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
+        return False
+    module = function.__globals__.get(called.value.id)
+    if module is np:  # of a ufunc, what comes behind its operands is written to
+        ufunc = getattr(np, called.attr, None)
+        return isinstance(ufunc, np.ufunc) and len(node.args) <= ufunc.nin and not node.keywords
+    return module is math
+
+
+class InterruptibleCalls:
+    """Such calls of one kernel.
+
+    Args:
+      kernel: The kernel.
+
+    Attributes:
+      most: Up to which size, see `listening.largest`, its calls are short, or cannot be watched.
+    """
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel, self._listening, self.most = kernel, Listening(), -math.inf
+        # By kinds of arguments. Numba compiles the kernel for each of them, too, and keeps it.
+        self._written: dict[Kinds, list[int] | None] = {}
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        """What the function returns, or raises."""
+        call = self._kernel.njit
+        places = self._places(args)
+        if places is None:
+            self.most = math.inf
+            return call(*args)
+        listening = self._listening
+        main = threading.current_thread() is threading.main_thread()
+        if not main or not _are_disjoint(args, places):
+            if not listening.long:
+                self.most = max(self.most, largest(args))
+            return call(*args)
+        self._compile(call, args)
+        before = {j: args[j].copy(order="K") for j in places}
+        own = [before[j].copy(order="K") if j in before else x for j, x in enumerate(args)]
+        try:
+            result = listening(largest(args), call, *own)
+        except Exception:
+            _write(args, own, before)  # what it wrote before it raised, as without copies
+            raise
+        finally:
+            self.most = -math.inf if listening.long else listening.most
+        _write(args, own, before)
+        return result
+
+    def _places(self, args: tuple[Any, ...]) -> list[int] | None:
+        """The arguments that it writes to; None if it does what cannot be told."""
+        try:
+            kinds = kinds_of(args)
+        except KernelError:
+            return None
+        try:
+            return self._written[kinds]
+        except KeyError:
+            return self._written.setdefault(kinds, self._array_places(kinds))
+
+    def _array_places(self, kinds: Kinds) -> list[int] | None:
+        try:
+            body = normal(self._kernel.python_function, kinds)
+            infer(body)
+            names = written_arrays(body)
+        except (KernelError, ValueError):  # something else, or other arguments than it takes
+            return None
+        places = [j for j, name in enumerate(body.parameters) if name in names]
+        if places and not body.arrays.keys().isdisjoint(body.outputs):
+            return None  # an array that it returns may lie in one that it writes to
+        return places
+
+    def _compile(self, call: Any, args: tuple[Any, ...]) -> None:
+        """Compile in this thread, where an interrupt ends it."""
+        from numba.core.errors import NumbaError
+
+        try:
+            call.compile(tuple([call.typeof_pyval(x) for x in args]))
+        except NumbaError as error:  # the others the call says in more words
+            if "runaway recursion" in str(error):
+                code = self._kernel.python_function.__code__
+                raise KernelError(
+                    "recursion whose result Numba cannot tell",
+                    code.co_filename,
+                    code.co_firstlineno,
+                    "Where functions call each other, call that one before "
+                    "all others which has a way that calls nothing.",
+                ) from error
+
+
+def _are_disjoint(args: tuple[Any, ...], places: Sequence[int]) -> bool:
+    """Whether copies of the arguments at ``places`` are to Numba what these are."""
+    for j in places:
+        one = args[j]
+        flags = one.flags
+        if not (flags.aligned and flags.writeable and (flags.c_contiguous or flags.f_contiguous)):
+            return False
+        if any(
+            k != j and type(x) is np.ndarray and np.may_share_memory(one, x)
+            for k, x in enumerate(args)
+        ):
+            return False
+    return True
+
+
+def _write(args: tuple[Any, ...], own: Sequence[Any], before: dict[int, Any]) -> None:
+    """Give the caller what was written to copies."""
+    for j, old in before.items():
+        bits = f"u{old.itemsize}"  # those of NaN compare as well
+        np.copyto(args[j], own[j], where=own[j].view(bits) != old.view(bits))

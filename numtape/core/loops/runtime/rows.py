@@ -1,0 +1,287 @@
+"""Rows of a log that call kernels: results and adjoints. See `core.ops.kernel`."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from ....errors import KernelError
+from ... import settings
+from ...cpu.interruptible import Listening, largest
+from ...log.log import local
+from ...log.op import Native
+from ...values.memory import Array
+from ...values.spec import Spec
+from ..emit.results import places
+from ..emit.text import LINES, NO_ROOM
+from ..frontend.lowering import DTYPES
+from ..program import Program
+from . import arenas
+from .arenas import Deferred, RemainingStack
+from .invoke import Kinds, check_kinds, raise_status
+from .plain import run as run_plain
+
+_FIRST = {float: "float64", int: "int64", bool: "bool"}
+ROOM = 1 << 20  # bytes of stack of a sweep that runs as Python, at first
+
+
+class Results:
+    """What a kernel returned.
+
+    Attributes:
+      arrays: Its results, one after the other.
+      left: What the forward sweep left for the reverse one, if it did.
+    """
+
+    def __init__(self, arrays: list[Array], form: Any, left: RemainingStack | None) -> None:
+        self.arrays, self._form, self.left = arrays, form, left
+
+    def arrange(self, parts: list[Any]) -> Any:
+        """Other things in the places of the results."""
+        return _arrange(self._form, iter(parts))
+
+
+def _arrange(form: Any, parts: Any) -> Any:
+    if form is None:
+        return next(parts)
+    return tuple([_arrange(inner, parts) for inner in form])
+
+
+class Run:
+    """A kernel, called with arguments of some kinds.
+
+    Args:
+      kernel: The kernel.
+      kinds: Dtype and axes of each argument.
+      wanted: The numbers of the arguments that have adjoints.
+      kept: Whether the forward sweep is what computes, and leaves its stack.
+    """
+
+    def __init__(
+        self, kernel: Any, kinds: Kinds, argnums: tuple[int, ...], keeps_stack: bool
+    ) -> None:
+        check_kinds(kinds)
+        self._kernel, self._kinds, self._argnums, self._keeps_stack = (
+            kernel,
+            kinds,
+            argnums,
+            keeps_stack,
+        )
+        self._lock = threading.RLock()
+        self._program: Program | KernelError | None = None
+        self._deferred: Deferred | None = None
+        self._returns: Any = None  # Numba's type
+        self._listening = Listening()
+
+    def differentiable(self) -> Program:
+        """The sweeps.
+
+        Raises:
+          KernelError: If the function holds what cannot be differentiated.
+        """
+        with self._lock:
+            if self._program is None:
+                self._program = self._make_program()
+            if isinstance(self._program, KernelError):
+                raise copy(self._program)  # nobody keeps the frames it goes through
+            return self._program
+
+    def _make_program(self) -> Program | KernelError:
+        """The sweeps, of one float or of several results; or why they are missing."""
+        make = self._kernel._program
+        try:
+            return make(self._kinds, self._argnums)  # type: ignore[no-any-return]
+        except KernelError as error:
+            try:
+                program: Program = make(self._kinds, self._argnums, several=True)
+            except KernelError:
+                return copy(error)
+            program.result = ""
+            # Where nothing is differentiated, sweeps are for replays.
+            return (
+                program
+                if not self._argnums or any(x.active for x in program.outputs)
+                else copy(error)
+            )
+
+    def _sweeps(self) -> Deferred:
+        program = self.differentiable()
+        with self._lock:
+            if self._deferred is None:
+                try:
+                    options = self._kernel._fastmath, self._kernel._limit
+                    self._deferred = Deferred(program, self._argnums, *options)
+                except KernelError as error:
+                    self._program = copy(error)
+                    raise
+            return self._deferred
+
+    tend = staticmethod(arenas.tend)
+
+    def native(
+        self, out: Spec, operands: list[Spec], results: arenas.Results, adjoints: bool
+    ) -> Native | None:
+        """The kernel that computes a row, or, with ``adjoints``, that of its adjoints."""
+        plain = self._kernel._run(self._kinds, (), False)  # its sweep stores nothing
+        limit, first = self._kernel._limit, 2 if adjoints else 0
+        for run in [self] if adjoints else [self, plain] if self._keeps_stack else [plain]:
+            with suppress(KernelError):
+                sweeps = run._sweeps()
+                return arenas.native(sweeps, run._keeps_stack, limit, out, first, operands, results)
+        return None
+
+    def results(self, xs: list[Array]) -> Results:
+        """What the kernel returns.
+
+        Args:
+          xs: The arguments: arrays, of no axes for numbers. They are not changed.
+
+        Raises:
+          KernelError: If it returns nothing, or what no tensor can be.
+          Exception: What the kernel raises.
+        """
+        xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
+        if settings.device() == "reference":
+            return self._as_python(xs)
+        self._compile(xs)
+        return self._listening(largest(xs), self._results, xs)
+
+    def _compile(self, xs: list[Array]) -> None:
+        """Compile in this thread, where an interrupt ends it."""
+        with suppress(KernelError):  # for who asks for a gradient
+            if self._keeps_stack and not self._sweeps().program.grows:
+                return
+        if self._returns is None:
+            self._returns = _return_type(self._kernel.njit, _numba_arguments(xs))
+
+    def _results(self, xs: list[Array]) -> Results:
+        if self._keeps_stack:
+            try:
+                sweeps = self._sweeps()
+            except KernelError:
+                sweeps = None  # the error is for who asks for a gradient
+            if sweeps is not None and not sweeps.program.grows:
+                results, left = sweeps.forward(xs)
+                if left is not None:
+                    program = sweeps.program
+                    arrays = (
+                        results if program.result else [results[k] for k in places(program.form)]
+                    )
+                    form = None if program.result else _without_numbers(program.form)
+                    return Results(arrays, form, left)
+        value = self._kernel.njit(*_numba_arguments(xs))
+        if self._returns is None:
+            self._returns = _return_type(self._kernel.njit, _numba_arguments(xs))
+        arrays = []
+        form = self._take_results(value, self._returns, arrays)
+        return Results(arrays, form, None)
+
+    def _as_python(self, xs: list[Array]) -> Results:
+        arrays: list[Array] = []
+        result = local.log.call_untracked(self._kernel.python_function, *_numba_arguments(xs))
+        form = self._take_results(result, None, arrays)
+        if form is None and isinstance(result, float | np.floating):
+            try:
+                arrays[0] = arrays[0].astype(self.differentiable().result or "float64")
+            except KernelError:
+                pass
+        return Results(arrays, form, None)
+
+    def _take_results(self, value: Any, kind: Any, arrays: list[Array]) -> Any:
+        """Append results to ``arrays``. Returns how they are nested."""
+        if isinstance(value, tuple):
+            kinds = kind.types if kind is not None else [None] * len(value)
+            return tuple(
+                [self._take_results(x, k, arrays) for x, k in zip(value, kinds, strict=True)]
+            )
+        if value is None:
+            raise self._refusal(
+                "it returns nothing",
+                "Return what it computes: what it writes to is its own copy.",
+            )
+        if isinstance(value, np.ndarray):
+            array = np.array(value, order="C")
+        else:
+            array = np.array(value, _FIRST.get(type(value)) if kind is None else str(kind))
+        if array.dtype.name not in DTYPES:
+            raise self._refusal(f"it returns {value!r}", f"Return {', '.join(DTYPES)}.")
+        arrays.append(array)
+        return None
+
+    def _refusal(self, what: str, way: str) -> KernelError:
+        code = self._kernel.python_function.__code__
+        return KernelError(
+            f"a call with tensors: {what}", code.co_filename, code.co_firstlineno, way
+        )
+
+    def adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
+        """The adjoints of the arguments that are wanted.
+
+        Args:
+          xs: The arguments.
+          number: What the forward sweep left; 0 for nothing.
+          seeds: The adjoint of each result.
+
+        Raises:
+          KernelError: If the function holds what cannot be differentiated.
+          ResourceExhaustedError: If the stack is full.
+        """
+        xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
+        program = self.differentiable()
+        if settings.device() == "reference" and program.result:
+            return self._adjoints_as_python(xs, float(seeds[0]))
+        if not program.result:  # one that is returned twice has the sum
+            sums: list[Any] = [0.0] * len(program.outputs)
+            for place, seed in zip(places(program.form), seeds, strict=True):
+                sums[place] = sums[place] + seed
+            seeds = [np.asarray(x) for x in sums]
+        self._sweeps()  # compiled in this thread, where an interrupt ends it
+        return self._listening(largest(xs), self._adjoints, xs, number, seeds)
+
+    def _adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
+        sweeps = self._sweeps()
+        adjoints = sweeps.reverse(xs, number, seeds) if number else None
+        return sweeps.both(xs, seeds) if adjoints is None else adjoints
+
+    def _adjoints_as_python(self, xs: list[Array], seed: float) -> list[Array]:
+        program, room = self.differentiable(), ROOM
+        while True:
+            status, _, adjoints = run_plain(program, _numba_arguments(xs, True), room)
+            if not status:
+                return [np.multiply(adjoints[j], seed) for j in self._argnums]
+            if status & ((1 << LINES) - 1) != NO_ROOM:
+                raise_status(program, status, room)
+            room *= 16
+
+
+def _without_numbers(form: Any) -> Any:
+    return tuple([_without_numbers(x) for x in form]) if isinstance(form, tuple) else None
+
+
+def _numba_arguments(xs: list[Array], keeps_ints: bool = False) -> list[Any]:
+    """The arguments as Numba takes them: numbers, and arrays that may be written to.
+
+    If ``whole``, ints are Python's, of any size.
+    """
+    return [x.copy() if x.ndim else _number(x, keeps_ints) for x in xs]
+
+
+def _number(x: Array, keeps_ints: bool) -> Any:
+    plain = x.dtype.name in _FIRST.values() or (keeps_ints and x.dtype.kind in "iu")
+    return x.item() if plain else x[()]
+
+
+def _return_type(dispatcher: Any, arguments: list[Any]) -> Any:
+    """Numba's type of what a function returns."""
+    from numba.core.errors import NumbaError
+
+    signature = tuple([dispatcher.typeof_pyval(x) for x in arguments])
+    with suppress(NumbaError):
+        dispatcher.compile(signature)
+    if signature not in dispatcher.overloads:
+        dispatcher(*arguments)  # which says in more words what is refused
+    return dispatcher.overloads[signature].signature.return_type

@@ -1,0 +1,106 @@
+"""Lazy construction of machine code, once in a process, and the objects that it needs alive."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ..log.signals import raised_by_signal_handler
+from ..values.memory import address_of
+from .layout import UnsupportedLayout, address_of_call
+
+
+class KeepAlive:
+    """Returns addresses of objects and keeps the objects alive."""
+
+    def __init__(self, *things: Any) -> None:
+        self._owned: list[Any] = [*things]
+
+    def _table(self, numbers: Sequence[int]) -> int:
+        """Return the address of an array of numbers."""
+        table = np.array([*numbers, 0], np.int64)
+        self._owned.append(table)
+        return address_of(table)
+
+    def _id(self, thing: Any) -> int:
+        """Return the address of an object."""
+        self._owned.append(thing)
+        return id(thing)
+
+    def _ids(self, objects: Sequence[Any]) -> int:
+        """Return the address of an array of the objects' addresses."""
+        self._owned.append(objects)
+        return self._table([*map(id, objects)])
+
+
+STACK_RESERVE = 200  # Python frames that loading, importing and finding the layout take at most
+
+_messages = logging.getLogger("numtape")
+Made = TypeVar("Made")
+
+
+def is_stack_low() -> bool:
+    """Return whether the remaining stack is too small to build machine code."""
+    try:
+        sys._getframe(max(0, sys.getrecursionlimit() - STACK_RESERVE))
+    except ValueError:  # the stack has fewer frames
+        return False
+    return True
+
+
+def keep_forever(thing: Any) -> None:
+    """Never free an object, because machine code refers to it even while finalizers run at exit."""
+    ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(thing)
+
+
+class LazyBuild(Generic[Made]):
+    """An object that is built once. Two threads that ask at the same time may build one each.
+
+    Args:
+      otherwise: The consequence of a failure, for a log message with the reason.
+      make: Builds the object.
+
+    Attributes:
+      made: The object, or None.
+      reason: Why it is missing, or the error of the last attempt.
+      never: Whether there will be no further attempts.
+    """
+
+    def __init__(self, otherwise: str, make: Callable[..., Made]) -> None:
+        self._otherwise, self._make = otherwise, make
+        self.made: Made | None = None
+        self.reason, self.never = "nobody has asked yet", False
+        self._failures = self._wait = 0
+
+    def get(self, *given: Any, now: bool = False) -> Made | str:
+        """Return the object, built by ``make(*given)`` if needed, or why it cannot be built.
+
+        With ``now`` an attempt is made even if the last one was recent.
+        """
+        if self.made is None and not self.never:
+            if self._wait and not now:
+                self._wait -= 1
+            elif is_stack_low():
+                self.reason = "there is not enough of the stack left"
+            else:
+                self._try(given)
+        return self.reason if self.made is None else self.made
+
+    def _try(self, given: tuple[Any, ...]) -> None:
+        try:
+            self.made = self._make(*given)
+        except UnsupportedLayout as error:
+            self.reason, self.never = str(error), True
+        except Exception as error:
+            if raised_by_signal_handler(error):
+                raise
+            self.reason = str(error) or type(error).__name__
+            self._failures += 1
+            self._wait = (1 << min(self._failures, 40)) - 1
+        if self.made is None:
+            _messages.info("%s: %s.", self._otherwise, self.reason)

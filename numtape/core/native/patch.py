@@ -1,0 +1,226 @@
+"""Installation of machine code behind the recorders, and its removal.
+
+A Python function object holds, besides its code, the address of the C function that runs it when it
+is called, the same one for all functions. Installation only changes this address. The function
+stays the same object, with its signature, name, source and closure, and its code still runs if the
+machine code does not support the operands.
+
+Up to Python 3.11 the interpreter ignores this address for calls by Python functions, and uses it
+only for operators. So there a stub function calls each recorder. Installation replaces the recorder
+in the stub by a built-in method of the recorder, which differs from it only in its type.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import settings
+from ..compile import cache as disk
+from ..log import liveness, record
+from ..log.signals import raised_by_signal_handler
+from .fast_path import FAST, MethodDef
+from .layout import NativeLayout, address_of_call, find_layout
+from .lazy_build import LazyBuild, keep_forever
+
+if TYPE_CHECKING:
+    from .recorder import Entry
+
+_turn: list[int] = [0]  # taken out by who is at it: others do not wait, and record as they can
+
+
+def _renew_turn_after_fork() -> None:
+    _turn[:] = [0]
+
+
+settings.after_fork_in_child(_renew_turn_after_fork)
+
+
+# The functions of `core.log.liveness` that have versions in machine code.
+_PYTHON_VERSIONS = {"live_tensors": liveness.live_tensors, "release": liveness.release}
+
+_RECORDERS = record.unary, record.binary, record.ternary
+_OPERATORS = record.make_reflected, record.record_if_inexact, record.record_reflected_if_inexact
+# The makers of the stubs that stand before recorders up to Python 3.11, by recorder.
+_STUB_MAKERS = {maker.__name__: f"_make_{maker.__name__}_stub" for maker in _RECORDERS}
+_RECORDER_OF_STUB = {stub: recorder for recorder, stub in _STUB_MAKERS.items()}
+
+
+def _closure_indices(maker: Any) -> dict[str, int]:
+    """Where in the closures of the functions that a function makes there is what."""
+    inner = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
+    return {name: k for k, name in enumerate(inner.co_freevars)}
+
+
+def entries() -> list[Entry]:
+    """The functions of machine code, under the names of what makes those that they stand in."""
+    from .recorder import Entry
+
+    inside = {k: tuple(_closure_indices(maker).items()) for k, maker in enumerate(_RECORDERS, 1)}
+    method = sys.version_info < (3, 12)
+    path = (0, -1) if method else ()  # from what others call to the recorder
+    names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
+    result = [Entry(name, k, (), inside[k], method=method) for k, name in names]
+    if method:
+        result += [Entry(_STUB_MAKERS[name], k, path, inside[k]) for k, name in names]
+    for maker in _OPERATORS:
+        name = maker.__name__
+        result.append(
+            Entry(
+                name,
+                2,
+                (_closure_indices(maker)["record"], *path),
+                inside[2],
+                swapped="reflected" in name,
+                inexact=name.endswith("if_inexact"),
+            )
+        )
+    return result
+
+
+def make_vectorcall_setter(layout: NativeLayout) -> Callable[[Any, int], None]:
+    """What sets the address of that which carries out a function."""
+    if sys.version_info >= (3, 12):
+        return ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(  # type: ignore[return-value]
+            address_of_call("PyFunction_SetVectorcall")
+        )
+    offset = layout.offsets["function.vectorcall"]
+
+    def point(function: Any, address: int) -> None:
+        ctypes.c_size_t.from_address(id(function) + offset).value = address
+
+    return point
+
+
+class RecorderCode:
+    """The machine code of a process.
+
+    Attributes:
+      layout: What it was made for. Its objects must stay.
+      addresses: By symbol.
+    """
+
+    def __init__(self) -> None:
+        self.layout: NativeLayout = find_layout()
+        offsets, names = self.layout.offsets, sorted(self.layout.known)
+
+        def build() -> disk.Built:
+            from .recorder import build as build_steps
+
+            return build_steps(entries(), tuple(_PYTHON_VERSIONS), offsets, names)
+
+        # What it is made from: this folder's text, and where things are.
+        files = sorted(Path(__file__).parent.glob("*.py"))
+        closures = [_closure_indices(maker) for maker in (*_RECORDERS, *_OPERATORS)]
+        places = repr((sorted(offsets.items()), names, closures, sys.version))
+        source = "\n".join([*(path.read_text(encoding="utf-8") for path in files), places])
+        self.addresses = disk.load("recorders", source, build)
+        words = (ctypes.c_int64 * len(names))(*(self.layout.known[name] for name in names))
+        keep_forever(self)  # before anything refers to it
+        setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["setup"])
+        setup(ctypes.addressof(words))
+        self._methods = {
+            name: MethodDef(b"record", self.addresses[name], FAST, None)
+            for name in (*(maker.__name__ for maker in _RECORDERS), *_PYTHON_VERSIONS)
+        }
+        self._entry = self.layout.known["carry out"]
+        self.point = make_vectorcall_setter(self.layout)
+        self.functions = {name: self._methods[name].function() for name in _PYTHON_VERSIONS}
+
+    def put(self, function: Any) -> None:
+        """Put machine code behind a function that was offered."""
+        maker = _maker(function)
+        target = function
+        if any(maker == operator.__name__ for operator in _OPERATORS):
+            target = _cell(function, "record").cell_contents
+            if _maker(target) not in ("binary", _STUB_MAKERS["binary"]):
+                return
+        elif maker in _RECORDER_OF_STUB:
+            cell = _cell(function, "record_row")
+            if isinstance(cell.cell_contents, types.FunctionType):
+                name = _RECORDER_OF_STUB[maker]
+                cell.cell_contents = self._methods[name].function(cell.cell_contents)
+        self.point(function, self.addresses[maker])
+
+    def take(self, function: Any) -> None:
+        """Have a function carried out by Python again."""
+        self.point(function, self._entry)
+        if _maker(function) in _RECORDER_OF_STUB:
+            cell = _cell(function, "record_row")
+            if isinstance(cell.cell_contents, types.BuiltinFunctionType):
+                cell.cell_contents = cell.cell_contents.__self__
+
+
+def _maker(function: Any) -> str:
+    """The name of the function of `core.log.record` or `ternary` that made a function."""
+    return str(function.__code__.co_qualname).partition(".")[0]
+
+
+def _cell(function: Any, name: str) -> Any:
+    """A cell of a function's closure."""
+    return function.__closure__[function.__code__.co_freevars.index(name)]
+
+
+class _State:
+    """What there is of it in this process."""
+
+    def __init__(self) -> None:
+        self.once = LazyBuild("Ops are recorded by Python", RecorderCode)
+        self.wanted = self.used = False
+
+
+_state = _State()
+
+
+def use(wanted: bool = True) -> None:
+    """Have ops recorded by machine code where that can be, or by Python."""
+    _state.wanted = wanted
+    try:
+        turn = _turn.pop()
+    except IndexError:  # another thread is at it, or whoever was interrupted
+        return
+    try:
+        code = _state.once.get() if wanted else _state.once.made
+        if isinstance(code, RecorderCode):
+            record.offer_to_native = _offer if wanted else record.PATCHABLE.add
+            change = code.put if wanted else code.take
+            for function in record.PATCHABLE:
+                change(function)
+            for name, defined in _PYTHON_VERSIONS.items():
+                setattr(liveness, name, code.functions[name] if wanted else defined)
+            _state.used = wanted
+    except (MemoryError, RecursionError) as error:  # some are in use, others not
+        if raised_by_signal_handler(error):
+            raise
+    finally:
+        _turn.append(turn)
+
+
+def retry() -> None:
+    """Use it, if that was wanted before and could not be then."""
+    if _state.wanted and not _state.used:
+        use()
+
+
+def _offer(function: Any) -> None:
+    """What is offered when machine code is in use."""
+    record.PATCHABLE.add(function)
+    if _state.once.made is not None:
+        _state.once.made.put(function)
+
+
+def enable_from_settings() -> None:
+    """Use it if the environment asks for it: when values are computed for the first time."""
+    if settings.native_recorders():
+        use()
+    else:
+        _state.once.reason = "NUMTAPE_RECORD=python"
+
+
+def describe() -> str:
+    """Which recorders are used, and why not those of machine code."""
+    return "machine code" if _state.used else f"Python: {_state.once.reason}"

@@ -1,0 +1,538 @@
+"""QR, SVD, symmetric and general eigenvalue decompositions. Each is one packed row, then cut."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..cpu import blas, lapack
+from ..log.as_tensor import as_tensor
+from ..log.op import ARRAY, Native, Op, defop
+from ..log.record import record, require
+from ..values import dtypes
+from ..values.hints import suggest_keywords
+from ..values.spec import Spec, intern
+from ..values.tensor import Tensor
+from . import comparison, elementwise, rules, slicing
+from .complex import complex_, conj, imag, real
+from .diagonals import FROM_LOWER, LOWER_SUMS, adjoint_of, check_square, diagonal, diagonal_matrix
+from .linear_systems import solve_triangular
+from .lu_factors import FACTOR, SOLVE, check_square_inexact, unpack
+from .matrix_products import matmul
+from .movement import expand_dims, squeeze
+from .rules import every
+from .slicing import slice_into_zeros
+
+Array = np.ndarray[Any, Any]
+
+
+# Q and R.
+
+
+def _matrix_floats(op: Op, a: Spec) -> None:
+    rules.analytic(op, a)
+    require(a.rank >= 2, op, f"Input tensor 0 must have rank >= 2, got {a.rank}")
+
+
+def _qr_shapes(a: Spec | Tensor, full: bool) -> tuple[tuple[int, int], tuple[int, int]]:
+    m, n = a.shape[-2:]
+    inner = m if full else min(m, n)
+    return (m, inner), (inner, n)
+
+
+def _pack(a: Spec, *shapes: tuple[int, ...]) -> Spec:
+    count = sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
+    return intern((*a.shape[:-2], count), a.dtype)
+
+
+def _qr_spec(op: Op, a: Spec, full: bool) -> Spec:
+    _matrix_floats(op, a)
+    return _pack(a, *_qr_shapes(a, full))
+
+
+def _parts(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
+    value, at = [], 0
+    for shape in shapes:
+        value.append(unpack(packed, at, shape))
+        at += int(np.prod(shape, dtype=np.int64))
+    return value
+
+
+def _qr_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool) -> tuple[Tensor]:
+    """Walter and Lehmann, "On evaluating higher-order derivatives of the QR decomposition" (2010).
+
+    Of a wide matrix the first columns determine Q; the others are Q times those of R.
+    """
+    m, n = a.shape[-2:]
+    if full and m > n:
+        raise NotImplementedError(
+            f"QrGrad not implemented when nrows > ncols and full_matrices is true. Received "
+            f"nrows={m} and ncols={n}."
+        )
+    shapes = _qr_shapes(a, full)
+    q, r = _parts(y, *shapes)
+    gq, gr = _parts(g, *shapes)
+    if m >= n:
+        return (_qr_tall(gq, gr, q, r),)
+    left, gleft = _columns(r, 0, m), _columns(gr, 0, m)
+    gright = _columns(gr, m, n)
+    gq = gq + matmul(_columns(a, m, n), gright, adjoint_b=True)
+    first, others = _qr_tall(gq, gleft, q, left), matmul(q, gright)
+    return (_among(first, a, 0, m) + _among(others, a, m, n),)
+
+
+def _columns(x: Tensor, begin: int, end: int) -> Tensor:
+    cut = (*((0, dim, 1) for dim in x.shape[:-1]), (begin, end, 1))
+    return slicing.strided_slice(x, cut)
+
+
+def _among(x: Tensor, a: Tensor, begin: int, end: int) -> Tensor:
+    """Columns among zeros, in the shape of ``a``."""
+    cut = (*((0, dim, 1) for dim in a.shape[:-1]), (begin, end, 1))
+    return slice_into_zeros(x, tuple(a.shape), cut)
+
+
+def _qr_tall(gq: Tensor, gr: Tensor, q: Tensor, r: Tensor) -> Tensor:
+    middle = matmul(r, gr, adjoint_b=True) - matmul(gq, q, adjoint_a=True)
+    x = gq + matmul(q, record(FROM_LOWER, (middle,)))
+    return adjoint_of(solve_triangular(r, adjoint_of(x), False, False))
+
+
+QR = defop(
+    "Qr", ARRAY, 1, _qr_spec, compute=lapack.qr, vjp=_qr_vjp, on_host=True, of_complex="other"
+)
+
+
+class Qr(NamedTuple):
+    """Factors of matrices.
+
+    Attributes:
+      q: Orthonormal columns.
+      r: Upper triangular.
+    """
+
+    q: Tensor
+    r: Tensor
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+    """Factors of matrices: orthonormal columns, times an upper triangle.
+
+    Signs are those of LAPACK. The gradient needs the first columns, as many as there are rows, to
+    be independent; that of complete factors of tall matrices is not there.
+
+    Args:
+      input: A tensor of floats or complex numbers, of shape (..., m, n).
+      full_matrices: Whether ``q`` is square.
+      name: Not used.
+
+    Returns:
+      A named tuple of ``q``, of shape (..., m, k), and ``r``, of shape (..., k, n); k is the
+      smaller one of m and n, or m.
+
+    Raises:
+      InvalidArgumentError: If the rank is below 2, or the elements are no floats.
+
+    Example:
+      >>> q, r = tf.linalg.qr([[3.0, 1.0], [4.0, 2.0]])
+      >>> tf.abs(r).numpy().round(3)
+      array([[5. , 2.2],
+             [0. , 0.4]], dtype=float32)
+    """
+    a = as_tensor(input)
+    packed = record(QR, (a,), full=bool(full_matrices))
+    return Qr(*_parts(packed, *_qr_shapes(a, bool(full_matrices))))
+
+
+# Differences that may be 0: then the two cannot be told apart, and nothing flows between them.
+
+
+def _gaps(x: Tensor) -> Tensor:
+    """``1 / (x[j] - x[i])`` for each pair; 0 where they are equal."""
+    return elementwise.real_divide_no_nan(1.0, expand_dims(x, -2) - expand_dims(x, -1))
+
+
+# Singular values.
+
+
+def _svd_shapes(a: Spec | Tensor, full: bool) -> tuple[tuple[int, ...], ...]:
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    return (k,), (m, m if full else k), (n, n if full else k)
+
+
+def _svd_spec(op: Op, a: Spec, full: bool, vectors: bool) -> Spec:
+    _matrix_floats(op, a)
+    shapes = _svd_shapes(a, full)
+    return _pack(a, *(shapes if vectors else shapes[:1]))
+
+
+def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tuple[Tensor]:
+    """Townsend, "Differentiating the singular value decomposition" (2016)."""
+    m, n = a.shape[-2:]
+    if not vectors:
+        _, u, v = _parts(record(SVD, (a,), full=False, vectors=True), *_svd_shapes(a, False))
+        return (matmul(u * expand_dims(g, -2), v, adjoint_b=True),)
+    if full and abs(m - n) > 1:
+        raise NotImplementedError(
+            f"svd gradient is not implemented for abs(m - n) > 1 when full_matrices is True. "
+            f"Received: m={m} and n={n}."
+        )
+    shapes = _svd_shapes(a, full)
+    s, u, v = _parts(y, *shapes)
+    gs, gu, gv = _parts(g, *shapes)
+    if full:
+        u, gu = _thin(u, gu, min(m, n))
+        v, gv = _thin(v, gv, min(m, n))
+    across, down = expand_dims(s, -2), expand_dims(s, -1)
+    gaps = _gaps(s * s)
+    uu, vv = matmul(u, gu, adjoint_a=True), matmul(v, gv, adjoint_a=True)
+    turns, tilts = gaps * uu, gaps * vv
+    middle = (turns + adjoint_of(turns)) * across + down * (tilts + adjoint_of(tilts))
+    inverse = elementwise.real_divide_no_nan(1.0, across)
+    if a.dtype.is_complex:
+        # Of the phases of a column of u and of one of v, only the difference is given.
+        turn = imag(diagonal(uu)) if m > n else -imag(diagonal(vv))
+        gs = complex_(real(gs), turn * real(squeeze(inverse, -2)))
+    result = matmul(middle + diagonal_matrix(gs), v, adjoint_b=True)
+    if m > n:
+        rest = (gu - matmul(u, uu)) * inverse
+        return (matmul(u, result) + matmul(rest, v, adjoint_b=True),)
+    result = matmul(u, result)
+    if m < n:
+        rest = (gv - matmul(v, vv)) * inverse
+        result = result + matmul(u, rest, adjoint_b=True)
+    return (result,)
+
+
+def _thin(u: Tensor, gu: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The first k columns: what one more does follows from them."""
+    size = u.shape[-1]
+    if size == k:
+        return u, gu
+    last, glast = _columns(u, k, size), _columns(gu, k, size)
+    u, gu = _columns(u, 0, k), _columns(gu, 0, k)
+    return u, gu - matmul(last, matmul(glast, u, adjoint_a=True))
+
+
+def _svd_native(out: Spec, a: Spec, full: bool, vectors: bool) -> Native | None:
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    if not k:
+        return None
+    us, vs = (m if full else k, n if full else k) if vectors else (0, 0)
+    job = 8 * blas.LETTERS.index(("A" if full else "S") if vectors else "N")
+    more, sizes = (*blas.memory(), job), (m, n, k, us, vs, max(us, 1))
+    return blas.native("svd", a, ("gesdd",), sizes, 20 * m * n * k, more)
+
+
+SVD = defop(
+    "Svd",
+    ARRAY,
+    1,
+    _svd_spec,
+    compute=lapack.svd,
+    native=_svd_native,
+    vjp=_svd_vjp,
+    on_host=True,
+    of_complex="other",
+)
+
+
+@suggest_keywords
+def svd(
+    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
+    """Singular values and vectors of matrices: ``a = u @ diag(s) @ v.T``.
+
+    Where singular values are equal, their vectors are anything, and the gradient leaves out what
+    cannot be told: as TensorFlow's it is finite. That of singular values alone is right there.
+
+    Args:
+      tensor: A tensor of floats or complex numbers, of shape (..., m, n).
+      full_matrices: Whether ``u`` and ``v`` are square. Their gradients are there if m and n differ
+        by at most 1.
+      compute_uv: Whether to give the vectors.
+      name: Not used.
+
+    Returns:
+      A tuple of ``s``, real and of shape (..., k), the largest first, ``u``, of shape (..., m, k),
+      and ``v``, of shape (..., n, k), where k is the smaller one of m and n; or ``s`` alone.
+
+    Raises:
+      InvalidArgumentError: If the rank is below 2, or the elements are no floats.
+
+    Example:
+      >>> s, u, v = tf.linalg.svd([[3.0, 0.0], [0.0, 4.0]])
+      >>> s.numpy()
+      array([4., 3.], dtype=float32)
+      >>> (u @ tf.linalg.diag(s) @ tf.linalg.adjoint(v)).numpy()
+      array([[3., 0.],
+             [0., 4.]], dtype=float32)
+    """
+    a = as_tensor(tensor)
+    full = bool(full_matrices)
+    if not compute_uv:
+        return real(record(SVD, (a,), full=False, vectors=False))
+    s, u, v = _parts(record(SVD, (a,), full=full, vectors=True), *_svd_shapes(a, full))
+    return real(s), u, v
+
+
+# Eigenvalues of symmetric matrices.
+
+
+def _eigh_spec(op: Op, a: Spec, vectors: bool) -> Spec:
+    check_square_inexact(op, a)
+    n = a.shape[-1]
+    return _pack(a, *([(n,), (n, n)] if vectors else [(n,)]))
+
+
+def _eigh_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
+    """Giles, "An extended collection of matrix derivative results" (2008)."""
+    n = a.shape[-1]
+    if not vectors:
+        _, v = _parts(record(EIGH, (a,), vectors=True), (n,), (n, n))
+        result = matmul(v * expand_dims(g, -2), v, adjoint_b=True)
+    else:
+        e, v = _parts(y, (n,), (n, n))
+        ge, gv = _parts(g, (n,), (n, n))
+        middle = diagonal_matrix(ge) + _gaps(e) * matmul(v, gv, adjoint_a=True)
+        result = matmul(matmul(v, middle), v, adjoint_b=True)
+    # What is read is the lower triangle.
+    return (record(LOWER_SUMS, (result,)),)
+
+
+EIGH = defop(
+    "SelfAdjointEigV2",
+    ARRAY,
+    1,
+    _eigh_spec,
+    compute=lapack.eigh,
+    vjp=_eigh_vjp,
+    on_host=True,
+    of_complex="other",
+)
+
+
+def _locate(values: Tensor) -> None:
+    message = (
+        "Self-adjoint eigen decomposition was not successful. The input might not be valid. "
+        "[Op:SelfAdjointEigV2]"
+    )
+    if not every(
+        values,
+        lambda x: ~np.isnan(x),
+        lambda rows: comparison.equal(rows, rows),
+        message,
+    ):
+        raise InvalidArgumentError(message)
+
+
+def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and eigenvectors of symmetric matrices, of which the lower triangle is read.
+
+    Where eigenvalues are equal, their vectors are anything, and the gradient leaves out what
+    cannot be told: as TensorFlow's it is finite.
+
+    Args:
+      tensor: A tensor of floats or complex numbers, of shape (..., n, n).
+      name: Not used.
+
+    Returns:
+      A tuple of the eigenvalues, of shape (..., n), the smallest first, and the eigenvectors, the
+      columns of matrices of shape (..., n, n).
+
+    Raises:
+      InvalidArgumentError: If a matrix is not square, or has NaN.
+
+    Example:
+      >>> e, v = tf.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
+      >>> e.numpy()
+      array([1., 3.], dtype=float32)
+    """
+    a = as_tensor(tensor)
+    packed = record(EIGH, (a,), vectors=True)
+    n = a.shape[-1]
+    e, v = _parts(packed, (n,), (n, n))
+    _locate(e)
+    return e, v
+
+
+def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
+    """Eigenvalues of symmetric matrices, of which the lower triangle is read.
+
+    Args:
+      tensor: A tensor of floats or complex numbers, of shape (..., n, n).
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., n) and the same dtype, the smallest first.
+
+    Raises:
+      InvalidArgumentError: If a matrix is not square, or has NaN.
+
+    Example:
+      >>> tf.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
+      array([1., 3.], dtype=float32)
+    """
+    result = record(EIGH, (as_tensor(tensor),), vectors=False)
+    _locate(result)
+    return result
+
+
+def _eig_spec(op: Op, a: Spec, vectors: bool) -> Spec:
+    check_square_inexact(op, a)
+    n = a.shape[-1]
+    is_double = a.dtype in (dtypes.float64, dtypes.complex128)
+    dtype = dtypes.complex128 if is_double else dtypes.complex64
+    return intern((*a.shape[:-2], n + n * n if vectors else n), dtype)
+
+
+def _eig(out: Array, a: Array, vectors: bool) -> None:
+    """Write the eigenvalues, followed by the eigenvectors if ``vectors``, into ``out``."""
+    n = a.shape[-1]
+    finite = np.asarray(np.isfinite(a).all((-2, -1), keepdims=True))
+    a = np.where(finite, a, 0)
+    if vectors:
+        lapack.careful(lambda x: tuple(np.linalg.eig(x)), tuple(lapack.parts(out, (n,), (n, n))), a)
+    else:
+        lapack.careful(np.linalg.eigvals, (out,), a)
+    out[~finite[..., 0, 0]] = np.nan
+
+
+def _eig_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
+    """Return the adjoint of ``a``.
+
+    From Boeddeker et al., "On the computation of complex-valued gradients" (2017), eq. 4.77.
+    """
+    n = a.shape[-1]
+    packed = y if vectors else record(EIG, (a,), vectors=True)
+    e, v = _parts(packed, (n,), (n, n))
+    vh = adjoint_of(v)
+    if vectors:
+        ge, gv = _parts(g, (n,), (n, n))
+        projection = matmul(vh, gv)
+        # Eigenvectors have length 1: remove the adjoint's component along each of them.
+        length_part = diagonal_matrix(
+            elementwise.cast(real(diagonal(projection)), projection.dtype)
+        )
+        projection = projection - matmul(matmul(vh, v), length_part)
+        inner = diagonal_matrix(ge) + conj(_gaps(e)) * projection
+    else:
+        inner = diagonal_matrix(g)
+    factor = record(FACTOR, (vh,))
+    ga = record(SOLVE, (vh, factor, matmul(inner, vh)), adjoint=False)
+    return (elementwise.cast(ga, a.dtype),)
+
+
+EIG = defop(
+    "Eig", ARRAY, 1, _eig_spec, compute=_eig, vjp=_eig_vjp, on_host=True, of_complex="other"
+)
+
+
+def _check_converged(values: Tensor) -> None:
+    message = "Eigen decomposition was not successful. The input might not be valid. [Op:Eig]"
+    if not every(
+        real(values),
+        lambda x: ~np.isnan(x),
+        lambda rows: comparison.equal(rows, rows),
+        message,
+    ):
+        raise InvalidArgumentError(message)
+
+
+def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Compute the complex eigenvalues and eigenvectors of square matrices.
+
+    They are in LAPACK's order. Eigenvectors have length 1 and an arbitrary phase. Where eigenvalues
+    are equal, the gradient omits the terms that are undefined.
+
+    Args:
+      tensor: A tensor of floats or complex numbers, of shape (..., n, n).
+      name: Not used.
+
+    Returns:
+      A tuple of the eigenvalues, of shape (..., n), and the eigenvectors, as the columns of
+      matrices of shape (..., n, n). The dtype is complex128 for float64 and complex128 input, else
+      complex64.
+
+    Raises:
+      InvalidArgumentError: If a matrix is not square, or contains NaN.
+
+    Example:
+      >>> e, v = tf.linalg.eig([[0.0, 1.0], [-1.0, 0.0]])
+      >>> e.numpy()
+      array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    a = as_tensor(tensor)
+    n = a.shape[-1] if a.ndim else 0
+    e, v = _parts(record(EIG, (a,), vectors=True), (n,), (n, n))
+    _check_converged(e)
+    return e, v
+
+
+def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """Compute the complex eigenvalues of square matrices.
+
+    Args:
+      tensor: A tensor of floats or complex numbers, of shape (..., n, n).
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., n), in LAPACK's order. The dtype is complex128 for float64 and
+      complex128 input, else complex64.
+
+    Raises:
+      InvalidArgumentError: If a matrix is not square, or contains NaN.
+
+    Example:
+      >>> tf.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy()
+      array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    values = record(EIG, (as_tensor(tensor),), vectors=False)
+    _check_converged(values)
+    return values
+
+
+def _log_spec(op: Op, a: Spec) -> Spec:
+    rules.complex_only(op, a)
+    check_square(op, a)
+    return a
+
+
+def _logm(out: Array, a: Array) -> None:
+    from scipy.linalg import logm as logarithm
+
+    for x, target in lapack.each(a, out):
+        if x.size:
+            target[...] = logarithm(x.astype(np.complex128)) if np.isfinite(x).all() else np.nan
+
+
+LOGM = defop(
+    "MatrixLogarithm", ARRAY, 1, _log_spec, compute=_logm, on_host=True, of_complex="other"
+)
+
+
+def logm(input: Any, name: str | None = None) -> Tensor:
+    """Compute the principal logarithms of square complex matrices.
+
+    There is no gradient, as in TensorFlow.
+
+    Args:
+      input: A tensor of complex numbers, of shape (..., n, n).
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      InvalidArgumentError: If a matrix is not square, or the elements are not complex.
+
+    Example:
+      >>> tf.linalg.logm([[1.0 + 0j, 0.0], [0.0, -1.0]]).numpy().round(3)
+      array([[0.+0.j   , 0.+0.j   ],
+             [0.+0.j   , 0.+3.142j]])
+    """
+    return record(LOGM, (as_tensor(input),))

@@ -1,0 +1,774 @@
+"""Notes what C functions and methods do with their arguments and with Python state."""
+
+from __future__ import annotations
+
+import _thread
+import abc
+import builtins
+import contextvars
+import datetime
+import functools
+import io
+import itertools
+import logging
+import operator
+import os
+import sys
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ....errors import KernelError
+from ...log.variable import Variable
+from ...values.tensor import Tensor
+from . import c_arguments, reads
+from .arrays import await_written, call_numpy, check_dtypes
+from .bytecode import Instruction
+from .c_arguments import (
+    C_FUNCTION_TYPES,
+    CONTAINER_TYPES,
+    LOCK_TYPES,
+    await_object,
+    await_result,
+    examine,
+    examine_all,
+    examine_elements,
+    has_python_lookup,
+    holds_only_attributes,
+    nested_values,
+    note_class_name,
+    note_contains,
+    note_hashing,
+    note_id,
+    note_identity_test,
+    note_iteration,
+    note_length,
+    note_mapping,
+    note_truth,
+    note_type,
+    pass_to_numtape,
+    qualified_name,
+    refuse_weak_to_own,
+)
+from .frames import Follower
+from .item_reads import read_item
+from .ownership import (
+    CONSTRUCTORS,
+    DEEP_TYPES,
+    EFFECTS_ONLY,
+    FILE_WRITES,
+    HARMLESS,
+    ITERATORS,
+    LAZY_TYPES,
+    MAY_RETURN_RECEIVER,
+    NOT_REPEATABLE,
+    PACKAGE,
+    PURE,
+    PURE_METHODS,
+    PURE_NUMPY,
+    READ_SETTINGS,
+    RETURN_NONE,
+    SHALLOW_TYPES,
+    VALUE_TYPES,
+    VIEWS,
+    c_base_of,
+    class_attribute,
+    has_finalizer,
+    instance_dict,
+    is_constant,
+    is_numtape_class,
+    is_python_class,
+    is_trusted,
+)
+from .reads import MISSING, is_a
+
+
+def get_attribute(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    """Note ``getattr(owner, name)``, ``hasattr`` and similar calls."""
+    owner, name = args[0], args[1]
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        value = MISSING if follower.ran_python else getattr(owner, name, MISSING)
+        follower.observer.note_attribute(owner, name, value, follower.ran_python, frame)
+
+    follower.on_result = finish
+
+
+def _set_attribute(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    label = f"{follower.observer.name_of(args[0])}.{args[1]}"
+    follower.observer.note_write(args[0], args[1], args[2], label, frame)
+
+
+def _delete_attribute(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    follower.observer.note_class(args[0], frame)
+    if not follower.observer.is_own(args[0]):
+        follower.observer.refuse(
+            f"it deletes a part of {follower.observer.name_of(args[0])}", frame
+        )
+
+
+def get_item(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    """Note ``holder[key]``."""
+    read_item(follower, frame, args[0], args[1])
+
+
+def _vars(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    if not args:
+        await_result(follower, {})
+        return
+    owner, observer = args[0], follower.observer
+    if is_a(owner, type) and not observer.is_own(owner):
+        observer.refuse(f"it reads all attributes of the class {owner.__name__}", frame)
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        if next_instruction is None:
+            return
+        attributes = follower.peek(next_instruction, 0)
+        if observer.is_own(owner):
+            observer.note_created(attributes)
+        else:
+            observer.note_class(owner, frame)
+            if type(attributes) is dict:
+                observer.note_call(
+                    instance_dict, (owner,), f"vars({observer.name_of(owner)})", owner, frame
+                )
+            observer.names.setdefault(id(attributes), f"vars({observer.name_of(owner)})")
+
+    follower.on_result = finish
+
+
+def _iter(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    value = args[0]
+    if len(args) == 1:
+        note_iteration(follower, frame, value)
+    else:
+        examine_elements(follower, frame, value, "iter")
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        if (
+            next_instruction is not None
+            and follower.peek(next_instruction, 0) is not value
+            and follower.is_unshared(next_instruction)
+        ):
+            follower.observer.note_created(follower.peek(next_instruction, 0))
+
+    follower.on_result = finish
+
+
+def _next(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    value = args[0]
+    follower.observer.note_class(value, frame)
+    if not follower.observer.is_own(value) and not is_python_class(type(value)):
+        follower.observer.refuse(f"it continues a {type(value).__name__} from outside", frame)
+
+
+def _flatten_classes(classes: Any) -> Iterator[Any]:
+    """Yield the classes in an argument of `isinstance`: a class, or a tuple or union of classes."""
+    if is_a(classes, tuple | types.UnionType):
+        for kind in classes if is_a(classes, tuple) else classes.__args__:
+            yield from _flatten_classes(kind)
+    else:
+        yield classes
+
+
+def _is_subclass(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    for kind in _flatten_classes(args):
+        follower.observer.note_class(kind, frame)
+
+
+def _is_instance(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    note_type(follower, frame, args[0])
+    for kind in _flatten_classes(args[1:]):
+        follower.observer.note_class(kind, frame)
+
+
+def _build_class(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    """Note a ``class`` statement, in which the bases take part."""
+    for kind in args[1:]:
+        follower.observer.note_class(kind, frame)
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        if next_instruction is None:
+            return
+        kind = follower.peek(next_instruction, 0)
+        if is_a(kind, type):
+            c_arguments.note_class_body(follower.observer, kind, frame)
+            if not is_python_class(type(kind)):
+                follower.observer.note_created(kind)
+
+    follower.on_result = finish
+
+
+def _print(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    follower.observer.start_printing(follower, args, "prints", frame)
+
+
+def _len(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    note_length(follower, frame, args[0])
+
+
+def _make_proxy(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    if not c_arguments.refuse_weak_to_own(follower, frame, args):
+        follower.observer.refuse("it makes a weak proxy", frame)
+
+
+def _ignore(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    """Note nothing: the result has no state, or is not a new object."""
+
+
+def _await_own_result(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    await_result(follower, {})
+
+
+def _note_answer_of(function: Callable[..., Any]) -> Callable[..., None]:
+    def ask(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+        follower.observer.note_call(function, args, qualified_name(function), None, frame)
+
+    return ask
+
+
+SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
+    builtins.getattr: get_attribute,
+    builtins.hasattr: get_attribute,
+    builtins.setattr: _set_attribute,
+    builtins.delattr: _delete_attribute,
+    builtins.vars: _vars,
+    builtins.globals: _ignore,
+    builtins.locals: _await_own_result,
+    builtins.len: _len,
+    builtins.iter: _iter,
+    builtins.next: _next,
+    builtins.print: _print,
+    builtins.isinstance: _is_instance,
+    builtins.issubclass: _is_subclass,
+    builtins.id: note_id,
+    weakref.proxy: _make_proxy,
+    operator.is_: note_identity_test,
+    operator.is_not: note_identity_test,
+    builtins.compile: _await_own_result,
+    builtins.exec: _ignore,
+    builtins.eval: _ignore,
+    builtins.__build_class__: _build_class,
+    operator.getitem: get_item,
+    sys.intern: _ignore,
+    **{
+        f: _note_answer_of(f)
+        for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)
+    },
+}
+
+
+def call_unknown(
+    follower: Follower,
+    frame: types.FrameType,
+    function: Any,
+    args: Iterable[Any],
+    kwargs: dict[str, Any],
+    is_discarded: bool,
+) -> None:
+    """Note a call of an unknown C function, which is allowed only if it has no result."""
+    observer = follower.observer
+    if follower.code.co_filename.startswith(PACKAGE):
+        return  # calls by numtape's own code are harmless
+    values = (*args, *kwargs.values())
+    owner = getattr(function, "__self__", None)
+    if not is_a(owner, types.ModuleType | type(None)):
+        values = (owner, *values)
+    has_effect_only = id(function) in EFFECTS_ONLY or (
+        is_a(owner, io.IOBase) and function.__name__ in FILE_WRITES
+    )
+    if not is_discarded or not has_effect_only:  # the program also notices whether it raises
+        observer.refuse(f"it calls {qualified_name(function)}, whose result may change", frame)
+        return
+    for x in values:
+        observer.note_mutation(x, f"calls {qualified_name(function)}", frame)
+    observer.note_effect(f"calls {qualified_name(function)}", frame)
+
+
+def call_method(
+    follower: Follower,
+    frame: types.FrameType,
+    function: Any,
+    receiver: Any,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    is_discarded: bool,
+) -> None:
+    """Note a call of a C method of ``receiver``."""
+    observer = follower.observer
+    values = (*args, *kwargs.values())
+    label = f"{type(receiver).__name__}.{name}"
+    if type(receiver) is Tensor or is_a(receiver, Variable) or is_numtape_class(type(receiver)):
+        pass_to_numtape(follower, frame, label, args, kwargs)
+        return
+    if is_a(receiver, np.ufunc) and name in ("reduce", "accumulate", "outer", "reduceat"):
+        operands = {str(k): x for k, x in enumerate(values)}
+        call_numpy(follower, frame, np.add, (), operands | kwargs)
+        return
+    value_like = (
+        str,
+        bytes,
+        int,
+        float,
+        complex,
+        tuple,
+        frozenset,
+        range,
+        slice,
+        np.generic,
+        np.dtype,
+        *VALUE_TYPES,
+    )
+    if is_a(receiver, value_like) and not is_a(receiver, weakref.ReferenceType):
+        if is_a(receiver, np.void) or (name in READ_SETTINGS and is_a(receiver, datetime.date)):
+            call_unknown(follower, frame, function, (receiver, *args), kwargs, is_discarded)
+            return
+        if name in ("format", "format_map") and not all(map(is_constant, values)):
+            observer.refuse("it formats objects, whose attributes a format may reach", frame)
+        if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
+            examine_elements(follower, frame, receiver, label)
+        await_result(follower, examine_all(follower, frame, values, label), name != "__getitem__")
+        return
+    if name in ("__getattribute__", "__getattr__") and args:
+        if is_a(class_attribute(type(receiver), "__getattribute__"), types.FunctionType):
+            observer.refuse(f"it reads {args[0]} of a {type(receiver).__name__} by {name}", frame)
+        get_attribute(follower, frame, (receiver, *args))
+        return
+    if name in ("__setattr__", "__delattr__") and args:
+        observer.note_write(
+            receiver, args[0], args[-1], f"{observer.name_of(receiver)}.{args[0]}", frame
+        )
+        return
+    if name == "__getitem__" and len(args) == 1:
+        get_item(follower, frame, (receiver, *args))
+        return
+    container = next((c for c in PURE_METHODS if is_a(receiver, c)), None)
+    if container is not None or is_a(receiver, VIEWS):
+        _call_container_method(
+            follower, frame, receiver, container or set, name, values, is_discarded
+        )
+        return
+    if is_a(receiver, (*ITERATORS, types.GeneratorType)):
+        if not observer.is_own(receiver):
+            observer.refuse(f"it continues a {type(receiver).__name__} from outside", frame)
+        return
+    if name == "__get__" and type(receiver) in (types.FunctionType, classmethod, staticmethod):
+        await_result(follower, {})
+        return
+    if (name in HARMLESS and is_python_class(type(receiver))) or name == "__init__":
+        return
+    if is_a(receiver, LOCK_TYPES) and (
+        is_discarded or name in ("release", "__exit__", "__enter__")
+    ):
+        observer.forbid_restart()
+        return
+    if is_a(receiver, contextvars.ContextVar) and name == "get":
+        observer.note_call(
+            contextvars.ContextVar.get,
+            (receiver, MISSING),
+            f"{receiver.name}.get()",
+            receiver,
+            frame,
+        )
+        return
+    call_unknown(follower, frame, function, (receiver, *args), kwargs, is_discarded)
+
+
+def _call_container_method(
+    follower: Follower,
+    frame: types.FrameType,
+    receiver: Any,
+    kind: type,
+    name: str,
+    args: tuple[Any, ...],
+    is_discarded: bool,
+) -> None:
+    """Note a method call of a container or array."""
+    observer = follower.observer
+    label = observer.name_of(receiver)
+    if kind is np.ndarray and name == "resize":  # NumPy requires that there is no other reference
+        observer.refuse_and_release(f"it resizes {label}", frame)
+    elif kind is dict and name == "get" and args:
+        _call_dict_get(follower, frame, receiver, args[0], examine(follower, frame, args[0], "get"))
+    elif kind is dict and name in ("items", "keys", "values"):
+
+        def finish(
+            follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+        ) -> None:
+            if next_instruction is not None:
+                view = follower.peek(next_instruction, 0)
+                observer.views[id(view)] = view, receiver
+
+        follower.on_result = finish
+    elif name == "__len__":
+        note_length(follower, frame, receiver)
+    elif name == "__contains__":
+        note_contains(follower, frame, args[0], receiver)
+    elif name in PURE_METHODS.get(kind, ()) or is_a(receiver, VIEWS):
+        method = f"{kind.__name__}.{name}"
+        arrays = examine(follower, frame, receiver, method, name in ("index", "count"))
+        arrays |= examine_all(follower, frame, args, method)
+        if kind is np.ndarray and not any(
+            is_python_class(type(x)) or callable(x)
+            for x in (*args, *nested_values(args))
+            if x is not None
+        ):
+            observer.muted = follower  # NumPy's own Python code
+        await_result(follower, arrays)
+        if kind is np.ndarray and name not in MAY_RETURN_RECEIVER:
+            await_written(follower, (receiver, *args))
+    elif observer.is_own(receiver):
+        observer.note_change(receiver)
+        if kind is not np.ndarray:  # keys and items are compared
+            note_hashing(follower, frame, args)
+            if name in ("sort", "remove"):
+                note_hashing(follower, frame, list(receiver))
+        if name == "update" and kind is dict:
+            for x in args[:1]:
+                note_mapping(follower, frame, x)
+        if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
+            for x in examine_all(follower, frame, args, name).values():
+                observer.note_elements(x, frame)
+    elif (is_discarded or name in RETURN_NONE) and name not in NOT_REPEATABLE:
+        observer.note_mutation(receiver, f"changes {label} by {name}", frame)
+        observer.check_stored(args, frame)
+        if name in ("extend", "update", "extendleft"):
+            for x in examine_all(follower, frame, args, name, False).values():
+                observer.note_elements(x, frame)
+    else:
+        observer.refuse(f"it changes {label} with {name}, which depends on its contents", frame)
+
+
+def _call_dict_get(
+    follower: Follower, frame: types.FrameType, holder: Any, key: Any, arrays: dict[int, Any]
+) -> None:
+    observer = follower.observer
+    if observer.is_own(holder):
+        return
+    if has_python_lookup(key):  # guards do not call Python functions
+        observer.note_entries(holder, False, frame)
+        return
+    label = f"{observer.name_of(holder)}[{key!r}]" if is_constant(key) else "an item"
+    value = dict.get(holder, key, MISSING)
+    kind = reads.ENTRY if type(holder) is dict else reads.ITEM
+    if kind == reads.ITEM and hasattr(type(holder), "__missing__"):
+        observer.refuse(f"it calls get on a {type(holder).__name__}", frame)
+        return
+    observer.note_read(kind, holder, key, value, label, frame)
+
+
+_LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log", "warn"}
+
+
+def call(
+    follower: Follower,
+    frame: types.FrameType,
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    is_discarded: bool,
+) -> None:
+    """Note a call of a function. ``is_discarded``: its result is not used."""
+    observer, kind = follower.observer, type(function)
+    if id(function) in PURE_NUMPY:
+        call_numpy(follower, frame, function, args, kwargs)
+    elif kind is types.MethodType:
+        call(follower, frame, function.__func__, (function.__self__, *args), kwargs, is_discarded)
+    elif kind is types.FunctionType:
+        follower.called_code = function.__code__
+        _call_python(follower, frame, function, args, kwargs, is_discarded)
+    elif is_a(function, type):
+        if not is_numtape_class(function):
+            _refuse_kernels(observer, frame, function, (*args, *kwargs.values()))
+        _call_class(follower, frame, function, args, kwargs, is_discarded)
+    elif is_a(function, C_FUNCTION_TYPES):
+        _refuse_kernels(observer, frame, function, (*args, *kwargs.values()))
+        _call_c(follower, frame, function, args, kwargs, is_discarded)
+    elif is_numtape_class(kind):
+        if hasattr(kind, "_written_arguments"):
+            _call_kernel(follower, frame, function, args, kwargs)
+        pass_to_numtape(follower, frame, kind.__name__, args, kwargs)
+    elif is_a(function, np.ufunc):
+        call_numpy(follower, frame, function, args, kwargs)
+    elif kind is functools.partial:
+        if not observer.is_own(function):
+            for name in ("func", "args"):
+                observer.note_attribute(function, name, getattr(function, name), False, frame)
+            observer.note_entries(function.keywords, False, frame)
+        args = (*function.args, *args)
+        call(follower, frame, function.func, args, {**function.keywords, **kwargs}, is_discarded)
+    elif is_a(function, (operator.itemgetter, operator.attrgetter)):
+        _call_getter(follower, frame, function, args)
+    elif is_a(function, weakref.ReferenceType):
+        label = f"{observer.name_of(function)}()"
+        observer.note_call(weakref.ref.__call__, (function,), label, function, frame)
+    elif is_a(class_attribute(kind, "__call__"), types.FunctionType):
+        follower.called_code = class_attribute(kind, "__call__").__code__
+        note_type(follower, frame, function)
+    else:
+        call_unknown(follower, frame, function, args, kwargs, is_discarded)
+
+
+def _refuse_kernels(
+    observer: Any, frame: types.FrameType, function: Any, args: tuple[Any, ...]
+) -> None:
+    """Refuse kernels as arguments of C code, which may call them with any arrays."""
+    for x in args:
+        if is_numtape_class(type(x)) and hasattr(type(x), "_written_arguments"):
+            kernel = qualified_name(x.python_function)
+            observer.refuse(f"it gives the kernel {kernel} to {qualified_name(function)}", frame)
+
+
+def _call_kernel(
+    follower: Follower,
+    frame: types.FrameType,
+    kernel: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    """Note a call of a kernel of native loops, which may write to arrays."""
+    try:
+        written = kernel._written_arguments(args, kwargs)
+    except (KernelError, TypeError):  # the call itself will raise the same error
+        return
+    observer, name = follower.observer, qualified_name(kernel.python_function)
+    if written is None:
+        observer.refuse(f"it calls the kernel {name}, whose effects are unknown", frame)
+        return
+    for array in written:
+        effect = f"calls the kernel {name}, which writes to {observer.name_of(array)}"
+        observer.note_mutation(array, effect, frame)
+
+
+def _call_python(
+    follower: Follower,
+    frame: types.FrameType,
+    function: types.FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    is_discarded: bool,
+) -> None:
+    code = function.__code__
+    if is_trusted(code):
+        if function is Tensor.ref:
+            note_id(follower, frame, args)
+        pass_to_numtape(follower, frame, function.__qualname__, args, kwargs)
+        return
+    if (
+        is_discarded
+        and function.__name__ in _LOGGING
+        and function.__globals__ in (vars(logging), vars(warnings))
+    ):
+        args = (*args, *kwargs.values())
+        follower.observer.start_printing(follower, args, f"calls {function.__qualname__}", frame)
+    elif code.co_flags & 0x20:
+
+        def finish(
+            follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+        ) -> None:
+            if next_instruction is not None:
+                follower.observer.note_result(follower.peek(next_instruction, 0), frame)
+
+        follower.on_result = finish
+
+
+def _call_class(
+    follower: Follower,
+    frame: types.FrameType,
+    kind: type,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    is_discarded: bool,
+) -> None:
+    observer = follower.observer
+    values = (*args, *kwargs.values())
+    if has_finalizer(kind):
+        observer.refuse_and_release(f"it makes a {kind.__name__}, which has a __del__", frame)
+    elif issubclass(kind, weakref.ReferenceType) and refuse_weak_to_own(follower, frame, args):
+        pass
+    elif kind is type and len(args) == 1:
+        note_type(follower, frame, args[0])
+    elif kind is super:
+        await_result(follower, {})
+    elif is_numtape_class(kind):
+        pass_to_numtape(follower, frame, kind.__name__, args, kwargs)
+    elif is_python_class(kind):
+        base = c_base_of(kind)
+        constructor = class_attribute(kind, "__new__")
+        initializer = class_attribute(kind, "__init__")
+        observer.note_class(kind, frame)
+        arrays: dict[int, Any] = {}
+        if not is_a(initializer, types.FunctionType) and not is_a(constructor, staticmethod):
+            if not (holds_only_attributes(base) or issubclass(base, (*SHALLOW_TYPES, *DEEP_TYPES))):
+                call_unknown(follower, frame, kind, args, kwargs, is_discarded)
+                return
+            arrays = examine_all(
+                follower, frame, values, kind.__name__, holds_only_attributes(base)
+            )
+        has_python_metaclass = is_a(class_attribute(type(kind), "__call__"), types.FunctionType)
+        if not is_a(constructor, staticmethod) and not has_python_metaclass:
+            follower.called_class = kind
+            await_object(follower)
+        else:
+            await_result(follower, arrays, False)
+    elif issubclass(kind, BaseException):
+        await_result(follower, {})
+    elif kind is bool and len(args) == 1:
+        note_truth(follower, frame, args[0])
+    elif kind in SHALLOW_TYPES:
+        runs_c = kind in LAZY_TYPES and any(
+            x is None or (callable(x) and not is_a(x, types.FunctionType | types.MethodType))
+            for x in values[:1] + values[1:] * (kind is not map)
+        )
+        if kind is itertools.accumulate and not any(map(callable, values[1:])):
+            runs_c = True  # `accumulate` adds by default
+        arrays = {}
+        for x in values:
+            if is_a(x, CONTAINER_TYPES) or is_a(x, ITERATORS) or not callable(x):
+                if runs_c or kind in (dict, itertools.starmap):
+                    arrays |= examine(follower, frame, x, kind.__name__)
+                elif not is_constant(x):
+                    note_iteration(follower, frame, x)
+            else:
+                examine(follower, frame, x, kind.__name__)
+        for x in arrays.values():
+            observer.note_elements(x, frame)
+        for x in args if issubclass(kind, dict) else ():
+            note_mapping(follower, frame, x)
+        if kind in (set, frozenset, dict):
+            for x in args:
+                note_hashing(follower, frame, list(x) if is_a(x, CONTAINER_TYPES) else ())
+
+        def finish(
+            follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+        ) -> None:
+            if next_instruction is not None:
+                is_unshared = follower.is_unshared(next_instruction)
+                value = follower.peek(next_instruction, 0)
+                if is_unshared:
+                    observer.note_result(value, frame)
+                if is_a(value, ITERATORS):
+                    observer.sources[id(value)] = value, values
+
+        follower.on_result = finish
+    elif kind in DEEP_TYPES or issubclass(kind, np.generic | type):
+        if kind is np.dtype:
+            check_dtypes(follower, frame, values)
+        if kind is str and args:
+            note_class_name(follower, frame, args[0])
+        if issubclass(kind, type):
+            note_hashing(follower, frame, values)  # the bases of the new class
+        await_result(follower, examine_all(follower, frame, values, kind.__name__))
+    else:
+        call_unknown(follower, frame, kind, args, kwargs, is_discarded)
+
+
+def _call_getter(
+    follower: Follower, frame: types.FrameType, function: Any, args: tuple[Any, ...]
+) -> None:
+    """Note a call of `operator.attrgetter` or `operator.itemgetter`."""
+    observer = follower.observer
+    names = function.__reduce__()[1]
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        for name in names:
+            holder = args[0]
+            keys = name.split(".") if is_a(function, operator.attrgetter) else [name]
+            for key in keys:
+                if follower.ran_python:
+                    observer.refuse("a getter runs functions of Python", frame)
+                    return
+                if is_a(function, operator.attrgetter):
+                    value = getattr(holder, key, MISSING)
+                    observer.note_attribute(holder, key, value, False, frame)
+                else:
+                    value = reads.get_item(holder, key)
+                    if not is_constant(holder) and not is_a(holder, tuple):
+                        label = f"an item of {observer.name_of(holder)}"
+                        observer.note_read(reads.ITEM, holder, key, value, label, frame)
+                holder = value
+
+    follower.on_result = finish
+
+
+def _call_c(
+    follower: Follower,
+    frame: types.FrameType,
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    is_discarded: bool,
+) -> None:
+    observer = follower.observer
+    special = SPECIAL.get(function) if _is_module_function(function) else None
+    if special is not None:
+        takes_keywords = function is print or function is builtins.__build_class__
+        special(follower, frame, (*args, *kwargs.values()) if takes_keywords else args)
+        return
+    if id(function) in PURE:
+        arrays = examine_all(follower, frame, (*args, *kwargs.values()), qualified_name(function))
+        if function in (repr, ascii, format):
+            note_class_name(follower, frame, args[0])
+        # These may return an argument.
+        is_new = function not in (max, min, sum, abs, functools.reduce)
+        await_result(follower, arrays, is_new, False)
+        if (function.__module__ or "") == "_abc":
+            observer.note_call(abc.get_cache_token, (), "classes that are registered", None, frame)
+        return
+    owner = getattr(function, "__objclass__", None)
+    name = function.__name__
+    if owner is None or is_a(function, types.MethodWrapperType):
+        receiver = function.__self__
+        if receiver is None or is_a(receiver, types.ModuleType):
+            call_unknown(follower, frame, function, args, kwargs, is_discarded)
+            return
+        if is_a(receiver, type) and not is_a(function, types.MethodWrapperType):
+            _call_class_method(follower, frame, function, args, kwargs, is_discarded)
+            return
+    else:
+        receiver, args = args[0], args[1:]
+    call_method(follower, frame, function, receiver, name, args, kwargs, is_discarded)
+
+
+def _is_module_function(function: Any) -> bool:
+    return is_a(function, types.BuiltinFunctionType) and is_a(function.__self__, types.ModuleType)
+
+
+def _call_class_method(
+    follower: Follower,
+    frame: types.FrameType,
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    is_discarded: bool,
+) -> None:
+    """Note a call of a C class method, such as a constructor."""
+    if function.__name__ in HARMLESS:
+        return
+    if function.__name__ in CONSTRUCTORS:
+        kind = function.__self__
+        if issubclass(kind, weakref.ReferenceType) and refuse_weak_to_own(
+            follower, frame, args[1:]
+        ):
+            return
+        arrays: dict[int, Any] = {}
+        if kind is not object and not issubclass(kind, BaseException | type):
+            arrays = examine_all(follower, frame, args[1:], qualified_name(function), False)
+        await_result(follower, arrays)
+        return
+    call_unknown(follower, frame, function, args, kwargs, is_discarded)

@@ -1,0 +1,232 @@
+"""Note reads and writes of names: globals, closure variables, attributes."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from importlib.util import resolve_name
+from typing import Any
+
+from ...values.tensor import Tensor
+from . import c_arguments, reads
+from .bytecode import Instruction
+from .frames import NULL, Follower, namespace_of
+from .ownership import PACKAGE, instance_dict, is_constant, is_program_attribute
+from .reads import MISSING, cell_contents, is_a
+
+
+def _load_global(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    scope, name = frame.f_globals, instruction.value
+    if type(scope) is not dict:
+        follower.observer.refuse("its globals are not a dict", frame)
+        return
+    if follower.code.co_filename.startswith(PACKAGE):
+        return
+    value = scope.get(name, MISSING)
+    follower.observer.note_read(reads.ENTRY, scope, name, value, name, frame)
+    if value is MISSING:
+        builtin = frame.f_builtins
+        follower.observer.note_read(
+            reads.ENTRY, builtin, name, builtin.get(name, MISSING), name, frame
+        )
+
+
+def _load_name(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    """Note a name in a class body, or in code that `exec` runs."""
+    scope, name = namespace_of(frame), instruction.value
+    if type(scope) is not dict:
+        follower.observer.refuse("its namespace is not a dict", frame)
+        return
+    if scope is not frame.f_globals:
+        value = scope.get(name, MISSING)
+        follower.observer.note_read(reads.ENTRY, scope, name, value, name, frame)
+        if value is not MISSING:
+            return
+    _load_global(follower, frame, instruction)
+
+
+def _load_free(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    assert instruction.arg is not None
+    cell = follower.slot(instruction.arg)
+    if type(cell) is types.CellType:
+        follower.observer.note_read(
+            reads.CELL, cell, None, cell_contents(cell), instruction.value, frame
+        )
+
+
+def _import(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    level, name = follower.peek(instruction, 1), instruction.value
+    if level:
+        package = frame.f_globals.get("__package__") or ""
+        name = resolve_name("." * level + name, package)
+    builtin_names = frame.f_builtins
+    hook = builtin_names.get("__import__", MISSING)
+    follower.observer.note_read(reads.ENTRY, builtin_names, "__import__", hook, "__import__", frame)
+    if name not in sys.modules:
+        follower.observer.muted = follower  # the module's code runs only once
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        module = sys.modules.get(name, MISSING)
+        follower.observer.note_read(reads.ENTRY, sys.modules, name, module, f"import {name}", frame)
+        top = name.partition(".")[0]
+        module = sys.modules.get(top, MISSING)
+        follower.observer.note_read(reads.ENTRY, sys.modules, top, module, f"import {top}", frame)
+
+    follower.on_result = finish
+
+
+def _import_from(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    owner, name = follower.peek(instruction, 0), instruction.value
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        follower.observer.note_attribute(
+            owner, name, getattr(owner, name, MISSING), follower.ran_python, frame
+        )
+
+    follower.on_result = finish
+
+
+def _load_attribute(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    owner, name = follower.peek(instruction, 0), instruction.value
+    if type(owner) is Tensor or (is_constant(owner) and not is_program_attribute(owner, name)):
+        return
+    is_method_call = instruction.name == "LOAD_METHOD" or (
+        sys.version_info >= (3, 12) and instruction.arg is not None and instruction.arg & 1
+    )
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        observer, entered = follower.observer, follower.ran_python
+        if next_instruction is None:
+            observer.note_attribute(owner, name, MISSING, entered, frame)
+            return
+        if not is_method_call:
+            observer.note_attribute(owner, name, follower.peek(next_instruction, 0), entered, frame)
+            return
+        first, second = follower.peek(next_instruction, 1), follower.peek(next_instruction, 0)
+        if first is NULL or second is NULL:
+            value = second if first is NULL else first
+            observer.note_attribute(owner, name, value, entered, frame)
+        elif entered:
+            observer.note_attribute(owner, name, first, entered, frame)
+        else:
+            observer.note_method(owner, name, first, frame)
+
+    follower.on_result = finish
+
+
+def _load_super_attribute(
+    follower: Follower, frame: types.FrameType, instruction: Instruction
+) -> None:
+    callee = follower.peek(instruction, 2)
+    kind = follower.peek(instruction, 1)
+    owner = follower.peek(instruction, 0)
+    if callee is super:
+        follower.observer.note_attribute(
+            super(kind, owner), instruction.value, MISSING, False, frame
+        )
+    else:
+        follower.observer.refuse("the name `super` was redefined", frame)
+
+
+def _store_attribute(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    holder = follower.peek(instruction, 0)
+    value = follower.peek(instruction, 1)
+    follower.observer.note_write(
+        holder,
+        instruction.value,
+        value,
+        f"{follower.observer.name_of(holder)}.{instruction.value}",
+        frame,
+    )
+
+
+def _store_global(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    follower.observer.note_write(
+        frame.f_globals, instruction.value, follower.peek(instruction, 0), instruction.value, frame
+    )
+
+
+def _store_name(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    if namespace_of(frame) is frame.f_globals:
+        _store_global(follower, frame, instruction)
+
+
+def _store_free(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    assert instruction.arg is not None
+    cell = follower.slot(instruction.arg)
+    follower.observer.note_write(
+        cell, None, follower.peek(instruction, 0), instruction.value, frame
+    )
+
+
+def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    if instruction.name in ("DELETE_ATTR", "DELETE_SUBSCR"):
+        holder = follower.peek(instruction, 0 if instruction.name == "DELETE_ATTR" else 1)
+    elif instruction.name == "DELETE_DEREF":
+        holder = follower.slot(instruction.arg or 0)
+    else:
+        holder = frame.f_globals if instruction.name == "DELETE_GLOBAL" else namespace_of(frame)
+    follower.observer.note_change(holder)
+    follower.observer.note_class(holder, frame)
+    if instruction.name == "DELETE_SUBSCR":
+        c_arguments.note_hashing(follower, frame, (follower.peek(instruction, 0),))
+    if follower.observer.is_own(holder):
+        return
+    deletes = f"it deletes a part of {follower.observer.name_of(holder)}"
+    if _is_present(follower, instruction, holder):
+        follower.observer.refuse(deletes, frame)
+        return
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        if next_instruction is not None:  # the deletion cannot be repeated
+            follower.observer.forbid_restart()
+            follower.observer.refuse(deletes, frame)
+        elif instruction.name == "DELETE_ATTR":
+            follower.observer.note_attribute(
+                holder, instruction.value, MISSING, follower.ran_python, frame
+            )
+        else:
+            follower.observer.refuse("it tries to delete something", frame)
+
+    follower.on_result = finish
+
+
+def _is_present(follower: Follower, instruction: Instruction, holder: Any) -> bool:
+    """Return whether the object to delete exists, if this can be decided without Python code."""
+    if instruction.name == "DELETE_DEREF":
+        return cell_contents(holder) is not MISSING
+    if instruction.name == "DELETE_ATTR":
+        return is_a(instance_dict(holder), dict) and instruction.value in instance_dict(holder)
+    if instruction.name == "DELETE_SUBSCR":
+        key = follower.peek(instruction, 0)
+        if type(holder) is list and type(key) is int:
+            return -len(holder) <= key < len(holder)
+        return type(holder) is dict and type(key) in (str, int) and key in holder
+    return type(holder) is dict and instruction.value in holder
+
+
+Handler = Callable[[Follower, Any, Instruction], None]
+
+NAME_HANDLERS: dict[Handler, str] = {
+    _load_global: "LOAD_GLOBAL",
+    _load_name: "LOAD_NAME",
+    _load_free: "LOAD_DEREF LOAD_CLASSDEREF LOAD_FROM_DICT_OR_DEREF",
+    _import: "IMPORT_NAME",
+    _import_from: "IMPORT_FROM",
+    _load_attribute: "LOAD_ATTR LOAD_METHOD",
+    _load_super_attribute: "LOAD_SUPER_ATTR",
+    _store_attribute: "STORE_ATTR",
+    _store_global: "STORE_GLOBAL",
+    _store_name: "STORE_NAME",
+    _store_free: "STORE_DEREF",
+    _delete: "DELETE_ATTR DELETE_SUBSCR DELETE_GLOBAL DELETE_NAME DELETE_DEREF",
+}

@@ -1,0 +1,236 @@
+"""Layers that scale features: by moments that they learn from data, or by given numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core.log.as_tensor import as_tensor
+from ...core.log.variable import Variable, original
+from ...core.ops import elementwise
+from ...core.ops.movement import reshape
+from ...core.values.dtypes import repr_of
+from ...core.values.tensor import Tensor
+from .base import ConfiguredLayer, Shape, document
+
+
+@document(
+    "ValueError: If one of mean and variance is missing, or their shapes do not fit; at the first "
+    "call, if the inputs have no such axis.",
+    axis="The axes whose elements have a mean and a variance of their own; None for one for all.",
+    mean="The mean; None: `adapt` finds it.",
+    variance="The variance, also.",
+    invert="Whether to undo the scaling instead.",
+)
+class Normalization(ConfiguredLayer):
+    """``(x - mean) / sqrt(variance)``, with moments that are given or that `adapt` finds in data.
+
+    >>> layer = tf.keras.layers.Normalization()
+    >>> layer.adapt(np.array([[1.0, 10.0], [3.0, 30.0]]))
+    >>> layer(tf.constant([[5.0, 20.0]])).numpy()
+    array([[3., 0.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        axis: Any = -1,
+        mean: Any = None,
+        variance: Any = None,
+        invert: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        axes = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+        self._nt_keep(axis=axes, invert=invert)
+        self.supports_masking = True
+        if (mean is None) != (variance is None):
+            raise ValueError(
+                "When setting values directly, both `mean` and `variance` must be set. Received: "
+                f"mean={repr_of(mean)} and variance={repr_of(variance)}"
+            )
+        self.input_mean, self.input_variance = mean, variance
+        if mean is not None:
+            shape = np.shape(mean)
+            if shape != np.shape(variance):
+                raise ValueError(
+                    "When setting values directly, `mean` and `variance` must have the same "
+                    f"shape. Received: mean shape {shape} and variance shape "
+                    f"{np.shape(variance)}"
+                )
+            if len(shape) > len(axes):
+                raise ValueError(
+                    "The rank of `mean` must be less than or equal to the number of axes "
+                    f"({len(axes)}). Received: mean shape {shape} for axis {axes}"
+                )
+
+    def get_config(self) -> dict[str, Any]:
+        """Give the arguments that make a layer like this one."""
+        provided = {"mean": self.input_mean, "variance": self.input_variance}
+        return super().get_config() | {
+            name: None if value is None else np.asarray(value).tolist()
+            for name, value in provided.items()
+        }
+
+    def build(self, input_shape: Any) -> None:
+        """Make the moments: weights that `adapt` sets, or constants."""
+        shape = tuple(input_shape)
+        if any(not -len(shape) <= axis < len(shape) for axis in self.axis):
+            raise ValueError(
+                "All `axis` values must be in the range [-ndim, ndim). Received inputs with "
+                f"ndim={len(shape)}, while axis={self.axis}"
+            )
+        self._nt_kept_axes = sorted({axis % len(shape) for axis in self.axis})
+        for axis in self._nt_kept_axes:
+            if shape[axis] is None:
+                raise ValueError(
+                    "All `axis` values to be kept must have a known shape. Received "
+                    f"axis={self.axis}, inputs.shape={shape}, with unknown axis at index {axis}"
+                )
+        self._nt_built_for = shape
+        self._nt_wide = tuple(n if k in self._nt_kept_axes else 1 for k, n in enumerate(shape))
+        own = tuple(shape[axis] for axis in self._nt_kept_axes)
+        if self.input_mean is None:
+            self.adapt_mean: Variable = self.add_weight(
+                shape=own, initializer="zeros", trainable=False, name="mean"
+            )
+            self.adapt_variance: Variable = self.add_weight(
+                shape=own, initializer="ones", trainable=False, name="variance"
+            )
+            self.count: Variable = self.add_weight(
+                shape=(), initializer="zeros", dtype="int32", trainable=False, name="count"
+            )
+
+    def _nt_constant(self, provided: Any) -> Any:
+        """Given moments in a shape that broadcasts with the inputs."""
+        value = np.asarray(provided, self.dtype)
+        sizes = [1] * len(self._nt_wide)
+        for axis, size in zip(self._nt_kept_axes[::-1], value.shape[::-1], strict=False):
+            sizes[axis] = size
+        return np.broadcast_to(value.reshape(sizes), self._nt_wide)
+
+    def _nt_moment(self, provided: Any, name: str) -> Tensor:
+        if provided is not None:
+            return as_tensor(self._nt_constant(provided))
+        return reshape(original(getattr(self, name)), self._nt_wide)
+
+    @property
+    def mean(self) -> Any:
+        """The mean, in a shape that broadcasts with the inputs; None before there is one."""
+        return self._nt_shown(self.input_mean, "adapt_mean")
+
+    @property
+    def variance(self) -> Any:
+        """The variance, in a shape that broadcasts with the inputs; None before there is one."""
+        return self._nt_shown(self.input_variance, "adapt_variance")
+
+    def _nt_shown(self, provided: Any, name: str) -> Any:
+        return self._nt_moment(provided, name) if self.built else None
+
+    def adapt(self, data: Any) -> None:
+        """Find mean and variance of the data.
+
+        Args:
+          data: An array or tensor, whose first axis is the batch; or batches, such as a dataset's
+            (of pairs, the first counts).
+
+        Raises:
+          ValueError: If there are no batches, or their shapes do not fit; or the moments were
+            given.
+          TypeError: If it is neither.
+        """
+        if self.input_mean is not None:
+            raise ValueError("`adapt` has nothing to find: `mean` and `variance` were given.")
+        batches = self._nt_batches(data)
+        first = next(batches, None)
+        if first is None:
+            raise ValueError(
+                "adapt() received an empty iterable (no batches). Expected at least one batch."
+            )
+        if not self.built:
+            self.build(first.shape)
+        count, mean, variance = 0, np.zeros(()), np.zeros(())
+        for batch in itertools.chain([first], batches):
+            self._nt_check(batch)
+            axes = tuple(k for k in range(batch.ndim) if k not in self._nt_kept_axes)
+            own, size = batch.mean(axes), math.prod(batch.shape[k] for k in axes)
+            count += size
+            part = size / count if count else 1.0
+            new = mean * (1 - part) + own * part
+            # The mean squared distance from the common mean, of what was there and of the batch.
+            variance = (variance + (mean - new) ** 2) * (1 - part) + (
+                batch.var(axes) + (own - new) ** 2
+            ) * part
+            mean = new
+        self.adapt_mean.assign(mean.astype(self.dtype))
+        self.adapt_variance.assign(variance.astype(self.dtype))
+
+    def _nt_check(self, batch: np.ndarray[Any, Any]) -> None:
+        fits = batch.ndim == len(self._nt_built_for) and all(
+            batch.shape[axis] == self._nt_built_for[axis] for axis in self._nt_kept_axes
+        )
+        if not fits:
+            raise ValueError(
+                f"The layer was built with input_shape={self._nt_built_for}, but adapt() is being "
+                f"called with data with an incompatible shape, data.shape={batch.shape}"
+            )
+
+    def _nt_batches(self, data: Any) -> Iterator[np.ndarray[Any, Any]]:
+        if isinstance(data, np.ndarray | Tensor | Variable):
+            yield np.asarray(data, np.float64)
+            return
+        if isinstance(data, str) or not hasattr(data, "__iter__"):
+            raise TypeError(
+                f"Unsupported data type: {type(data)}. `adapt` supports arrays, tensors, and "
+                f"iterables of batches."
+            )
+        for batch in data:
+            value = batch[0] if isinstance(batch, tuple) else batch
+            if not hasattr(value, "shape"):
+                raise TypeError(
+                    "adapt() expects an iterable that yields arrays or tensors with a `.shape` "
+                    f"attribute. Got an element of type {type(value).__name__}."
+                )
+            yield np.asarray(value, np.float64)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the inputs, normalized, or back as they were."""
+        inputs = self._nt_floats(inputs)
+        scale = elementwise.maximum(elementwise.sqrt(self.variance), 1e-7)
+        result: Tensor = self.mean + inputs * scale if self.invert else (inputs - self.mean) / scale
+        return result
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the inputs."""
+        return tuple(input_shape)
+
+
+@document(
+    "",
+    scale="A number, or an array that broadcasts with the inputs.",
+    offset="What is added, also.",
+)
+class Rescaling(ConfiguredLayer):
+    """``inputs * scale + offset``, such as pixels from 0 to 255 made numbers from 0 to 1.
+
+    >>> tf.keras.layers.Rescaling(1 / 255, offset=-0.5)(tf.constant([0.0, 255.0])).numpy()
+    array([-0.5,  0.5], dtype=float32)
+    """
+
+    def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._nt_keep(scale=scale, offset=offset)
+        self.supports_masking = True
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give ``inputs * scale + offset``."""
+        scale, offset = (np.asarray(value, self.dtype) for value in (self.scale, self.offset))
+        result: Tensor = self._nt_floats(inputs) * as_tensor(scale) + as_tensor(offset)
+        return result
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the inputs."""
+        return tuple(input_shape)
