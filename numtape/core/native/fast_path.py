@@ -5,19 +5,14 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from llvmlite import ir
-
 from .. import settings
 from ..compile import cache as disk
 from ..compile.cache import Built
 from ..compile.kernel_sources import kernel_source
-from ..compile.llvm import compile_module
 from ..compile.passes import compilers
 from ..values.memory import Array, address_of
 from .layout import UnsupportedLayout, address_of_call
 from .lazy_build import keep_forever
-
-WORD = ir.IntType(64)
 
 
 def build_stub(symbol: str) -> Built:
@@ -27,32 +22,37 @@ def build_stub(symbol: str) -> Built:
     0 if it has done nothing, or 1 if an exception is set. A function with the suffix ``_setup``
     takes the addresses of the block, of the pass, and of the code that runs the Python function.
     """
-    module = ir.Module(symbol)
-    words = [ir.GlobalVariable(module, WORD, name) for name in ("block", "first", "carry_out")]
+    # Imported only when compiling, as below.
+    from llvmlite import ir
+
+    from ..compile.llvm import compile_module
+
+    module, word_type = ir.Module(symbol), ir.IntType(64)
+    words = [ir.GlobalVariable(module, word_type, name) for name in ("block", "first", "carry_out")]
     for word in words:
-        word.linkage, word.initializer = "internal", WORD(0)
-    setup = ir.Function(module, ir.FunctionType(WORD, [WORD] * 3), f"{symbol}_setup")
+        word.linkage, word.initializer = "internal", word_type(0)
+    setup = ir.Function(module, ir.FunctionType(word_type, [word_type] * 3), f"{symbol}_setup")
     builder = ir.IRBuilder(setup.append_basic_block())
     for word, value in zip(words, setup.args, strict=True):
         builder.store(value, word)
-    builder.ret(WORD(0))
+    builder.ret(word_type(0))
 
-    function_type = ir.FunctionType(WORD, [WORD] * 4)
+    function_type = ir.FunctionType(word_type, [word_type] * 4)
     function = ir.Function(module, function_type, symbol)
     builder = ir.IRBuilder(function.append_basic_block())
     block, first, carry_out = map(builder.load, words)
     first, carry_out = (builder.inttoptr(x, function_type.as_pointer()) for x in (first, carry_out))
     result = builder.call(first, [block, *function.args[1:]])
-    with builder.if_then(builder.icmp_unsigned("==", result, WORD(0)), likely=False):
+    with builder.if_then(builder.icmp_unsigned("==", result, word_type(0)), likely=False):
         builder.ret(builder.call(carry_out, function.args))
-    failed = builder.icmp_unsigned("==", result, WORD(1))
-    builder.ret(builder.select(failed, WORD(0), result))
+    failed = builder.icmp_unsigned("==", result, word_type(1))
+    builder.ret(builder.select(failed, word_type(0), result))
     return compile_module(module, [setup.name, symbol])
 
 
 # The arguments of a C function besides its object: from CPython's Include/methodobject.h.
 FAST = 0x80  # METH_FASTCALL: the address of its arguments, and their number
-KEYWORDS = 0x82  # METH_FASTCALL | METH_KEYWORDS: also the names of the last arguments
+KEYword_typeS = 0x82  # METH_FASTCALL | METH_KEYword_typeS: also the names of the last arguments
 
 
 class MethodDef(ctypes.Structure):
@@ -73,7 +73,7 @@ class MethodDef(ctypes.Structure):
 _NEW = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
 
 
-def builtin(name: str, address: int, flags: int = KEYWORDS) -> Any:
+def builtin(name: str, address: int, flags: int = KEYword_typeS) -> Any:
     """Return a built-in function that runs machine code."""
     method = MethodDef(name.encode(), address, flags, None)
     keep_forever(method)
