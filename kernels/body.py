@@ -26,6 +26,6 @@ def tree(text: str, mode: str = "exec") -> Any:
 
 @cache
 def parse_expression(body: str) -> ast.Expression:
-    """The tree of an expression. It is shared: nobody may change it."""
+    """The tree of an expression. It is shared, and must not be changed."""
     expression: ast.Expression = tree(body, "eval")
     return expression

@@ -1,10 +1,9 @@
 """How Numba compiles a kernel: the stages that kernels need, and machine code only at the end.
 
-Numba makes machine code of every function by itself, so that Python can call it. Kernels call each
-other, and nobody else calls them but through the unit they end up in
-(`core.compile.numba_compiler`), which
-is optimised as a whole. Kernels hold no closures, no object of Python and raise nothing, so the
-stages that deal with those are left out as well. This halves the time that it takes to compile.
+Numba compiles every function separately, so that Python can call it. Kernels call each other, and
+are otherwise called only through their compilation unit (`core.compile.numba_compiler`), which is
+optimized as a whole. Kernels have no closures and no Python objects, and raise nothing, so the
+compiler stages for those are left out as well. This halves the compile time.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class PartLowering(NativeLowering):
         state.flags.no_compile = True
         super().run_pass(state)
         description, call_helper, _, environment = state["cr"]
-        # What Numba knows a function by. Nothing can be called at its address, which is 0.
+        # Numba's description of a function. Its address is 0, so it cannot be called.
         function = _dynfunc.make_function(
             description.lookup_module(), description.qualname, "", 0, environment, (state.library,)
         )

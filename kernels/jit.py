@@ -14,7 +14,7 @@ from .target import NAME, made_with
 
 INT64 = ir.IntType(64)
 _PROCESSOR = binding.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
-# What tells a processor that a loop waits: LLVM's intrinsics, and what they take.
+# LLVM's intrinsics that tell a processor that a loop waits, and their arguments.
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
 _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
@@ -232,7 +232,7 @@ def pause(typingctx: Any) -> Any:
 
 @intrinsic
 def load_now(typingctx: Any, address: Any) -> Any:
-    """The int64 at an address as it is now, whoever wrote it."""
+    """The current int64 at an address (an atomic load)."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(_place(builder, args[0]), "seq_cst", 8)

@@ -1,4 +1,4 @@
-"""What Numba knows when it compiles kernels: numbers, ranges, tuples and pointers.
+"""Numba's target for kernels: numbers, ranges, tuples and pointers.
 
 Numba's own target for this processor knows all of Python and NumPy that Numba can compile. To learn
 that takes longer than a small kernel, for it imports SciPy's linear algebra and compiles a runtime
@@ -23,7 +23,7 @@ NAME = "numtape"
 
 
 class Kernels(CPU):
-    """What stands for this target in Numba's tables: all that is for any processor is for it."""
+    """The target's class in Numba's tables: it has all generic implementations."""
 
 
 class KernelTyping(typing.Context):

@@ -529,7 +529,7 @@ _LAZY = {
 
 
 def _load_lazily(name: str) -> _typing.Any:
-    """What is imported when it is first used."""
+    """Names that are imported on first use."""
     if name in _FUNCTIONS:
         module = _import_module(f"numtape.{_FUNCTIONS[name]}")
         function = getattr(module, f"{name}_" if name in ("print", "tuple") else name)

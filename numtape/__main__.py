@@ -163,7 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if chosen.command == "profile":
         if not os.path.exists(chosen.script):
-            profile.error(f"there is no program {chosen.script!r}")
+            profile.error(f"the program {chosen.script!r} does not exist")
         return _profile(chosen)
     if chosen.command == "parity":
         from .compat.names import report
@@ -180,13 +180,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run_command(command: Callable[[], int]) -> int:
-    """Run a command whose output may not be read to its end: ``... | head`` is no error.
+    """Run a command whose output may not be read to its end: ``... | head`` is not an error.
 
     Args:
-      command: What prints, and returns an exit status.
+      command: A function that prints, and returns an exit status.
 
     Returns:
-      The exit status; 1 if nobody reads what is printed.
+      The exit status; 1 if the reader of the output has closed it.
     """
     try:
         try:

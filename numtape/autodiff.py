@@ -97,7 +97,7 @@ class ForwardAccumulator:
         """Give one more input its tangent, for what is computed from here on.
 
         Args:
-          primal: A tensor or variable. One that is no float has no derivatives: the log warns.
+          primal: A tensor or variable. A non-float has no derivatives; a warning is logged.
           tangent: A tensor of its shape and dtype.
 
         Raises:
@@ -140,7 +140,7 @@ class ForwardAccumulator:
 
         Args:
           primals: A tensor or variable, or a nest of them.
-          unconnected_gradients: What one gets that depends on no input: "none" or "zero".
+          unconnected_gradients: The tangent of a primal that depends on no input: "none" or "zero".
 
         Returns:
           A tensor (or None) for each, of its shape and dtype, in the same structure.

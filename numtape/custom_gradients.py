@@ -23,15 +23,15 @@ from .tape import GradientTape, UnconnectedGradients
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     """Give a function a custom gradient. A decorator.
 
-    What the function computes is as before; a tape that follows one of its arguments asks the
-    second thing it returns for the gradient, and looks at nothing that it computed inside. So it
-    also gives a gradient to what has none: NumPy or SciPy code, `numpy_function`, a library. What
-    the gradient function computes is recorded: it can be differentiated in turn.
+    The result is unchanged. A tape that follows one of the arguments calls the second value that
+    ``f`` returns for the gradient, and ignores the ops inside. So code without a gradient, such as
+    NumPy or SciPy code, `numpy_function` or another library, can have one. The gradient function
+    is recorded, so it can be differentiated in turn.
 
     Args:
       f: ``f(*args)`` gives ``(result, grad_fn)``: a tensor or a nest of them, and a function
         ``grad_fn(*upstream)`` that takes one tensor for each of them and gives one gradient (or
-        None) for each tensor in ``args``. If ``f`` uses variables that are no arguments,
+        None) for each tensor in ``args``. If ``f`` uses variables that are not arguments,
         ``grad_fn(*upstream, variables)`` also gives a list of gradients, one for each of them.
 
     Returns:
@@ -61,8 +61,8 @@ class _Custom:
     """A function with its own gradient; as a method, it belongs to its object.
 
     Args:
-      f: What it looks like.
-      inner: Gives, for ``f`` or a method made of it, what gives results and gradient function.
+      f: The function whose name and docstring the result has.
+      inner: Maps ``f``, or a method made of it, to a function that returns results and ``grad_fn``.
     """
 
     def __init__(self, f: Callable[..., Any], inner: Callable[[Any], Any] = lambda f: f) -> None:
@@ -214,7 +214,7 @@ def _recompute(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Noted(NamedTuple):
-    """What a function with its own gradient gives, and variables that it read elsewhere."""
+    """Results of a function with a custom gradient, and the variables that it read elsewhere."""
 
     result: Any
     grad: Any

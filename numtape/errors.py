@@ -63,8 +63,8 @@ class OpError(Exception):
     Made of a message, or as in TensorFlow of (node_def, op, message).
 
     Attributes:
-      message: What went wrong, and what to do.
-      node_def, op: What was given; None else.
+      message: A description of the error, and a remedy.
+      node_def, op: The constructor's arguments, or None.
       error_code: TensorFlow's number for this class.
     """
 
@@ -115,8 +115,8 @@ class KernelError(TypeError):
     """A kernel holds something that cannot be differentiated, or is called with it.
 
     Attributes:
-      construct: What it is.
-      file, line: Where it stands.
+      construct: The construct that is not supported.
+      file, line: Its position.
     """
 
     def __init__(self, construct: str, file: str = "", line: int = 0, way: str = "") -> None:
@@ -137,7 +137,7 @@ class ReplayError(RuntimeError):
 
 
 class AbortedError(OpError):
-    """What was going on was given up."""
+    """The operation was cancelled."""
 
     error_code = 10
 
@@ -149,7 +149,7 @@ class AlreadyExistsError(OpError):
 
 
 class CancelledError(OpError):
-    """What was going on was stopped."""
+    """The operation was aborted."""
 
     error_code = 1
 
@@ -185,7 +185,7 @@ class NotFoundError(OpError):
 
 
 class OperatorNotAllowedInGraphError(TypeError):
-    """What TensorFlow says of Python's `if` on a tensor of a graph. Here there are no graphs."""
+    """TensorFlow's error for Python's `if` on a tensor of a graph. numtape has no graphs."""
 
 
 class OutOfRangeError(OpError):

@@ -1,4 +1,4 @@
-"""What a `GradientTape` says of itself: why a gradient is what it is, and what was recorded."""
+"""Explanations of a `GradientTape`: why a gradient has its value, and which ops were recorded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ExplainMixin:
           RuntimeError: If the tape never recorded; or if it is not persistent, computed gradients
             already, and the one by this source was not None.
           LookupError: If a path leads through an op that has no gradient registered.
-          TypeError: If they are no tensors.
+          TypeError: If they are not tensors.
 
         Example:
           >>> x = tf.Variable([1.0, 4.0])

@@ -28,7 +28,7 @@ class Module:
       name: A Python identifier; default: the class's name in snake case.
 
     Raises:
-      ValueError: If ``name`` is no identifier.
+      ValueError: If ``name`` is not an identifier.
 
     Example:
       >>> class Line(tf.Module):

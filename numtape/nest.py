@@ -81,7 +81,7 @@ def map_structure(
       A structure of the form of the first one.
 
     Raises:
-      TypeError: If ``func`` is no function, or a list stands where another structure has a tuple.
+      TypeError: If ``func`` is not a function, or one structure has a list and another a tuple.
       ValueError: If the forms differ, or there is no structure.
 
     Example:

@@ -123,7 +123,7 @@ def stft(
       A tensor of complex numbers whose last axes are frames and ``fft_length // 2 + 1`` bins.
 
     Raises:
-      ValueError: If the numbers are no float32 or float64, or a length or step is not positive.
+      ValueError: If the dtype is not float32 or float64, or a length or step is not positive.
 
     Example:
       >>> tf.signal.stft([0.0, 1.0, 0.0, -1.0], 4, 1, window_fn=None).numpy()
@@ -241,7 +241,7 @@ def dct(
       A tensor of the same dtype.
 
     Raises:
-      ValueError: If an argument is none of these, or the numbers are no float32 or float64.
+      ValueError: If an argument has another value, or the dtype is not float32 or float64.
 
     Example:
       >>> tf.signal.dct([1.0, 0.0]).numpy().round(3)
@@ -275,7 +275,7 @@ def idct(
       A tensor of the same shape and dtype.
 
     Raises:
-      ValueError: If an argument is none of these, or the numbers are no float32 or float64.
+      ValueError: If an argument has another value, or the dtype is not float32 or float64.
 
     Example:
       >>> tf.signal.idct(tf.signal.dct([1.0, 2.0], norm="ortho"), norm="ortho").numpy().round(3)
@@ -315,7 +315,7 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
       A tensor of the same shape and dtype, scaled as in HTK.
 
     Raises:
-      ValueError: If there are no bins, or the numbers are no float32 or float64.
+      ValueError: If there are no bins, or the dtype is not float32 or float64.
 
     Example:
       >>> tf.signal.mfccs_from_log_mel_spectrograms([1.0, 2.0]).numpy().round(3)
@@ -370,7 +370,7 @@ def mdct(
       A tensor whose last axes are frames and ``frame_length // 2`` bins.
 
     Raises:
-      ValueError: If an argument is none of these, or the numbers are no float32 or float64.
+      ValueError: If an argument has another value, or the dtype is not float32 or float64.
 
     Example:
       >>> tf.signal.mdct(tf.range(8.0), 4, norm="ortho").numpy().round(3)

@@ -36,7 +36,7 @@ log_messages = logging.getLogger("numtape")
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `GradientTape.gradient` gives for a source that the targets do not depend on.
+    """The result of `GradientTape.gradient` for a source that the targets do not depend on.
 
     Attributes:
       NONE: None; also written ``"none"``.
@@ -150,11 +150,11 @@ class GradientTape(ExplainMixin):
     def watch(self, tensor: Any) -> None:
         """Follow what is computed from a tensor, or a nest of tensors, from here on.
 
-        What is recorded already, for another operand, has derivatives by them, too.
+        Ops that were already recorded for another operand can be differentiated by them, too.
 
         Args:
-          tensor: A tensor or variable, or a nest of them. Those that are no floats have no
-            derivatives: the log warns.
+          tensor: A tensor or variable, or a nest of them. Non-floats have no derivatives; a
+            warning is logged.
 
         Raises:
           ValueError: If something is not a tensor or variable; or if the tape never recorded, or
@@ -358,7 +358,7 @@ class GradientTape(ExplainMixin):
           target: A tensor or variable, or a nest of them.
           sources: A tensor or variable, or a nest of them.
           output_gradients: A factor for each target, of its shape; None means ones.
-          unconnected_gradients: What a source gets that no target depends on: "none" or "zero".
+          unconnected_gradients: The gradient of unconnected sources: "none" or "zero".
 
         Returns:
           A tensor (or None) for each source, of its shape and dtype, in the structure of
@@ -544,7 +544,7 @@ class GradientTape(ExplainMixin):
         )
 
     def _record_derivative(self, tape: Tape, ask: Callable[[Log], Any]) -> Any:
-        """What a function records in the tape's log, which stays where it is."""
+        """Record a function's ops in the tape's log, which stays in place."""
         log = _home(tape)
         busy = log.busy
         try:
@@ -702,7 +702,7 @@ def _resolve_aliases(leaves: list[Any]) -> list[Any]:
 
 
 def _why_none(leaf: Any) -> str:
-    """What may have happened to a value that is not a tensor."""
+    """A likely reason why a value is not a tensor."""
     if isinstance(leaf, np.ndarray | np.generic):
         return (
             " NumPy left the tape: what NumPy computes has no gradient. Use numtape's functions, "

@@ -56,7 +56,7 @@ def check_grads(
     """
     points = [_float64(x) for x in args]
     if not any(x.dtype.kind == "f" for x in points):
-        raise ValueError("No argument is a float: there is no derivative to check.")
+        raise ValueError("An argument must be a float, or there is nothing to differentiate.")
     names = [f"argument {j}" for j in range(len(points))]
     _check(f, points, names, order, 1, (rtol, atol, eps))
 
@@ -82,7 +82,7 @@ def _check(
     ]
 
     if not weights:
-        raise ValueError("No result of the function is a float: there is no derivative to check.")
+        raise ValueError("A result must be a float, or there is nothing to differentiate.")
 
     def gradient(*arguments: Tensor) -> list[Tensor]:
         """The gradient of the projection, for float arguments: it takes the weights as well."""

@@ -33,10 +33,10 @@ def vectorized_map(
     called for each slice after all.
 
     Args:
-      fn: Takes one slice, or a nest of slices. What it gives may be a nest.
+      fn: A function of one slice, or of a nest of slices. Its result may be a nest.
       elems: A tensor of at least one axis, or a nest of them. A first axis of size 1 is repeated.
-      fallback_to_while_loop: Whether ``fn`` may be called for each slice where it has to be.
-      warn: Whether the log then says so, and why.
+      fallback_to_while_loop: Whether ``fn`` may be called for each slice if necessary.
+      warn: Whether that is logged, with the reason.
 
     Returns:
       A tensor for each result of ``fn``, with the slices along its first axis, in a nest of the
@@ -102,7 +102,7 @@ def _slices(elems: Any) -> tuple[list[Tensor], int]:
 
 
 def _map_in_loop(fn: Callable[[Any], Any], elems: Any, values: list[Tensor], n: int) -> Any:
-    """What ``fn`` gives for each slice, stacked."""
+    """The results of ``fn`` for each slice, stacked."""
     results = []
     for k in range(n):
         rest = [tuple(x.shape[1:]) for x in values]

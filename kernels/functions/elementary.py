@@ -17,7 +17,7 @@ class Row(NamedTuple):
     """A function under the names of its targets.
 
     Attributes:
-      narrow, wide: What writes it for float32 and float64; None: LLVM has an instruction.
+      narrow, wide: Functions that write it for float32 and float64; None: LLVM has an instruction.
       numpy: NumPy's name; "" if it has none.
       libdevice: That of CUDA's libdevice, which ends in f for float32; "" if it has none.
       arity: The number of operands.
@@ -72,8 +72,8 @@ ELEMENTARY: dict[str, tuple[Function, Function]] = {
     name: (row.narrow, row.wide) for name, row in TABLE.items() if row.narrow and row.wide
 }
 LIMITED = ("sin", "cos", "tan")  # to arguments that are not `beyond`
-# What takes less for most operands: it writes a value, and the condition under which that value is
-# not the function's.
+# Faster versions for most operands: each writes a value, and the condition under which that value
+# is wrong.
 QUICK: dict[str, Callable[..., tuple[Value, Value]]] = {
     "divisor_adjoint": value.divisor_adjoint_quick,
     "tanh_slope": exponential.tanh_slope_quick,

@@ -337,7 +337,7 @@ def erf(x: Value) -> Value:
     size = below(absolute(x), ERF_END[form])
     z = size * size
     near = fma(size, polynomial(z, ERF[form]), size)
-    # What is subtracted is less than 0.14: it need not be exact to its last digits.
+    # The subtrahend is less than 0.14, so its last digits need not be exact.
     k, r, _ = _reduce(halves(size, LOG_ERFC[form]))
     power = (k << form.mantissa).number()
     far = 1.0 - fma(power, fma(r * r, polynomial(r, EXP[form]), r), power)

@@ -94,7 +94,7 @@ def _log1p(x: Value, low: Value | None = None, twice: Value | None = None) -> Va
     """``log(1 + x + low)``; ``log(2 + 2 * x)`` where it is ``twice``."""
     u = x + 1.0
     k, f, power = _split(u)
-    # What the sum lost, exact as long as it counts; times 2**-k / (1 + f), to first order.
+    # The rounding error of the sum, exact while it matters; times 2**-k / (1 + f), to first order.
     lost = x - (u - 1.0)
     if low is not None:
         lost = lost + low
@@ -130,8 +130,7 @@ def acosh(x: Value) -> Value:
     t = x - 1.0
     square = fma(t, t, t * 2.0)
     root = sqrt(square)
-    # What the square lacks, and what the root lacks: a step of Newton's. Its divisor need not
-    # be exact.
+    # The error of the square and of the root: a Newton step, whose divisor need not be exact.
     high = upper(root)
     lack = fma(t, t, t * 2.0 - square) + (square - high * high) - (root - high) * (root + high)
     total = t + root

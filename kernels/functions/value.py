@@ -1,4 +1,4 @@
-"""What vector functions are written with: a value whose operators write LLVM instructions."""
+"""`Value`, with which vector functions are written: its operators write LLVM instructions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ WIDTH = '"prefer-vector-width"="512"'
 def wide_vectors(function: Any) -> None:
     """Say to LLVM that a function's arithmetic takes the time: its vectors are to be wide.
 
-    What registers cannot hold, constants mostly, is on the stack, which begins anywhere; LLVM puts
-    vectors there as it comes. Aligned, they cross no cache lines: 0.8 of the time of a long loop.
+    Values that do not fit into registers, mostly constants, are spilled to the stack, which is not
+    aligned. Aligned vectors cross no cache lines: a long loop takes 0.8 of the time.
     """
     set.add(function.attributes, WIDTH)
     function.attributes.alignstack = 64

@@ -2,8 +2,8 @@
 
 A function is written once with `Value`, whose operators write LLVM instructions; Numba
 sees one call, so it has nothing to type and a lane kernel compiles fast. There is no fast-math:
-where a product and a sum may be one instruction, `fma` says so, and on one machine it is either
-always one or never. So an element's bits do not depend on its place in the loop.
+`fma` marks a product and a sum that may be one instruction, and on one machine it is either always
+one or never. So an element's bits do not depend on its position in the loop.
 
 Coefficients are minimax fits (Remez's algorithm), good to a few percent of a unit in the last
 place (ulp). The reductions follow W. J. Cody and W. Waite, "Software Manual for the Elementary
@@ -26,7 +26,7 @@ FORMATS = {types.float32: FLOAT32, types.float64: FLOAT64}
 
 
 def _register(name: str, narrow: Function, wide: Function, result: Any = None) -> Any:
-    """What Numba calls by that name: ``narrow`` for float32 and ``wide`` for float64."""
+    """The Numba function of that name: ``narrow`` for float32 and ``wide`` for float64."""
 
     def write(operands: tuple[Any, ...]) -> Any:
         kind = operands[0]

@@ -68,5 +68,5 @@ def divisor_adjoint(x: float, y: float, z: float) -> float:
     return adjoint
 
 
-# What derivatives call by name.
+# Functions that derivatives call by name.
 NAMED = (digamma, tanh_slope, sigmoid_slope, ratio_or_zero, divisor_adjoint)

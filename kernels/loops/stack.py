@@ -1,4 +1,4 @@
-"""What the text of sweeps calls to reach the stack: pointers, and values of one dtype each."""
+"""Access to the stack for the text of sweeps: pointers, and values of one dtype each."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ def follow(
     read, and is updated; ``sources`` are rows.
 
     A row is recorded if it was appended in a range and an operand was followed by then, whether
-    its op has a derivative or none. What is watched later is followed from there on; but where a
-    row was recorded for another operand, it is a source as if watched before.
+    its op has a derivative or none. A row that is watched later is followed from then on; if it was
+    recorded for another operand, it is a source as if it had been watched before.
     Returns the first row of the first range.
     """
     for row in range(n):

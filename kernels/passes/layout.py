@@ -1,4 +1,4 @@
-"""What the tables of a plan hold: groups, instructions, places, the report."""
+"""The layout of a plan's tables: groups, instructions, memory offsets, the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LANES = 1
 WHOLE = 2  # one row, computed by a whole-array kernel
 SHARED = 3  # one row that shares its operand's buffer
 
-# What `want` says of a row.
+# Values of `want`, by row.
 WANTED = 1
 WELCOME = 2  # kept if it is computed anyway: a caller can still look at it
 
@@ -80,7 +80,7 @@ FORGETTING = 1 << 17  # entries of the table of equal rows
 
 OK = 0
 NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the table
-NO_CALL = 2  # nobody has asked yet which whole-array kernel computes the row in cursor[C_ROW]
+NO_CALL = 2  # the whole-array kernel of the row in cursor[C_ROW] is not in the table yet
 
 # An entry of the table of calls: the next one of the same code, or -1; the specs of the result and
 # of three operands, -1 where it does not exist; kernel (0: NumPy does it), parameters, units.

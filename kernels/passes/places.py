@@ -26,7 +26,7 @@ from .tables import I32, U8, Codes, Log, Plan, Specs, Work
 def _use(x: int, g: int, until: int, retain: int, work: Work) -> None:
     """Note that group ``g`` reads ``x`` while groups up to ``until`` run.
 
-    What another group made leaves it.
+    Values of other groups leave them.
     """
     if x < 0:
         return
@@ -186,13 +186,13 @@ def place_temporaries(
 ) -> tuple[int, int]:
     """Give each temporary a stretch of the arena, first fit, free again after its last use.
 
-    ``out.storage`` and ``out.offset`` get the rows' escapes and their places in the arena, both in
-    the order of ``out.order``. ``work.alloc`` lists the rows that need a buffer of their own.
+    ``out.storage`` and ``out.offset`` get the rows' escapes and their offsets in the arena, both in
+    the order of ``out.order``. ``work.alloc`` lists the rows that need a separate buffer.
     Returns their number, and the arena's size in bytes. There are ``capacity`` rows.
     """
     groups = out.groups
     where = work.slot  # lane groups get their slots later
-    heads, nexts, free = work.phase, work.rows, work.tables  # nobody needs what was in these
+    heads, nexts, free = work.phase, work.rows, work.tables  # their contents are no longer needed
     allocated = 0
     arena = 0
     stretches = 0

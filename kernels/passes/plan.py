@@ -179,7 +179,7 @@ def _after(x: int, lane: int, log: Log, specs: Specs, work: Work, classes: int) 
     if x < 0:
         return 0
     joins = lane >= -1 and work.tables[classes + work.group[x]] == lane
-    # What a lane group reduces is known when the group has run.
+    # The reductions of a lane group are complete when the group has run.
     if joins and (lane == -1 or specs.shape[log.spec[x]] == lane):
         return work.phase[x]
     return work.phase[x] + 1
@@ -193,7 +193,7 @@ def _few(spec: int, specs: Specs, few: int) -> bool:
 
 @inline
 def _call(row: int, log: Log, codes: Codes, work: Work, calls: Calls) -> int:
-    """The entry of the kernel that computes a row; -1 if nobody has asked for it yet."""
+    """The entry of the kernel that computes a row; -1 if it is not in the table yet."""
     this = log.code[row]
     many = codes.arity[this] == VARIADIC  # its code says what its operands are
     entry = calls.first[this] - 1
@@ -259,8 +259,8 @@ def group_rows(
 
     A row runs in the phase of its latest operand if it can join that operand's group, else in
     the next one. ``out.groups`` gets kind and row range of each, by phase; on return
-    ``work.group[row]`` is the index there. What a row can join is its class: -1 for small rows, the
-    number of its shape for elementwise ones, -2 for views and -3 for whole-array kernels, which
+    ``work.group[row]`` is the index there. A row can join groups of its class: -1 for small rows,
+    the number of its shape for elementwise ones, -2 for views and -3 for whole-array kernels, which
     join nothing. The hash table has ``size`` entries. Rows are small that
     have at most ``few`` elements. Returns the number of groups; or ``~row`` of a row for which the
     table of calls has no entry.
@@ -286,7 +286,7 @@ def group_rows(
         if kind == ELEMENTWISE or kind == REDUCTION:
             s = log.spec[row]
             if specs.dtype[s] >= WIDE or specs.dtype[log.spec[log.a[row]]] >= WIDE:
-                lane = -3  # there are no lane kernels for it
+                lane = -3  # it has no lane kernel
             elif kind == REDUCTION:
                 if specs.size[s] == 1:
                     s = log.spec[log.a[row]]

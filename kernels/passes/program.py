@@ -75,7 +75,7 @@ def write_lanes(
     """
     operands, slot, last, stamp = work.operands, work.slot, work.last, work.stamp
     order, groups, program = out.order, out.groups, out.program
-    loaded, free = work.phase, work.tables  # nobody needs what was in these
+    loaded, free = work.phase, work.tables  # their contents are no longer needed
     begin = groups[GROUP * g + G_ROWS]
     end = groups[GROUP * g + G_ROWS_END]
     like = lane_spec(order[begin], log, codes, work)

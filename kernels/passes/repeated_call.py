@@ -65,7 +65,7 @@ from .guards import LIST_ITEMS, SIZE, TYPE, _at, first_changed
     AT_DATA,
     AT_NAMES,
 ) = range(44)
-# What there is of each call: counts, addresses of tables, and what is called.
+# Words of each call: counts, addresses of tables, and of functions to call.
 (
     ARGUMENTS,
     APART,
@@ -168,7 +168,7 @@ def _thread(process: int, training: int) -> int:
 
 @jit
 def _make_list(process: int, count: int, constants: int) -> int:
-    """A list of so many constants, and of None where it does not exist; 0 if there is no memory."""
+    """A list of the constants, with None for missing ones; 0 if memory is exhausted."""
     p = _at(process)
     new_list = call1(p[MAKE_LIST], count)
     if new_list == 0 or count == 0:
@@ -185,7 +185,7 @@ def _make_list(process: int, count: int, constants: int) -> int:
 
 @jit
 def _make_result(process: int, address: int) -> int:
-    """The result, without the values of its tensors; 0 if there is no memory."""
+    """The result, without the values of its tensors; 0 if memory is exhausted."""
     p, call = _at(process), _at(address)
     constants = _at(call[CONSTANTS])
     kind, count = call[KIND], call[OUTPUTS]
@@ -211,7 +211,7 @@ def _make_result(process: int, address: int) -> int:
 
 @jit
 def _room(process: int, address: int) -> int:
-    """A list of what the call takes besides its result, or None; 0 if there is no memory.
+    """A list of the call's inputs besides its result, or None; 0 if memory is exhausted.
 
     These are arrays for values, new tensors for variables, and nothing in the places of what the
     variables' reads were.
@@ -308,7 +308,7 @@ def _sweep(process: int, address: int, inputs: int, room: int) -> bool:
 
 @jit
 def _fill(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
-    """Give a new tensor its value; False if there is no memory."""
+    """Give a new tensor its value; False if memory is exhausted."""
     p = _at(process)
     word = call1(p[FROM_INT], bits)
     if word == 0:
@@ -323,7 +323,7 @@ def _fill(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
 
 @jit
 def _fill_values(process: int, address: int, result: int, room: int) -> bool:
-    """Give the new tensors their values; False if there is no memory."""
+    """Give the new tensors their values; False if memory is exhausted."""
     p, call = _at(process), _at(address)
     cells, constants = _at(call[CELL]), _at(call[CONSTANTS])
     items = _at(_at(room + LIST_ITEMS)[0]) if call[BUFFERS] + call[ASSIGNED] > 0 else cells
@@ -344,7 +344,7 @@ def _fill_values(process: int, address: int, result: int, room: int) -> bool:
 
 @jit
 def _assign(process: int, address: int, room: int) -> int:
-    """Give variables their values. What they had takes their places, until all of it is dropped."""
+    """Give variables their values. The old values are stored in their place, and dropped later."""
     p, call = _at(process), _at(address)
     variables, items = _at(call[ASSIGNED_VARIABLES]), _at(_at(room + LIST_ITEMS)[0])
     count, at = call[ASSIGNED], call[BUFFERS]
@@ -358,7 +358,7 @@ def _assign(process: int, address: int, room: int) -> int:
 
 @jit
 def _try_lock(process: int, address: int) -> bool:
-    """Take the lock of updates, if nobody else has it."""
+    """Acquire the lock of updates, if it is free."""
     p, call = _at(process), _at(address)
     acquired = call2(p[CALL_WITH], call[ACQUIRE], p[FALSE])
     if acquired == 0:

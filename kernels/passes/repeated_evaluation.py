@@ -1,10 +1,9 @@
 """A look whose rows are as they were before, where nothing has to be asked of Python.
 
-It does what `core.log.evaluate` does, which says why each step is there, for a log that is released
-afterwards. All that is made is made first. From there on Python carries out nothing in between: no
-collection, no finalizer, no handler of a signal, no other thread. What the log had is dropped when
-it is another log's rows already. Where something is not as usual, nothing has been changed that
-anybody asks for, and Python looks.
+It does what `core.log.evaluate` does, which explains each step, for a log that is released
+afterwards. Objects are allocated first. The rest is atomic: Python runs no collection, finalizer,
+signal handler or other thread. The log's former objects are dropped when it has been reset. In an
+unusual case no visible state has changed, and Python evaluates.
 
 The caller holds the GIL. A word is eight bytes: a number, or the address of an object.
 """
@@ -102,7 +101,7 @@ from .tables import Log
     AT_PENDING,
     AT_BUFFERS,
 ) = range(78)
-# What there is of each look.
+# Words of each evaluation.
 (
     WORDS,
     WORD_COUNT,

@@ -55,7 +55,7 @@ from .repeated_evaluation import (
 from .replay_rows import repeat
 from .tables import Log
 
-# What there is once in a process, behind that of looks; as in
+# Words of the process, behind those of evaluations; as in
 # numtape/core/derive/repeated_gradients.py (a test compares), like those of a gradient.
 (
     MAKE_TUPLE,
@@ -76,7 +76,7 @@ from .tables import Log
     AT_VARIABLE_SPEC,
     AT_GRADIENT_FAST_PATHS,
 ) = range(78, 95)
-# What there is of each gradient.
+# Words of each gradient.
 (
     GENERATION,
     FREED,
@@ -286,7 +286,7 @@ def _make_results(process: int, address: int) -> int:
 
 @jit
 def _room(process: int, address: int, log: int) -> int:
-    """What the tape gets: its ranges, its events, and a pair of variables and which are watched."""
+    """The tape's new state: ranges, events, and a pair of variables and watch flags."""
     p, e = _at(process), _at(address)
     room = call1(p[MAKE_LIST], 3)
     if room == 0:

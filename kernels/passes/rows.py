@@ -1,4 +1,4 @@
-"""What the columns of a log hold: the kinds of rows, and the flags the passes use."""
+"""The columns of a log: the kinds of rows, and the flags that passes use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDE = 11  # the number of the first dtype that no compiled kernel is made for
 
 VARIADIC = -1  # the arity of codes whose operands are extra[a : a + b]
 
-# What a code's derivative is.
+# The kinds of derivatives, by code.
 RULE = 0
 STOP = 1  # not differentiable: nothing flows through, and the gradient is None
 MISSING = 2  # a float op with no gradient registered: an error when a gradient passes through
@@ -27,7 +27,7 @@ NEEDED = 2  # followed, and it depends on a source
 RECORDED = 4  # the tape recorded how it was computed, from something that it followed by then
 SOURCE = 8
 
-# What `follow` knows of a variable, besides 0: a tape does not watch it.
+# Values of `follow` for a variable, besides 0: a tape does not watch it.
 WATCHED = 1
 SEEN_WATCHED = 2  # watched, and it was read
 AT_FIRST_READ = 4  # the first read watches it

@@ -1,7 +1,7 @@
 """Groups that follow what they read: a lane group directly behind the whole-array row it waits for.
 
-What a row's kernel has just written is still in the cache then. Where the kernel gives its result
-part by part in order, threads go on with the blocks of each part at once; see `groups.whole` in
+The row's result is still in the cache then. If the kernel computes its result part by part, in
+order, threads continue with the blocks of each part immediately; see `groups.whole` in
 ``kernels/cpu``.
 """
 

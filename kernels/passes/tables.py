@@ -37,11 +37,11 @@ class Codes(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """What flows back to the rows and the variables of a log."""
+    """Adjoints of the rows and the variables of a log."""
 
     flags: U8  # by row, from `follow`
     adjoint: I32  # by row: the row of what flows back, or -1
-    variable_source: I32  # by variable: negative if it is no source
+    variable_source: I32  # by variable: negative if it is not a source
     variable_adjoint: I32  # by variable: as ``adjoint``
 
 
@@ -83,7 +83,7 @@ class Specs(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """What one tape recorded and watched."""
+    """The rows that a tape recorded, and its watch events."""
 
     ranges: I32  # start and end of each stretch of rows that was recorded
     stretches: int
@@ -107,7 +107,7 @@ class Calls(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is to be planned."""
+    """The input of the planner."""
 
     bottom: int  # the rows that are wanted lie between these two
     top: int
@@ -118,7 +118,7 @@ class Asked(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What sweeps read; see passes/layout.py."""
+    """The tables that executions read; see passes/layout.py."""
 
     order: I32  # the rows, group after group
     storage: U8  # IN_SLOT, TEMPORARY or KEPT, in this order
@@ -128,7 +128,7 @@ class Plan(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What the plan needs while it is made; by row unless it says something else."""
+    """Scratch arrays of the planner; by row unless stated otherwise."""
 
     canon: I32  # the first of the rows that compute the same
     operands: I32  # three a row
@@ -146,7 +146,7 @@ class Work(NamedTuple):
     mark: U8
     rows: I32  # a list
     tables: I32  # hash tables and the like: eight times as long as a list of rows
-    alloc: I32  # a list: the rows that need a buffer of their own
+    alloc: I32  # a list: the rows that need a separate buffer
     aliases: I32  # a list: the rows that are equal to another
     free_places: I32  # by size in lines: a list of free places
 

@@ -31,7 +31,7 @@ def name_methods(kind: type, thing: str, names: str) -> None:
 
     Args:
       kind: The class.
-      thing: What errors call an object of it.
+      thing: The name of its objects in errors.
       names: The methods.
     """
     for name in names.split():

@@ -194,7 +194,7 @@ INSTEAD = {
     "version.*": "`tf.__version__`",
 }
 
-# What is there but for something, besides arguments, which are compared by name.
+# Names that numtape has in part. Missing arguments are found by comparing names.
 PARTLY: dict[str, str] = {}
 
 # Names of NumPy, PyTorch and TensorFlow 1, and what they are called.
@@ -400,7 +400,7 @@ BEFORE = {
     "keras.config.*": "numtape has no such global setting: arguments of layers and models say it",
     # Modules.
     "app*": "call `main()` in plain Python, and read arguments with `argparse`",
-    "contrib*": "TensorFlow took it out in version 2: use `tf.keras`, or a package of its own",
+    "contrib*": "TensorFlow took it out in version 2: use `tf.keras`, or a separate package",
     "distributions*": "use `tf.random` for draws, and SciPy's `stats` or a few lines for densities",
     "estimator*": "use `tf.keras.Model`, with `fit` and `evaluate`",
     "flags*": "use Python's `argparse`",

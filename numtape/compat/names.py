@@ -26,7 +26,7 @@ def table() -> dict[str, tuple[str, ...]]:
 
 
 def instead(name: str) -> str | None:
-    """What to use instead of a name of TensorFlow's; None if nothing is said."""
+    """The replacement of a TensorFlow name; None if there is no hint."""
     return _fitting(INSTEAD, name)
 
 
@@ -60,7 +60,7 @@ guard([missing])
 
 
 def _advice(module: str, name: str, full: str) -> str | None:
-    """What to write instead of a name: of today's TensorFlow, of other libraries, of before."""
+    """The replacement of a name of TensorFlow, of other libraries, or of older versions."""
     if full in table() and (hint := instead(full)) is not None:
         return hint
     if (habit := BACKEND.get(name) if module == "keras.backend" else HABITS.get(full)) is not None:
@@ -92,7 +92,7 @@ def getter(module: str) -> Callable[[str], Any]:
 
 
 def present(name: str) -> Any:
-    """What numtape has under a name of TensorFlow's; None if there is nothing."""
+    """The object that numtape has under a TensorFlow name, or None."""
     value: Any = sys.modules["numtape"]
     for part in name.split("."):
         if not hasattr(value, "__dict__") or part not in (

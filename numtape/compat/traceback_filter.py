@@ -24,7 +24,7 @@ from typing import Any
 
 from ..core.values import oom_reserve
 
-# What numtape calls: their frames go with its own, if it was numtape that called.
+# Libraries that numtape calls. Their frames are removed, too, if numtape called them.
 LIBRARIES = {"llvmlite", "ml_dtypes", "numba", "numpy", "optree", "scipy"} | sys.stdlib_module_names
 _state = [True]
 
@@ -54,7 +54,7 @@ def filter_current() -> None:
             _clean(one)
             chain += one.__cause__, one.__context__
     for one in done.values():
-        # What came up in numtape and was caught there is not the program's.
+        # An error that numtape raised and caught is not the program's.
         if one.__context__ is not None and one.__context__.__traceback__ is None:
             one.__suppress_context__ = True
 
@@ -191,7 +191,7 @@ def _template() -> CodeType:
 def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
     """The handler's bytes, at which of them is the number of its constant, and its entry.
 
-    What Python wrote remembers, for an error of the handler itself, which instruction raised it.
+    Python's compiled handler stores the instruction that raised an error of the handler itself.
     It has no line, and storing it may need memory (`core.values.oom_reserve`), so it is left out.
     """
     entries = [*_entries(code.co_exceptiontable)]

@@ -1,6 +1,6 @@
 """TensorFlow's ``tf.config``: which devices there are, and switches.
 
-What numtape reads of its environment is in `numtape.core.settings`.
+`numtape.core.settings` reads the environment variables.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def functions_run_eagerly() -> bool:
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Whether `numtape.device` may take the CPU where there is no GPU: as in TensorFlow, it may.
+    """Whether `numtape.device` may use the CPU if there is no GPU. As in TensorFlow, it may.
 
     Args:
       enabled: A bool.
@@ -119,7 +119,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 
 def get_soft_device_placement() -> bool:
-    """Whether `numtape.device` may take the CPU where there is no GPU.
+    """Whether `numtape.device` may use the CPU if there is no GPU.
 
     Returns:
       A bool.
@@ -141,7 +141,7 @@ def device_of_name(name: str | None) -> str | None:
     """The device that one of TensorFlow's names stands for; None for the process's.
 
     Raises:
-      ValueError: If it is no name of a device.
+      ValueError: If it is not the name of a device.
       DeviceError: If there is no GPU, and the CPU may not take its place.
     """
     if name is None or name == "":

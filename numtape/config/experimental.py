@@ -125,7 +125,7 @@ def get_memory_info(device: str) -> dict[str, int]:
       A dict of two ints.
 
     Raises:
-      ValueError: If it is another device, whose memory nobody counts.
+      ValueError: If it is another device, whose memory is not tracked.
       DeviceError: If there is no GPU that can be used.
     """
     info: dict[str, int] = _counted_device(device, "get_memory_info").memory_info()
@@ -139,7 +139,7 @@ def reset_memory_stats(device: str) -> None:
       device: ``GPU:0``.
 
     Raises:
-      ValueError: If it is another device, whose memory nobody counts.
+      ValueError: If it is another device, whose memory is not tracked.
       DeviceError: If there is no GPU that can be used.
     """
     _counted_device(device, "reset_memory_stats").forget_peak()

@@ -49,7 +49,7 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
       enable: True.
 
     Raises:
-      ValueError: If the device is no GPU, or all of its memory should be taken at once.
+      ValueError: If the device is not a GPU, or all of its memory should be taken at once.
     """
     if "GPU" not in str(getattr(device, "device_type", device)).upper():
         raise ValueError(f"Memory growth is a setting of GPUs, not of {device!r}.")
@@ -67,7 +67,7 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
       True.
 
     Raises:
-      ValueError: If the device is no GPU.
+      ValueError: If the device is not a GPU.
     """
     set_memory_growth(device, True)
     return True

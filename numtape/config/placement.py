@@ -13,9 +13,9 @@ from ..core.log.log import local
 class device:
     """Compute on another device inside of a ``with`` block, in this thread.
 
-    What was recorded before the block, and what is recorded inside, is computed on its own side;
-    values are copied where they are needed. Gradients go through the block. Inside of a `function`
-    that is being recorded it has no effect: a recording is replayed on the device of its caller.
+    Ops recorded in the block are computed on the device, ops recorded before it on the previous
+    device; values are copied as needed. Gradients flow through the block. In a `function` that is
+    being recorded it has no effect: a recording is replayed on the caller's device.
 
     Args:
       device_name: ``/CPU:0``, ``/GPU:0``, or any other spelling of TensorFlow's; None or an empty
@@ -24,7 +24,7 @@ class device:
         `config.set_soft_device_placement`), and the log says so (``numtape``, level INFO).
 
     Raises:
-      ValueError: If it is no name of a device.
+      ValueError: If it is not the name of a device.
       DeviceError: If there is no GPU that can be used, and the CPU may not take its place.
 
     Example:

@@ -1,4 +1,4 @@
-"""What rooms below need of rooms above, all of it bound here.
+"""Functions of higher layers that lower layers call, bound here.
 
 The operators of tensors and variables: which op each one records. How values of other libraries
 become tensors. Which executor a device has, and whether there is one.
@@ -172,7 +172,7 @@ def _usable(choice: str) -> str:
 
 
 def _executor(device: str) -> Any:
-    """The module of a device's executor. What compiles also has ops recorded by machine code."""
+    """Import a device's executor. Compiling devices record ops in machine code, too."""
     value = importlib.import_module(f"{__package__}.{device}.executor")
     if device != "reference":
         from .native import patch

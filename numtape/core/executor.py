@@ -1,4 +1,4 @@
-"""What an executor is: the one interface of `core.cpu`, `core.cuda` and `core.reference`.
+"""The interface of executors: `core.cpu`, `core.cuda` and `core.reference`.
 
 Whichever computes, a program means the same. `core.log.evaluate.executor` gives that of the device.
 """
@@ -21,11 +21,11 @@ class Executor(Protocol):
         """Give rows their values.
 
         Args:
-          log: Whose rows they are.
+          log: The log of the rows.
           wanted: Rows that have values afterwards.
           welcome: Rows whose values are kept if they are computed on the way.
-          retain: Whether a tape may still ask for gradients: then values that are expensive to
-            compute again are kept as well.
+          retain: Whether a tape may still need gradients: then values that are expensive to
+            recompute are kept as well.
         """
 
     def program(
@@ -36,15 +36,15 @@ class Executor(Protocol):
         looked: bool,
         checks: Sequence[tuple[int, str]],
     ) -> Program:
-        """What computes rows again and again.
+        """Prepare a program that computes rows repeatedly.
 
         Args:
-          log: Whose rows they are: it is the program's from now on.
+          log: The log of the rows. The program owns it from now on.
           wanted: The rows.
-          compiled: Whether what takes longest to prepare, and is fastest then, is asked for.
-          looked: Whether single elements are looked at after every run.
-          checks: Rows that must hold, and what to say if they do not: either it is said at the
-            next look at a value, or they are looked at after every run as well.
+          compiled: Whether to prepare the fastest program, however long that takes.
+          looked: Whether single elements are read after every run.
+          checks: Rows that must be true, and the messages if they are not. They are checked at
+            the next read of a value, or after every run as well.
         """
 
     def draw(self, name: str, key: list[int], spec: Spec) -> Any:
@@ -59,10 +59,10 @@ class Direct(NamedTuple):
 
     Attributes:
       function, block: A function and its argument; 0 if there is nothing to compute.
-      begin, computed: Where two words are that must be 0 before.
-      end: What it gives if all is computed. If it gives something else, Python begins again.
-      plan: What is computed: the program's plan for now.
-      buffers: The rows whose cells are to have the addresses of new arrays, and their specs.
+      begin, computed: Addresses of two words that must be 0 before the call.
+      end: The result if all rows are computed. After any other result, Python starts over.
+      plan: The program's current plan.
+      buffers: Rows whose cells get the addresses of new arrays, and their specs.
     """
 
     function: int
@@ -94,7 +94,7 @@ class Program(Protocol):
 
     @property
     def feed(self) -> Callable[[int, Tensor], None] | None:
-        """What gives a leaf its value, or None."""
+        """Return a function that sets a leaf's value, or None."""
 
     def run(self) -> None:
         """Compute the wanted rows, in their own buffers."""

@@ -1,12 +1,12 @@
 """Memory shared with other libraries: DLPack, and CUDA's array interface.
 
-NumPy makes the capsules and reads them, those of arrays on a GPU too. What stands for such an
-array is its *shadow*: a NumPy array that knows where the elements are and how they lie, and keeps
-their owner. Nobody reads elements through a shadow; the kind of device, which NumPy does not
-have, is written into the capsule.
+NumPy creates and reads the capsules, also those of arrays on a GPU. A *shadow* represents such an
+array: a NumPy array with the address and strides of the elements, which keeps their owner alive.
+Elements are never read through a shadow. The device type, which NumPy does not know, is written
+into the capsule.
 
-A library may take its memory back, and use it again, as soon as we release it, and so may we.
-What was asked of the GPU before that has to be done: see `Borrowed`, and ``lent`` of memory.
+A library may reuse its memory as soon as numtape releases it, and vice versa. Work that was queued
+on the GPU before that must be complete: see `Borrowed`, and ``lent`` of memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FIX = "compute on the GPU with NUMTAPE_DEVICE=cuda, or copy the array to the ho
 
 
 class _Fields(ctypes.Structure):
-    """What DLPack says of an array."""
+    """DLPack's description of an array."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -63,7 +63,7 @@ class _Fields(ctypes.Structure):
 
 
 class _Versioned(ctypes.Structure):
-    """What a capsule of DLPack 1.0 or later refers to. An older one's begins with the fields."""
+    """The structure in a capsule of DLPack 1.0 or later. An older one begins with the fields."""
 
     _fields_ = (
         ("major", ctypes.c_uint32),
@@ -88,7 +88,7 @@ _NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
 
 
 def _capsule_fields(capsule: Any) -> _Fields | None:
-    """What a capsule says, for reading and writing; None if it is none, or was used already."""
+    """A capsule's contents, for reading and writing; None if it is not a capsule, or was used."""
     if _is_valid(capsule, _NAME):
         return _Fields.from_address(_pointer(capsule, _NAME))
     if _is_valid(capsule, _VERSIONED_NAME):
@@ -131,8 +131,8 @@ def capsule_of(
 ) -> Any:
     """A DLPack capsule with the value, by which other libraries share its memory.
 
-    A tensor does not change. A capsule of DLPack 1.0 says that its memory is read-only; where
-    a library asks for an older one, or does not look (PyTorch), nobody may write all the same.
+    Tensors are immutable. A capsule of DLPack 1.0 marks its memory as read-only. A library that
+    requests an older version, or ignores the mark (PyTorch), must not write either.
 
     A library that computes on the GPU in another stream than the default one must not drop
     what it shares before that is done.
@@ -161,7 +161,7 @@ def capsule_of(
 
 
 def _has_flags(max_version: tuple[int, int] | None) -> bool:
-    """Whether the consumer reads capsules that say that nobody may write."""
+    """Whether the consumer supports capsules that are marked read-only."""
     return max_version is not None and max_version[0] >= 1
 
 
@@ -215,7 +215,7 @@ def _on_gpu(tensor: Tensor) -> DeviceArray:
 
 
 def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
-    """What says where a value is, which is lent from now on.
+    """Return a capsule of a value, whose memory is lent from now on.
 
     Its memory is given back after what others do with it in the default stream, for which ours
     waits then.
@@ -252,7 +252,7 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
 
 
 class _Ready:
-    """An object with a capsule of its own, for NumPy."""
+    """An object that has a capsule, for NumPy."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -348,7 +348,7 @@ def _take(value: Any) -> tuple[Array, bool]:
     fields = _capsule_fields(value)
     if fields is not None:
         on_gpu = _check(fields.device, fields.number)
-        if on_gpu:  # nobody said in which stream it is computed
+        if on_gpu:  # the stream that computes it is unknown
             gpu = _device()
             gpu.order(LEGACY_STREAM, gpu.stream)
         return _open_capsule(value, fields), on_gpu

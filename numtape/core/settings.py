@@ -7,14 +7,14 @@ where it is first needed, and a variable that is none of these a warning when nu
 ``NUMTAPE_DEVICE``          ``cpu`` (default), ``cuda``, ``auto`` (``cuda`` if there is a GPU that
                             can be used, else ``cpu``) or ``reference``
 ``NUMTAPE_CACHE_DIR``       where compiled kernels are kept (default: the user's cache folder)
-``NUMTAPE_CACHE_LIMIT``     how large that folder may be: bytes, or ``500 MB``, ``2 GiB``; ``none``
-                            for no limit (default: ``1 GiB``). What was not used for longest goes
+``NUMTAPE_CACHE_LIMIT``     the size limit of that folder: bytes, ``500 MB``, ``2 GiB``; ``none``:
+                            no limit (default: ``1 GiB``). Least recently used files go
 ``NUMTAPE_QUIET``           ``1``: say nothing on stderr when compiling takes over a second
 ``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
                             the process may use)
-``NUMTAPE_RECORD``          ``native`` (default): ops are recorded, and recorded functions called
-                            again, by machine code, where this Python is as it is known; or
-                            ``python``: by functions of Python
+``NUMTAPE_RECORD``          ``native`` (default): machine code records ops and replays functions, if
+                            this Python's memory layout is known; or ``python``: functions of
+                            Python do
 ``NUMTAPE_CHECK_REPLAY``    ``k``: run every k-th call of a `function` as Python as well, and raise
                             if the replay differs (default: never)
 ``NUMTAPE_TRACEBACK``       ``1``: note the program's line of each operation
@@ -26,14 +26,14 @@ Attributes:
   PACKAGE: The folder of the package.
   chosen: The process's device once it is chosen; `device` chooses it.
   moved: Whether some thread has ever computed on another one.
-  usable: Gives a device in place of ``cuda`` or ``auto``, or says why there is no GPU.
+  usable: Returns the device for ``cuda`` or ``auto``, or the reason why there is no GPU.
     Set in `core.bindings`.
   eager: Whether every `function` runs as plain Python.
   run_eagerly: Whether the program asked for that.
-  checked: Whether every op's result is looked at, for NaN and infinity.
-  traceback: Whether the program's lines are noted.
+  checked: Whether every op's result is checked for NaN and infinity.
+  traceback: Whether the program's lines are recorded.
   tensor_float_32: Whether float32 products may be computed with TF32, on GPUs that have it.
-  nondeterministic_scatter: Whether the GPU may add slices up in any order, another one in each run.
+  nondeterministic_scatter: Whether the GPU may add slices in an order that varies.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def wrong_value(variable: str, why: str, part: str = "", known: Sequence[str] = 
 
     Args:
       variable: Its name.
-      why: What is wrong with the value.
-      part: The part that is wrong.
-      known: Values that are valid in its place; the nearest is named.
+      why: The reason why the value is invalid.
+      part: The invalid part.
+      known: Valid values for that part; the message names the nearest.
 
     Returns:
       A ValueError.
@@ -178,7 +178,7 @@ def device() -> str:
 
     Raises:
       ValueError: If the variable names no device.
-      DeviceError: If it is ``cuda``, and there is no GPU that can be used; says why.
+      DeviceError: If it is ``cuda``, and no GPU can be used; the message has the reason.
 
     Example:
       >>> with tf.device("/CPU:0"):
@@ -251,7 +251,7 @@ def override(device: str) -> Iterator[None]:
 
     Raises:
       ValueError: If it is none of these.
-      DeviceError: If it is ``"cuda"``, and there is no GPU that can be used; says why.
+      DeviceError: If it is ``"cuda"``, and no GPU can be used; the message has the reason.
 
     Example:
       >>> with tf.config.override("reference"):
@@ -325,7 +325,7 @@ def cache_dir() -> Path | None:
             base = Path.home() / "Library" / "Caches"
         else:
             chosen = os.environ.get("XDG_CACHE_HOME", "")
-            # What is no absolute path is not a setting, its standard says.
+            # The XDG standard says to ignore relative paths.
             base = chosen if os.path.isabs(chosen) else Path.home() / ".cache"
     except RuntimeError:  # no HOME, and a user that the system does not know
         return None

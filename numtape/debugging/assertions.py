@@ -38,7 +38,7 @@ def _of(x: Any) -> str:
 
 
 def prefix(message: str | None) -> str:
-    """What a message begins with."""
+    """The beginning of a message."""
     return f"{message}.  " if message else ""
 
 
@@ -317,7 +317,7 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
       name: Not used.
 
     Raises:
-      ValueError: If it has another number of them, or ``rank`` is no scalar.
+      ValueError: If it has another number of them, or ``rank`` is not a scalar.
       TypeError: If ``rank`` is not an integer.
 
     Example:
@@ -339,7 +339,7 @@ def assert_rank_at_least(
       name: Not used.
 
     Raises:
-      ValueError: If it has fewer, or ``rank`` is no scalar.
+      ValueError: If it has fewer, or ``rank`` is not a scalar.
       TypeError: If ``rank`` is not an integer.
 
     Example:
@@ -513,7 +513,7 @@ def assert_shapes(
       name: Not used.
 
     Raises:
-      ValueError: If a shape does not fit, or is no sequence.
+      ValueError: If a shape does not fit, or is not a sequence.
 
     Example:
       >>> x, y = tf.zeros((2, 3)), tf.zeros((2, 5))

@@ -18,8 +18,8 @@ def __dir__() -> list[str]:
 def from_dlpack(dlcapsule: Any) -> Tensor:
     """A tensor that shares the memory of another library's array.
 
-    Whoever made the array must not write to it afterwards: a tensor does not change, and numtape
-    may have computed with the value already, or may do so later.
+    The owner of the array must not write to it afterwards: tensors are immutable, and numtape may
+    use the value now or later.
 
     Args:
       dlcapsule: A DLPack capsule, as in TensorFlow; or any array that has one: of PyTorch, CuPy,
@@ -31,7 +31,7 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
     Raises:
       InvalidArgumentError: If the elements do not lie in order and without gaps, or there is no
         capsule, or it was used already.
-      ValueError: If numtape has no such dtype.
+      ValueError: If numtape does not have the dtype.
       DeviceError: If the array is on a GPU, and numtape computes on the CPU, or on another GPU.
 
     Example:

@@ -34,11 +34,11 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
       name: Not used.
 
     Returns:
-      What the function returns.
+      The result of the function.
 
     Raises:
       TypeError: If one of the functions cannot be called.
-      ValueError: If ``pred`` is no scalar.
+      ValueError: If ``pred`` is not a scalar.
 
     Example:
       >>> x = tf.constant(-2.0)
@@ -253,7 +253,7 @@ def scan(
     columns: list[list[Tensor]]
     if initializer is None:
         if not order:
-            raise ValueError("elems has no first element, and there is no initializer.")
+            raise ValueError("elems must have a first element, or pass an initializer.")
         form = elems
         last = nest.pack_sequence_as(elems, [x[order[0]] for x in tensors])
         columns = [[x] for x in nest.flatten(last)]
@@ -282,7 +282,7 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
-    """What one of several functions returns. Only that one is called.
+    """Call one of several functions and return its result.
 
     Args:
       branch_index: A scalar tensor of integers: its number.
@@ -292,7 +292,7 @@ def switch_case(
       name: Not used.
 
     Returns:
-      What the function returns.
+      The result of the function.
 
     Raises:
       TypeError: If ``branch_index`` is not a tensor of integers, or functions cannot be called.
@@ -343,7 +343,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the first function returns whose condition is true. Only that one is called.
+    """Call the first function whose condition is true, and return its result.
 
     Args:
       pred_fn_pairs: Pairs of a boolean scalar and a function of no arguments; a dict of them, by
@@ -354,12 +354,12 @@ def case(
       name: Not used.
 
     Returns:
-      What the function returns.
+      The result of the function.
 
     Raises:
-      TypeError: If there are no pairs, a condition is no boolean tensor, or a function cannot be
-        called.
-      ValueError: If they are none, or a dict and not ``exclusive``.
+      TypeError: If the elements are not pairs, a condition is not a boolean tensor, or a function
+        cannot be called.
+      ValueError: If there are no pairs, or they are a dict and ``exclusive`` is false.
       InvalidArgumentError: If no condition is true and there is no ``default``.
 
     Example:
@@ -447,7 +447,7 @@ def foldl(
     Raises:
       TypeError: If ``fn`` cannot be called.
       ValueError: If ``elems`` has scalars, or first axes of different sizes.
-      OutOfRangeError: If there is no first element where there is no ``initializer``.
+      OutOfRangeError: If there is neither a first element nor an ``initializer``.
 
     Example:
       >>> tf.foldl(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
@@ -482,7 +482,7 @@ def foldr(
     Raises:
       TypeError: If ``fn`` cannot be called.
       ValueError: If ``elems`` has scalars, or first axes of different sizes.
-      OutOfRangeError: If there is no first element where there is no ``initializer``.
+      OutOfRangeError: If there is neither a first element nor an ``initializer``.
 
     Example:
       >>> tf.foldr(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
@@ -491,7 +491,7 @@ def foldr(
     return _fold(fn, elems, initializer, True)
 
 
-# What orders operations in TensorFlow's graphs: here they run in the order of the program.
+# Functions that order operations in TensorFlow's graphs. Here they run in program order.
 
 
 def no_op(name: str | None = None) -> None:
@@ -598,7 +598,7 @@ class name_scope:
       name: A string. One that ends in "/" is the whole beginning; "" ends all others.
 
     Raises:
-      ValueError: If it is no string.
+      ValueError: If it is not a string.
 
     Example:
       >>> with tf.name_scope("layer") as scope:

@@ -80,17 +80,16 @@ def function(
     gradients, optimizer steps, assigns and random draws included, is recorded. Later calls run no
     Python: they compute the same rows from the new inputs.
 
-    A replay gives what running the function as Python would give: results, gradients, assigns
-    and random draws. Where the function looked at a tensor (``if x > 0``, ``float(x)``,
-    ``x.numpy()``), the recording has a guard. While it is recorded, every read of Python's state
-    is observed: names, attributes, items, lengths, what loops go through. Before each replay all
-    of them are compared. If something else would be seen, another recording is replayed, or the
-    function runs as Python again and is recorded. NumPy arrays that it reaches are inputs: a
-    replay computes with what they hold then. What Python does besides (printing, logging,
-    appending to a list, setting an attribute that the function does not read) is done when it is
-    recorded, and `paths` lists it. A recorded call gets
-    copies of lists and dicts among the arguments; what it changes in them is changed in the
-    caller's, and the function runs as plain Python from then on.
+    A replay has the same results, gradients, assignments and random draws as running the function
+    as Python. Where the function reads a tensor's value (``if x > 0``, ``float(x)``,
+    ``x.numpy()``), the recording has a guard. During recording, every read of Python state is
+    observed: names, attributes, items, lengths, iterations. Before each replay they are compared.
+    If one differs, another recording is replayed, or the function runs as Python and is recorded.
+    NumPy arrays that it reads are inputs: a replay uses their current contents. Other effects of
+    Python code (printing, logging, appending to a list, setting an attribute that the function
+    does not read) happen only during recording, and `paths` lists them. A recorded call gets
+    copies of lists and dicts among the arguments. If it changes them, the change is applied to the
+    caller's objects, and the function runs as plain Python from then on.
 
     A function runs as plain Python, and says so once, with the line that is the reason, if it
     calls something written in C whose result may change (the time, files, Python's and NumPy's
@@ -103,27 +102,26 @@ def function(
 
     Args:
       func: The function. Without it a decorator is returned.
-      input_signature: A `TensorSpec` for each argument: others are a TypeError, and what is no
-        tensor becomes one.
-      autograph: Accepted for TensorFlow's sake: any Python runs.
-      jit_compile: Whether to compile what was recorded when it is recorded, and not only when it
-        is used often.
-      reduce_retracing: Accepted for TensorFlow's sake.
-      experimental_implements: Also.
-      experimental_autograph_options: Also.
-      experimental_attributes: Also.
-      experimental_relax_shapes: Also.
+      input_signature: A `TensorSpec` for each argument. Arguments are converted to tensors; if
+        one does not fit, TypeError is raised.
+      autograph: Ignored: any Python code can be recorded.
+      jit_compile: Whether to compile a recording immediately, instead of after frequent use.
+      reduce_retracing: Ignored.
+      experimental_implements: Ignored.
+      experimental_autograph_options: Ignored.
+      experimental_attributes: Ignored.
+      experimental_relax_shapes: Ignored.
       experimental_compile: The old name of ``jit_compile``.
-      experimental_follow_type_hints: Accepted for TensorFlow's sake.
-      freeze: Whether to do as TensorFlow does: all that the function reads of Python's state stays
-        what it was when it was recorded, and nothing is compared. What this was is logged once.
+      experimental_follow_type_hints: Ignored.
+      freeze: Whether to behave as TensorFlow does: Python state keeps the value that it had during
+        recording, and is not compared. The state that was read is logged once.
 
     Returns:
       A `Function`; without ``func`` a decorator, which makes one.
 
     Raises:
-      TypeError: If ``func`` cannot be called, or ``input_signature`` is no sequence of
-        `TensorSpec`; at a call, if the arguments do not fit. A call raises what the function does.
+      TypeError: If ``func`` cannot be called, or ``input_signature`` is not a sequence of
+        `TensorSpec`; at a call, if the arguments do not fit. A call raises the function's errors.
 
     Example:
       >>> @tf.function
@@ -141,7 +139,7 @@ def function(
 
 
 class Function:
-    """What `function` returns: call it like the Python function.
+    """The result of `function`: call it like the Python function.
 
     Attributes:
       python_function: The function itself.
@@ -272,7 +270,7 @@ class Function:
         calls = self._known.get(key)
         if calls is None:
             calls = self._calls(leaves.values, leaves.keyword_values)
-            if self._limit.has_capacity:  # else every call may bring a signature of its own
+            if self._limit.has_capacity:  # otherwise each call may have another signature
                 if len(self._known) >= MOST:
                     self._forget()
                 self._known[key] = calls

@@ -1,4 +1,4 @@
-"""Python in the midst of operations: `py_function`, `numpy_function`, `print`, static values."""
+"""Python functions as operations: `py_function`, `numpy_function`, `print`, static values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """What a function of NumPy arrays gives, as tensors. It has no gradient.
+    """Call a function of NumPy arrays and return its results as tensors, without a gradient.
 
     `custom_gradient` gives it one. A `function` that calls it runs as plain Python.
 
@@ -82,7 +82,7 @@ def py_function(
     Tout: Any = None,
     name: str | None = None,
 ) -> Any:
-    """What a function of tensors gives, of the dtypes that it should. Gradients flow through it.
+    """Call a function of tensors and return its results in given dtypes, with gradients.
 
     A `function` that calls it runs as plain Python.
 
@@ -240,7 +240,7 @@ def _array(array: Any, most: int, depth: int = 0) -> str:
 
 
 class _Shown:
-    """What `pprint` shows for a tensor."""
+    """The text that `pprint` shows for a tensor."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""What `function` knows of signatures: parameters and defaults; methods and their objects."""
+"""Signatures of functions: parameters and defaults; methods and their objects."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Parameters:
         code = getattr(self._inner, "__code__", None)
         known: Any = self.defaults(), code, self._by_name()
         try:
-            # What is called is the wrapper, if there is one, not what it wraps.
+            # The wrapper is called, if there is one, not the function that it wraps.
             signature = inspect.signature(self._of, follow_wrapped=False)
             if self._method:
                 first, *rest = signature.parameters.values()
@@ -169,7 +169,7 @@ class Parameters:
         )
 
     def _check(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What the input signature says of the arguments."""
+        """The arguments' specs in the input signature."""
         if self.specs is None:
             return args
         count = len(self.specs)

@@ -1,7 +1,4 @@
-"""Loss functions: one number for each example. The formulas are Keras's.
-
-The cross-entropies are in `crossentropies`.
-"""
+"""Loss functions: one number for each example. The formulas are Keras's."""
 
 from __future__ import annotations
 

@@ -37,10 +37,10 @@ def value_and_grad(
       and dtype of its argument; a tuple of gradients if ``argnums`` is a sequence.
 
     Raises:
-      TypeError: If ``f`` is no function, or ``argnums`` are no ints.
-      ValueError: If ``argnums`` is empty; at a call, if an argument is not there, or named twice.
-      KernelError: At a call, if ``f`` holds what cannot be differentiated, or does not return a
-        float.
+      TypeError: If ``f`` is not a function, or ``argnums`` are not ints.
+      ValueError: If ``argnums`` is empty; at a call, if an argument is missing, or listed twice.
+      KernelError: At a call, if ``f`` has a construct that cannot be differentiated, or does not
+        return a float.
       ResourceExhaustedError: At a call, if the stack is full.
 
     Example:
@@ -68,9 +68,9 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
       ``argnums`` is a sequence.
 
     Raises:
-      TypeError: If ``f`` is no function, or ``argnums`` are no ints.
-      ValueError: If ``argnums`` is empty; at a call, if an argument is not there, or named twice.
-      KernelError: At a call, if ``f`` holds what cannot be differentiated.
+      TypeError: If ``f`` is not a function, or ``argnums`` are not ints.
+      ValueError: If ``argnums`` is empty; at a call, if an argument is missing, or listed twice.
+      KernelError: At a call, if ``f`` has a construct that cannot be differentiated.
 
     Example:
       >>> def root(a):
@@ -97,12 +97,14 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     Returns:
       A function of the same arguments. It returns, in the place of each number or array of the
       result, its Jacobian: an array of the result's shape and then the argument's; a tuple of them
-      if ``argnums`` is a sequence. What is no float, or does not depend on the argument, has zeros.
+      if ``argnums`` is a sequence. Results that are not
+      floats, or do not depend on the argument, have zeros.
 
     Raises:
-      TypeError: If ``f`` is no function, or ``argnums`` are no ints.
-      ValueError: If ``argnums`` is empty; at a call, if an argument is not there, or named twice.
-      KernelError: At a call, if ``f`` holds what cannot be differentiated, or returns nothing.
+      TypeError: If ``f`` is not a function, or ``argnums`` are not ints.
+      ValueError: If ``argnums`` is empty; at a call, if an argument is missing, or listed twice.
+      KernelError: At a call, if ``f`` has a construct that cannot be differentiated, or returns
+        nothing.
       ResourceExhaustedError: At a call, if the stack is full.
 
     Example:

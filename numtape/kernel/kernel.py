@@ -58,8 +58,8 @@ class Kernel:
       python_function: The function.
 
     Raises:
-      TypeError: If it is no function.
-      ValueError: If there is no such error model, or a limit is not positive.
+      TypeError: If it is not a function.
+      ValueError: If the error model is unknown, or a limit is not positive.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Kernel:
         return None if written is None else [args[j] for j in written]
 
     def _run(self, kinds: Any, argnums: tuple[int, ...], keeps_stack: bool) -> Any:
-        """What computes the rows of calls with arguments of some kinds."""
+        """The runtime of rows that call the kernel with arguments of these kinds."""
         try:
             return self._runs[kinds, argnums, keeps_stack]
         except KeyError:
@@ -204,7 +204,7 @@ class Kernel:
           The rule, so that this can be a decorator.
 
         Raises:
-          TypeError: If it is no function of so many arguments.
+          TypeError: If it is not a function of that many arguments.
           ValueError: If derivatives of the function were taken before.
 
         Example:
@@ -234,7 +234,7 @@ class Kernel:
         return rule
 
     def adjoint(self, *args: Any, argnums: int | Sequence[int] | None = None) -> Any:
-        """What differentiates the function for such arguments.
+        """The derivative of the function for arguments of these kinds.
 
         Args:
           *args: Arguments, as for a call.
@@ -269,7 +269,7 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What other code that Numba compiles sees."""
+        """The function that other Numba code calls."""
         return self.njit._numba_type_
 
     def _bind_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -308,7 +308,7 @@ class Kernel:
         )
 
     def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
-        """What differentiates for such arguments."""
+        """The gradient for arguments of these kinds."""
         return self._gradient_of(_call().kinds_of(args), argnums)
 
     def _gradient_of(self, kinds: Any, argnums: Any) -> Any:
@@ -324,7 +324,7 @@ class Kernel:
             return self._gradients.setdefault((kinds, argnums), gradient)
 
     def _jacobian(self, args: tuple[Any, ...], argnums: Any) -> Any:
-        """What gives the Jacobians for such arguments."""
+        """The Jacobian for arguments of these kinds."""
         kinds = _call().kinds_of(args)
         try:
             return self._jacobians[kinds, argnums]
@@ -362,11 +362,10 @@ def kernel(
     Global names and free variables are constants: what they are when it is compiled for arguments
     of some dtypes. Numba is imported when the first kernel is called.
 
-    Where there is a tensor or a variable among its arguments, a call is one of an op: what it
-    returns are tensors, through which a `GradientTape` goes in first derivatives, and
-    `tf.function` records it. It is computed at once, so that what it raises it raises there. What
-    it writes to is its own copy. A scalar is a tensor of shape ``()``; numbers are float64,
-    int64 or bool.
+    If an argument is a tensor or a variable, the call is an op: its results are tensors, a
+    `GradientTape` computes first derivatives through it, and `tf.function` records it. It is
+    computed immediately, so errors are raised by the call. It writes to copies of its arguments.
+    A scalar is a tensor of shape ``()``; numbers are float64, int64 or bool.
 
     Args:
       function: The function; None to give options first.
@@ -385,8 +384,8 @@ def kernel(
       A `Kernel`; or without a function, a decorator that makes one.
 
     Raises:
-      TypeError: If it is no function.
-      ValueError: If there is no such error model, or the limit is not positive.
+      TypeError: If it is not a function.
+      ValueError: If the error model is unknown, or the limit is not positive.
 
     Example:
       >>> @tf.kernel
@@ -425,7 +424,7 @@ def as_kernel(f: Any) -> Kernel:
 
 
 def _call() -> Any:
-    """What calls sweeps, imported when it is first needed."""
+    """The module that calls sweeps, imported on first use."""
     return importlib.import_module("numtape.core.loops.runtime.invoke")
 
 

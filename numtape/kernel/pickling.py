@@ -1,9 +1,9 @@
 """Kernels in pickles: by name, or, where cloudpickle asks, with their code and its source.
 
-As with functions of `tf.function` (see `pickled`), a script's kernels and those within functions go
-with their code: another process would find nothing under their names. What is compiled there needs
-their source, which a notebook's cell has in its own process only, so it goes along. A kernel that
-repeats, with each of many tasks, is the one that came first: it is compiled once.
+As with functions of `tf.function` (see `pickled`), a script's kernels and those within functions
+are pickled with their code, because another process cannot import them by name. Compiling them
+needs their source, which only the notebook's process has, so it is pickled as well. A kernel that
+is unpickled repeatedly, with each of many tasks, is the same object, and is compiled once.
 
 cloudpickle 3.1.3 and later send code without the name of its file. So the source is sent by a key
 of the code itself, and the functions get the names of their files back before one is compiled:
@@ -32,7 +32,7 @@ def alone(function: Any) -> bool:
 
 
 def reduce_kernel(kernel: Any) -> Any:
-    """What a kernel is pickled as."""
+    """The pickled form of a kernel."""
     inner, rule = kernel.python_function, kernel._rule
     if not alone(inner):
         return inner.__qualname__

@@ -388,7 +388,7 @@ def test_a_program_that_is_not_there():
         timeout=120,
     )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith("error: there is no program 'nosuch.py'")
+    assert done.stderr.splitlines()[-1].endswith("error: the program 'nosuch.py' does not exist")
     assert "Traceback" not in done.stderr
 
 

@@ -18,7 +18,7 @@ from .kernel_sources import kernel_source, transitive_imports
 from .lane_kernels import VECTOR_SOURCES
 from .tables import LANES
 
-# What the kernels are compiled from, besides vector math.
+# Source files of the kernels, besides vector math.
 _SOURCES = (
     "passes.tables",
     "passes.rows",
@@ -30,7 +30,7 @@ _SOURCES = (
     "cpu.random",
 )
 
-# What was found for a code and specs.
+# Cached results by code and specs.
 _calls: dict[tuple[Any, ...], Call | None] = intern_table.clearable_cache()
 
 
@@ -50,7 +50,7 @@ class Call(NamedTuple):
 
 
 def call_of(code: OpCode, out: Spec, operands: list[Spec]) -> Call | None:
-    """How to compute a row; None if there is no kernel, and NumPy has to do it.
+    """Return the kernel call of a row; None if there is no kernel, so that NumPy computes it.
 
     The kernel of a variadic op has the address of its operands' addresses for x.
     """

@@ -1,11 +1,10 @@
 """Object code on disk, in a folder that only the user can write to, loaded with llvmlite alone.
 
-Others can write to a folder by its mode, and to a file by its own; who may rename one of the
-folders above it can put another one in its place. So all of them have to belong to the user or to
-root, and be closed to others. Files are opened in the open folder, follow no links, and are
-checked once they are open: nothing can be exchanged between check and use. What is there already
-keeps its mode: who opened a folder to others may have meant to. Windows' user folders are the
-user's own, and nothing is checked there.
+Other users can write to a folder or a file if its mode allows it, and a user who may rename a
+parent folder can replace it. So all of them must belong to the user or to root, and be closed to
+others. Files are opened relative to the open folder, without following links, and are checked after
+opening, so nothing can be replaced between check and use. Existing folders keep their mode, which
+may be intended. On Windows user folders are private, and nothing is checked.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ def _refusal(status: os.stat_result, *, above: bool = False) -> str | None:
 
     Args:
       found: What the system says of it.
-      above: Whether it is only a folder above. Others may then have their own names in it
-        (``/tmp``), and it may belong to whom the whole system belongs, in a container not to root.
+      above: Whether it is a parent folder. Other users may then have entries in it (``/tmp``),
+        and it may belong to the owner of the root folder, who in a container may not be root.
     """
     if not hasattr(os, "geteuid"):
         return None
@@ -195,7 +194,7 @@ class Folder:
         return True
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file there, whole or not at all; where there is no room, none."""
+        """Write a file atomically; write none if the disk is full."""
         part = self._name(f"{os.urandom(8).hex()}{PART}")
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
@@ -235,7 +234,7 @@ def open_folder(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
         except NotTrusted as error:
             say_once(
                 f"The cache folder {path} is not used, and each process compiles its kernels "
-                f"again: {error}. What others write there would be executed. Close it to them "
+                f"again: {error}. Files that others write there would be executed. Close it "
                 f"(chmod go-w) and run `python -m numtape cache clear`, or set NUMTAPE_CACHE_DIR "
                 f"to a folder that only you can write to."
             )
@@ -257,7 +256,7 @@ LOADING, COMPILING = 4 << 20, 64 << 20
 MAGIC = b"NUMTAPE\0"
 SUFFIX = ".unit"
 
-# What a compiler returns: the object code, its functions, and the symbols it leaves undefined.
+# A compiler's result: the object code, its functions, and its undefined symbols.
 Built = tuple[bytes, list[str], list[str]]
 
 _lock = threading.RLock()
@@ -301,7 +300,7 @@ def _environment() -> str:
 
 
 def _pack(name: str, built: Built) -> bytes:
-    """A file's content. Its name goes into the checksum: it is no other unit's, renamed."""
+    """Return a file's content. The checksum covers the name, so a renamed file is rejected."""
     code, functions, needs = built
     header = json.dumps({"functions": functions, "needs": needs}).encode()
     body = struct.pack("<I", len(header)) + header + code
@@ -345,7 +344,7 @@ def _folder(make: bool = False) -> AbstractContextManager[Folder | None]:
     if path is not None:
         return open_folder(path, make=make)
     say_once(
-        "There is no home folder to store compiled kernels in: each process compiles them. "
+        "Without a home folder, compiled kernels cannot be stored: each process compiles them. "
         "Set NUMTAPE_CACHE_DIR to a folder that only you can write to."
     )
     return nullcontext()
@@ -475,8 +474,8 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
     """The addresses of a unit's functions, from the cache or compiled now.
 
     Args:
-      name: What to call the file.
-      source: Everything the unit is compiled from.
+      name: The file's name.
+      source: All of the unit's source.
       compile_unit: Compiles it; runs only if the cache does not have it.
 
     Returns:

@@ -32,7 +32,7 @@ class Value(NamedTuple):
     parts: tuple[Value, ...] = ()
 
 
-# What is in memory, and how it becomes a word.
+# Types in memory, and their conversion to a word.
 _ELEMENTS = {
     "int8": ("i8", "sext"),
     "uint8": ("i8", "zext"),
@@ -69,7 +69,7 @@ _PAUSES = {"x86_64": ["llvm.x86.sse2.pause()"], "aarch64": ["llvm.aarch64.hint(i
 
 
 def type_of(kind: Any) -> str:
-    """What LLVM calls a kind."""
+    """LLVM's name of a kind."""
     if kind in (INT, UINT):
         return "i64"
     if kind in (BOOL, NONE):
@@ -80,7 +80,7 @@ def type_of(kind: Any) -> str:
 
 
 def flat_of(value: Value) -> list[Value]:
-    """What a value is handed over as."""
+    """The type that a value is passed as."""
     if isinstance(value.kind, Fields):
         return [flat for part in value.parts for flat in flat_of(part)]
     return [value]

@@ -30,7 +30,7 @@ def _is_module(name: str) -> bool:
 
 
 def _package(module: str, node: ast.ImportFrom) -> list[str]:
-    """What an import within the kernels is from: a module, or a folder of modules."""
+    """The origin of an import within the kernels: a module, or a folder of modules."""
     package = module.split(".")[: -node.level]
     return package + (node.module.split(".") if node.module else [])
 
@@ -59,7 +59,7 @@ class Pointer(NamedTuple):
 
 
 class Special(NamedTuple):
-    """What `jit` has: decorators, and functions that are instructions of LLVM's."""
+    """The contents of `jit`: decorators, and functions that are LLVM instructions."""
 
     name: str
 
@@ -75,7 +75,7 @@ class Definition:
 
 @dataclass(eq=False)
 class Module:
-    """What the names of a kernel module stand for: ints, pointers, functions."""
+    """The meanings of names in a kernel module: ints, pointers, functions."""
 
     name: str
     names: dict[str, Any] = field(default_factory=dict)

@@ -109,7 +109,7 @@ def typed_body(body: str, dtype: DType, result: DType) -> Any:
 class _Typed(ast.NodeTransformer):
     """Literals of one dtype; ``select(c, a, b)`` and ``cast(x)`` as what Numba compiles best.
 
-    What a cast of a float to an integer does out of its range is not up to the compiler.
+    A cast of a float that is out of an integer's range has a defined result.
     """
 
     def __init__(self, dtype: DType, result: DType) -> None:
@@ -139,7 +139,7 @@ class _Limited(ast.NodeVisitor):
     """Replaces functions that are limited to small arguments by those that are not.
 
     Attributes:
-      arguments: What they are called with.
+      arguments: The arguments of their calls.
     """
 
     def __init__(self) -> None:

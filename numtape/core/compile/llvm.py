@@ -44,7 +44,7 @@ def compile_module(module: Any, symbols: list[str]) -> Built:
 def compile_text(text: str, symbols: list[str], loops: bool = True) -> Built:
     """The same for text, which does not name a processor.
 
-    Where there are no ``loops`` that LLVM makes faster, it takes half the time without trying.
+    Without ``loops`` to optimize, compiling takes half the time.
     """
     machine = _machine()
     layout = f'target datalayout = "{machine.target_data}"\n'

@@ -32,7 +32,7 @@ class Function:
 
     Attributes:
       symbol: Its name in the object code.
-      jitted: What to compile.
+      jitted: The function to compile.
       parameters: The dtype that each parameter points to, or "" for an int64; or a record.
       block: Whether the C function takes the address of a block that holds the arguments, each
         in eight bytes, instead of the arguments. Those of a record follow each other.

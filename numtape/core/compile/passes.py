@@ -210,9 +210,9 @@ class Packed(NamedTuple):
     """Arguments of a pass that follow each other, which `Block.give` sets in one step.
 
     Attributes:
-      where: Their slots.
-      words: What is there.
-      arrays: Those of them that are arrays, by name.
+      where: The fields' slots.
+      words: The block's memory.
+      arrays: The fields that are arrays, by name.
     """
 
     where: slice
@@ -238,7 +238,7 @@ _FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
 def _calling(block: Block, function: Any) -> Callable[[], int]:
-    """What calls a pass: in C alone, for a frame of Python costs more than small passes take."""
+    """A caller of a pass, in C, because a Python frame costs more than a small pass."""
     return partial(function, ctypes.c_int64(block.address))
 
 

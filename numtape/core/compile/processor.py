@@ -122,7 +122,7 @@ def _tell_numba(chosen: Processor) -> None:
     settings.set_numba_cpu(*chosen)
 
 
-# Before a program can call what Numba compiles. What is wrong is raised where code is needed.
+# Checked before compiled code can be called. Errors are raised when code is needed.
 if settings.cpu() is not None:
     with suppress(ValueError, RuntimeError):
         processor()

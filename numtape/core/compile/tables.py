@@ -37,15 +37,14 @@ class Calls:
     The entries of one code are a list; see ENTRY in `kernels/passes/layout.py`. When numbers of
     codes and specs are freed, all is forgotten.
 
-    Other threads, finalizers and handlers of signals may come between any two steps, and plans
-    read the lists without a lock. So an entry has its own place before it is filled, and is
-    complete before it is in a list: else two entries in one place are a list without an end. What
-    comes into a list while all is forgotten is lost, and asked for again.
+    Other threads, finalizers and signal handlers may run between any two steps, and plans read the
+    lists without a lock. So an entry reserves its index before it is filled, and is complete
+    before it is linked: two entries at one index would make a cyclic list. An entry that is linked
+    while the table is cleared is lost, and created again when needed.
 
     Attributes:
-      held: What entries refer to by address; plans hold `lists`. It is another list after
-        everything was forgotten: where another thread enters something meanwhile, that is in
-        the list before.
+      held: Objects that entries refer to by address; plans hold `lists`. Clearing the table
+        replaces this list: an entry that another thread adds meanwhile is in the old one.
     """
 
     MOST = 1 << 14
@@ -70,7 +69,7 @@ class Calls:
         address: int,
         units: int,
     ) -> bool:
-        """Enter a kernel, 0 where it does not exist. False if there is no room."""
+        """Enter a kernel, or 0 if there is none. Returns False if the table is full."""
         start = self._start
         number = next(self._numbers)
         if number - start >= self.MOST:
@@ -88,7 +87,7 @@ class Calls:
         return True
 
     def lists(self) -> tuple[list[Array], list[Array]]:
-        """What all entries of now refer to by address."""
+        """Objects that all current entries refer to by address."""
         return self._before, self.arrays
 
     def clear(self) -> None:

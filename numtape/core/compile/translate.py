@@ -1,10 +1,10 @@
 """From functions of ints and pointers to LLVM's text, without Numba.
 
-Passes over logs are what an empty cache waits for first, and they are written in little of Python:
-ints of 64 bits, bools, pointers, records of these; assignments, conditions, loops over ranges,
-calls of each other. For so little, Numba's inference of types takes ten times as long as all that
-LLVM does. What is not known here is left to Numba (`Unknown`), which means the same by it; and
-what a pass does is what it does as a function of Python: a test compares.
+With an empty cache, passes over logs are compiled first. They use a small subset of Python: 64-bit
+ints, bools, pointers, records of these; assignments, conditions, loops over ranges, and calls of
+each other. For this subset Numba's type inference takes ten times as long as LLVM. Unsupported code
+raises `Unknown` and is left to Numba, which gives it the same meaning. A test compares passes with
+the same functions run by Python.
 
 A value's kind is the type of a number or of a pointer, or the record that it is. A function is
 written again for arguments of other kinds, and for the same ones once. One that calls itself is

@@ -71,7 +71,7 @@ def threads() -> tuple[int, int, int]:
 
 
 def _alone() -> None:
-    """In a forked child nobody computes, whatever the other threads of the parent did."""
+    """Reset the state in a forked child: no thread computes, whatever the parent's threads did."""
     before = int(_thread_words[2])
     was_limited = _thread_words[1] > 0 and before > 1
     _thread_words[:] = 0
@@ -139,15 +139,15 @@ def native(
     cost: int,
     more: tuple[int, ...] = (),
 ) -> Native | None:
-    """What calls functions on each matrix of a batch; None where kernels cannot.
+    """Return a kernel call for each matrix of a batch; None if kernels cannot compute it.
 
     Args:
       kernel: Its name in ``kernels.cpu.lapack``.
-      matrices: Of the operand that has the batches.
-      functions: Without their first letter, which is the dtype's.
-      sizes: What follows the functions.
-      cost: The multiplications that a matrix takes.
-      more: What stands between functions and sizes.
+      matrices: The batched operand's matrices.
+      functions: LAPACK names without their first letter, which is the dtype's.
+      sizes: Parameters after the functions.
+      cost: Multiplications per matrix.
+      more: Parameters between functions and sizes.
     """
     dtype = matrices.dtype
     if dtype not in (float32, float64) or max(matrices.shape[-2:], default=0) > 2**15:
@@ -166,13 +166,13 @@ def native(
 
 
 def side_by_side(kernel: str, matrices: Spec, sizes: tuple[int, ...], cost: int) -> Native | None:
-    """What computes small matrices several at once, a vector's; None for others, and for fewer.
+    """Return a call that computes several small matrices in a vector; None for other batches.
 
     Args:
       kernel: Its name in ``kernels.cpu.systems``.
-      matrices: Of the operand that has the batches of square matrices.
-      sizes: What follows the rows and how many matrices there are.
-      cost: The multiplications that a matrix takes.
+      matrices: The square matrices of the batched operand.
+      sizes: Parameters after the rows and the number of matrices.
+      cost: Multiplications per matrix.
     """
     dtype, n, count = matrices.dtype, matrices.shape[-1], math.prod(matrices.shape[:-2])
     if dtype not in (float32, float64) or not 0 < n <= ROWS or count * dtype.size < 64:

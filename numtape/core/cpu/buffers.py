@@ -47,7 +47,7 @@ class Pool:
         self.limit = _limit()
 
     def empty(self, spec: Spec) -> Array:
-        """An array that nobody else has, with any contents."""
+        """Return an unshared, uninitialized array."""
         size = spec.size * spec.dtype.size
         if size < LARGE_BYTES:
             return np.empty(spec.shape, spec.dtype.numpy_dtype)
@@ -123,7 +123,7 @@ class Pool:
 
 
 POOL = Pool()
-# It is never freed: a thread that nobody waits for may compute in its memory to the very end.
+# It is never freed: an abandoned thread may use its memory until the process exits.
 ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))(POOL)
 
 
@@ -140,7 +140,7 @@ MANY = 1 << 21  # bytes that are worth a thread: some 0.2 ms, where waking one t
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An array that nobody else has, with any contents."""
+    """Return an unshared, uninitialized array."""
     size = math.prod(shape) * dtype.itemsize
     if size < LARGE_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)

@@ -21,7 +21,7 @@ from .workers import settle
 
 
 class Workspace(Planner):
-    """What it takes to compute one log's values."""
+    """The memory and plans for computing one log's values."""
 
     def __init__(self, log: Log) -> None:
         self.sweeper = Sweeper(log)  # first: the plan may be compiling in another process
@@ -74,7 +74,7 @@ class Executor:
         looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
     ) -> Program:
-        """What computes the wanted rows again and again; ``compiled`` now, or when it is hot."""
+        """Return a program that computes rows repeatedly; ``compiled`` now, or when it is hot."""
         plan = Planner(log).plan_for(log, required, [], False) if required else None
         if plan is not None:
             plan.own()

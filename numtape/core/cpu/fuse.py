@@ -4,15 +4,14 @@ Among small rows these are the scalars: a loop that runs once. It stands in the 
 instructions it replaces: should an argument be beyond the reach of one of its functions, these
 compute the block instead.
 
-What comes out is a `Loop` of `kernels.cpu.fuse_plan`, which is another one than the GPU's (in
-`core.cuda.codegen`), though both number loads, steps and stores alike. This one is made of a
-finished
-plan, from a stretch of its instructions: its operands are slots, which are used again and may have
-to be renamed, and its loads say which elements are for all. It has names of dtypes, as the kernels
-import nothing of numtape and its text is the key of the compiled loop. The GPU's is made before
-there are instructions, from all rows of a group and of groups joined to it: it has shapes, from
-which it writes how each load is spread, and reductions, which are their own instructions here.
-One class for both would have fields that only one of them may read.
+The result is a `Loop` of `kernels.cpu.fused`. The GPU's `Loop` (in `core.cuda.codegen`) is another
+class, though both number loads, steps and stores alike. This one is built from consecutive
+instructions of a finished plan: its operands are slots, which are reused and may have to be
+renamed, and its loads mark broadcast elements. It has names of dtypes, because kernels import
+nothing of numtape and its text is the key of the compiled loop. The GPU's is built before there are
+instructions, from all rows of a group and of groups fused with it: it has shapes, which determine
+how each load is broadcast, and reductions, which are separate instructions here. One class for both
+would have fields that only one of them may read.
 """
 
 from __future__ import annotations
@@ -75,8 +74,8 @@ class Run(NamedTuple):
 class _Group:
     """The instructions of a group, operands traced to the instructions that made them.
 
-    What a lane group's refer to is in slots or buffers. In a group of small rows, only scalars can
-    be fused, which refer to rows; for any other instruction there the row is -1.
+    Instructions of a lane group refer to slots or buffers. In a group of small rows only scalars
+    can be fused, and they refer to rows; the row of any other instruction is -1.
     """
 
     def __init__(self, log: Log, plan: Plan, g: int) -> None:
@@ -227,7 +226,7 @@ def _renew_lock() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # LLVM has a lock of its own: in a child, nobody could release it.
+    # LLVM has a lock, which no thread of a forked child could release.
     os.register_at_fork(
         before=lambda: _compiling.acquire(),
         after_in_parent=lambda: _compiling.release(),

@@ -24,8 +24,8 @@ LONG_CALL = 0.05  # seconds from which on interrupts should not wait for a call
 class Listening:
     """Calls that are left to other threads if they may take long: interrupts are heard then.
 
-    An interrupt is raised at once. The call goes on, and nobody waits for it: so it must not write
-    to what others have.
+    An interrupt is raised immediately. The call keeps running in the background, so it must not
+    write to shared memory.
 
     A call may take long if the last one did, or if its size, by which `largest` number or array is
     among its arguments, is more than twice that of any short call: so the first one may.
@@ -39,7 +39,7 @@ class Listening:
         self.long, self.most = False, -math.inf
 
     def __call__(self, size: float, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns, or raises."""
+        """Call the function, and store its result or its exception."""
         began = perf_counter()
         try:
             if self.long or size > self.most:
@@ -65,7 +65,7 @@ def largest(arguments: Iterable[Any]) -> float:
 
 
 def heard_here(compute: Callable[[], T]) -> T:
-    """What a function returns, which another thread calls if this is the one of interrupts."""
+    """Call a function, in another thread if this one receives interrupts, and return its result."""
     if threading.current_thread() is threading.main_thread():
         return heard(compute)
     return compute()

@@ -1,6 +1,6 @@
 """LAPACK on NumPy arrays: batches of matrices, whose last two axes are rows and columns.
 
-What cannot be factored is NaN everywhere, and nothing is raised: whoever wants an error checks.
+A matrix that cannot be factored yields NaN everywhere. Nothing is raised: callers check.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def lu_solve(out: Array, factor: Array, b: Array, adjoint: bool) -> None:
 
 
 def _trans_code(x: Array, adjoint: bool) -> int:
-    """What LAPACK is told: 0 as it lies, 1 transposed, 2 the adjoint."""
+    """LAPACK's argument: 0 as stored, 1 transposed, 2 the adjoint."""
     return 0 if not adjoint else 2 if x.dtype.kind == "c" else 1
 
 

@@ -1,10 +1,10 @@
 """Looks in machine code, where a log's rows are as they were some times before.
 
 `core.log.evaluate` and `Executor.compute` define evaluation. A plan that is repeated a few times
-gets a `RepeatedEvaluation` in its log: all that machine code
-(`kernels/passes/repeated_evaluation.py`)
-needs to do the same, where no value is large, no row is NumPy's, no array waits, and the log is let
-go of. It is asked first, and leaves to Python whatever is not as it was.
+gets a `RepeatedEvaluation` in its log: the data with which machine code
+(`kernels/passes/repeated_evaluation.py`) does the same, if no value is large, NumPy computes
+no row, no array is pending, and the log is released. The machine code runs first, and leaves any
+changed case to Python.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .buffers import POOL
 
-# What there is once in a process, and of each look; as in kernels/passes/repeated_evaluation.py (a
-# test
-# compares).
+# Words of the process, and of each evaluation; as in kernels/passes/repeated_evaluation.py (a
+# test compares).
 _API = {
     "GET_ENTRY": "PyDict_GetItemWithError",
     "GET_ATTRIBUTE": "PyObject_GetAttr",
@@ -183,7 +182,7 @@ class _Code:
     """The machine code, which is asked first when this is made.
 
     Attributes:
-      words: What it is told of this process.
+      words: The words that describe this process.
     """
 
     def __init__(self) -> None:
@@ -196,7 +195,7 @@ class _Code:
         if lists != (SIZE, SIZE + 8, 8):
             raise UnsupportedLayout("lists are not as they are known to be")
         self._scratch = np.zeros(3, np.int64)
-        # What it refers to stays: finalizers look at values to the very end.
+        # Referenced objects stay alive: finalizers read values until the process exits.
         self._held_objects = (
             known,
             {
@@ -259,13 +258,13 @@ def _code_or_reason(now: bool = False) -> _Code | str:
 
 
 def words() -> Any:
-    """What machine code for looks is told of this process; or why it does not exist."""
+    """The process's data for machine code that evaluates, or the reason why there is none."""
     code = _code_or_reason()
     return code if isinstance(code, str) else code.words
 
 
 def describe() -> str:
-    """What carries out looks that repeat, and why not machine code."""
+    """A description of what carries out repeated evaluations, and why not machine code."""
     code = _code_or_reason(now=True)
     return f"Python: {code}" if isinstance(code, str) else "machine code"
 
@@ -287,11 +286,11 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
     """Have machine code carry out a plan that came again, if it can.
 
     Args:
-      log: Whose rows it computes.
+      log: The log of the rows.
       work: The workspace.
       plan: The plan; it takes so little time that the GIL is not released.
-      executor: Who has carried it out.
-      hot: What it computes, as ``plan.work``, before it is compiled.
+      executor: The executor that ran it.
+      hot: The total ``plan.work`` after which it is compiled.
     """
     for evaluation in log.evaluate_fast_paths:
         if evaluation[1].plan is plan:
@@ -312,7 +311,7 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
 
 
 def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedEvaluation | None:
-    """What machine code needs to carry out a plan; None if it cannot. See `prepare`."""
+    """Return the data for machine code to run a plan; None if it cannot. See `prepare`."""
     compared = getattr(plan, "compared", None)
     if compared is None or settings.moved or plan.by_hand:
         return None
@@ -340,9 +339,9 @@ class RepeatedEvaluation(KeepAlive):
     """A look that repeats, and all that machine code refers to by address.
 
     Attributes:
-      words: What machine code reads, by the names in `_LOOK`.
+      words: The words that machine code reads, by the names in `_LOOK`.
       plan: The plan.
-      columns: Of the log, when this was made: a log that has grown has others.
+      columns: The log's columns at construction; a log that has grown has others.
     """
 
     def __init__(
@@ -418,11 +417,11 @@ class RepeatedEvaluation(KeepAlive):
     def _expected_state(
         self, sweeper: Any, plan: Plan, executor: Any
     ) -> tuple[list[int], list[int]]:
-        """What must be as it is now: words in memory, and entries of dictionaries.
+        """State that must not change: words in memory, and entries of dictionaries.
 
-        Who puts another function in the place of a method that Python would call, in a class or in
-        the executor itself, has Python call it: so the dictionaries are settings, what the sweeper
-        has, and the classes of both.
+        If a method that Python would call is replaced, in a class or in the executor itself,
+        Python must call the replacement. So the dictionaries are those of settings, of the
+        sweeper, and of both classes.
 
         Returns:
           Pairs of an address and the word there; a dictionary, a name and what it has under that

@@ -73,7 +73,7 @@ def _work_of(group: list[int]) -> int:
 
 
 class Worker:
-    """What one thread needs to take part in a log's sweeps: slots, control blocks."""
+    """The memory with which a thread takes part in executions: slots, control blocks."""
 
     def __init__(self, log: Log, counter: Array) -> None:
         self.scratch = aligned_buffer(0)  # the memory and its address, which change in one step
@@ -127,7 +127,7 @@ class Worker:
 
 
 class Sweeper:
-    """What it takes to sweep plans of one log: control blocks, slots, memory for temporaries.
+    """The memory for executing plans of a log: control blocks, slots, temporaries.
 
     `run` has a plan swept by `_until`: machine code computes one group after the other, alone or
     `_together` with other threads, and stops in front of what Python has to see to, a `_group`.
@@ -148,7 +148,7 @@ class Sweeper:
         self.sweep.set[self.sweep.slots["room.counter"]] = address_of(self.counter)
         self.team: Team | None = None  # made when a group is first shared
         self.running: list[Any] = []  # calls of other threads
-        self.abandoned = False  # whether others go on with it, and nobody waits for them
+        self.abandoned = False  # whether threads that were interrupted still use it
         self.plan_set: Plan | None = None  # the one that the sweep is set up for
 
     def run(self, log: Log, plan: Plan) -> None:
@@ -203,7 +203,7 @@ class Sweeper:
             result[0] = sweep.call_without_gil()
 
         def end(worker: Worker) -> bool:
-            """Have a thread leave the team. Returns whether nobody need wait: it has begun."""
+            """Make a thread leave the team. Returns whether no wait is needed: it has begun."""
             team.dismiss()
             return bool(worker.begun[0])
 
@@ -221,7 +221,7 @@ class Sweeper:
         return self.workers[:threads]
 
     def _keeps(self, log: Log, plan: Plan) -> tuple[Any, ...]:
-        """What must live while other threads compute."""
+        """Objects that must stay alive while other threads compute."""
         # A copy is made in one step: another thread may be recording there.
         return plan, self, *log.buffers.copy().values()
 
@@ -271,7 +271,7 @@ class Sweeper:
         """Make room for a plan, and set up the sweep for it."""
         sweep = self.sweep
         slots, put = sweep.slots, sweep.set
-        # Whoever an interrupt left hired is not there.
+        # Threads that an interrupted execution still uses are not available.
         put[slots["begin_group"]] = put[slots["computed"]] = put[slots["team"]] = 0
         if plan is self.plan_set:
             return

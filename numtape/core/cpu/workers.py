@@ -30,13 +30,12 @@ class _Task:
 
     Attributes:
       call: The call.
-      keeps: What keeps the memory alive that it works on.
-      end_soon: Has the call end soon, if that does not depend on it alone. Returns whether nobody
-        need wait for that.
-      taken: By whom (`WORKER`, or, to call it off, `OWNER`), from then on: asking and taking are
-        one step, which an interrupt cannot divide.
+      keeps: Objects that keep its memory alive.
+      end_soon: Makes the call end soon, if another thread can. Returns whether no wait is needed.
+      taken: The side that took it: `WORKER`, or `OWNER` to cancel it. Testing and taking are one
+        atomic step.
       done: Whether the call has ended.
-      ended: Released then.
+      ended: A lock that is released then.
     """
 
     __slots__ = ("call", "done", "end_soon", "ended", "keeps", "taken")
@@ -118,7 +117,7 @@ PERIOD = 0.1
 
 _queue: SimpleQueue[_Task | None] = SimpleQueue()
 _threads: list[threading.Thread] = []
-_abandoned: list[threading.Thread] = []  # they are at something that nobody waits for
+_abandoned: list[threading.Thread] = []  # threads whose calls were interrupted
 _starting = threading.RLock()  # a signal handler may come here as well
 
 
@@ -134,7 +133,7 @@ after_fork_in_child(_forget)
 def _serve(queue: SimpleQueue[_Task | None]) -> None:
     while (task := queue.get()) is not None:
         task.run()
-        del task  # its memory is not kept while there is no work
+        del task  # release its memory while idle
 
 
 def settle(running: list[_Task]) -> None:
@@ -184,7 +183,7 @@ def watch(
     is raised at once: those that do not end are left alone with what they keep.
     """
     _start(len(calls))
-    if not any(thread.is_alive() for thread in _threads):  # there are no more threads
+    if not any(thread.is_alive() for thread in _threads):  # all threads have ended
         share(calls, keeps, running)
         return
     tasks = [_Task(call, keeps) for call in calls]
@@ -215,7 +214,7 @@ def heard(
     stop: Callable[[], None] = lambda: None,
     leave: Callable[[], None] = lambda: None,
 ) -> T:
-    """What a function returns, or raises, that another thread calls; see `watch`."""
+    """Call a function in another thread, and return or raise its outcome; see `watch`."""
     results: list[T] = []
     errors: list[Exception] = []
 
@@ -243,7 +242,7 @@ def _dismiss() -> None:
 
 @atexit.register
 def _end() -> None:
-    """Have the process end although workers are at something that nobody waits for.
+    """Let the process end although workers still run interrupted calls.
 
     When a process ends, OpenBLAS frees its memory and tells its threads to end, which those that
     compute do not hear: it would wait for ever, or a worker would use what was freed. So all that
@@ -272,6 +271,6 @@ def _start(count: int) -> None:
                 _threads.append(thread)  # first: an interrupt may come while it starts
                 try:
                     thread.start()
-                except RuntimeError:  # none just now: what nobody takes on is called off
+                except RuntimeError:  # no thread can start now, so the task is cancelled
                     _threads.remove(thread)
                     return

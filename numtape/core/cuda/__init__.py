@@ -1,5 +1,6 @@
-"""What the CUDA executor stands on: compiling, memory and launches, from rows to kernels.
+"""The CUDA executor: turns rows of a log into kernels, compiles them and launches them.
 
-Nothing here is imported unless the device is CUDA. `driver` is the GPU's; `simulator` has the
-same functions and runs the same kernels in Python.
+Start reading at `executor`. Nothing here is imported unless the device is CUDA.
+`runtime.driver` talks to the GPU; `runtime.simulator` has the same interface and runs the same
+kernels in Python.
 """

@@ -1,8 +1,9 @@
-"""From rows to a CUDA kernel: the source text of one kernel for many elementwise rows.
+"""Code generation: from elementwise rows to the source text of one CUDA kernel.
 
-The text says all there is to say: two groups with the same text share a kernel. What the rows
-read comes in through its pointers, in three ways: an element each, one element for all, or spread
-from another shape, by arithmetic on the index that is written out.
+A `Loop` goes in; `loop_source` returns the text and `function` compiles it to a Python function.
+The text is complete: groups with the same text share a kernel. Operands come through pointers and
+are read in one of three ways: elementwise, one element for all, or broadcast from another shape,
+with the index arithmetic written out.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from ..values.spec import Spec
 
 WIDTH = 4  # elements of a vector; as in kernels/cuda/target.py (a test compares)
 _CALL = re.compile(r"\b(?!(?:select|cast)\b)\w+\(")  # in bodies
-SHORT = 4  # steps of a kernel that does little but load and store
-AHEAD, MOST = 64, 4  # bytes that a thread of such a kernel loads at once, and in how many vectors
-LONGEST = 128  # steps of a kernel: each takes some 8 ms to compile, and values stay in registers
+SHORT = 4  # most steps of a kernel that is bound by memory
+AHEAD, MOST = 64, 4  # most bytes, and vectors, that a thread of such a kernel loads before waiting
+LONGEST = 128  # most steps of a kernel: each takes some 8 ms to compile; values stay in registers
 
 
 class Step(NamedTuple):
-    """An elementwise row: its body, its operands (numbers of values), dtypes of these, its own."""
+    """An elementwise row: op body, operands (numbers of values), operand dtypes, result dtype."""
 
     body: str
     operands: tuple[int, ...]
@@ -37,14 +38,14 @@ class Step(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """What a kernel computes. Its values are first the loads, then what the steps compute.
+    """The computation of an elementwise kernel. Values are numbered: first the loads, then steps.
 
     Attributes:
-      shape: That of the steps.
-      loads: The spec of each operand from outside.
+      shape: The shape of the steps.
+      loads: The specs of the operands loaded from memory.
       steps: The computed values.
-      stores: The values that are stored.
-      reductions: Values that are reduced to one element, and the names of the reductions.
+      stores: The numbers of the values that are stored.
+      reductions: Reductions to one element: the name of the reduction, the number of the value.
     """
 
     shape: tuple[int, ...]
@@ -60,24 +61,25 @@ class Loop(NamedTuple):
 
 
 def width(loop: Loop) -> int:
-    """How many neighbouring elements a thread loads at a time.
+    """How many adjacent elements a thread loads at a time.
 
-    Those of 8 bytes take two registers each: of four of them, few threads would run at once.
+    Elements of 8 bytes take two registers each; with four of them, occupancy would be low.
     """
     values = range(len(loop.loads) + len(loop.steps))
     return WIDTH // 2 if any(loop.dtype(value).size > 4 for value in values) else WIDTH
 
 
 def share(loop: Loop) -> int:
-    """How many neighbouring elements are a thread's.
+    """How many adjacent elements a thread owns.
 
-    What is reduced is combined in the same order whatever else is in the group.
+    With reductions the number is fixed, so that the order of combination, and thus the bits, do
+    not depend on the rest of the group.
     """
     return WIDTH if loop.reductions else width(loop)
 
 
 def memory_dtype(dtype: DType) -> str:
-    """What an element is in memory."""
+    """The dtype of an element in memory: bools are bytes."""
     return "uint8" if dtype.is_bool else dtype.name
 
 
@@ -88,7 +90,7 @@ def parameters(loop: Loop) -> list[str]:
 
 
 class _Named(ast.NodeTransformer):
-    """Names of values for x, y and z, and functions by the dtype that they are for."""
+    """Replaces x, y and z by names of values, and adds the dtype to names of functions."""
 
     def __init__(self, names: dict[str, str], dtype: DType) -> None:
         self._names, self._dtype = names, dtype
@@ -105,7 +107,7 @@ class _Named(ast.NodeTransformer):
 
 
 def _line(loop: Loop, number: int) -> str:
-    """What computes a step, as an assignment."""
+    """The assignment that computes a step."""
     step = loop.steps[number]
     literal = step.dtypes[-1]
     names = {x: f"v{value}" for x, value in zip("xyz", step.operands, strict=False)}
@@ -114,10 +116,10 @@ def _line(loop: Loop, number: int) -> str:
 
 
 def _lines(loop: Loop) -> list[str]:
-    """What computes the steps, as assignments.
+    """The assignments that compute the steps.
 
-    A sin and a cos of one value are computed together: most of their work is the same, and so are
-    the bits that libdevice gives.
+    A sin and a cos of one value are computed together: they share most of their work, and
+    libdevice's sincos gives the same bits as the separate functions.
     """
     lines, count = [], len(loop.loads)
     at = {(step.body, step.operands): k for k, step in enumerate(loop.steps)}
@@ -132,12 +134,12 @@ def _lines(loop: Loop) -> list[str]:
 
 
 class _Axes(NamedTuple):
-    """How an operand is spread over a shape.
+    """How an operand is broadcast to a shape.
 
     Attributes:
-      sizes: The sizes of the shape's axes, the innermost first. Neighbours are one axis if the
+      sizes: The sizes of the shape's axes, the innermost first. Adjacent axes are merged if the
         operand has both or neither.
-      own: Whether the operand has them.
+      own: Whether the operand has the axis; it is broadcast along the others.
     """
 
     sizes: tuple[int, ...]
@@ -145,7 +147,7 @@ class _Axes(NamedTuple):
 
     @classmethod
     def of(cls, spec: Spec, shape: tuple[int, ...]) -> _Axes:
-        """Those of an operand that is broadcast to ``shape``."""
+        """The axes of an operand that is broadcast to ``shape``."""
         dims = (1,) * (len(shape) - len(spec.shape)) + tuple(spec.shape)
         sizes: list[int] = []
         own: list[bool] = []
@@ -160,7 +162,7 @@ class _Axes(NamedTuple):
         return cls(tuple(sizes), tuple(own))
 
     def way(self, lanes: int) -> str:
-        """How so many neighbours are loaded: as a vector, as one for all, or an element each."""
+        """How ``lanes`` adjacent elements are loaded: "vector", "one" for all, or "each" alone."""
         if self.own == (True,):
             return "vector"
         if self.sizes[0] % lanes:
@@ -168,7 +170,7 @@ class _Axes(NamedTuple):
         return "vector" if self.own[0] else "one"
 
     def place(self, i: str, kind: str, lanes: int = 1) -> str:
-        """The index in the operand of what ``i`` counts: elements, or vectors of ``lanes``."""
+        """The operand's index for element ``i`` of the shape, or for vector ``i`` of ``lanes``."""
         terms, inner, stride = [], 1, 1
         for number, (size, own) in enumerate(zip(self.sizes, self.own, strict=True)):
             if number == 0:
@@ -186,12 +188,12 @@ class _Axes(NamedTuple):
 def loop_source(loop: Loop) -> str:
     """The text of ``body``, which computes one element, and of ``kernel``, which calls it.
 
-    ``kernel(n, *loads, *stores, *partials)`` computes ``n`` elements. Reductions leave a partial
-    result for each block.
+    ``kernel(n, *loads, *stores, *partials)`` computes ``n`` elements. Each block writes one
+    partial result for each reduction.
     """
     size, each = math.prod(loop.shape), share(loop)
     kind = "uint32" if size < 1 << 31 else "int64"
-    # An operand of one element is loaded before the loop.
+    # Operands of one element are loaded before the loop.
     axes = {k: _Axes.of(spec, loop.shape) for k, spec in enumerate(loop.loads) if spec.size != 1}
     values = [f"v{value}" for value in loop.stores] + [f"v{x}" for _, x in loop.reductions]
     loads = ", ".join(f"v{k}" for k in range(len(loop.loads)))
@@ -227,13 +229,13 @@ def loop_source(loop: Loop) -> str:
 
 
 def _vectors(loop: Loop, axes: dict[int, _Axes], kind: str) -> list[str]:
-    """The loop over as many elements as threads can have an equal share of, one vector or two."""
+    """The loop over whole shares of elements, in vectors; the caller handles the rest."""
     lanes, each = width(loop), share(loop)
     lines = [
         f"    end = {kind}({kind}(n) // {kind}({each}))",
         f"    threads = {kind}(cuda.gridsize(1))",
     ]
-    # Of a short loop a thread loads several vectors before it waits for the first.
+    # In a short loop a thread loads several vectors before it waits for the first.
     size = sum(each * loop.dtype(k).size for k in axes if axes[k].way(lanes) == "vector")
     short = len(loop.steps) <= SHORT and not any(_CALL.search(step.body) for step in loop.steps)
     many = min(MOST, AHEAD // size) if size and short else 1
@@ -245,7 +247,7 @@ def _vectors(loop: Loop, axes: dict[int, _Axes], kind: str) -> list[str]:
 
 
 def _round(loop: Loop, axes: dict[int, _Axes], kind: str, many: int) -> list[str]:
-    """What a thread does for ``many`` shares, of which ``i`` is the first."""
+    """The lines by which a thread computes ``many`` shares, ``i`` being the first."""
     loaded, computed = [], []
     parts = share(loop) // width(loop)
     for u in range(many):
@@ -269,7 +271,7 @@ def _round(loop: Loop, axes: dict[int, _Axes], kind: str, many: int) -> list[str
 
 
 def _arguments(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
-    """What loads operands of the vector at ``a{name}``, but those that are loaded one by one."""
+    """The lines that load the operands of vector ``a{name}``, except those loaded one by one."""
     arguments, lanes = [], width(loop)
     for k in axes:
         way, index = axes[k].way(lanes), axes[k].place(f"a{name}", kind, lanes)
@@ -281,7 +283,7 @@ def _arguments(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list
 
 
 def _results(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
-    """What computes, stores and reduces that vector."""
+    """The lines that compute, store and reduce vector ``a{name}``."""
     results, lanes = [], width(loop)
     ways = {k: axes[k].way(lanes) for k in axes}
     for lane in range(lanes):
@@ -344,9 +346,12 @@ def each(arrays: str, *lines: str) -> str:
 
 
 def function(text: str, reductions: Sequence[tuple[str, str]], kernels: Sequence[Any] = ()) -> Any:
-    """The function ``kernel`` of a text; ``reductions`` are names and dtypes of those in it.
+    """Return the function ``kernel`` that a text defines.
 
-    ``kernels`` are those that it calls as ``kernel0`` and so on.
+    Args:
+      text: The source text.
+      reductions: The names and dtypes of the reductions in it.
+      kernels: The kernels that it calls as ``kernel0`` and so on.
     """
     target = importlib.import_module("numtape.kernels.cuda.target")
     scalar = importlib.import_module("numtape.kernels.cuda.scalar")
@@ -367,9 +372,9 @@ def function(text: str, reductions: Sequence[tuple[str, str]], kernels: Sequence
 
 
 def in_turn(values: Sequence[Sequence[str]], places: Sequence[Sequence[str]]) -> str:
-    """The text of a kernel of one block that calls others, each when the one before is done.
+    """The text of a one-block kernel that calls others in turn, with a barrier after each.
 
-    It is called with the values for all of them, then with their arrays.
+    Its arguments are the values for all of them, then their arrays.
     """
     names = [name for part in (*values, *places) for name in part]
     calls = [
@@ -380,9 +385,9 @@ def in_turn(values: Sequence[Sequence[str]], places: Sequence[Sequence[str]]) ->
 
 
 def side_by_side(texts: Sequence[str], counts: Sequence[int], threads: int) -> str:
-    """The text of a kernel of several of `loop_source`, of which each has so many blocks.
+    """The text of a kernel that runs several kernels of `loop_source`, ``counts`` blocks of each.
 
-    It is called with their numbers of elements, then with their arrays.
+    Its arguments are their numbers of elements, then their arrays.
     """
     lines, sizes, arrays, calls = [], [], [], []
     distinct = list(dict.fromkeys(texts))

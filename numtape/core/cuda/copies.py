@@ -1,7 +1,7 @@
-"""Kernels that copy, as text: to other places, from other places, through a tile.
+"""Source text of copy kernels: strided copies, padding, transposes, gathers by static indices.
 
-Their sizes are literals, so that the compiler makes products of all quotients. Where all indices
-are below 2**31, quotients have 32 bits.
+Sizes are literals, so that the compiler turns divisions into multiplications. If all indices are
+below 2**31, divisions have 32 bits.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Axes = tuple[tuple[int, ...], tuple[int, ...]]  # a shape and strides
 
 
 def _digits(t: str, sizes: Sequence[int], small: bool, name: str) -> tuple[list[str], list[str]]:
-    """Lines that take ``t`` apart, an index for each axis, and these indices; the last one first.
+    """Lines that split ``t`` into an index for each axis, and these indices, the last one first.
 
-    Quotients are by literals, which the compiler makes products of.
+    Divisors are literals, so that the compiler turns divisions into multiplications.
     """
     kind = "uint32" if small else "int64"
     lines, indices = [f"        {name}0 = {kind}({t})"], []
@@ -34,7 +34,7 @@ def _digits(t: str, sizes: Sequence[int], small: bool, name: str) -> tuple[list[
 
 
 def _sum(indices: Sequence[str], strides: Sequence[int], begin: str = "") -> str:
-    """An index in an array whose axes are ``strides`` apart."""
+    """The offset of an element: ``begin`` plus the indices times ``strides``."""
     terms = [begin] * bool(begin) + [
         index if stride == 1 else f"({index}) * int64({stride})"
         for index, stride in zip(indices, strides, strict=True)
@@ -52,9 +52,9 @@ def strided_copy_source(
 ) -> str:
     """The text of a ``kernel(n, out, x)`` that copies an array of ``shape``.
 
-    Its elements lie ``strides`` apart from ``offset`` on, in ``x``, or, with ``into``, in ``out``;
-    in the other one they are contiguous. Without an offset it is a ``kernel(n, out, x, begin)``,
-    which reads it from ``begin``. With ``vector``, the elements are four of the arrays' each.
+    One side is strided, with ``strides`` and ``offset``: ``x``, or ``out`` with ``into``. The other
+    side is contiguous. Without an offset it is a ``kernel(n, out, x, begin)``, which reads the
+    offset from ``begin``. With ``vector``, an element is four elements of the arrays.
     """
     lines = _four((shape, strides), offset, into, vector, ("out", "x"), "begin[0]")
     return _text("out, x" if offset is not None else "out, x, begin", lines)
@@ -63,8 +63,8 @@ def strided_copy_source(
 def either(narrow: Axes, wide: Axes, ratio: int, into: bool, vector: bool) -> str:
     """The text of a ``kernel(n, out, x, begin, wide_out, wide_x)``: two strided copies.
 
-    Where ``begin`` allows it, elements are moved ``ratio`` at a time, in the wider arrays. There
-    are blocks for these; else each goes on until all is done.
+    If ``begin`` is a multiple of ``ratio``, elements are copied ``ratio`` at a time through the
+    wide arrays. The grid is sized for that; in the other case, blocks loop until all is copied.
     """
     begin = f"begin[0] // int64({ratio})"
     aligned = _four(wide, None, into, vector, ("wide_out", "wide_x"), begin)
@@ -75,7 +75,7 @@ def either(narrow: Axes, wide: Axes, ratio: int, into: bool, vector: bool) -> st
 
 
 def _loop_keyword() -> str:
-    """Whether a block goes on: on a GPU there are blocks for all, and no loop is to be unrolled."""
+    """Return "while" if blocks must loop. A GPU's grid covers everything, so "if" suffices."""
     return "while" if simulated() else "if"
 
 
@@ -92,7 +92,7 @@ def _four(
     begin: str,
     is_loop: bool = False,
 ) -> list[str]:
-    """Lines of a kernel that copies; see `strided_copy_source`. With ``again`` a block goes on."""
+    """Lines of a copy kernel; see `strided_copy_source`. With ``is_loop``, blocks loop."""
     (shape, strides), (out, x) = axes, arrays
     count = math.prod(shape)
 
@@ -118,7 +118,8 @@ def _fours(
 ) -> list[str]:
     """Lines of a kernel in which each thread reads four of ``count`` elements, then writes them.
 
-    ``part(k, t)`` gives lines, what element ``t`` is, and what stores ``v{k}`` as ``t{k}``.
+    ``part(k, t)`` gives lines, the expression that reads element ``t``, and the statement that
+    stores ``v{k}`` as element ``t{k}``.
     """
     lines = [
         f"    count = int64({count})",
@@ -128,7 +129,7 @@ def _fours(
     lines += [f"        t{k} = t0 + {k} * cuda.blockDim.x" for k in range(1, 4)]
     reads, writes = [], []
     for k in range(4):
-        # Beyond the end, the last element is read again, so that no read waits for a branch.
+        # Beyond the end, threads read the last element, so that no read waits for a branch.
         part_lines, read, write = part(k, f"min(t{k}, count - 1)" if k else "t0")
         lines += [f"        {line.strip()}" for line in part_lines]
         reads.append(f"        v{k} = {read}")
@@ -138,7 +139,7 @@ def _fours(
 
 
 class Padding(NamedTuple):
-    """An axis: how many elements it has in all, how many zeros come first, how many others."""
+    """An axis of a padded array: its size, the zeros before, and the elements between zeros."""
 
     size: int
     before: int
@@ -146,7 +147,7 @@ class Padding(NamedTuple):
 
 
 def padding_source(axes: Sequence[Padding], dtype: str, vector: bool) -> str:
-    """The text of a ``kernel(n, out, x)`` that pads ``x`` by zeros; see `strided_copy_source`."""
+    """The text of a ``kernel(n, out, x)`` that pads ``x`` with zeros; see `strided_copy_source`."""
     sizes = [axis.size for axis in axes]
     strides = [math.prod(axis.inside for axis in axes[k + 1 :]) for k in range(len(axes))]
     count = math.prod(sizes)
@@ -159,7 +160,7 @@ def padding_source(axes: Sequence[Padding], dtype: str, vector: bool) -> str:
         ]
         inside = [f"0 <= i{k}_{m} < {axis.inside}" for m, axis in enumerate(axes)]
         lines.append(f"in{k} = {' and '.join(inside)}")
-        # Where a zero is to be, the first element is read: no read waits for a branch.
+        # In the padding, threads read the first element, so that no read waits for a branch.
         at = _sum([f"i{k}_{m}" for m in range(len(axes))], strides)
         lines.append(f"at{k} = ({at}) if in{k} else int64(0)")
         values = [f"v{k}[{lane}]" for lane in range(4)] if vector else [f"v{k}"]
@@ -170,7 +171,7 @@ def padding_source(axes: Sequence[Padding], dtype: str, vector: bool) -> str:
 
 
 class Tile(NamedTuple):
-    """What a block transposes at once, by way of shared memory; see `transpose_source`."""
+    """The tile that a block transposes through shared memory; see `transpose_source`."""
 
     rows: int
     columns: int
@@ -182,10 +183,9 @@ def transpose_source(
 ) -> str:
     """The text of a ``kernel(n, out, x)`` that transposes an array with a stride of 1.
 
-    That is the stride of ``axis``, which is not the last one: its elements are neighbours in
-    ``x``, those of the last axis in ``out``. Both are so read and written as rows of a tile. A
-    row of it in shared memory is an element longer, so that neighbours in a column are in
-    different banks. There are ``n`` tiles.
+    ``axis``, not the last one, has stride 1: its elements are adjacent in ``x``, those of the last
+    axis in ``out``. Blocks read and write rows of tiles, so both sides are coalesced. Tile rows in
+    shared memory are padded by one element to avoid bank conflicts. There are ``n`` tiles.
     """
     rows, columns, threads = tile
     width, height, down = shape[axis], shape[-1], strides[-1]
@@ -239,7 +239,7 @@ def transpose_source(
 
 
 def _joined_index(pieces: Sequence[tuple[int, int, int]], k: str) -> str:
-    """The index that ``k`` stands for; see `gather_source`."""
+    """The expression for index ``k`` of the pieces; see `gather_source`."""
     text, end = "", sum(length for length, _, _ in pieces)
     for length, start, step in reversed(pieces):
         begin = end - length
@@ -252,8 +252,8 @@ def _joined_index(pieces: Sequence[tuple[int, int, int]], k: str) -> str:
 def gather_source(axes: Sequence[tuple[Sequence[tuple[int, int, int]], int]]) -> str:
     """The text of a ``kernel(n, out, x)`` that takes elements of ``x`` by their indices.
 
-    Those of an axis are given in pieces, each a length, the first index and a step of 1 or -1;
-    and with each axis the stride of ``x``.
+    Each axis has its indices, as pieces (length, first index, step of 1 or -1), and the stride of
+    ``x``.
     """
     sizes = [sum(length for length, _, _ in pieces) for pieces, _ in axes]
     lines, indices = _digits("t", sizes, math.prod(sizes) < 1 << 31, "q")
@@ -266,9 +266,9 @@ def gather_source(axes: Sequence[tuple[Sequence[tuple[int, int, int]], int]]) ->
 
 
 def fold_source(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype: str) -> str:
-    """The text of a ``kernel(n, out, g)``: what `gather_source` took from ``out`` is added back.
+    """The text of a ``kernel(n, out, g)``, the adjoint of `gather_source` along one axis.
 
-    Its shape is (outer, size, inner), and the pieces are those of the middle axis.
+    ``out`` has the shape (outer, size, inner); the pieces are those of the middle axis.
     """
     count = sum(length for length, _, _ in pieces)
     lines = [

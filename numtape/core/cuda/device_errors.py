@@ -1,6 +1,7 @@
-"""Checks of values, such as indices, whose outcome nobody waits for.
+"""Asynchronous device-side checks, for example of index bounds.
 
-The first one that fails notes its number in a word on the GPU, which the next look reads.
+The first check that fails writes its number to an error word on the GPU. The next download of a
+value reads that word and raises.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ def kernel(number, held, word):
 
 
 class DeviceChecks:
-    """The word, and what its numbers mean.
+    """The error word, and the message of each error number.
 
     Attributes:
-      expected: Whether something was launched since the last look that may have failed.
+      expected: Whether any check was launched since the word was last read.
     """
 
-    MOST = 4096  # messages that are told apart: they name sizes, and there may be ever new ones
+    MOST = 4096  # distinct messages: they contain sizes, so their number is unbounded
 
     def __init__(self) -> None:
         self.expected = False
@@ -37,7 +38,7 @@ class DeviceChecks:
 
     @property
     def address(self) -> int:
-        """Where the word is."""
+        """The address of the error word, which is allocated at the first use."""
         if self._word is None:
             word = empty(8)
             device().upload(np.zeros(1, np.int64), word.address)
@@ -46,9 +47,12 @@ class DeviceChecks:
         return address
 
     def launch(self, flag: int, word: int, message: str) -> Launch:
-        """What notes that a check failed. ``held`` is the place of what it found."""
+        """Return the launch that records a failed check.
+
+        ``flag`` is the place of the check's result, ``word`` that of the error word.
+        """
         if message not in self._numbers and len(self._numbers) >= self.MOST:
-            message = "An index, a divisor or an exponent is not one that its op takes"
+            message = "An index, a divisor or an exponent is out of range"
         number = self._numbers.setdefault(message, len(self._numbers) + 1)
         compiled = kernel(
             lambda: function(_TEXT, []), ["int64", "*uint8", "*int64"], "verdict", _TEXT
@@ -56,20 +60,24 @@ class DeviceChecks:
         return Launch(compiled, 1, threads(), (number,), (flag, word))
 
     def look(self) -> None:
-        """Raise what a check has found since the last look."""
+        """Raise the error of the first check that failed since the last call.
+
+        Raises:
+          InvalidArgumentError: If a check failed.
+        """
         if self.expected:
             self.expected = False
             word = np.empty(1, np.int64)
             try:
                 device().download(self.address, word)
-            except BaseException:  # an interrupt as well: the next look is told
+            except BaseException:  # an interrupt as well: the next call reads the word again
                 self.expected = True
                 raise
             if word[0]:
                 device().upload(np.zeros(1, np.int64), self.address)
                 message = list(self._numbers)[word[0] - 1]
                 raise InvalidArgumentError(
-                    f"{message}, in a call that was replayed since the last look at a value"
+                    f"{message}, in a call replayed since a value was last read"
                 )
 
 

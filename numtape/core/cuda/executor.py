@@ -1,8 +1,9 @@
-"""The CUDA executor: plans as on the CPU, each group of elementwise rows one kernel.
+"""The CUDA executor: plans as on the CPU, with one kernel for each group of elementwise rows.
 
-What crosses from one group to another lies on the GPU: large values in their own buffers or in
-a plan's arena, single elements in a block of cells that is copied there before a plan runs, with
-the leaves, and back after it. Nothing else waits for the GPU but a look.
+Values passed between groups stay on the GPU: large ones in their own buffers or in a plan's
+arena, single elements in a block of cells. Before a plan runs, the cells of its leaves are
+uploaded; afterwards the computed cells are downloaded. Only reading a value waits for the GPU.
+`Executor` is the entry point; `Program` replays a plan.
 """
 
 from __future__ import annotations
@@ -33,31 +34,31 @@ from .runtime.transfer import SMALL
 
 
 class Runner:
-    """What it takes to run plans of one log: an arena, and cells."""
+    """The memory for running plans of one log, an arena and cells, and the launching of plans."""
 
     def __init__(self) -> None:
         self.arena: Any = None
         self.cells: Any = None
-        self._plan: GpuPlan | None = None  # the one whose places `_at` are
-        self._at: list[int] = []
-        self._fed = b""  # what the cells of leaves hold
+        self._plan: GpuPlan | None = None  # the plan that `_at` belongs to
+        self._at: list[int] = []  # the address of each place
+        self._fed = b""  # the bytes last uploaded to the cells of leaves
         self.running = False
         _RUNNERS.add(self)
 
     def give_up(self) -> None:
-        """Free the arena, if it is not in use; what was launched has it until then."""
+        """Free the arena unless a plan is running; launched kernels keep it until they end."""
         if not self.running:
             self._plan = self.arena = None
 
     def run(self, log: Log, plan: GpuPlan) -> None:
-        """Launch everything. Values of one element are in the log's cells afterwards."""
+        """Launch all of a plan, then copy single-element results to the log's cells."""
         with self.used():
             launch_plan(device(), plan, self.ready(log, plan))
             self.fetch(log, plan)
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Keep the arena, and the GPU's context."""
+        """Keep the arena and enter the GPU's context for the duration of the block."""
         self.running = True
         try:
             with device().enter_context():
@@ -66,14 +67,14 @@ class Runner:
             self.running = False
 
     def ready(self, log: Log, plan: GpuPlan) -> list[int]:
-        """Make room, and bring what a plan reads: the addresses of its places."""
+        """Allocate memory, upload the leaves, and return the addresses of a plan's places."""
         if plan is not self._plan:
             self._fit(plan)
         _bring(log, plan)
         columns = log.columns
         fed = columns.cell[plan.cells[: plan.fed]]
         raw = fed.tobytes()
-        if raw != self._fed:  # they are often constants
+        if raw != self._fed:  # leaves are often constants
             self._fed = b""
             device().upload(fed, self.cells.address)
             self._fed = raw
@@ -83,10 +84,10 @@ class Runner:
         return at
 
     def _fit(self, plan: GpuPlan) -> None:
-        """Make room for a plan."""
-        self._plan, self._fed = None, b""  # until all is there
+        """Allocate an arena and cells for a plan, and compute the addresses of its places."""
+        self._plan, self._fed = None, b""  # until all allocations have succeeded
         if self.arena is None or self.arena.size < plan.arena:
-            self.arena = None  # before the larger one is asked for
+            self.arena = None  # free the old one before allocating a larger one
             self.arena = empty(plan.arena)
         if self.cells is None or self.cells.size < 8 * plan.cells.size:
             self.cells = empty(8 * plan.cells.size)
@@ -97,7 +98,7 @@ class Runner:
         self._plan = plan
 
     def fetch(self, log: Log, plan: GpuPlan) -> None:
-        """Copy what was computed of one element to the log's cells; waits for it."""
+        """Wait for the single-element results, and copy them to the log's cells."""
         single = plan.cells[plan.fed :]
         if single.size:
             values = np.empty(single.size, np.int64)
@@ -106,7 +107,7 @@ class Runner:
 
 
 def _bring(log: Log, plan: GpuPlan) -> None:
-    """Have large leaves on the GPU."""
+    """Upload large leaves to the GPU, if they are not there yet."""
     for row in plan.leaves:
         buffer = log.buffers.get(row)
         if type(buffer) is np.ndarray:
@@ -119,14 +120,14 @@ def _bring(log: Log, plan: GpuPlan) -> None:
 
 
 def _allocate(log: Log, plan: GpuPlan) -> None:
-    """Give rows that keep their values their own buffers."""
+    """Allocate buffers for the rows whose values are kept."""
     for row, spec in plan.buffers:
         memory = empty(spec.size * spec.dtype.size)
         log.put(row, _device_array(memory, memory.address, spec), spec)
 
 
 def _largest(log: Log, plan: GpuPlan) -> str:
-    """What a plan needs most of its memory for."""
+    """A sentence that names the largest allocations of a plan, for error messages."""
     largest = sorted(plan.buffers, key=lambda item: -item[1].size * item[1].dtype.size)[:3]
     names = [
         f"{CODES.entries[log.code[row]][0].name} of shape {tuple(spec.shape)} ({spec.dtype.name})"
@@ -137,7 +138,7 @@ def _largest(log: Log, plan: GpuPlan) -> str:
 
 
 class Workspace(GpuPlanner):
-    """What it takes to compute one log's values."""
+    """The planner and the runner of one log."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
@@ -145,12 +146,11 @@ class Workspace(GpuPlanner):
 
 
 class Program:
-    """A plan that is run again and again; see `core.cpu.executor.Program`.
+    """A plan that is run repeatedly; see `core.cpu.executor.Program`.
 
-    What it computes lies in memory that it lends: so the same addresses repeat, and launches
-    with the same addresses are kept as a graph, which the GPU takes in one go. What has ever other
-    addresses is copied to one that stays, or from there. Unless its single elements are looked at
-    after every run, nothing waits for the GPU.
+    Results lie in pooled buffers, so that addresses repeat, and launches with the same addresses
+    are replayed as a CUDA graph. A value whose address keeps changing is copied to or from a
+    stable address. A run is asynchronous unless its single elements are read after it (``looked``).
     """
 
     def __init__(
@@ -167,15 +167,15 @@ class Program:
         self._leaf = {row: k for k, row in enumerate(cells[:fed])}
         stored_at = set(self.place.values())
         self._single = {row: k for k, row in enumerate(cells[fed:]) if row in stored_at}
-        # The numbers of places in cells, and which cells: those of leaves, and the others.
+        # Place numbers of cells: by row for leaves, with the offset of the cell for results.
         numbered = plan.cell_numbers() if plan is not None else {}
         self._leaf_place = {row: numbered[k] for row, k in self._leaf.items() if k in numbered}
         self._single_places = [(n, 8 * (k - fed)) for k, n in numbered.items() if k >= fed]
-        # By row, and by -1 of what is for cells.
+        # By row; the pool of the cells of results has the key -1.
         self._lenders: defaultdict[int, BufferPool] = defaultdict(BufferPool)
         self._steady = Steady(plan is not None and Graphs.worth(plan))
-        # What leaves are, until they are launched: arrays, and single elements that only the GPU
-        # knows.
+        # Values fed to leaves since the last run: arrays, and single elements that are only on
+        # the GPU.
         self._inputs: list[tuple[int, DeviceArray | Array]] = []
         self._late: list[tuple[int, DeviceArray]] = []
         _PROGRAMS.add(self)
@@ -183,11 +183,11 @@ class Program:
             _bring(log, plan)
 
     def another(self, log: Log) -> Program:
-        """The same program for a copy of its log."""
+        """Return the same program for a copy of its log."""
         return Program(log, list(self.place), self.plan, self.looked, self.deferred)
 
     def feed(self, row: int, tensor: Tensor) -> None:
-        """Give a leaf its value."""
+        """Set the value of a leaf for the next run."""
         value = tensor._home
         if type(value) is not DeviceArray:
             value = tensor._stored_value()
@@ -200,14 +200,14 @@ class Program:
             self.log.put(row, value, tensor._spec)
 
     def direct(self) -> None:
-        """Python has the rows computed."""
+        """Return None: Python runs this program, machine code cannot."""
 
     def late(self, row: int) -> bool:
-        """Whether a single element is found elsewhere than in its cell."""
+        """Whether a single element is in a buffer on the GPU instead of in its cell."""
         return not self.looked and row in self._single
 
     def run(self) -> None:
-        """Compute the wanted rows, in their own buffers."""
+        """Compute the requested rows into their own buffers."""
         plan, log = self.plan, self.log
         inputs, self._inputs = self._inputs, []
         late, self._late = self._late, []
@@ -220,7 +220,7 @@ class Program:
             raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
 
     def give_up(self) -> None:
-        """Free memory that waits for the next run."""
+        """Free the memory reserved for the next run."""
         for lender in list(self._lenders.values()):
             lender.give_up()
         if not self.runner.running:
@@ -234,13 +234,13 @@ class Program:
         late: list[tuple[int, DeviceArray]],
     ) -> None:
         gpu, buffers, cell, steady = device(), log.buffers, self.cell, self._steady
-        uploads: list[DeviceArray] = []  # until all is launched
+        uploads: list[DeviceArray] = []  # keeps them alive until everything is launched
         for row, array in inputs:
             if type(array) is np.ndarray and array.nbytes > SMALL:
                 array = resident(array)
                 uploads.append(array)
             cell[row] = steady.read(gpu, row, array)
-        leaving: list[tuple[int, int, int]] = []  # copies, when all is computed
+        leaving: list[tuple[int, int, int]] = []  # copies after the launches: from, to, bytes
         for row, spec in plan.buffers:
             size = spec.size * spec.dtype.size
             lent = self._lenders[row].lend(size)
@@ -262,7 +262,7 @@ class Program:
                 at[number] = cells + offset
         try:
             self._graphs.run(gpu, plan, at)
-        finally:  # not before: a look in between, of a handler or a thread, would see nothing yet
+        finally:  # not earlier: a read by another thread or a signal handler would clear the flag
             DEVICE_CHECKS.expected |= self.unsure
         for source, address, size in leaving:
             gpu.copy(source, address, size)
@@ -274,7 +274,7 @@ class Program:
                 buffers[row] = _device_array(block, block.address + 8 * k, spec)
 
     def _cells_at(self, at: list[int], late: list[tuple[int, DeviceArray]]) -> None:
-        """Note where the single elements are that only the GPU knows; the others are in cells."""
+        """Set the addresses of single-element leaves: cells, or arrays that are on the GPU."""
         cells = self.runner.cells.address
         for row, number in self._leaf_place.items():
             at[number] = cells + 8 * self._leaf[row]
@@ -283,7 +283,7 @@ class Program:
                 at[self._leaf_place[row]] = self._steady.read(device(), row, array)
 
     def array(self, row: int) -> Array:
-        """The value in a place, which is not a cell."""
+        """The value of a row that is not in a cell, on the host."""
         spec = SPECS.specs[self.log.spec[row]]
         array: Any = self.log.buffers.get(row)
         if array is None:
@@ -295,13 +295,13 @@ def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
     return DeviceArray(owner, address, spec.shape, spec.dtype.numpy_dtype)
 
 
-# What may be given up where memory is exhausted.
+# Owners of memory that is freed when the GPU's memory is exhausted.
 _PROGRAMS: WeakRefs[Program] = WeakRefs()
 _RUNNERS: WeakRefs[Runner] = WeakRefs()
 
 
 def _give_up() -> None:
-    """Free all memory that only waits for use."""
+    """Free all memory that is reserved but not in use."""
     for program in list(_PROGRAMS):
         program.give_up()
     for runner in list(_RUNNERS):
@@ -312,15 +312,15 @@ reclaim.append(_give_up)
 
 
 class Executor:
-    """Plans what a look needs and launches it."""
+    """Plans and launches the computation of requested rows."""
 
     def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:
-        """Give the wanted rows their values; with ``retain``, keep what is expensive."""
+        """Compute the requested rows; with ``retain``, keep values that are expensive."""
         work: Workspace | None = log.workspace
         capacity = log.columns.capacity
         if type(work) is not Workspace or work.capacity != capacity or work.extra is not log.extra:
             before, work = work, Workspace(log)
-            if before is not None:  # which rows are welcome
+            if before is not None:  # keep the marks of optional rows
                 work.want[: before.want.size] = before.want
             log.workspace = work
         plan = work.plan_for(log, required, optional, retain)
@@ -337,7 +337,7 @@ class Executor:
         for row in plan.computed:
             state[row] = VALUE
         finish(log, plan)
-        if plan.cells.size > plan.fed:  # it was waited for
+        if plan.cells.size > plan.fed:  # the download of cells has waited for the GPU
             DEVICE_CHECKS.look()
 
     def program(
@@ -348,7 +348,7 @@ class Executor:
         looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
     ) -> Program:
-        """What computes the wanted rows again and again."""
+        """Return a program that computes the requested rows repeatedly."""
         plan: Any = GpuPlanner(log, True).plan_for(log, required, [], False) if required else None
         if plan is not None:
             plan.own()
@@ -360,7 +360,7 @@ class Executor:
     def _defer_checks(
         self, plan: GpuPlan | None, required: list[int], checks: Sequence[tuple[int, str]]
     ) -> bool:
-        """Have a plan note which checks fail, if it computes all of them."""
+        """Append the device-side checks to a plan. Return False if it does not compute them all."""
         place = places(plan, required)
         rows = [place[row] for row, _ in checks]
         if plan is None or not {*rows} <= {*plan.cells[plan.fed :].tolist()}:
@@ -372,9 +372,9 @@ class Executor:
         return True
 
     def draw(self, name: str, key: list[int], spec: Spec) -> DeviceArray | Array:
-        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox.
+        """Draw random floats, ``uniform`` or ``normal``, from the two words of a Philox key.
 
-        They are drawn on the GPU, but for single elements, which are not kept there.
+        They are drawn on the GPU; single elements are drawn on the host, where they are stored.
         """
         return (
             draw_values(name, key, spec)
@@ -383,7 +383,7 @@ class Executor:
         )
 
     def fill(self, value: int, spec: Spec) -> DeviceArray:
-        """An array that has one value everywhere."""
+        """An array filled with one value."""
         try:
             return full(value, spec)
         except ResourceExhaustedError as error:

@@ -1,7 +1,10 @@
-"""Kernels of whole rows: ops on rows and the elementwise rows around them, in one launch.
+"""Fusion: row ops (softmax, normalization) and the elementwise groups around them in one kernel.
 
-A thread holds its part of a row from the first load to the last store. So what one op gives and
-another one takes goes through registers, and what several of them read is loaded once.
+A thread holds its part of a row in registers from the first load to the last store, so that ops
+pass values in registers and shared operands are loaded once. `Fuser` finds the groups of a plan
+to fuse; `text_of` generates the source of a `Program`.
+
+Here a row op works on the rows of an array, along the last axis; other "rows" are rows of the log.
 """
 
 from __future__ import annotations
@@ -19,23 +22,23 @@ from .launches import Kernel, Launch, Room, kernel, threads
 from .ops.axes import along, cut_of
 from .ops.row_tiling import PART, Tiling, way
 
-# The kernels of ops on rows, as in kernels/cuda/rows.py, and, for rows that are too long, in
+# The kernels of row ops, as in kernels/cuda/rows.py and, for rows too long for registers, in
 # kernels/cuda/arrays.py (tests compare).
 ROWS = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize", "normalize_grad")
-MOST = 640  # bytes of a thread's part of all that a kernel loads and computes
-SUMMED = 768  # the same with sums of columns
+MOST = 640  # most bytes that a thread holds of all values that a kernel loads and computes
+SUMMED = 768  # the same for kernels with sums of columns
 BUSY = 256  # blocks of rows that keep a GPU busy
-AHEAD = 32  # groups behind the first one that are looked at
+AHEAD = 32  # how many groups after the first one are considered for fusion
 
 
 class Part(NamedTuple):
-    """What a kernel does between loads and stores.
+    """A step of a kernel between loads and stores: a row op, or an elementwise function.
 
     Attributes:
-      op: An op on rows, or nothing.
-      body: The text of the elementwise function ``body``, if it is none.
-      operands, results: Numbers of values; the loads are the first ones.
-      epsilon: What the op adds to a variance.
+      op: The name of a row op, or "".
+      body: The text of the elementwise function ``body`` if there is no row op.
+      operands, results: Numbers of values; the loads come first.
+      epsilon: The number that the op adds to a variance.
     """
 
     op: str
@@ -46,17 +49,17 @@ class Part(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A kernel of rows.
+    """The description of a fused kernel.
 
     Attributes:
-      dtype: That of all it loads and stores.
+      dtype: The dtype of all values that are loaded and stored.
       way: How threads share a row.
-      loads: How the loads lie: ``each`` has a row for each row, ``row`` is one for all of them,
-        and ``one`` is an element.
-      parts: The computed values.
+      loads: The layout of each load: ``each`` has a row for each row, ``row`` is one row for all
+        of them, and ``one`` is a single element.
+      parts: The steps, in order.
       stores: The values that are stored.
-      sums: The values whose columns are summed. Then a block has every so many-th row, and leaves
-        the sums of these: in the order in which a sum by itself has its stretches.
+      sums: The values whose columns are summed. With sums, each block takes rows at a fixed
+        stride and writes their partial sums, in the order of the stretches of a separate sum.
     """
 
     dtype: str
@@ -68,7 +71,7 @@ class Program(NamedTuple):
 
 
 def text_of(program: Program) -> str:
-    """The text of ``kernel(units, n, *loads, *stores, *sums)``, and of the bodies it calls."""
+    """The text of ``kernel(units, n, *loads, *stores, *sums)`` and of the bodies it calls."""
     dtype, loads = program.dtype, program.loads
     bodies = "".join(
         part.body.replace("def body(", f"def body{k}(", 1)
@@ -98,14 +101,14 @@ def text_of(program: Program) -> str:
 
 
 def _of_a_row(program: Program) -> list[str]:
-    """What is done for a row."""
+    """The lines that process one row."""
     loads = program.loads
     lines = [f"    {_load_text(program, k)}" for k, how in enumerate(loads) if how == "each"]
     for k in range(len(loads)):
         lines += _column_sum_lines(program, k)
     there = {k for k, how in enumerate(loads) if how != "row"}
     for number, part in enumerate(program.parts):
-        # One row for all of them is in a cache: it takes no registers before it is used.
+        # A row shared by all rows is cached: load it late, to save registers.
         late = [k for k in part.operands if k < len(loads) and k not in there]
         lines += [f"    {_load_text(program, k)}" for k in late]
         there.update(late)
@@ -127,7 +130,7 @@ def _of_a_row(program: Program) -> list[str]:
 
 
 def _apply_text(program: Program, number: int) -> str:
-    """What applies an op. What `normalize` made of a row is not made again for its derivative."""
+    """The line that applies a row op. `normalize_grad` reuses the result of `normalize`."""
     part = program.parts[number]
     name, operands, last = part.op, part.operands, repr(part.epsilon)
     if name == "normalize_grad":
@@ -142,7 +145,7 @@ def _apply_text(program: Program, number: int) -> str:
 
 
 def _column_sum_lines(program: Program, x: int) -> list[str]:
-    """What adds a value to the sums of its columns, if there are any."""
+    """The lines that add a value to the sums of its columns, if the program has such sums."""
     if x not in program.sums:
         return []
     return ["    for k in range(SIZE):", f"        s{x}[k] = {program.dtype}(s{x}[k] + h{x}[k])"]
@@ -154,7 +157,7 @@ def _load_text(program: Program, k: int) -> str:
 
 
 def function(program: Program) -> Any:
-    """The function ``kernel`` of a program's text."""
+    """Compile a program's text and return the function ``kernel``."""
     target, scalar, rows, held_rows = (
         importlib.import_module(f"numtape.kernels.cuda.{name}")
         for name in ("target", "scalar", "rows", "held")
@@ -171,7 +174,7 @@ def function(program: Program) -> Any:
     for number, part in enumerate(program.parts):
         if not part.op:
             scope[f"body{number}"] = target.device(scope[f"body{number}"])
-    if program.sums:  # what it takes for two blocks at once it would else use without need
+    if program.sums:  # limits registers so that two blocks run at a time
         scope["kernel"].bounds = threads(), 2
     return scope["kernel"]
 
@@ -185,7 +188,7 @@ def parameters(program: Program) -> list[str]:
 def launch_of(
     program: Program, units: int, n: int, places: Sequence[int], blocks: int | None = None
 ) -> Launch:
-    """The launch for so many rows; ``places`` are those of what it loads, stores and sums."""
+    """The launch for ``units`` rows of ``n``; ``places`` are those of loads, stores and sums."""
     text = f"{text_of(program)}# {program.way}\n"
     symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     compiled: Kernel = kernel(lambda: function(program), parameters(program), symbol, text)
@@ -196,7 +199,7 @@ def launch_of(
 def single(
     name: str, out: Spec, count: int, epsilon: float, places: Sequence[int]
 ) -> Launch | None:
-    """An op on rows by itself, of ``count`` operands; None if its rows are too long."""
+    """The launch of a row op by itself, with ``count`` operands; None if its rows are too long."""
     n = out.shape[-1]
     how = way(n, out.dtype.size)
     if how is None:
@@ -206,7 +209,7 @@ def single(
     return launch_of(program, out.size // n, n, [*places[1:], places[0]])
 
 
-# Which groups of a plan are one kernel.
+# Finding the groups of a plan to fuse.
 
 
 class Group(NamedTuple):
@@ -217,7 +220,7 @@ class Group(NamedTuple):
 
 
 class FusedGroup(NamedTuple):
-    """Groups that are one kernel: what it loads, stores and sums, and the groups' numbers."""
+    """Groups fused into one kernel: the rows it loads, stores and sums, and the group numbers."""
 
     program: Program
     spec: Spec
@@ -227,7 +230,10 @@ class FusedGroup(NamedTuple):
     numbers: tuple[int, ...]
 
     def launches(self, number: Callable[[int], int], room: Room) -> list[Launch]:
-        """The kernel, and what finishes its sums; ``number`` gives that of a row's place."""
+        """The launch of the kernel, and those that finish its sums.
+
+        ``number`` maps a row to its place number.
+        """
         n = self.spec.shape[-1]
         units, dtype = self.spec.size // n, self.spec.dtype.name
         cut = cut_of((1, units, n))
@@ -242,10 +248,10 @@ class FusedGroup(NamedTuple):
 
 
 class Fuser:
-    """Finds groups that are one kernel."""
+    """Finds the groups of a plan that can be fused."""
 
     def __init__(self, rows: Any, groups: Sequence[Group], needed: set[int]) -> None:
-        """``needed`` are rows that are read by others than groups."""
+        """``needed`` are the rows that are stored whether or not another group reads them."""
         self._rows, self._groups, self._needed = rows, groups, needed
         self._group_of = {row: k for k, group in enumerate(groups) for row in group.members}
         self._readers: dict[int, set[int]] = {}
@@ -255,7 +261,7 @@ class Fuser:
                     self._readers.setdefault(x, set()).add(k)
 
     def fuse(self) -> dict[int, FusedGroup]:
-        """By the number of the first group, those that are worth it: with several groups."""
+        """Return the fused groups, of two groups or more, by the number of their first group."""
         fused: dict[int, FusedGroup] = {}
         taken: set[int] = set()
         for first in range(len(self._groups)):
@@ -267,7 +273,7 @@ class Fuser:
         return fused
 
     def _from(self, first: int, taken: set[int]) -> FusedGroup | None:
-        """What begins with a group: others behind it read nothing that is made in between."""
+        """Fuse a group with later ones that do not depend on unfused groups in between."""
         spec = self._spec(first)
         if spec is None or not self._fits(first, spec, first, {first}):
             return None
@@ -291,7 +297,7 @@ class Fuser:
     def _columns(
         self, spec: Spec, how: Tiling, numbers: Sequence[int], taken: set[int]
     ) -> list[int]:
-        """Groups that sum the columns of what a kernel has in registers anyway."""
+        """Return the groups that sum the columns of a value that the kernel has in registers."""
         n, part = spec.shape[-1], how.size * spec.dtype.size
         stretches = cut_of((1, spec.size // n, n)).stretches
         if how.threads != threads() or part > PART or stretches < BUSY:
@@ -311,7 +317,7 @@ class Fuser:
         return columns
 
     def _spec(self, k: int) -> Spec | None:
-        """The spec of a group that a kernel of rows can compute."""
+        """The spec of a group, or None if a fused kernel cannot compute it."""
         kind, members = self._groups[k]
         rows = self._rows
         spec: Spec = rows.spec(members[0])
@@ -323,7 +329,7 @@ class Fuser:
         return spec if plain and all(rows.kind(row) != REDUCTION for row in members) else None
 
     def _op(self, row: int) -> str:
-        """The name of an op on rows, or nothing."""
+        """The kernel name of a row op, or "" for other ops."""
         op, attributes = self._rows.op(row)
         if op.native is None or op.on_host or op.name == "MatMul":
             return ""
@@ -334,7 +340,7 @@ class Fuser:
         return native.kernel if native is not None and native.kernel in ROWS else ""
 
     def _fits(self, k: int, spec: Spec, first: int, inside: set[int]) -> bool:
-        """Whether a group computes such rows, from what there is before ``first`` or inside."""
+        """Whether a group has this spec and reads only groups before ``first`` or in ``inside``."""
         there = self._spec(k)
         if there is None or there.shape != spec.shape or there.dtype is not spec.dtype:
             return False
@@ -349,7 +355,7 @@ class Fuser:
         )
 
     def _lies(self, x: int, spec: Spec) -> str:
-        """How a load lies; nothing if in no way that there is."""
+        """The layout of a load (see `Program`), or "" if it has none of these layouts."""
         own = self._rows.spec(x)
         if own.size == 1:
             return "one"
@@ -359,7 +365,7 @@ class Fuser:
         return "row" if own.size == n == own.shape[-1] else ""
 
     def _outside(self, k: int) -> list[int]:
-        """What a group reads from outside of it."""
+        """The rows outside a group that it reads."""
         members = self._groups[k].members
         inside = set(members)
         return list(
@@ -367,7 +373,7 @@ class Fuser:
         )
 
     def _escaping(self, k: int, inside: Sequence[int] = ()) -> list[int]:
-        """Rows of a group that others read than it and those groups."""
+        """Rows of a group that are needed, or read by groups other than it and ``inside``."""
         others = {k, *inside}
         return [
             row
@@ -383,7 +389,7 @@ class Fuser:
         )
 
     def _register_count(self, numbers: Sequence[int]) -> int:
-        """How many values a kernel of these groups has in registers at most."""
+        """An upper bound of the values that a kernel of these groups holds in registers."""
         loads = [x for x in self._loads(numbers) if self._rows.spec(x).size != 1]
         return len(loads) + sum(len(self._escaping(k)) for k in numbers)
 
@@ -420,7 +426,7 @@ class Fuser:
         return FusedGroup(program, spec, tuple(loads), tuple(stores), tuple(sums), everything)
 
     def _body(self, spec: Spec, members: list[int], operands: list[int], results: list[int]) -> str:
-        """The text of what computes an element, as in groups by themselves."""
+        """The text of the elementwise function of a group; the same as in an unfused kernel."""
         rows = self._rows
         value = {row: k for k, row in enumerate((*operands, *members))}
         steps = [

@@ -1,4 +1,8 @@
-"""What lets a program's launches repeat with the same addresses, and replays them as graphs."""
+"""Keeps buffer addresses stable so that launches can be captured and replayed as CUDA graphs.
+
+`BufferPool` reuses result buffers, `Steady` gives values with changing addresses a stable copy, and
+`Graphs` captures and replays launches.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +22,22 @@ from .runtime.resources import GONE, Lendable, let_go
 
 
 class BufferPool:
-    """Memory of one size that is lent, and comes back. It holds all of it, lent or not."""
+    """A pool of buffers of one size. It owns all of them, in use or free."""
 
-    MOST = 4  # that wait: who kept many results and drops them frees their memory
+    MOST = 4  # most free buffers: a program that drops many results gets their memory back
 
     def __init__(self) -> None:
         self.pending: dict[int, Any] = {}  # by address
         self.free_buffers: list[Any] = []
 
     def lend(self, size: int) -> PooledBuffer:
-        """Memory that nobody uses: what comes back is lent again."""
+        """Return a free buffer, or a new one of ``size`` bytes."""
         let_go()
         try:
             memory = self.free_buffers.pop()
         except IndexError:
             memory = empty(size)
-        if memory.is_lent:  # what other libraries do with it comes first
+        if memory.is_lent:  # wait for the work of other libraries on it
             gpu = device()
             gpu.order(LEGACY_STREAM, gpu.stream)
             memory.is_lent = False
@@ -41,7 +45,7 @@ class BufferPool:
         return PooledBuffer(memory, self)
 
     def back(self, memory: Any, lent: list[bool]) -> None:
-        """Nothing refers to a loan any more, which other libraries may have used."""
+        """Take a buffer back; ``lent[0]`` says whether other libraries may have used it."""
         if lent[0]:
             memory.is_lent = True
         if len(self.free_buffers) < self.MOST:
@@ -50,17 +54,17 @@ class BufferPool:
             del self.pending[memory.address]
 
     def give_up(self) -> None:
-        """Free what waits."""
+        """Release the free buffers."""
         let_go()
         try:
             while True:
                 del self.pending[self.free_buffers.pop().address]
-        except IndexError:  # nothing waits any more
+        except IndexError:  # no free buffers are left
             pass
 
 
 class PooledBuffer(Lendable):
-    """Memory that goes back to its lender when nothing refers to it any more."""
+    """Memory that returns to its pool when it is garbage collected."""
 
     __slots__ = ("address", "size")
 
@@ -71,19 +75,20 @@ class PooledBuffer(Lendable):
 
 
 class _Way:
-    """The addresses that a row had lately."""
+    """The recent addresses of a row."""
 
     __slots__ = ("_latest", "_strange")
 
-    FEW = 6  # that are remembered: values of variables take turns in two or three
-    ONE, MOST, LIMIT = 4, 32, 16  # what a new one adds, at most, and from where on it wanders
+    FEW = 6  # addresses remembered: values of variables alternate between two or three
+    # The score: the increment for a new address, the maximum, and the limit for "wanders".
+    ONE, MOST, LIMIT = 4, 32, 16
 
     def __init__(self) -> None:
         self._latest: list[int] = []
-        self._strange = 0  # goes up with each new address, and slowly down again
+        self._strange = 0  # the score: each new address raises it, each known one lowers it by 1
 
     def on(self, address: int) -> bool:
-        """Go to an address. Says whether there were too many new ones."""
+        """Record an address. Return whether too many recent ones were new."""
         if address in self._latest:
             self._strange = max(self._strange - 1, 0)
         else:
@@ -93,35 +98,35 @@ class _Way:
 
 
 class Steady:
-    """Where the values of rows are while launches run.
+    """Chooses the addresses of rows' values while launches run.
 
-    That is where they are, if these are always the same few places. What wanders, such as a new
-    batch in each step, is at an address that stays: it is copied there, or from there.
+    A value that alternates between a few addresses stays where it is. A value that wanders, such
+    as a new batch in each step, is copied to or from a stable address.
 
     Attributes:
-      worth: Whether launches are replayed as a graph: else all may be where it is.
+      worth: Whether launches are replayed as a graph; otherwise every value stays where it is.
     """
 
-    LARGEST = 16 << 20  # bytes that are copied sooner than all is launched one by one
+    LARGEST = 16 << 20  # bytes: beyond this a copy costs more than launches without a graph
 
     def __init__(self, worth: bool) -> None:
         self.worth = worth
         self._ways: defaultdict[int, _Way] = defaultdict(_Way)
-        self._own: dict[int, Any] = {}  # memory
-        self._holds: dict[int, Array] = {}  # host arrays that were copied there last
+        self._own: dict[int, Any] = {}  # the memory at stable addresses, by row
+        self._holds: dict[int, Array] = {}  # host arrays last uploaded there, by row
 
     def wanders(self, row: int, address: int) -> bool:
-        """Note the address of a row. Says whether it had too many lately."""
+        """Record the address of a row. Return whether its address keeps changing."""
         return self.worth and self._ways[row].on(address)
 
     def at(self, row: int, address: int, size: int) -> int:
-        """Where a row of so many bytes is while launches run: there, or at the one that stays."""
+        """Return the address to launch with: ``address``, or the row's stable one."""
         if size > self.LARGEST or not self.wanders(row, address):
             return address
         return self._steady(row, size)
 
     def read(self, gpu: Any, row: int, array: DeviceArray | Array) -> int:
-        """Have an array where launches find it. On the host it must be a small one."""
+        """Make an array available to launches and return its address. Host arrays must be small."""
         size = array.nbytes
         if type(array) is DeviceArray:
             there = self.at(row, array.address, size)
@@ -131,7 +136,7 @@ class Steady:
             return there
         assert isinstance(array, np.ndarray)
         there = self._steady(row, size)
-        if self._holds.get(row) is not array:  # nobody writes to arrays that were fed
+        if self._holds.get(row) is not array:  # fed arrays are never modified
             self._holds.pop(row, None)
             gpu.upload(np.ascontiguousarray(array), there)
             self._holds[row] = array
@@ -145,20 +150,20 @@ class Steady:
         return address
 
     def give_up(self) -> None:
-        """Free the memory."""
+        """Free the memory at stable addresses."""
         self._holds.clear()
         self._own.clear()
 
 
 class Graphs:
-    """The launches of a plan as graphs, one for each set of addresses that repeats."""
+    """A plan's launches as CUDA graphs, one for each set of addresses that repeats."""
 
-    MOST = 16  # sets of addresses, then all are forgotten: results that are kept have new ones
-    FEW = 3  # launches from which on a graph is worth it
-    ARRAYS = 24  # of fewer launches, beyond which it is as well: each takes time to pass
+    MOST = 16  # most sets of addresses, then the cache is cleared: kept results have new addresses
+    FEW = 3  # from so many launches on, a graph pays off
+    ARRAYS = 24  # with fewer launches it pays off beyond so many arguments: each takes time to pass
 
     def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}  # by addresses: a graph, or None for one that came once
+        self._known: dict[Any, Any] = {}  # by addresses: a graph, or None for a set seen once
 
     @classmethod
     def worth(cls, plan: GpuPlan) -> bool:
@@ -168,7 +173,7 @@ class Graphs:
         return sum(len(one.places) for one in plan.launches if type(one) is Launch) > cls.ARRAYS
 
     def run(self, gpu: Any, plan: GpuPlan, at: list[int]) -> None:
-        """Launch everything."""
+        """Launch all of a plan. A set of addresses is captured the second time it occurs."""
         if not self.worth(plan):
             launch_plan(gpu, plan, at)
             return

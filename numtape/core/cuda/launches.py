@@ -1,4 +1,8 @@
-"""Launches: what rows of a plan become, with kernels compiled when they are first needed."""
+"""Launches: a kernel with its arguments. Kernels compile in background threads when first needed.
+
+Rows of a plan become `Launch`, `Product` or `OnHost` records, each with a method ``run``. `kernel`
+looks a kernel up or starts its compilation; `elementwise` makes the launches of a `Loop`.
+"""
 
 from __future__ import annotations
 
@@ -38,16 +42,16 @@ from .runtime.device_array import DeviceArray
 if TYPE_CHECKING:
     from .plan import GpuPlan
 
-_kernels: OrderedDict[tuple[str, ...], Kernel] = OrderedDict()  # those asked for last at the end
-KERNELS = 2048  # that are kept: a program with ever new shapes has ever new ones
+_kernels: OrderedDict[tuple[str, ...], Kernel] = OrderedDict()  # least recently used first
+KERNELS = 2048  # most cached kernels: programs whose shapes keep changing need ever new ones
 _lock = threading.RLock()
-_COMPILERS = 2  # threads: while one makes PTX, which one can do at a time, the other links
+_COMPILERS = 2  # threads: one makes PTX, which is serialized by a lock, while the other links
 
-Room = Callable[[int], int]  # a number for so many bytes of the arena
+Room = Callable[[int], int]  # reserves so many bytes of the arena, returns the place number
 
 
 class KernelSource(NamedTuple):
-    """What a kernel is made of: a function that makes it, its parameters, its name and text."""
+    """The origin of a kernel: a function that makes it, its parameter dtypes, its name and text."""
 
     make: Callable[[], Any]
     dtypes: tuple[str, ...]
@@ -56,11 +60,11 @@ class KernelSource(NamedTuple):
 
 
 class Kernel:
-    """A kernel that is being compiled, or was.
+    """A kernel that has been compiled or is being compiled.
 
     Attributes:
-      made: What it is made of.
-      has_same_bits: Whether it computes the same bits with any number of blocks.
+      source: Its `KernelSource`.
+      has_same_bits: Whether its results are the same bits with any number of blocks.
     """
 
     __slots__ = ("_begin", "_compiled", "_future", "has_same_bits", "source")
@@ -71,7 +75,7 @@ class Kernel:
         self._compiled: Any = None
 
     def get(self) -> Any:
-        """What the device launches; waits for it. If it failed before, it is tried again."""
+        """Wait for the compiled kernel and return it. A compilation that failed is retried."""
         if self._compiled is None:
             future = self._future
             if future.done() and future.exception() is not None:
@@ -81,7 +85,7 @@ class Kernel:
 
 
 class Launch(NamedTuple):
-    """A kernel and what to call it with: numbers of places, or, behind these, values."""
+    """A kernel and its arguments: values, then the addresses of places, given by number."""
 
     kernel: Kernel
     blocks: int
@@ -90,25 +94,25 @@ class Launch(NamedTuple):
     places: tuple[int, ...]
 
     def run(self, gpu: Any, at: Sequence[int]) -> None:
-        """Launch it. ``at`` are the addresses of places."""
+        """Launch the kernel. ``at`` has the address of each place."""
         args = [*self.values, *(at[k] for k in self.places)]
         gpu.launch(self.kernel.get(), self.blocks, self.threads, args)
 
 
 class Product(NamedTuple):
-    """A product of matrices by the library."""
+    """A product of matrices, computed by cuBLAS."""
 
     dtype: str
     scalars: tuple[int, ...]
     places: tuple[int, ...]
 
     def run(self, gpu: Any, at: Sequence[int]) -> None:
-        """Launch it."""
+        """Launch the product."""
         gpu.gemm(self.dtype, self.scalars, *(at[k] for k in self.places))
 
 
 class OnHost(NamedTuple):
-    """An op that has no kernel: NumPy computes it, from a copy."""
+    """An op without a kernel: NumPy computes it on the host, from copies of its operands."""
 
     op: Op
     attributes: dict[str, Any]
@@ -116,7 +120,7 @@ class OnHost(NamedTuple):
     places: tuple[int, ...]
 
     def run(self, gpu: Any, at: Sequence[int]) -> None:
-        """Compute it."""
+        """Download the operands, compute the op and upload the result."""
         result, *arrays = (np.empty(spec.shape, spec.dtype.numpy_dtype) for spec in self.specs)
         for k, array in zip(self.places[1:], arrays, strict=True):
             gpu.download(at[k], array)
@@ -126,15 +130,15 @@ class OnHost(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row that is no elementwise one.
+    """A row that is not elementwise.
 
     Attributes:
       op: Its op.
       attributes: The op's attributes.
-      out: Its spec.
-      operands: Those of its operands.
-      places: The its own numbers place and its operands'.
-      room: Gives the number of a place for so many bytes of intermediate results.
+      out: The spec of the result.
+      operands: The specs of the operands.
+      places: The place numbers of the result and the operands.
+      room: Reserves so many bytes for intermediate results, and returns their place number.
     """
 
     op: Op
@@ -147,14 +151,14 @@ class Row(NamedTuple):
 
 @cache
 def sources() -> tuple[str, ...]:
-    """The modules that kernels on the GPU are made of: all of their room, and what it imports."""
+    """The kernel modules of ``kernels/cuda``, and all modules they import."""
     room = settings.kernels_folder() / "cuda"
     return transitive_imports(*(f"cuda.{path.stem}" for path in room.glob("*.py")))
 
 
 @cache
 def _source() -> str:
-    """What every kernel's key holds: the text of these modules, and of what puts them together."""
+    """The part of every kernel's key: the text of `sources` and of the code generators."""
     texts = (
         Path(__file__).with_name(name).read_text("utf-8") for name in ("codegen.py", "fusion.py")
     )
@@ -167,9 +171,9 @@ def _compilers() -> ThreadPoolExecutor:
 
 
 def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str = "") -> Kernel:
-    """What a `Launch` has for a kernel; compiled if neither memory nor disk has it.
+    """Return the kernel that ``make`` makes, from the cache in memory or on disk if possible.
 
-    That goes on in other threads until it is launched.
+    Otherwise it is compiled in another thread; `Kernel.get` waits for it.
     """
     key = (name, text, *dtypes)
     with _lock:
@@ -180,7 +184,7 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
                 KernelSource(make, tuple(dtypes), name, text),
                 lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source),
             )
-            if len(_kernels) > KERNELS:  # plans that have it keep it
+            if len(_kernels) > KERNELS:  # plans that use the evicted kernel keep it alive
                 _kernels.popitem(last=False)
         _kernels.move_to_end(key)
         return entry
@@ -189,7 +193,7 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
 def library_kernel(
     module: str, name: str, arguments: Sequence[str], dtypes: Sequence[str]
 ) -> Kernel:
-    """A kernel of a module of ``numtape.kernels.cuda``, which makes it for these arguments."""
+    """A kernel from a module of ``numtape.kernels.cuda``, made for these arguments."""
 
     def make() -> Any:
         kernels = importlib.import_module(f"numtape.kernels.cuda.{module}").KERNELS
@@ -201,9 +205,9 @@ def library_kernel(
 def written_out(
     text: str, name: str, dtype: str, size: int, places: Sequence[int], *others: str
 ) -> Launch:
-    """A kernel that is only text, ``kernel(n, out, x, ...)``.
+    """The launch of a kernel given as text, ``kernel(n, out, x, ...)``.
 
-    The first two arrays are of one dtype; ``others`` are the dtypes of more.
+    ``out`` and ``x`` have dtype ``dtype``; ``others`` are the dtypes of further arrays.
     """
     symbol = f"{name}_{dtype}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     pointers = ["int64", f"*{dtype}", f"*{dtype}", *(f"*{other}" for other in others)]
@@ -218,7 +222,7 @@ def launch_plan(gpu: Any, plan: GpuPlan, at: Sequence[int]) -> None:
 
 
 def threads() -> int:
-    """Threads of a block."""
+    """How many threads a block has."""
     count: int = device().threads
     return count
 
@@ -229,17 +233,17 @@ def most_blocks() -> int:
     return count
 
 
-ROUNDS = 8  # units of a thread where there are many: what a block begins with is little then
-FIRST = 1024  # blocks that a GPU may run at once
-PARTIALS = 4096  # blocks that may leave something for the block that finishes a reduction
+ROUNDS = 8  # units per thread if there are many: amortizes the startup of a block
+FIRST = 1024  # blocks that a GPU may run concurrently
+PARTIALS = 4096  # most partial results for the one block that finishes a reduction
 
 
 def blocks(work: int, reduced: bool = False) -> int:
-    """How many blocks share so many units of work, one a thread at a time.
+    """How many blocks share ``work`` units, where a thread processes one unit at a time.
 
-    Many more than run at once: they end one by one, and the GPU is busy to the end. Those that
-    leave partial results (``reduced``) are fewer. Their number depends on the work alone, and so
-    do the bits.
+    There are many more blocks than run concurrently, so that the GPU stays busy to the end. Blocks
+    that write partial results (``reduced``) are fewer. Their number depends on the work alone, so
+    the bits of reductions are reproducible.
     """
     if settings.simulated():
         return max(1, min(most_blocks(), -(-work // threads())))
@@ -249,14 +253,14 @@ def blocks(work: int, reduced: bool = False) -> int:
 
 
 def _blocks_of(loop: Loop) -> int:
-    """How many blocks compute a loop."""
+    """How many blocks a loop gets."""
     return blocks(-(-math.prod(loop.shape) // share(loop)), bool(loop.reductions))
 
 
 def elementwise(loop: Loop, arrays: list[int], outputs: list[int], room: Room) -> list[Launch]:
-    """The kernel of a loop, and those that finish its reductions.
+    """The launch of a loop, and the launches that finish its reductions.
 
-    ``arrays`` are the places of what it loads and stores, ``outs`` those of what it reduces.
+    ``arrays`` are the place numbers of its loads and stores, ``outputs`` those of its reductions.
     """
     size = math.prod(loop.shape)
     if (not size and not loop.reductions) or not (loop.stores or loop.reductions):
@@ -267,7 +271,7 @@ def elementwise(loop: Loop, arrays: list[int], outputs: list[int], room: Room) -
     compiled = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
     compiled.has_same_bits = not reduced
     count = _blocks_of(loop)
-    if count == 1:  # what a block leaves is the result
+    if count == 1:  # the only partial result is the result
         return [Launch(compiled, count, threads(), (size,), (*arrays, *outputs))]
     partials = [room(8 * count) for _ in reduced]
     launches = [Launch(compiled, count, threads(), (size,), (*arrays, *partials))]
@@ -276,13 +280,13 @@ def elementwise(loop: Loop, arrays: list[int], outputs: list[int], room: Room) -
     return launches
 
 
-PARTS = 32  # loops of one launch
+PARTS = 32  # most loops of one launch
 
 
 def launch_together(loops: Sequence[tuple[Loop, list[int]]]) -> list[Launch]:
-    """One launch for loops that reduce nothing, none of which needs what another one stores.
+    """Launches that each compute up to ``PARTS`` independent loops without reductions.
 
-    With each come the places of its arrays.
+    Each loop comes with the place numbers of its arrays.
     """
     launches: list[Launch] = []
     for begin in range(0, len(loops), PARTS):
@@ -300,14 +304,14 @@ def launch_together(loops: Sequence[tuple[Loop, list[int]]]) -> list[Launch]:
     return launches
 
 
-CHAIN, ARGUMENTS = 16, 256  # launches that become one, and what it is called with
-BLOCKS = 4  # of a launch whose work one block does as well, sooner than it is launched
+CHAIN, ARGUMENTS = 16, 256  # most launches, and most arguments, of a chain
+BLOCKS = 4  # most blocks of a chained launch: one block does their work faster than a launch takes
 
 
 def chain_launches(launches: Sequence[Any]) -> list[Any]:
-    """The same launches, but small ones that follow each other as one of one block.
+    """Replace runs of small launches by one launch of one block each.
 
-    Its threads wait for each other in between. So do launches, but that takes longer.
+    A barrier between them replaces the order of launches, and is faster.
     """
     chains: list[Any] = []
     chain: list[Launch] = []
@@ -325,15 +329,15 @@ def chain_launches(launches: Sequence[Any]) -> list[Any]:
 
 
 def _short(launch: Launch) -> bool:
-    """Whether a launch may be one of a chain."""
+    """Whether a launch is small enough for a chain."""
     source, most = launch.kernel.source, BLOCKS if launch.kernel.has_same_bits else 1
-    # All that kernels of a chain share among threads is there at once.
+    # A chain needs the shared memory of all its kernels together.
     large = "shared.array" in source.text or source.name.startswith("scatter")
     return not large and launch.threads == threads() and launch.blocks <= most
 
 
 def _chain(chain: Sequence[Launch]) -> Launch:
-    """One launch for several."""
+    """Merge several launches into one."""
     sources = [launch.kernel.source for launch in chain]
     values = [[f"a{k}_{j}" for j in range(len(one.values))] for k, one in enumerate(chain)]
     places = [[f"p{k}_{j}" for j in range(len(one.places))] for k, one in enumerate(chain)]
@@ -361,11 +365,11 @@ def _finish(name: str, dtype: str, count: int, partials: int, out: int) -> Launc
     return Launch(compiled, 1, threads(), (count,), (partials, out))
 
 
-BLOCK = 32  # bytes that are drawn at once; as in kernels/cpu/random.py (a test compares)
+BLOCK = 32  # bytes drawn at a time; as in kernels/cpu/random.py (a test compares)
 
 
 def draw_values(name: str, key: list[int], spec: Spec) -> DeviceArray:
-    """Random numbers, drawn where they are used; see `core.cpu.executor.Executor.draw`."""
+    """Draw random numbers on the GPU; see `core.cpu.executor.Executor.draw`."""
     dtype = spec.dtype.name
     compiled = library_kernel("random", name, (dtype,), ["int64", "uint64", "uint64", f"*{dtype}"])
     gpu, count = device(), -(-spec.size * spec.dtype.size // BLOCK)
@@ -375,7 +379,7 @@ def draw_values(name: str, key: list[int], spec: Spec) -> DeviceArray:
 
 
 def full(value: int, spec: Spec) -> DeviceArray:
-    """An array with one value everywhere, made where it is used."""
+    """An array filled with one value, made on the GPU."""
     memory = empty(spec.size * spec.dtype.size)
     dtype = memory_dtype(spec.dtype)
     launch = written_out(fill_source(dtype, str(value)), "fill", dtype, spec.size, (0, 0))
@@ -384,10 +388,10 @@ def full(value: int, spec: Spec) -> DeviceArray:
 
 
 def probe(gpu: Any) -> None:
-    """Run a kernel and look at its result.
+    """Run a kernel and check its result.
 
     Raises:
-      DeviceError: If it is wrong.
+      DeviceError: If the result is wrong.
     """
     values = np.arange(1, 101, dtype=np.float64)
     memory = gpu.empty(values.nbytes)

@@ -1,7 +1,8 @@
-"""Plans of the CUDA executor: those of the CPU, each group of elementwise rows one kernel.
+"""Plans of the CUDA executor: the CPU's plans, turned into lists of launches.
 
-What crosses from one group to another lies on the GPU: large values in their own buffers or in
-a plan's arena, single elements in a block of cells.
+`GpuPlanner` groups the rows of a log; `GpuPlan` makes the launches, one kernel for each group of
+elementwise rows. Values passed between groups stay on the GPU: large ones in their own buffers or
+in a plan's arena, single elements in a block of cells.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ _ALIGNMENT = 256  # of temporaries: whole lines of the GPU's caches, and any vec
 
 
 class Place(NamedTuple):
-    """Where a value is while a plan runs: an offset into cells or arena, or a row's buffer.
+    """The location of a value while a plan runs.
 
-    The word is that of `verdicts`.
+    Attributes:
+      kind: "cell" or "arena"; "row" for a row's buffer; "word" for the word of `device_errors`.
+      at: The offset into cells or arena, or the row.
     """
 
     kind: str
@@ -46,23 +49,23 @@ class Place(NamedTuple):
 
 
 _NOWHERE = Place("", 0)
-# Rows of a group, and elements of each, up to which it is computed with others.
+# Most rows of a group, and most elements of each, for it to share a launch with other groups.
 SHORT, NARROW = 32, 1 << 16
 
 
 class GpuPlan(Plan):
-    """A plan in launches.
+    """A plan as a list of launches.
 
     Attributes:
-      launches: In their order.
-      places: What they refer to by number.
-      rows_at: The numbers and rows of those that are rows' buffers.
-      cells: Rows of one element: those that are leaves come first.
-      fed: How many of them are leaves.
-      masks: The bits that count in the cells of the others.
-      leaves: Rows of larger leaves.
-      computed: Rows that have values afterwards.
-      on_host: Whether NumPy computes some of it.
+      launches: The launches, in order.
+      places: The locations of values; launches refer to them by index, the place number.
+      rows_at: The place numbers and rows of places that are rows' buffers.
+      cells: Rows of one element, the leaves first.
+      fed: How many of ``cells`` are leaves.
+      masks: The significant bits of the cells that are not leaves.
+      leaves: Leaf rows of more than one element.
+      computed: Rows whose values are kept afterwards.
+      on_host: Whether NumPy computes part of the plan on the host.
     """
 
     __slots__ = (
@@ -132,7 +135,7 @@ class GpuPlan(Plan):
     def _places(
         self, rows: _Rows, how: dict[int, int], offsets: dict[int, int]
     ) -> dict[int, Place]:
-        """Where values are, by row; sorts rows into cells and leaves."""
+        """Return the places of values by row; set ``cells``, ``fed``, ``masks`` and ``leaves``."""
         self.leaves = sorted(x for x in rows.leaves if not rows.spec(x).single)
         single = [row for row in how if rows.spec(row).single]
         feeding = sorted(x for x in rows.leaves if rows.spec(x).single)
@@ -149,9 +152,9 @@ class GpuPlan(Plan):
         return place
 
     def _last(self, rows: _Rows, parts: list[Group], place: dict[int, Place]) -> set[int]:
-        """The numbers of small groups that may be computed last, as no other one reads of them.
+        """Return the numbers of small groups that can be computed last: no other group reads them.
 
-        These are updates of variables, mostly. What they read is kept until then.
+        Most are updates of variables. Their operands move to arena space that is not reused.
         """
         of = {row: k for k, (_, members) in enumerate(parts) for row in members}
         read = {
@@ -182,27 +185,27 @@ class GpuPlan(Plan):
         return last_group
 
     def number(self, place: Place) -> int:
-        """The number by which launches refer to a place."""
+        """Return the number of a place, adding it to ``places`` if needed."""
         number = self._numbers.setdefault(place, len(self.places))
         if number == len(self.places):
             self.places.append(place)
         return number
 
     def cell_numbers(self) -> dict[int, int]:
-        """The numbers of places that are cells, by which cells they are."""
+        """The place numbers of cells, by cell index."""
         return {
             place.at // 8: number for place, number in self._numbers.items() if place.kind == "cell"
         }
 
     def temporary(self, size: int) -> Place:
-        """Room in the arena that no other value has."""
+        """Reserve arena space that is not shared with other values."""
         place = Place("arena", -(-self.arena // _ALIGNMENT) * _ALIGNMENT)
         self.arena = place.at + size
         return place
 
 
 class _Rows:
-    """The rows that a plan computes, and what they read."""
+    """The specs, ops and operands of the rows of a plan; ``leaves`` are the rows it only reads."""
 
     def __init__(self, log: Log, equal: dict[int, int], computed: set[int]) -> None:
         self.log, self._equal = log, equal
@@ -211,19 +214,19 @@ class _Rows:
             self.leaves.update(x for x in self.operands(row) if x not in computed)
 
     def spec(self, row: int) -> Spec:
-        """Its spec."""
+        """The spec of a row."""
         return SPECS.specs[self.log.spec[row]]
 
     def op(self, row: int) -> Any:
-        """Its op and attributes."""
+        """The op of a row, and its attributes."""
         return CODES.entries[self.log.code[row]]
 
     def kind(self, row: int) -> int:
-        """The kind of its op."""
+        """The kind of a row's op."""
         return int(self.op(row)[0].kind)
 
     def operands(self, row: int) -> list[int]:
-        """The rows that it reads: of equal ones the first."""
+        """The operand rows of a row; duplicates are replaced by the first equal row."""
         log, (op, _) = self.log, self.op(row)
         if op.arity == VARIADIC:
             rows = log.extra[log.a[row] : log.a[row] + log.b[row]].tolist()
@@ -242,12 +245,12 @@ class _Maker:
         self._later: list[list[int]] = []
 
     def elementwise(self, members: list[int], shape: tuple[int, ...]) -> None:
-        """Kernels for elementwise rows of one shape, and reductions of them."""
+        """Add the kernels for elementwise rows of one shape, and for reductions of them."""
         pieces = [members[k : k + LONGEST] for k in range(0, len(members), LONGEST)]
         for k, piece in enumerate(pieces):
             inside = set(piece)
             for row in itertools.chain.from_iterable(pieces[k + 1 :]):
-                for x in self._rows.operands(row):  # what a later piece reads has to be stored
+                for x in self._rows.operands(row):  # store values that a later piece reads
                     if x in inside and x not in self._stored:
                         self._stored.add(x)
                         spec = self._rows.spec(x)
@@ -255,11 +258,11 @@ class _Maker:
             self._piece(piece, shape)
 
     def later(self, members: list[int]) -> None:
-        """Have elementwise rows of one shape computed at the end, all such groups at once."""
+        """Defer elementwise rows of one shape to `end`, which combines all such groups."""
         self._later.append(members)
 
     def end(self) -> None:
-        """Compute what was left to the end."""
+        """Add the launches of deferred groups."""
         loops = []
         for members in self._later:
             spec = self._rows.spec(members[0])
@@ -278,7 +281,7 @@ class _Maker:
     def _loop(
         self, members: list[int], shape: tuple[int, ...]
     ) -> tuple[Loop, list[int], list[int]]:
-        """What a kernel computes, the places of its arrays, and those of its reductions."""
+        """Return a kernel's loop, the place numbers of its arrays, and those of its reductions."""
         rows = self._rows
         inside = {row for row in members if rows.kind(row) != REDUCTION or shape == ()}
         loads = dict.fromkeys(x for row in members for x in rows.operands(row) if x not in inside)
@@ -290,7 +293,7 @@ class _Maker:
                 reductions.append((row, rows.op(row)[0].body, value[operands[0]]))
                 continue
             op, _ = rows.op(row)
-            # A reduction or another shape of one element is that element.
+            # A reduction or a reshape of one element is that element.
             body = op.body if op.body and op.kind != REDUCTION else "x"
             kinds = tuple(_word(rows.spec(x)).dtype for x in operands)
             step = Step(body, tuple(value[x] for x in operands), kinds, _word(rows.spec(row)).dtype)
@@ -307,10 +310,10 @@ class _Maker:
         return loop, arrays, [self._number(row) for row, *_ in reductions]
 
     def add_fused(self, group: FusedGroup) -> None:
-        """The kernel of several groups.
+        """Add the kernel of fused groups.
 
-        It stands where the first of them did: what the others leave in the arena may lie where
-        something else is still read then, so it gets its own room.
+        It runs in place of the first of them. At that point the arena space of the other groups'
+        results may still hold values in use, so these results get new space.
         """
         for row in (*group.stores, *group.sums):
             if self._place[row].kind == "arena":
@@ -319,7 +322,7 @@ class _Maker:
         self._plan.launches += group.launches(self._number, self._partials)
 
     def array_row(self, row: int) -> None:
-        """Launches for a row that is no elementwise one."""
+        """Add the launches for a row that is not elementwise."""
         rows = self._rows
         op, attributes = rows.op(row)
         operands = rows.operands(row)
@@ -343,15 +346,15 @@ _WORDS = {2: dtypes.uint16, 8: dtypes.uint64}
 
 
 def _word(spec: Spec) -> Spec:
-    """A spec that kernels know. Halves and complex numbers are in groups only to be moved."""
+    """A spec that kernels support: halves and complex numbers, which are only copied, as words."""
     return intern(spec.shape, _WORDS[spec.dtype.size]) if spec.wide else spec
 
 
 class GpuPlanner(Planner):
-    """Plans for the GPU. Nothing is compiled before it is known what a group does.
+    """The planner for the GPU.
 
     Attributes:
-      replayed: Whether they are run again and again: then it pays to compile for fewer launches.
+      replayed: Whether the plan runs repeatedly, so that compiling for fewer launches pays off.
     """
 
     lanes = Lanes()
@@ -363,7 +366,7 @@ class GpuPlanner(Planner):
         super().__init__(log)
 
     def need(self, log: Log, row: int) -> None:
-        """Any row can be part of a group."""
+        """Register a row's op and dtypes as a lane: any elementwise row can be part of a group."""
         op, _ = CODES.entries[log.code[row]]
         operand = (log.a, log.b, log.c)[op.arity - 1][row]
         dtypes = SPECS.specs[log.spec[operand]].dtype, SPECS.specs[log.spec[row]].dtype

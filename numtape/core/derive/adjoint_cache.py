@@ -30,7 +30,7 @@ class Adjoints:
       reuse_count, columns_id: How often gradients appended the rows again in one log, and the id of
         that log's columns.
       arguments: The arguments of the pass `repeat`, which compares and appends.
-      recording: A copy of the rows, once a gradient by one of them was None (see `why`).
+      recording: A copy of the rows, once a gradient by one of them was None (see `explain`).
     """
 
     __slots__ = (

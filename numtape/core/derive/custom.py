@@ -8,7 +8,7 @@ as long as a tape may ask.
 
 In a traced call the function also runs immediately, with rows that stand for the adjoints: a
 `Segment`. If the recording is appended to a log that a tape follows, the segment's rows are
-appended again with the real adjoints (see `replay.graft`).
+appended again with the real adjoints (see `replay.splice`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Explanations of gradients that are None, NaN or infinite, for `GradientTape.why`.
 
 The rows from a source to a target are walked again, in Python. Source lines are included if
-`noting` recorded them. A tape that is not persistent releases its rows at `gradient`; if a result
+`instrumentation` recorded them. A tape that is not persistent releases its rows at `gradient`; if a result
 is None, it keeps a `RowSnapshot` of them, which explains the None afterwards.
 """
 

@@ -75,7 +75,7 @@ UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
 class Log(LogInterface):
     """The log of one thread. See the module docstring; `core.log.evaluate` computes values."""
 
-    new_list: ClassVar[Callable[..., list[Tensor]]] = list  # `derive.noting` replaces it
+    new_list: ClassVar[Callable[..., list[Tensor]]] = list  # `derive.instrumentation` replaces it
     tape_type: ClassVar[type]  # set in `core.bindings`
 
     __slots__ = (

@@ -1,7 +1,7 @@
-"""Native loops: a function of plain loops becomes its forward and its reverse sweep, as source.
+"""Native loops: the source of a function of plain loops becomes its forward and reverse sweep.
 
-In comes a function (`source`); it becomes statements of one operation each (`normal`, after `exits`
-took out jumps), whose names get dtypes (`types`). `activity` says what depends on what, `store`
-what is kept on a stack of values, `forward` and `reverse` write the text of the sweeps, and `units`
-compiles it. `program` does all of this in turn: start reading there.
+Input: a function. Output: the text of both sweeps, compiled. `frontend` lowers the function to
+statements of one operation each (`ir`). `analysis` infers dtypes and activity, and chooses values
+to recompute. `emit` writes the text of the sweeps. `runtime` compiles and calls them. `program`
+runs all of this in order: start reading there.
 """

@@ -2,7 +2,7 @@
 
 Up to Python 3.11 nothing but a function of C can be there. From 3.12 on ``__buffer__`` could be,
 but a signal handler that runs as a function of Python begins may raise, and NumPy, which asks by
-this protocol first, drops errors. Machine code keeps them for ``__array__``: see `values.exported`.
+this protocol first, drops errors. Machine code keeps them for ``__array__``: see `values.export`.
 
 Variables do not support it, as in TensorFlow: NumPy's arrays of them are custom copies.
 """
@@ -68,7 +68,7 @@ def _build() -> disk.Built:
     call("PyList_Append", writer.known_object("FAILED"), error)
     call("PyErr_Clear")
     call("PyErr_Restore", kind, error, trace)
-    b.store(WORD(0), writer.at(view, 8))  # whose buffer it is: nobody's
+    b.store(WORD(0), writer.at(view, 8))  # the buffer has no owner
     b.ret(WORD(-1))
     writer.setup(len(NAMES), SYMBOLS[1])
     return compile_module(module, SYMBOLS)
@@ -117,7 +117,7 @@ def _check() -> None:
 
 
 def _exported(value: Any, flags: int, /) -> memoryview[Any]:
-    """What ``__buffer__`` gives, for subclasses and who calls it."""
+    """The result of ``__buffer__``, for subclasses and direct calls."""
     return memoryview(array_of(value))  # type: ignore[arg-type]
 
 

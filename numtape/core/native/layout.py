@@ -1,7 +1,7 @@
 """The memory layout of the objects that recorders read, measured in the running Python.
 
 Each offset is found by storing a known object and searching for its address. If it is not found
-exactly once, the layout is not supported, and there are no recorders in machine code. Start with
+exactly once, the layout is not supported, and Python's recorders are used. Start with
 `find_layout`.
 """
 
@@ -109,7 +109,7 @@ class NativeLayout(NamedTuple):
 
 
 def unsupported_reason() -> str:
-    """Return why recorders of this Python stay in Python; "" if there is no known reason."""
+    """Return why recorders of this Python stay in Python; "" if no reason is known."""
     version = ".".join(map(str, sys.version_info[:2]))
     if sys.implementation.name != "cpython":
         return f"{sys.implementation.name} is not CPython"

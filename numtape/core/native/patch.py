@@ -83,7 +83,7 @@ def entries() -> list[Entry]:
 
 
 def make_vectorcall_setter(layout: NativeLayout) -> Callable[[Any, int], None]:
-    """What sets the address of that which carries out a function."""
+    """A function that sets the address of a function's implementation."""
     if sys.version_info >= (3, 12):
         return ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(  # type: ignore[return-value]
             address_of_call("PyFunction_SetVectorcall")
@@ -100,8 +100,8 @@ class RecorderCode:
     """The machine code of a process.
 
     Attributes:
-      layout: What it was made for. Its objects must stay.
-      addresses: By symbol.
+      layout: The layout it was compiled for. Its objects must stay alive.
+      addresses: Addresses of functions, by symbol.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class RecorderCode:
 
             return build_steps(entries(), tuple(_PYTHON_VERSIONS), offsets, names)
 
-        # What it is made from: this folder's text, and where things are.
+        # Its source: this folder's text, and the layout.
         files = sorted(Path(__file__).parent.glob("*.py"))
         closures = [_closure_indices(maker) for maker in (*_RECORDERS, *_OPERATORS)]
         places = repr((sorted(offsets.items()), names, closures, sys.version))
@@ -156,7 +156,7 @@ class RecorderCode:
 
 
 def _maker(function: Any) -> str:
-    """The name of the function of `core.log.record` or `ternary` that made a function."""
+    """The name of the function of `core.log.record` that created a recorder."""
     return str(function.__code__.co_qualname).partition(".")[0]
 
 
@@ -166,7 +166,7 @@ def _cell(function: Any, name: str) -> Any:
 
 
 class _State:
-    """What there is of it in this process."""
+    """The state of the machine code in this process."""
 
     def __init__(self) -> None:
         self.once = LazyBuild("Ops are recorded by Python", RecorderCode)
@@ -181,7 +181,7 @@ def use(wanted: bool = True) -> None:
     _state.wanted = wanted
     try:
         turn = _turn.pop()
-    except IndexError:  # another thread is at it, or whoever was interrupted
+    except IndexError:  # another thread, or an interrupted call, is building it
         return
     try:
         code = _state.once.get() if wanted else _state.once.made
@@ -207,7 +207,7 @@ def retry() -> None:
 
 
 def _offer(function: Any) -> None:
-    """What is offered when machine code is in use."""
+    """The functions that are available when machine code is in use."""
     record.PATCHABLE.add(function)
     if _state.once.made is not None:
         _state.once.made.put(function)

@@ -506,7 +506,7 @@ class _Writer(Writer):
         return sign, spec, self.known_object("None")
 
     def log(self, missed: Any, failed: Any) -> Any:
-        """The thread's log, if it is no trace and no rule's."""
+        """The thread's log, unless it is a trace or a rule's log."""
         other = missed
         if self.asks:
             other = self.block()
@@ -793,7 +793,7 @@ class _Writer(Writer):
         return self.field(called, "function.closure")
 
     def _cell(self, closure: Any, entry: Entry, name: str) -> Any:
-        """What a cell of a closure has."""
+        """The contents of a closure cell."""
         return self.field(self.item(closure, dict(entry.closure)[name]), "cell")
 
     def _row(self, log: Any, spec: Any, rows: list[Any], code: Any, missed: Any) -> tuple[Any, Any]:
@@ -838,7 +838,7 @@ class _Writer(Writer):
         b = self.builder
         row, before = (self.field(tensor, f"tensor.{name}") for name in ("_row", "_spec"))
         more = b.add(n, WORD(1))
-        # An int that nobody else has becomes another number: how long the log is now.
+        # An unshared int is overwritten with the log's new length.
         own, other, there = self.block(), self.block(), self.block()
         self.leave(self.is_not(self.field(row, "references"), WORD(1)), other)
         b.cbranch(self.is_not(self.field(row, "type"), self.known_object("int")), other, own)

@@ -1,4 +1,4 @@
-"""What writes functions of machine code on words: addresses, and numbers of their size."""
+"""A writer of machine-code functions on words: addresses, and numbers of their size."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Writer:
         return self.builder.icmp_signed("<", status, HALF(0))
 
     def either(self, kind: Any, *ways: tuple[Any, Any]) -> Any:
-        """What comes from one of several blocks: pairs of a value, and the block it comes from."""
+        """A phi node of pairs: a value, and the block that it comes from."""
         result = self.builder.phi(kind)
         for value, block in ways:
             result.add_incoming(value, block)
@@ -156,10 +156,10 @@ class Writer:
         self.builder.ret(word)
 
     def under(self, table: Any, *key: Any) -> Any:
-        """What a dict has for a tuple of two or three objects; 0 if nothing.
+        """Look up a tuple of two or three objects in a dict; 0 if it is missing.
 
-        They are put in one tuple that is there for this alone: nobody can see it meanwhile, since
-        numbers and specs are compared without running anything of Python's.
+        They are put in one tuple that is reserved for this. No other code can see it meanwhile,
+        because comparing numbers and specs runs no Python code.
         """
         scratch, none = (
             self.known_object({2: "pair", 3: "triple"}[len(key)]),

@@ -603,7 +603,7 @@ betainc = host_op(
 )
 
 
-# Moments from `gamma_moments`; the one of order 1 is the derivative of `igamma` with respect to a.
+# Derivatives of the incomplete gamma function; the one of order 1 is the derivative of `igamma` with respect to a.
 
 
 def _moment_vjp(g: Tensor, y: Tensor, a: Tensor, x: Tensor, order: int) -> tuple[Tensor, Tensor]:

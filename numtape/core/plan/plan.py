@@ -67,27 +67,26 @@ WIDEST = 512  # elements of a block: wider ones leave L1 and gain nothing
 
 
 class Plan:
-    """What a look computes, ready to be swept; see kernels/passes/plan.py.
+    """The work of one evaluation, ready to be executed; see kernels/passes/plan.py.
 
     Attributes:
       arrays: order, kept, offset, groups and program, which passes take as a record.
-      addresses: Where these are.
+      addresses: The addresses of these arrays.
       compared: What `recall` compares: what the rows from ``low`` on looked like.
       found: The number of groups.
-      scratch, partials, arena, body: What sweeping it takes: bytes, and instructions.
-      work: About how many elements it computes.
-      buffers: Rows that need a buffer of their own, and their specs.
+      scratch, partials, arena, body: Sizes that executing it needs: bytes, and instructions.
+      work: The approximate number of elements it computes.
+      buffers: Rows that need a separate buffer, and their specs.
       by_hand: For each group that NumPy computes, or may have to, the row and its operands.
       tried: Those among them that a kernel computes, unless it leaves them to NumPy.
-      unsure: Whether there is one that a kernel may leave to Python. How long these take nobody
-        knows before.
+      unsure: Whether a kernel may leave one of them to Python, which takes an unknown time.
       long: Whether they took long the last time, or may.
       views: (row, original, spec, kept): rows that share another's buffer under a shape of theirs.
       aliases: (row, original): rows that are equal to others.
-      done: What sweeps of it have computed, as ``work``; negative once that is of no interest.
-      turns: How many looks it was swept for by Python.
-      better: The same plan with fused loops, once there is one.
-      keeps: What it refers to by address.
+      done: The total ``work`` of its executions; negative when it is no longer counted.
+      turns: The number of evaluations for which Python executed it.
+      better: The same plan with fused loops, when it exists.
+      keeps: Objects that it refers to by address.
     """
 
     __slots__ = (
@@ -146,7 +145,7 @@ class Plan:
         self._locate()
 
     def _fill(self, log: Log) -> None:
-        """Find out who computes what is no lane group."""
+        """Assign kernels, or NumPy, to the groups that are not lane groups."""
         specs, spec_of, work = SPECS.specs, log.spec, self.arrays
         groups, program = work["groups"], work["program"]
         self.by_hand: dict[int, tuple[int, list[int]]] = {}
@@ -226,11 +225,11 @@ class Planner:
 
     Attributes:
       lanes: The table of lane kernels.
-      few: How many elements a row may have that is computed among other small ones.
-      follow: Whether lane groups come directly behind what they read; see
+      few: The largest size of a row that is computed together with other small rows.
+      follow: Whether lane groups directly follow the groups that they read; see
         kernels/passes/schedule.py.
-      plan_type: What plans are.
-      parameters: What calls in the plan that was made last refer to by address.
+      plan_type: The class of plans.
+      parameters: Objects that calls in the newest plan refer to by address.
     """
 
     lanes = LANES
@@ -242,7 +241,7 @@ class Planner:
         n = log.columns.capacity
         self.capacity = n
         self.extra = log.extra
-        # What the plan reports, and what it only needs while it runs.
+        # Fields that the plan reports, and fields that it needs only while it runs.
         self.canon, self.order, self.alloc, self.aliases = np.empty((4, n), np.int32)
         by_row = (
             "phase",
@@ -306,7 +305,7 @@ class Planner:
         else:
             operands = [specs[x] for x in numbers[1:]]
         call = call_of(code, specs[numbers[0]], operands)
-        if call is None or call.unsure:  # it has a group of its own
+        if call is None or call.unsure:  # it has a separate group
             return CALLS.add(code.id, numbers, 0, None, 0, 0)
         return CALLS.add(code.id, numbers, call.kernel, call.parameters, call.address, call.units)
 

@@ -1,8 +1,8 @@
-"""What is worth remembering: structures that repeat.
+"""A cache for structures that repeat.
 
-Something derived from a structure, a plan or adjoint rows, is kept when that structure, known by
-the hash of its bytes, comes for the second time. Entries are found by a question that is cheap to
-ask; whether one fits, whoever kept it has to compare.
+A value derived from a structure, such as a plan or adjoint rows, is cached when the structure,
+identified by the hash of its bytes, occurs for the second time. Lookup by a cheap key yields
+candidates; the caller compares whether one fits.
 
 Structures are made of numbers of codes and specs. When some are freed, to become those of other
 things, all is forgotten.

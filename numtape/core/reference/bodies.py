@@ -4,7 +4,7 @@ A name in it is resolved where it is used: to NumPy here, to compiled scalar fun
 `numtape.core.compile.lane_kernels`.
 
 Halves and complex numbers have no compiled kernels: `apply` computes ops of them on every
-executor. What computes with float16 and bfloat16 has float32 operands, and its result is rounded.
+executor. Ops of float16 and bfloat16 convert operands to float32, and round the result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STEEP = 1 - 2.0**-10  # as in kernels/functions/exponential.py
 
 @cache
 def _functions(of_complex: bool) -> dict[str, Any]:
-    """What the names in bodies mean. SciPy is imported when it is first used."""
+    """The functions that names in bodies refer to. SciPy is imported on first use."""
     special = importlib.import_module("scipy.special")
     table = importlib.import_module("numtape.kernels.functions.elementary").TABLE
     functions = {name: getattr(np, row.numpy) for name, row in table.items() if row.numpy}

@@ -25,7 +25,7 @@ def operands(log: Log, row: int) -> list[int]:
 
 
 class Program:
-    """What computes rows again and again; see `core.cpu.executor.Program`."""
+    """Computes rows repeatedly; see `core.cpu.executor.Program`."""
 
     feed = None
     deferred = unsure = False
@@ -84,7 +84,7 @@ class Executor:
         looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
     ) -> Program:
-        """What computes the wanted rows again and again."""
+        """Return a program that computes the requested rows repeatedly."""
         return Program(log, required)
 
     def draw(self, name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:

@@ -1,1 +1,1 @@
-"""What the GPU does for each op that is not elementwise: which kernels, with which parameters."""
+"""The launches of each op that is not elementwise: its kernels and their parameters."""

@@ -1,4 +1,4 @@
-"""From a row that is no elementwise one to launches."""
+"""Launches of a row that is not elementwise: `array_launches` looks the op up in `MAKERS`."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ def array_launches(
     places: list[int],
     room: Room,
 ) -> list[Any]:
-    """What computes a row that is no elementwise one."""
+    """The launches that compute a row that is not elementwise.
+
+    `OnHost` is used for halves, complex numbers and ops without a kernel.
+    """
     if not out.size:
         return []
     row = Row(op, attributes, out, operands, places, room)
-    if any(spec.wide for spec in (out, *operands)):  # of halves and complex numbers
+    if any(spec.wide for spec in (out, *operands)):  # halves and complex numbers
         return [OnHost(op, attributes, (out, *operands), tuple(places))]
     if op.name in MAKERS:
         return MAKERS[op.name](row)
@@ -54,7 +57,7 @@ def array_launches(
 def _array(
     name: str, specs: Sequence[Spec], work: int, values: tuple[int, ...], places: Sequence[int]
 ) -> Launch:
-    """A whole-array kernel."""
+    """The launch of a whole-array kernel."""
     dtypes = [memory_dtype(spec.dtype) for spec in specs]
     scalars = ["int64"] * len(values)
     if name.startswith("normalize"):
@@ -64,7 +67,7 @@ def _array(
 
 
 def _matmul(row: Row) -> list[Any]:
-    """The library's product, or a kernel's; an operand is first spread over the batches."""
+    """A product by cuBLAS, or by a kernel for other dtypes; broadcasts operands over batches."""
     out, (ta, tb) = row.out, (row.attributes["ta"], row.attributes["tb"])
     launches: list[Any] = []
     operands, places = [], [row.places[0]]
@@ -100,7 +103,7 @@ def _matmul(row: Row) -> list[Any]:
 
 
 def _spread(x: Spec, lead: tuple[int, ...]) -> tuple[permute.Move, Spec]:
-    """What copies matrices to all batches that use them, and the spec of the copies."""
+    """The copy that broadcasts matrices over batches, and the spec of its result."""
     shape = (*lead, *x.shape[-2:])
     strides = [0] * (len(shape) - x.rank) + [
         0 if dim == 1 else stride
@@ -110,13 +113,13 @@ def _spread(x: Spec, lead: tuple[int, ...]) -> tuple[permute.Move, Spec]:
 
 
 def _matrix_strides(x: Spec, transposed: bool) -> tuple[int, int]:
-    """How far apart the elements of a matrix are, down and along."""
+    """The strides of a matrix in elements: between rows, between columns."""
     columns = x.shape[-1]
     return (1, columns) if transposed else (columns, 1)
 
 
 def _contrast(row: Row) -> list[Launch]:
-    """By way of the sums over height and width."""
+    """Contrast adjustment: sums over height and width, then one elementwise kernel."""
     out, images, factor = row.places
     *before, height, width, inner = row.out.shape
     dtype, sizes = row.out.dtype.name, (math.prod(before), height * width, inner)
@@ -126,7 +129,7 @@ def _contrast(row: Row) -> list[Launch]:
     return [*launches, _array("contrast", [row.out] * 4, row.out.size, values, places)]
 
 
-# By the names of ops: those that need more than one launch, or parameters that no record has.
+# By op name: ops that need several launches, or parameters that op records do not have.
 MAKERS: dict[str, Callable[[Row], list[Any]]] = {
     **axes.MAKERS,
     **conv.MAKERS,

@@ -1,6 +1,6 @@
-"""Ops along axes: reductions, places of extreme elements, running sums.
+"""Launches of ops along axes: reductions, argmax and argmin, cumulative sums.
 
-An axis that is too long for the threads that its rows or columns keep busy is cut into stretches.
+If there are too few rows or columns to keep the GPU busy, the axis is cut into stretches.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ..codegen import WIDTH, fill_source, memory_dtype
 from ..launches import Launch, Room, Row, blocks, library_kernel, most_blocks, threads, written_out
 from .row_tiling import loop_tiling
 
-SHORTEST = 64  # elements of a column up to which it is one thread's
-FEWEST = 32  # those of a stretch of a longer one
-ROUNDS = 32  # of a block, that are worth a block of their own
-SHARES = 2048  # blocks that keep any GPU busy; of rows, so many stretches at most
-HELD = 16  # elements that a thread loads before it adds them up
-SCANNED = 4  # those that it scans together, where it cannot load vectors
+SHORTEST = 64  # a column of up to so many elements is one thread's
+FEWEST = 32  # fewest elements of a stretch of a longer column
+ROUNDS = 32  # fewest rounds of a block for which a stretch of a row pays off
+SHARES = 2048  # blocks that keep any GPU busy; also the most stretches of all rows
+HELD = 16  # elements that a thread loads before it adds them
+SCANNED = 4  # elements that a thread scans at a time where it cannot load vectors
 
 Sizes = tuple[int, int, int]  # outer, n, inner: the axis in the middle, and the others
 
@@ -32,9 +32,9 @@ class Cut(NamedTuple):
 
 
 def cut_of(sizes: Sizes) -> Cut:
-    """Among how many threads, or blocks, to share a column, or row, to keep the GPU busy.
+    """Cut columns (or rows) among so many threads (or blocks) that the GPU is busy.
 
-    It depends on the shape alone: so do the bits of sums.
+    The cut depends on the shape alone, and so do the bits of sums.
     """
     outer, n, inner = sizes
     if inner == 1:
@@ -44,18 +44,18 @@ def cut_of(sizes: Sizes) -> Cut:
     else:
         stretches = min(n // FEWEST, SHARES * threads() // max(1, outer * inner // _width(inner)))
     length = -(-n // max(1, stretches))
-    if n % WIDTH == 0:  # so each stretch of a row begins with a vector
+    if n % WIDTH == 0:  # align the stretches of a row to vectors
         length = -(-length // WIDTH) * WIDTH
     return Cut(-(-n // max(1, length)) or 1, length)
 
 
 def _width(inner: int) -> int:
-    """How many columns a thread takes."""
+    """How many columns a thread processes."""
     return WIDTH if inner % WIDTH == 0 else 1
 
 
 def _enough(units: int) -> int:
-    """How many blocks have a thread for each unit."""
+    """How many blocks provide a thread for each unit."""
     return max(1, -(-units // threads()))
 
 
@@ -65,7 +65,7 @@ def _enough(units: int) -> int:
 def along(
     name: str, dtype: str, input_dtype: str, sizes: Sizes, places: tuple[int, int], room: Room
 ) -> list[Launch]:
-    """The reduction of (outer, n, inner) of dtype ``given`` to (outer, inner) of ``dtype``."""
+    """Reduce (outer, n, inner) of ``input_dtype`` to (outer, inner) of ``dtype``."""
     outer, _, inner = sizes
     out, x = places
     cut = cut_of(sizes)
@@ -86,10 +86,10 @@ def _reduce(
     solid: bool,
     places: tuple[int, int],
 ) -> Launch:
-    """The reduction of each stretch.
+    """Reduce each stretch.
 
-    One of a column has neighbouring rows if it is ``solid``. Else it has rows as far apart as
-    there are stretches: then neighbouring threads load neighbouring elements.
+    A stretch of a column has adjacent rows if it is ``solid``. Otherwise its rows are as far apart
+    as there are stretches, so that adjacent threads load adjacent elements.
     """
     outer, n, inner = sizes
     out, x = places
@@ -123,7 +123,7 @@ def _reduce_axes(
     places: tuple[int, int],
     room: Room,
 ) -> list[Launch]:
-    """A reduction over axes: neighbours at once, the last ones first."""
+    """Reduce over several axes: adjacent axes together, the last ones first."""
     launches: list[Launch] = []
     out, x = places
     while axes:
@@ -152,7 +152,7 @@ def _reduction(row: Row) -> list[Launch]:
 
 
 def _mean(row: Row) -> list[Launch]:
-    """The mean of integers, by way of their sum."""
+    """The mean of integers: their sum, then a division."""
     (x,), dtype = row.operands, memory_dtype(row.out.dtype)
     out, source = row.places
     total = row.room(8 * row.out.size)
@@ -166,24 +166,24 @@ def _mean(row: Row) -> list[Launch]:
 
 
 def _along_one(row: Row) -> Sizes:
-    """(outer, n, inner) of the operand, for the axis that the op names."""
+    """The operand's shape as (outer, n, inner), with the op's axis in the middle."""
     shape, axis = row.operands[0].shape, row.attributes["axis"]
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
-# Places of extreme elements.
+# Argmax and argmin.
 
-LOOKS = 4  # rounds of a block that are worth a block of their own
-ROW = 32  # elements of a row up to which a thread takes it, as a column
+LOOKS = 4  # fewest rounds of a block for which a stretch of a row pays off
+ROW = 32  # a row of up to so many elements is processed by one thread, like a column
 
 
 def _by_rows(sizes: Sizes) -> bool:
-    """Whether a block takes a row, or a thread a column."""
+    """Whether a block processes a row; otherwise a thread processes a column."""
     return sizes[2] == 1 and sizes[1] > ROW
 
 
 def _stretches(sizes: Sizes) -> int:
-    """Among how many threads, or blocks, to share a column, or row."""
+    """How many threads (or blocks) share a column (or row)."""
     outer, n, inner = sizes
     if _by_rows(sizes):
         return max(1, min(n // (LOOKS * threads()), most_blocks() // max(1, outer)))
@@ -198,7 +198,7 @@ def _extreme_launch(
     dtypes: tuple[str, ...],
     places: tuple[int, ...],
 ) -> Launch:
-    """A launch of one of the two kernels that look for the place."""
+    """The launch of the row kernel or the column kernel of `kernels/cuda/extreme.py`."""
     outer, n, inner = sizes
     if _by_rows(sizes):
         kind, values, units = "rows", (outer, n, *middle), outer * stretches * threads()
@@ -210,7 +210,7 @@ def _extreme_launch(
 
 
 def _extreme(row: Row) -> list[Launch]:
-    """Candidates of each stretch, then candidates among these, until there is one."""
+    """Find a candidate in each stretch, then reduce the candidates until one is left."""
     name = {"ArgMax": "max", "ArgMin": "min"}[row.op.name]
     dtype = memory_dtype(row.operands[0].dtype)
     sizes = outer, many, inner = _along_one(row)
@@ -237,7 +237,7 @@ def _extreme(row: Row) -> list[Launch]:
         many, among = stretches, there
 
 
-# Running sums.
+# Cumulative sums.
 
 
 def _cumsum(row: Row) -> list[Launch]:
@@ -251,9 +251,9 @@ def _cumsum(row: Row) -> list[Launch]:
 def scan_launches(
     name: str, dtype: str, sizes: Sizes, how: tuple[int, int], places: tuple[int, int], room: Room
 ) -> list[Launch]:
-    """Running sums along the middle axis; ``how`` says whether exclusive, and whether reverse.
+    """Cumulative sums along the middle axis; ``how`` is (exclusive, reverse).
 
-    Of several stretches, what they sum up to is scanned first: that is where each begins.
+    With several stretches, their totals are scanned first and give the start value of each.
     """
     outer, n, inner = sizes
     out, x = places

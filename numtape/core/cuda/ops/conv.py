@@ -1,4 +1,4 @@
-"""Convolutions and pooling; see kernels/cuda/conv.py and kernels/cuda/pool.py."""
+"""Launches of convolutions and pooling; see kernels/cuda/conv.py and kernels/cuda/pool.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from .permute import zeros
 
 
 def _conv(name: str, channels: int, features: int) -> Callable[[Row], list[Launch]]:
-    """A convolution; the axes are the operands' last ones, 0 and 1, or the result's, 2."""
+    """The maker for a convolution kernel.
+
+    ``channels`` and ``features`` name the arrays whose last axis has them: operand 0 or 1, or the
+    result, 2.
+    """
 
     def launches(row: Row) -> list[Launch]:
         geometry = row.attributes["geometry"]

@@ -1,4 +1,4 @@
-"""Taking elements and slices by their indices; see kernels/cuda/gather.py."""
+"""Launches of gathers of elements and slices by index; see kernels/cuda/gather.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .permute import zeros
 
 def _gather(row: Row) -> list[Launch]:
     (x, y), axis = row.operands, row.attributes["axis"]
-    if not x.size:  # all indices are bad, and there is nothing to read
+    if not x.size:  # all indices are out of bounds
         return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
     inner = math.prod(x.shape[axis + 1 :]) * x.dtype.size
     bytes_ = word(inner)

@@ -1,4 +1,4 @@
-"""Ops that copy elements to other places: slices, joins, paddings."""
+"""Launches of ops that copy elements: transposes, slices, concatenations, paddings."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from .chunked_copy import block_count, grid, pointer, word, word_dtype
 
 
 class Move(NamedTuple):
-    """A copy between a contiguous array of ``shape`` and one whose elements lie elsewhere."""
+    """A copy between a contiguous array of ``shape`` and a strided one."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    offset: int | None  # None: it is in the first element of a third array
-    into: bool  # whether it is the result whose elements lie ``strides`` apart
+    offset: int | None  # None: the kernel reads it from the first element of a third array
+    into: bool  # whether the result is the strided array
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
-    """How far apart the elements of a contiguous array are along each axis."""
+    """The strides of a contiguous array, in elements."""
     return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
 def _word_strides(shape: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a slice."""
+    """The strides of a slice, in elements."""
     return tuple(s * step for s, step in zip(strides_of(shape), steps, strict=True))
 
 
@@ -89,7 +89,7 @@ def _pad(row: Row) -> list[Launch]:
 
 
 def _pad_edges(row: Row) -> Launch:
-    """Zeros around an array, in one go; axes that have none are one with those before."""
+    """Padding with zeros in one launch; axes without padding are merged with those before them."""
     item, axes = row.out.dtype.size, [Padding(1, 0, 1)]
     for dim, (before, after) in zip(row.operands[0].shape, row.attributes["paddings"], strict=True):
         if before or after:
@@ -107,7 +107,7 @@ def _pad_edges(row: Row) -> Launch:
 
 
 def _among(row: Row, move: Move, other: str) -> list[Launch]:
-    """A copy into an array; what it does not write is ``other``, of the last operand ``x``."""
+    """A copy into an array, after filling the rest with ``other``, which may read operand ``x``."""
     launches, size = [], math.prod(move.shape)
     if size < row.out.size and other == "0":
         launches.append(zeros(row.out.size * row.out.dtype.size, row.places[0]))
@@ -144,7 +144,7 @@ def _pack(row: Row) -> list[Launch]:
 
 
 def merge_axes(shape: Sequence[int], strides: Sequence[int]) -> Axes:
-    """The same elements with fewer axes: neighbours that follow each other evenly are one."""
+    """Merge adjacent axes that can be traversed with one stride."""
     axes: list[tuple[int, int]] = []
     for size, stride in zip(shape, strides, strict=True):
         if size == 1:
@@ -157,25 +157,25 @@ def merge_axes(shape: Sequence[int], strides: Sequence[int]) -> Axes:
 
 
 def _widen(shape: Sequence[int], strides: Sequence[int], ratio: int) -> Axes:
-    """The same in words of ``ratio`` elements; those of the last axis are neighbours."""
+    """The same axes in words of ``ratio`` elements; the last axis has a stride of 1."""
     words = (*shape[:-1], shape[-1] // ratio), (*(s // ratio for s in strides[:-1]), 1)
     return merge_axes(*words)
 
 
-SMALL = 4096  # bytes of a matrix up to which caches turn it
+SMALL = 4096  # bytes: up to this size, caches suffice to transpose a matrix
 
 
 def _tile(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> tuple[int, Tile] | None:
-    """The axis whose elements are neighbours, and what to transpose at once, if that is worth it.
+    """The axis with a stride of 1, and the tile for a transpose; None if tiles do not pay off.
 
-    A tile is a square, but for an axis that is shorter than its side: that is taken whole.
+    Tiles are square, unless an axis is shorter than the side: then the tile covers the axis.
     """
     if item > 8 or 1 not in strides[:-1] or strides[-1] <= 1:
         return None
     axis = strides.index(1)
     width, height = shape[axis], shape[-1]
     area = threads() * min(16, 64 // item)
-    if width * height * item <= SMALL or math.prod(shape) <= area:  # or of one tile
+    if width * height * item <= SMALL or math.prod(shape) <= area:  # or at most one tile
         return None
     columns = 1 << (area.bit_length() - 1) // 2
     if width < columns:
@@ -186,14 +186,14 @@ def _tile(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> tuple[
 
 
 def zeros(size: int, place: int) -> Launch:
-    """The launch that sets so many bytes to 0."""
+    """The launch that sets ``size`` bytes to 0."""
     bytes_ = word(size)
     text = clear_source() if bytes_ == 16 else fill_source(word_dtype(bytes_), "0")
     return written_out(text, "zeros", pointer(bytes_), size // bytes_, (place, place))
 
 
 def copy_launch(move: Move, out: Any, places: Sequence[int]) -> Launch:
-    """The launch of a copy from the second place to the first."""
+    """The launch of a copy from the second place to the first, in words as wide as possible."""
     item, (shape, strides) = out.dtype.size, merge_axes(move.shape, move.strides)
     narrow, ratio = word_dtype(item), 1
     if shape and strides[-1] == 1:
@@ -225,13 +225,13 @@ def _text(row: Row, text: str, name: str, places: Sequence[int] = ()) -> Launch:
     return written_out(text, name, memory_dtype(row.out.dtype), row.out.size, places or row.places)
 
 
-# Mirrored padding. Its derivatives know which index each element of an axis came from.
+# Mirrored padding. Its derivatives have the source index of each element of an axis, ``origin``.
 
 Piece = tuple[int, int, int]  # a length, the first index and a step of 1 or -1
 
 
 def _pieces(origin: Any) -> list[Piece]:
-    """Indices as pieces in which each follows, or comes before, the one before it."""
+    """Split indices into pieces with a constant step of 1 or -1."""
     steps = np.diff(origin)
     pieces: list[Piece] = []
     k = 0

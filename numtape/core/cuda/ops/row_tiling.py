@@ -1,4 +1,4 @@
-"""How the threads of a block share rows that they hold in registers; see kernels/cuda/held.py."""
+"""Tilings: how the threads of a block share rows held in registers; see kernels/cuda/held.py."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 from ..codegen import WIDTH
 from ..launches import threads
 
-# Bytes of a row that a thread holds: rather so many, at most so many, and at most so many where
-# each element is loaded by itself, which takes an address more.
+# Bytes of a row that a thread holds: the preferred number, the maximum, and the maximum where
+# elements are loaded one by one, each with its own address.
 PART, MOST, SINGLE = 64, 128, 64
-TURNS = 2  # of a warp, that are not worth a block
+TURNS = 2  # up to so many rounds of a warp, a whole block does not pay off
 
 
 class Tiling(NamedTuple):
-    """Threads that share a row, the runs that each of them holds, and a run's elements."""
+    """The threads that share a row, the runs that each holds, and the elements of a run."""
 
     threads: int
     pieces: int
@@ -29,25 +29,25 @@ class Tiling(NamedTuple):
         return self.pieces * self.width
 
     def blocks(self, rows: int) -> int:
-        """How many blocks take so many rows."""
+        """How many blocks process ``rows`` rows."""
         return -(-rows * self.threads // threads())
 
 
 def warp() -> int:
-    """Threads of a warp; in the simulator fewer."""
+    """How many threads a warp has; fewer in the simulator."""
     return min(32, threads() // 2)
 
 
 def _power(least: int) -> int:
-    """The smallest power of two that is not less."""
+    """The smallest power of two that is at least ``least``."""
     return 1 << max(0, least - 1).bit_length()
 
 
 def way(n: int, size: int) -> Tiling | None:
-    """How to share rows of ``n`` elements of ``size`` bytes; None if they are too long.
+    """The tiling for rows of ``n`` elements of ``size`` bytes; None if they are too long.
 
-    A run for each thread of a part of a warp, or a warp, or some for each; and where that is not
-    enough, a whole block. It is the same whatever else a kernel does: so are the bits of sums.
+    A row gets part of a warp, a warp, or a whole block if a warp cannot hold it. The tiling does
+    not depend on the rest of the kernel, so the bits of sums do not either.
     """
     width = WIDTH if n % WIDTH == 0 else 1
     runs = _power(-(-n // width))
@@ -61,9 +61,9 @@ def way(n: int, size: int) -> Tiling | None:
 
 
 def loop_tiling(n: int, length: int, size: int, most: int) -> Tiling:
-    """How to share stretches of ``length`` elements of rows of ``n``, a part after another.
+    """The tiling for stretches of ``length`` elements of rows of ``n``, processed in a loop.
 
-    A thread holds up to ``most`` elements at a time, fewer of the dtypes of 8 bytes.
+    A thread holds up to ``most`` elements at a time, fewer if they have 8 bytes.
     """
     width = WIDTH if n % WIDTH == 0 else 1
     most = max(1, min(most, SINGLE // size) // width)

@@ -1,4 +1,4 @@
-"""Adding slices up by their indices, in an order that is always the same, or with atomics."""
+"""Launches of scatter-add, the derivative of ``gather``: in a fixed order, or with atomics."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from .axes import scan_launches
 from .chunked_copy import block_count, divisor, magnitude, parameters
 from .permute import zeros
 
-LANES = 4  # elements of a slice that a thread takes; as what kernels load and store
-VECTOR_ATOMICS = (9, 0)  # the compute capability that adds four float32 at once
+LANES = 4  # elements of a slice that a thread processes: the vector width of the kernels
+VECTOR_ATOMICS = (9, 0)  # lowest compute capability with atomic addition of four float32
 
 
 class Lengths(NamedTuple):
-    """How long what is cut is; as in kernels/cuda/scatter.py (a test compares)."""
+    """Sizes of tiles and pieces; as in kernels/cuda/scatter.py (a test compares)."""
 
-    rounds: int  # places that a thread sorts at once
-    piece_bits: int  # a piece has as many slices as there are numbers of so many bits
+    rounds: int  # positions that a thread sorts at a time
+    piece_bits: int  # a piece has 2**piece_bits slices
 
 
 def lengths() -> Lengths:
-    """For a GPU, or its simulator."""
+    """The lengths for a GPU, or for the simulator."""
     return Lengths(2, 2) if settings.simulated() else Lengths(8, 5)
 
 
 class Scatter(NamedTuple):
-    """Slices that are added up, in one of two ways; which one is decided when it runs."""
+    """A scatter-add by sorting or by atomics; `settings` decide when it runs."""
 
     sorted: list[Launch]
-    atomic: Any  # makes the launches, once: graphs that have them do not keep their kernels
+    atomic: Any  # makes the launches, cached: graphs that contain them do not keep kernels alive
 
     def run(self, gpu: Any, at: Sequence[int]) -> None:
-        """Launch it."""
+        """Launch the kernels."""
         for launch in self.atomic() if settings.nondeterministic_scatter else self.sorted:
             launch.run(gpu, at)
 
@@ -53,21 +53,21 @@ def scatter_add(row: Row) -> list[Any]:
 
 
 class _Shape(NamedTuple):
-    """See kernels/cuda/scatter.py; ``inner`` counts what a thread takes."""
+    """The sizes in kernels/cuda/scatter.py; ``inner`` counts vectors of ``lanes`` elements."""
 
     outer: int
     size: int
     indices: int
     inner: int
-    lanes: str  # elements that a thread takes
+    lanes: str  # elements that a thread processes
     magnitude: str
 
     def slices(self, many: int) -> int:
-        """What threads take of so many slices for each of the outer axes."""
+        """The units of work, one a thread, of ``many`` slices for each outer index."""
         return self.outer * many * self.inner
 
     def divisors(self, many: int) -> tuple[int, ...]:
-        """To divide by inner, and by so many slices."""
+        """The constants for division by ``inner`` and by ``many``; see `chunked_copy.divisor`."""
         return *divisor(self.inner), *divisor(many)
 
 
@@ -88,13 +88,13 @@ def _launch(
     dtypes: tuple[str, ...],
     places: tuple[int, ...],
 ) -> Launch:
-    """A launch with so many blocks."""
+    """A launch with ``units`` blocks."""
     kernel = library_kernel("scatter", name, arguments, parameters(values, *dtypes))
     return Launch(kernel, block_count(units), threads(), values, places)
 
 
 def _over(work: int) -> int:
-    """How many blocks have a thread for each unit of work."""
+    """How many blocks provide a thread for each unit of work."""
     return max(1, -(-work // threads()))
 
 
@@ -107,7 +107,7 @@ def _sort_and_add(row: Row) -> list[Launch]:
         zeros(2 * size * _bytes(kind), borders),
         _launch("borders", (), _over(count), (count, size), (kind, kind), (keys, borders)),
     ]
-    # Pieces, pieces of pieces: until there are so few that a thread adds them up.
+    # Pieces, then pieces of pieces, until few enough are left for one thread to add.
     bits = lengths().piece_bits
     many = [count]
     while many[-1] > 4 << bits:
@@ -157,9 +157,10 @@ def _bytes(kind: str) -> int:
 
 
 def order(row: Row, size: int, count: int) -> tuple[list[Launch], int, int, str]:
-    """Launches that sort positions by their indices.
+    """Sort positions by their indices.
 
-    And the places of the sorted indices and positions, and their dtype.
+    Returns:
+      The launches, the places of the sorted indices and of the positions, and their dtype.
     """
     index, y = row.operands[1].dtype.name, row.places[2]
     small = magnitude(count, size + 1) == "small"
@@ -171,7 +172,7 @@ def order(row: Row, size: int, count: int) -> tuple[list[Launch], int, int, str]
     launches: list[Launch] = []
     here, there = ((row.room(_bytes(kind) * count), row.room(_bytes(kind) * count)) for _ in "xy")
     counts, begins = (row.room(_bytes(number) * threads() * chunks) for _ in "xy")
-    keys, positions = y, here[1]  # these are not read in the first round
+    keys, positions = y, here[1]  # the first round does not read the positions
     for shift in range(0, size.bit_length(), bits):
         values = count, size, shift, length, chunks
         launches.append(_launch("counts", (), chunks, values, (index, number), (keys, counts)))

@@ -6,11 +6,10 @@ Python.
 
 While the call runs, Python reports each instruction before it executes it (``sys.settrace``), in
 the program's own frames, so that tracebacks, debuggers and coverage tools work as usual. `frames`
-reads the operands of the instruction from the frame's stack, at the depth that `steps` computes.
-`instructions` and `names` note the state that each instruction reads or changes. `functions` does
-this for functions written in C, with `methods` for methods and `special` for functions that access
-Python state. `observer` follows the frames, `notes` collects the reads (`reads`), and `guards`
-compares all of them in one compiled pass.
+reads the operands of the instruction from the frame's stack, at the depth that `bytecode`
+computes. `instructions` and `name_reads` note the state that each instruction reads or changes.
+`c_functions` does this for functions written in C. `observer` follows the frames, `effects` collects
+the reads (`reads`), and `guards` compares all of them in one compiled pass.
 
 Anything that is not known to be harmless (an instruction, a C function, a type of object) makes the
 function run as Python: the tables list what is allowed, never what is forbidden.

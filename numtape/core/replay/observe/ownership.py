@@ -1,6 +1,7 @@
 """Ownership of code and objects, and known C functions that depend only on their arguments.
 
-None of them reads the time, files, random numbers or settings, or changes its arguments.
+None of the known C functions reads the time, files, random numbers or settings, or changes its
+arguments.
 """
 
 from __future__ import annotations
