@@ -1,4 +1,4 @@
-"""What is measured: the table of cases with their goals.
+"""The table of benchmark cases, with their goals.
 
 A new case of a known kind is one entry in ``CASES``, with its function in ``formulas`` or
 ``programs``; a new kind of input is one class in ``inputs`` and one builder in each module of
@@ -40,15 +40,15 @@ class Case:
     """One row of the table.
 
     Attributes:
-        name: The word for ``--cases``.
+        name: The name for ``--cases``.
         title: The row's heading.
         kind: ``step`` is timed in a warm worker of each library; ``process`` is the wall time of
-            fresh processes; ``memory`` is what the first steps of a fresh worker need at their
-            peak; ``figure`` is something only numtape is asked for.
-        goal: The limits numtape is to keep, all of them.
+            fresh processes; ``memory`` is the peak of the first steps of a fresh worker;
+            ``figure`` is measured for numtape only.
+        goal: The limits that numtape must keep.
         unit: ``s`` or ``MiB``.
         data: Makes the inputs of a ``step`` or of the steps of ``memory``.
-        libraries: Who takes part, if not all do.
+        libraries: The libraries that take part, if not all do.
     """
 
     name: str

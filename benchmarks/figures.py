@@ -1,4 +1,4 @@
-"""What only numtape is asked for: a function per case, called in its own process."""
+"""Figures of numtape alone: a function per case, called in a separate process."""
 
 from __future__ import annotations
 

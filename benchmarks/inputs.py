@@ -23,7 +23,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Work:
-    """What one step cannot do without, however it is computed.
+    """The minimal work of one step, however it is computed.
 
     Attributes:
         traffic: Bytes of the inputs, each read once, and of the results, each written once.
@@ -164,10 +164,10 @@ class Program:
 
     Attributes:
         function: The program, called with a library's functions, the inputs and the constants.
-        by_hand: Gives from float64 arrays what a step must give.
-        inputs: What the gradients are by.
+        by_hand: Computes the expected results from float64 arrays.
+        inputs: The arrays that are differentiated.
         constants: The other arrays.
-        needs: The functions that not every library has.
+        needs: Functions that some libraries lack.
         calls: Transcendental calls of a step.
         products: Operations in its matrix products.
     """
@@ -236,14 +236,14 @@ class Derivatives:
     """All derivatives of a function of a vector: those of its vector, or the second ones.
 
     Attributes:
-        kind: What the step gives.
+        kind: The kind of result.
         function: The function, called with a library's functions, the vector and the constants.
-        by_hand: Gives what a step must give.
+        by_hand: Computes the expected result.
         x: The vector.
         constants: The other arrays.
         calls: Transcendental calls of a step.
         products: Operations in its matrix products.
-        needs: The functions that not every library has.
+        needs: Functions that some libraries lack.
     """
 
     kind: Literal["jacobian", "hessian"]

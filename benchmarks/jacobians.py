@@ -14,7 +14,7 @@ import numpy as np
 
 from .turns import compare
 
-# What each column is, and the package that it needs.
+# The columns, and the package that each needs.
 LIBRARIES = {
     "numtape": "numtape",
     "nt.function": "numtape",
@@ -37,7 +37,7 @@ def _inputs() -> tuple[Any, Any, Any]:
 
 
 def _run_with_tape(tf: Any, wrap: Callable[[Any], Any]) -> dict[str, Callable[[], Any]]:
-    """What TensorFlow and numtape run."""
+    """The cases of TensorFlow and numtape."""
     w, x, h = map(tf.constant, _inputs())
 
     def jacobian(f: Any, x: Any) -> Any:
@@ -131,7 +131,7 @@ def _jax() -> dict[str, Callable[[], Any]]:
 
 
 def calls_of(library: str) -> dict[str, Callable[[], Any]]:
-    """What a library runs, by case."""
+    """A library's functions, by case."""
     if library == "PyTorch":
         return _torch()
     if library == "JAX jit":

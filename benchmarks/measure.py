@@ -48,7 +48,7 @@ class Settings:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the workers find in their environment besides ours."""
+        """Environment variables of the workers, in addition to ours."""
         hide_gpu = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
         return {"NUMTAPE_DEVICE": self.device, "TF_CPP_MIN_LOG_LEVEL": "3", **hide_gpu}
 

@@ -18,8 +18,8 @@ from benchmarks.cases import OURS, OWN, REPLAYED
 from benchmarks.tables import SHORT, TIMES, figure, three
 
 OURS_COLOUR, PEER_COLOUR, LOST_COLOUR = "C0", "0.35", "C3"
-# A row of the plot of peers: its label, and which of our columns it is measured by. Who runs a
-# program as it is written is set beside numtape doing so, who compiles it beside replays.
+# A row of the plot of peers: its label, and the numtape column it is compared with. Eager libraries
+# are compared with numtape's eager mode, compilers with replays.
 PEERS = {
     "TF eager": ("TensorFlow", OURS),
     "PyTorch": ("PyTorch", OURS),
@@ -30,7 +30,7 @@ PEERS = {
 
 
 def bare(axes: Axes, along: Any = "y") -> None:
-    """Takes away what is no data."""
+    """Remove chart elements that carry no data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis=along, color="0.9")
     axes.set_axisbelow(True)

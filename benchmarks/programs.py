@@ -2,8 +2,8 @@
 
 As in ``formulas``, a program takes a library's functions as ``ops`` and is one text for all of them
 (``sqrt``, ``exp``, ``tanh``, ``sum``, ``mean``, ``sigmoid``, ``relu``, ``solve`` of a batch of
-systems, ``convolved`` for images and filters whose last axis has the channels). What it must give
-is worked out here by hand.
+systems, ``convolved`` for images and filters whose last axis has the channels). Expected results
+are computed here with NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of the measurements: statistics, goals and floors, in one JSON."""
+"""The report of the measurements: statistics, goals and floors, in one JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Named(Protocol):
 
 @dataclass
 class Row:
-    """What is known about one case: per column samples by round and details, or why none."""
+    """The measurements of one case: samples by round and details per column, or why none."""
 
     samples: dict[str, list[list[float]]] = field(default_factory=dict)
     details: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -131,9 +131,9 @@ def goals(
     own: tuple[str, ...] = OWN,
     known: dict[str, float] | None = None,
 ) -> list[dict[str, object]]:
-    """What each of our columns is to keep, and whether it does.
+    """The goals of each of our columns, and whether it meets them.
 
-    ``own`` are our columns, all others are peers; ``known`` are figures that are nobody's.
+    ``own`` are our columns, all others are peers; ``known`` are figures of no library.
     """
     peers = [median for heading, median in medians.items() if heading not in own]
     best = {BEST_PEER: min(peers)} if peers else {}
@@ -201,7 +201,7 @@ def collect(
 
 
 def default_output(name: str) -> Path:
-    """Where a result goes if nobody says: beside the others, or where a checkout is read-only."""
+    """The default path of a result: beside the others, unless the checkout is read-only."""
     writable = os.access(RESULTS, os.W_OK)
     return (RESULTS if writable else Path(tempfile.gettempdir(), "numtape-benchmarks")) / name
 

@@ -1,4 +1,4 @@
-"""What this machine can do at best, and how far from that a step is.
+"""Peak rates of this machine, and the ratio of a step to them.
 
 Three rates are measured in the same run as the cases: bytes copied per second, floating-point
 operations per second in matrix products, and the time of one transcendental call on one core.
@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.inputs import Work, large_net
 
 COPIED = 2**28  # bytes: beyond the last-level cache of any machine this is likely to meet
-# What takes far longer than a product or a sum; a reciprocal stands for any division.
+# Operations that take far longer than a product or a sum; a reciprocal stands for any division.
 FUNCTIONS = ("exp", "log", "sin", "cos", "tanh", "erf", "sqrt", "reciprocal")
 
 

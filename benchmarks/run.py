@@ -140,8 +140,8 @@ def main(argv: list[str] | None = None) -> int:
     """Runs the benchmarks.
 
     Returns:
-        The exit status: 1 if some library failed or computed something else; 2 if there is no GPU
-        where one was asked for.
+        The exit status: 1 if some library failed or computed something else; 2 if a GPU was
+        requested and there is none.
     """
     arguments = _arguments(argv)
     if arguments.redraw:

@@ -47,8 +47,8 @@ def elements(quick: bool) -> list[dict[str, float]]:
 def rows(quick: bool) -> list[dict[str, float]]:
     """Times the stages of a scalar chain of growing length, per row.
 
-    What an almost empty step costs is taken off. The garbage collector is off: it visits all
-    tensors that are alive now and then, which is Python's share and grows with what else lives.
+    The cost of an almost empty step is subtracted. The garbage collector is off, because its visits
+    of all live tensors are Python's share of the time, and depend on other live objects.
     """
     from benchmarks.figures import stages
 

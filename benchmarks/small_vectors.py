@@ -4,8 +4,8 @@ A Lotka-Volterra model, integrated by 200 steps of Runge and Kutta's fourth orde
 of its distance from a point in its four parameters: written with ``z[0]`` and ``stack``, with
 scalars, and with products of a small matrix. JAX has a ``scan``, compiled.
 
-Prints a table; writes nothing. Times are medians in µs, of a call with its result looked at. What
-is not installed is left out.
+Prints a table; writes nothing. Times are medians in µs of a call whose result is read. Libraries
+that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _jax() -> dict[str, Callable[[], Any]]:
 
 
 def calls_of(library: str) -> dict[str, Callable[[], Any]]:
-    """What a library runs, by case."""
+    """A library's functions, by case."""
     if library == "PyTorch":
         return _torch()
     if library == "JAX jit":

@@ -44,9 +44,9 @@ def compare(
     the machine is one for all of them.
 
     Args:
-      text: What the command says of itself.
-      calls_of: What a library runs, by case; its process calls this.
-      libraries: The columns, and the package that each needs; what is not installed is left out.
+      text: The command's description.
+      calls_of: Returns a library's functions, by case; its process calls this.
+      libraries: The columns, and the package that each needs; missing ones are left out.
       cases: The rows, and the names of their cases.
       count: Calls a round.
     """

@@ -97,7 +97,7 @@ class ExplainMixin:
         return counts, sizes
 
     def to_dot(self, most: int = 200) -> str:
-        r"""What was recorded, as text for Graphviz: ops, and arrows from what they use.
+        r"""The recorded ops, as text for Graphviz: ops, and arrows from what they use.
 
         Args:
           most: How many ops, the last ones.

@@ -1,4 +1,4 @@
-"""What is measured on a GPU: the table of cases with their goals."""
+"""The table of GPU cases, with their goals."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ It prints a verdict a step, each in its own process so that one failure hides no
 writes all it finds to a JSON as it goes; in at most nine and a half minutes, the benchmarks
 against PyTorch and JAX included.
 
-A machine with a GPU often has no network and keeps nothing. What to bring there: the checkout; the
-wheels that are missing, for its Python, as here for 3.12::
+A machine with a GPU often has no network and no persistent storage. Bring the checkout, and the
+missing wheels for its Python, as here for 3.12::
 
     pip download --no-deps --only-binary=:all: --python-version 3.12 -d wheels \
         --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 \
@@ -50,7 +50,7 @@ Found = dict[str, Any]
 
 
 def steps() -> dict[str, Any]:
-    """What is checked, in its order; see `benchmarks.gpu.steps`."""
+    """The checks, in order; see `benchmarks.gpu.steps`."""
     from benchmarks.gpu.steps import STEPS
 
     return STEPS

@@ -75,7 +75,7 @@ Data = Program | Network
 
 
 def after(data: Data, weights: list[Array]) -> Data:
-    """What the next step works on, a step having left these weights."""
+    """The next step's inputs, after a step that left these weights."""
     return dataclasses.replace(data, weights=weights) if isinstance(data, Network) else data
 
 

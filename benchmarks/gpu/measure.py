@@ -32,13 +32,13 @@ class Found:
 
     Attributes:
         rows: Per case the samples of each column, details, and errors.
-        works: Per case what a step cannot do without.
-        tails: Per case and column the last elements of what a step gave.
-        gpus: What each library says of the GPU.
+        works: Per case the minimal work of a step.
+        tails: Per case and column the last elements of a step's result.
+        gpus: Each library's description of the GPU.
         skipped: Libraries that did not take part, and why.
-        left_out: What the budget did not suffice for.
-        ceilings: Rates by what was measured, and by who measured them.
-        overheads: Seconds of calls that compute next to nothing.
+        left_out: Cases that exceeded the budget.
+        ceilings: Peak rates, by quantity and library.
+        overheads: Seconds of calls that compute almost nothing.
         first_call: Seconds of import, start and first step in a fresh process.
     """
 
@@ -163,7 +163,7 @@ class Session:
 
 
 def environment() -> dict[str, str]:
-    """What the workers find in their environment besides ours."""
+    """Environment variables of the workers, in addition to ours."""
     return {
         "NUMTAPE_DEVICE": "cuda",
         # JAX would take three quarters of the memory at once.
@@ -205,7 +205,7 @@ def missing() -> str | None:
 
 
 def driver() -> dict[str, str] | None:
-    """What NVIDIA's own tool says of the first GPU, where the tool is there."""
+    """The output of nvidia-smi for the first GPU, if the tool is installed."""
     fields = (
         "name",
         "driver_version",

@@ -1,4 +1,4 @@
-"""What becomes of the measurements on a GPU: statistics, goals and floors, in one JSON."""
+"""The report of GPU measurements: statistics, goals and floors, in one JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA = 1
 
 
 def best(ceilings: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Gives the highest rate of each kind, whoever reached it."""
+    """Return the highest rate of each kind over all libraries."""
     return {what: max(rates.values()) for what, rates in ceilings.items() if rates}
 
 

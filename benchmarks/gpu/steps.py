@@ -1,4 +1,4 @@
-"""What `benchmarks.gpu.first` checks on a GPU: each class of kernels against NumPy, and rates.
+"""Checks of `benchmarks.gpu.first`: each class of kernels against NumPy, and rates.
 
 A step is a function without arguments. It gives facts worth keeping, and raises where something
 is not as it must be.

@@ -25,7 +25,7 @@ _RATES = ((1e12, "Tflop/s"), (1e9, "Gflop/s"), (1e6, "Mflop/s"), (1.0, "flop/s")
 
 
 def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
-    """What a step moves, how fast it does, and the memory it takes."""
+    """The bytes that a step moves, its rate, and its memory."""
     yield [
         "case",
         REPLAYED,

@@ -53,10 +53,10 @@ class Served:
         """Checks and times each variant of a case.
 
         Returns:
-            What a step cannot do without, and for each column what was found: ``times``, ``first``
+            The minimal work of a step, and the measurements of each column: ``times``, ``first``
             (seconds of the first step, with what it compiled), ``peak`` (bytes), ``kernels`` of a
             step, ``relative_error`` (of the small size), ``tails`` of the first results; or
-            ``failed``, what went wrong.
+            ``failed``, the error.
         """
         case, library = CASES[name], self.library
         library.free()

@@ -1,4 +1,4 @@
-"""What is measured: the evals of GradBench, their inputs, values that are known, and goals."""
+"""The evals of GradBench: their inputs, known values, and goals."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Goal:
       what: "ratio" of the gradient's time to that of its own primal, "operation" for ns an
         operation of the primal, "stack" for bytes of the stack, or "against" for the ratio to a
         peer's gradient.
-      limit: How much it may be.
-      form: Which of our columns.
-      peer: Which of the others'.
+      limit: The upper limit.
+      form: The numtape column.
+      peer: The peer's column.
     """
 
     what: str
@@ -41,16 +41,15 @@ class Case:
     """An eval at one size.
 
     Attributes:
-      eval: Its name, that of the kernel too.
-      title: What it is called in the table.
-      inputs: The arguments of a size.
-      size: The size that is measured.
-      small: One that is quick.
+      eval: The name of the eval and of its kernel.
+      title: The title in the table.
+      inputs: Returns the arguments of a size.
+      size: The measured size.
+      small: A quick size.
       wanted: The arguments that are differentiated.
-      operations: How many additions and multiplications the primal does.
-      goals: What is asked of it.
-      shorter: For libraries that take long, the size they are measured at; the table has their
-        time in proportion to the operations.
+      operations: The number of additions and multiplications of the primal.
+      goals: The goals.
+      shorter: The size for slow libraries; the table scales their time by the number of operations.
     """
 
     eval: str
@@ -65,7 +64,7 @@ class Case:
 
 
 def wave(size: int, start: int = 1) -> Array:
-    """Numbers that nobody has to store."""
+    """Numbers that are generated instead of stored."""
     result: Array = np.sin(np.arange(start, size + start) ** 2.0)
     return result
 

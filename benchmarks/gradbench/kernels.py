@@ -51,7 +51,7 @@ def determinant(size: int) -> Any:
 
 
 def without(columns: int, k: int) -> int:
-    """What is left of columns, as `determinant` has them, without the k-th."""
+    """The remaining columns, as in `determinant`, without the k-th."""
     low = columns & ((1 << (4 * k)) - 1)
     return low | ((columns >> (4 * k + 4)) << (4 * k))
 

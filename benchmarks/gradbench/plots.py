@@ -20,7 +20,7 @@ SHOWN = {
 
 
 def operations(result: dict[str, Any]) -> Figure:
-    """What an operation of the primal takes: alone, and with the gradient, in each library."""
+    """The time per operation of the primal: alone, and with the gradient, for each library."""
     cases = result["cases"]
     figure = Figure(figsize=(8, 0.7 * len(cases) + 1.2), layout="constrained")
     axes = figure.subplots()

@@ -21,7 +21,7 @@ END = "<!-- gradbench:end -->"
 
 
 def met(case: str, columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """What is asked of an eval, and whether it is so: None where a figure is missing."""
+    """The goals of an eval, and whether each is met; None if a figure is missing."""
     results = []
     for goal in CASES[case].goals:
         own, other = columns.get(goal.form, {}), columns.get(goal.peer, {})

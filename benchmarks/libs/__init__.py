@@ -43,7 +43,7 @@ def build(
     A kind that has none is built as the more general kind that it belongs to.
 
     Raises:
-        LeftOut: If there is no builder, or it finds that the library cannot do this.
+        LeftOut: If the case has no builder, or the library cannot do this.
     """
     builder = next((builders[kind] for kind in type(data).__mro__ if kind in builders), None)
     if builder is None:
@@ -103,13 +103,12 @@ class Library:
     """A row of the table below.
 
     Attributes:
-        package: What is imported; the library is skipped where it is not installed.
+        package: The package to import; the library is skipped if it is not installed.
         headings: The columns of its variants; whole-process figures stand in the first.
-        import_source: How its users import it.
+        import_source: The import statement of its users.
         gradient_source: The gradient of ``sin(x) * x`` at ``GRADIENT_AT``, as the name ``g``.
         distributions: The installed packages whose versions belong to a result.
-        usual: Whether it is measured when nobody asks for more; those that are not take part in
-            the steps only.
+        usual: Whether it is measured by default; others take part in the steps only.
     """
 
     package: str

@@ -138,7 +138,7 @@ def _value_and_gradients(data: Program, inputs: list[Any], constants: list[Any])
 
 
 def _derivatives(data: Derivatives) -> Variant:
-    """It has no map over unit vectors: each row of a Jacobian is a way back of its own."""
+    """It has no map over unit vectors: each row of a Jacobian is a separate reverse pass."""
     if data.kind == "hessian":
         raise LeftOut(FIRST_ORDER)
     f = function_of(data, OPS)

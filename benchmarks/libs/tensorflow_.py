@@ -11,7 +11,7 @@ import tensorflow as tf
 from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
 from benchmarks.libs import Variant, build, function_of
 
-# What is made of a function before it is called.
+# Transformations of a function before it is called.
 Made = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

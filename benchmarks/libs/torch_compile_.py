@@ -11,6 +11,6 @@ from benchmarks.libs.torch_ import BUILDERS
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    # What it compiled for another case is of the same code, and would make all shapes dynamic.
+    # Code compiled for another case would make all shapes dynamic.
     torch.compiler.reset()
     return {"torch.compile": build(data, BUILDERS, True)}

@@ -159,7 +159,7 @@ def _program(data: Program) -> Variant:
 
 
 def _derivatives(data: Derivatives) -> Variant:
-    """Each row is a way back of its own: ``warp.autograd.jacobian`` adds up what is between."""
+    """Each row is a separate reverse pass: ``warp.autograd.jacobian`` accumulates intermediates."""
     if data.kind == "hessian":
         raise LeftOut(FIRST_ORDER)
     size = data.x.size

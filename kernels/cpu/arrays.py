@@ -1,8 +1,8 @@
 """Whole-array kernels: ``f(out, x, y, z, parameters, begin, end)``, all int64.
 
-``parameters`` is the address of int64s that say what the shapes are; a kernel computes the units
-of work from ``begin`` to ``end``. Each function here makes a kernel for dtypes, and `KERNELS`
-has them by name. Who plans says how many units there are and what they take.
+``parameters`` is the address of int64s that describe the shapes; a kernel computes the units of
+work from ``begin`` to ``end``. Each function here makes a kernel for dtypes, and `KERNELS` has them
+by name. The planner computes the number of units and their cost.
 """
 
 from __future__ import annotations

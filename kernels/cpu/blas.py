@@ -1,8 +1,8 @@
 """BLAS and LAPACK called from several threads at once, each with one its own thread.
 
-How many threads the library takes is one number for all who call it. So whoever calls first sets
-it to 1, and whoever leaves last sets it back. Their words: a lock, how many are at it, and the
-number before.
+The library's number of threads is one setting for all callers. So the first caller sets it to 1,
+and the last to leave restores it. The shared words: a lock, the number of callers, and the former
+setting.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ MUCH = 1 << 22
 ) = range(14)
 DESCRIBED = 14
 # An axis (its length); an argument (its number); one that is written to (its number, where its copy
-# is, bytes); an adjoint in the result (where), and one that is converted (where in the result, or
-# -1 where nobody wants it, where it is itself, elements, the bytes of one).
+# is, bytes); an adjoint in the result (its offset), and one that is converted (its offset in the
+# result, or -1 if it is not needed, its own offset, elements, bytes per element).
 AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
 
 # A result: what it is, where (in words from the first result's; of an argument which of the
@@ -99,7 +99,7 @@ def _word(address: int, k: int) -> int:
 
 @jit
 def _take(table: int) -> int:
-    """The address of the state of a pile that nobody else has; 0 if it does not exist."""
+    """The address of the state of a pile for exclusive use; 0 if none is free."""
     for k in range(_word(table, T_COUNT)):
         state = table + 8 * (T_PILES + 2 * k)
         if numbers(state)[0] == FREE and exchange_if(state, FREE, 0):
@@ -109,7 +109,7 @@ def _take(table: int) -> int:
 
 @jit
 def _top(pile: int) -> int:
-    """Where the next stack begins, without what nobody needs any more on top."""
+    """The offset of the next stack, after released stacks at the top are removed."""
     count = _word(pile, P_COUNT)
     while count > 0 and _word(pile + P_ENTRIES + 16 * (count - 1), 1) == 0:
         count -= 1
@@ -308,7 +308,7 @@ def forward() -> Any:
 def _convert_adjoints(parameters: int, out: int, region: int) -> None:
     """Put adjoints that are of another dtype than the result, or lie elsewhere, where they belong.
 
-    What is in the result already stays.
+    Existing values of the result stay.
     """
     p = numbers(parameters)
     for k in range(p[WORDS]):
@@ -340,7 +340,7 @@ def reverse() -> Any:
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, table, block = numbers(parameters), _word(parameters, TABLE), _block()
         left, y = numbers(x_ + 8 * p[OPERANDS]), real(_word(x_, 0))
-        if y[0] != 0.0:  # nobody looks: the call runs again
+        if y[0] != 0.0:  # the flag is ignored: the call runs again
             _set(parameters, out_, np.nan)
             return
         number = int(-y[1])

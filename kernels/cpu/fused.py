@@ -19,7 +19,7 @@ from ..functions.value import FLOAT32, FLOAT64, Value, wide_vectors
 INT64, INT8, BIT = ir.IntType(64), ir.IntType(8), ir.IntType(1)
 BEYOND, STEEP = 1, 2  # what a loop returns: a sum of these
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
-# What a value of a dtype is in memory.
+# The type of a dtype's values in memory.
 STORED = {"float32": FLOAT32.number, "float64": FLOAT64.number, "bool": INT8}
 
 _COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}

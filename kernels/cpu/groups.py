@@ -245,7 +245,7 @@ def run_blocks(
 def lanes(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, chunk: int) -> int:
     """Run blocks of a lane group, ``chunk`` at a time, until the counter says that none is left.
 
-    Several threads may do so at once, each with slots and places of its own. The counter is the
+    Several threads may do so at once, each with separate slots and offsets. The counter is the
     number of the next block.
     """
     if plan.groups[GROUP * g + G_SIZE] == 0:

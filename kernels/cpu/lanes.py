@@ -1,7 +1,7 @@
 """Vectors in memory that hold the same number of several matrices, one matrix a lane.
 
-Each function takes addresses of such vectors, of `BYTES` bytes, on cache lines. What differs from
-lane to lane (which row a matrix has its pivot in) is a choice between two values, not a branch.
+Each function takes addresses of such vectors, of `BYTES` bytes, on cache lines. Differences
+between lanes (such as the pivot row of a matrix) are selects between two values, not branches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ITEM = {"float32": 4, "float64": 8}
 
 
 class Lanes(NamedTuple):
-    """What can be done with vectors of a dtype."""
+    """The operations on vectors of a dtype."""
 
     subtract: Any  # (target, factor, x): target -= factor * x
     divide: Any  # (target, x): target /= x

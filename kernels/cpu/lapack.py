@@ -1,9 +1,9 @@
 """Kernels that call LAPACK and BLAS on each matrix of a batch; see `arrays` for what they get.
 
-Fortran counts columns first: it takes a matrix where it lies for its transpose. Parameters: what
-`numtape.core.cpu.blas` lays out, letters and numbers that are passed by address (on a
-little-endian machine that of an int64 will do for a letter and for a 32-bit integer), then
-functions and sizes. A unit of work is a matrix. What cannot be factored is NaN everywhere.
+Fortran stores columns first, so it reads a matrix as its transpose. Parameters are laid out by
+`numtape.core.cpu.blas`: letters and numbers that are passed by address (on a little-endian machine
+the address of an int64 also serves for a letter and for a 32-bit integer), then functions and
+sizes. A unit of work is a matrix. A matrix that cannot be factored yields NaN everywhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ number, word = POINTERS["int64"], POINTERS["int32"]
 
 # Where parameters are, in bytes; as in numtape/core/cpu/blas.py (a test compares).
 N, T, U, L, R, A, S, ONE, STEP = (8 * k for k in range(9))
-# What tells and sets how many threads they take (0: these stay as they are), and `blas`'s words.
+# Functions that get and set the number of threads (0: leave it), and the words of `blas`.
 ASK, SET, HELD = 9, 10, 11
 HEADER = 12
 TILE = 16

@@ -270,7 +270,7 @@ def next_place(n: int, a: int, b: int, c: int, s: Any) -> Any:
 def gather_pixels(
     panel: int, x: int, lattice_: int, taps_: int, begin: int, end: int, k0: int, k1: int, item: int
 ) -> None:
-    """What pixels from ``begin`` to ``end`` meet, of the rows ``k0`` to ``k1`` of the filter."""
+    """The inputs of pixels ``begin`` to ``end`` for rows ``k0`` to ``k1`` of the filter."""
     s = number(lattice_)
     channels, few = s[9], s[11]
     first = k0 // few

@@ -27,7 +27,7 @@ def _window(p: Any, a: int, b: int, c: int) -> Any:
 
 @inline
 def _first(at: int, step: int) -> int:
-    """The first element of a window on an axis that is no padding."""
+    """The first element of a window on an axis that is not padding."""
     return 0 if at >= 0 else (step - 1 - at) // step
 
 

@@ -62,7 +62,7 @@ def fill(out_: int, key: int, other: int, first: int, count: int) -> None:
         out[4 * k], out[4 * k + 1], out[4 * k + 2], out[4 * k + 3] = a, b, c, d
 
 
-# What makes numbers in place of ``n`` random integers at an address.
+# Functions that replace ``n`` random integers at an address by numbers.
 
 
 def uniform(dtype: str) -> Any:

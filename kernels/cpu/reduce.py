@@ -48,7 +48,7 @@ COMBINE: dict[str, Any] = {"sum": _add, "max": _extreme(">"), "min": _extreme("<
 
 
 def identity(name: str, real: bool, signed: bool, bits: int) -> Any:
-    """What a reduction starts from. A sum of zeros is 0.0, whatever their signs, as in NumPy."""
+    """The initial value of a reduction. A sum of zeros is 0.0 for any signs, as in NumPy."""
     if name == "sum":
         return 0.0 if real else 0
     low = float("-inf") if real else -(1 << bits - 1) if signed else 0

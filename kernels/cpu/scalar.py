@@ -1,4 +1,4 @@
-"""What the names in op bodies mean in the CPU's lane kernels."""
+"""The functions that names in op bodies refer to in the CPU's lane kernels."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _rounding(name: str) -> Any:
 
 @intrinsic
 def fmod(typingctx: Any, x: Any, y: Any) -> Any:
-    """What is left of a float by another one, of the sign of the first."""
+    """The remainder of a float division, with the sign of the dividend."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.frem(*args)

@@ -187,7 +187,7 @@ def sweep(
     """Run groups from ``begin_group`` on; the first one has only to be finished if ``computed``.
 
     ``cells`` is the address of the log's cells. Returns at a group that needs the caller: because
-    there is no kernel for it, or because it is ``large`` (in elements times instructions) and no
+    it has no kernel, or because it is ``large`` (in elements times instructions) and no
     thread waits to share it, or because it takes so long (``watched``) that interrupts have to be
     heard meanwhile; or ``found``.
     """
@@ -265,7 +265,7 @@ def sweep(
         if kind == LANES:
             _combine(cells, plan, g, room.partials)
         elif kind == SHARED and specs.size[log.spec[order[begin]]] != 1:
-            continue  # whoever keeps the buffer alive says when there is a value
+            continue  # the owner of the buffer sets the state when it has a value
         for k in range(begin, end):
             log.state[order[k]] = VALUE if plan.storage[k] == KEPT else SEEN
     return n_groups

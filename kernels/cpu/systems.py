@@ -1,11 +1,11 @@
 """Small systems of linear equations, several side by side: one matrix in each lane of vectors.
 
-A call of LAPACK takes longer than the elimination of a matrix of 8 rows, so what BLAS would do for
-each matrix is done here for as many at once as a vector of `lanes.BYTES` has elements: LU factors
+A call of LAPACK takes longer than the elimination of a matrix of 8 rows, so these kernels process
+as many matrices together as a vector of `lanes.BYTES` has elements: LU factors
 with partial pivoting (Golub and Van Loan, "Matrix Computations", algorithm 3.4.1), and solutions
 with them. The factors are those of ``lapack.factor``: triangles, by columns, then where row k went
-in step k. A unit of work is a group of matrices. In the last one, lanes without a matrix of their
-own repeat the last matrix, and are not written. See `arrays` for what kernels get.
+in step k. A unit of work is a group of matrices. In the last group, unused lanes repeat the last
+matrix, and are not written. See `arrays` for the arguments of kernels.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Threads that share the groups of one sweep, without going back to Python between groups.
 
-A sweep that meets a large group has Python wake other threads, which call `assist`. From then on
-the one that sweeps opens a round for each group that is worth it (`lead`), and the others, who
-wait for rounds by looking at a word in memory, take blocks of it until none is left. Who has
-waited long goes home: between two groups there may be much that cannot be shared.
+At the first large group an execution returns to Python, which wakes other threads; these call
+`assist`. From then on the leading thread opens a round for each large group (`lead`). The others
+poll a word in memory for rounds, and take blocks of a round until none is left. A thread that has
+waited long leaves, because the work between two groups may not be shareable.
 
-Rounds are numbered: an odd number is one that is open. Who wants to take part says so first
-(INSIDE), and then looks whether the round is still open. The one that sweeps closes it first, and
-then waits until nobody is inside. So nobody is at work on a group that is over. Nor need a sweep
-wait for those who have only to go home: each hiring begins at a multiple of `HIRING`, and who was
-hired before takes no part.
+Rounds are numbered: an odd number means open. A thread that wants to take part first registers
+(INSIDE), and then checks that the round is still open. The leader first closes the round, and then
+waits until no thread is inside. So no thread works on a group that is complete. The leader need not
+wait for threads that are about to leave: each hiring begins at a multiple of `HIRING`, and threads
+of an earlier hiring take no part.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the CUDA executor runs: `numba.cuda` source, compiled by ``numtape.core.cuda``.
+"""CUDA kernels as `numba.cuda` source, compiled and launched by ``numtape.core.cuda``.
 
-A kernel is a plain function. Its array parameters are typed pointers, or, in the simulator,
-which runs the same source thread by thread in Python, slices of arrays.
+A kernel is a plain function. Its array parameters are typed pointers on a GPU. The simulator runs
+the same source thread by thread in Python, with slices of arrays. Start reading at `target`.
 
-`numba.cuda` is imported here, before any of these modules asks for it, and nowhere else first.
+`numba.cuda` must be imported here first, before any of these modules imports it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 
 def _redirect() -> None:
-    """Let `numba.cuda` be numba-cuda's, also where it lies in no folder of ``site``.
+    """Redirect `numba.cuda` to the numba-cuda package, also outside the folders of ``site``.
 
-    Only there Python runs the line in a ``.pth`` file that does so.
+    A line in a ``.pth`` file does the same, but Python reads it only in those folders.
     """
     name = "_numba_cuda_redirector"
     if name not in sys.modules and importlib.util.find_spec(name) is not None:
@@ -27,10 +27,10 @@ def _redirect() -> None:
 
 
 def _import() -> None:
-    """Import `numba.cuda`, all of it: its compiler loads much when it is first used.
+    """Import `numba.cuda`, including the modules that its compiler loads at the first use.
 
-    numba-cuda 0.30 makes a timedelta without a unit, of which NumPy 2.5 warns, and looks for
-    `numpy.row_stack`, which NumPy 2.5 no longer has.
+    numba-cuda 0.30 makes a timedelta without a unit, about which NumPy 2.5 warns, and uses
+    `numpy.row_stack`, which NumPy 2.5 has removed.
     """
     missing = not hasattr(np, "row_stack")
     if missing:

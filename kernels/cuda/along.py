@@ -1,6 +1,6 @@
 """Reductions along the middle axis of (outer, n, inner), which may be cut into stretches.
 
-What the stretches give is reduced again. The order of additions depends on the shape alone.
+The results of stretches are reduced again. The order of additions depends on the shape alone.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from .target import KINDS, WIDTH, cuda, device, load, store
 
 
 def rows(name: str, dtype: str, how: str) -> Any:
-    """``out[k, s]`` from stretch ``s`` of row ``k``, for an inner axis of 1.
+    """Compute ``out[k, s]`` from stretch ``s`` of row ``k``, for an inner axis of 1.
 
-    Threads share a stretch of ``length`` elements as ``how`` says, again and again if it is long.
+    Threads share a stretch of ``length`` elements as ``how`` says, in a loop if it is long.
     """
     kind, start, way = KINDS[dtype], identity(name, dtype), parse_way(how)
     (threads, pieces, width), size, rows = way, way.size, way.rows
@@ -49,10 +49,10 @@ def rows(name: str, dtype: str, how: str) -> Any:
 
 
 def columns(name: str, dtype: str, width: str) -> Any:
-    """``out[o, s, i]`` from the ``x[o, j, i]`` of stretch ``s``.
+    """Compute ``out[o, s, i]`` from the ``x[o, j, i]`` of stretch ``s``.
 
-    That has each ``step``-th row of at most ``length`` from row ``s * first`` on. A thread takes
-    ``width`` columns of a stretch, and loads some rows at a time.
+    The stretch has every ``step``-th of the ``length`` rows from row ``s * first`` on. A thread
+    processes ``width`` columns of a stretch, and loads several rows at a time.
     """
     kind, start, combine = KINDS[dtype], identity(name, dtype), COMBINE[f"{name}_{dtype}"]
     wide = int(width)

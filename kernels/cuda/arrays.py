@@ -1,7 +1,7 @@
 """Whole-array kernels: ``f(units, *parameters, out, *operands)``.
 
-Units and parameters are those of the kernels of the same names in ``kernels.cpu.arrays``. Each
-function here makes a kernel for dtypes, that of the result first. A row is one block's work.
+Units and parameters are as in the kernels of the same names in ``kernels.cpu.arrays``. Each
+function here makes a kernel for dtypes, that of the result first. A block processes a row.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from .target import KINDS, THREADS, cuda, device
 
 
 def _sums(dtype: str) -> tuple[Any, Any, Any]:
-    """The dtype, what adds a block's values, and the root."""
+    """The dtype, a function that sums a value of each thread of a block, and the square root."""
     return KINDS[dtype], together("sum", dtype), FUNCTIONS[f"sqrt_{dtype}"]
 
 
 def _largest(dtype: str) -> Any:
-    """A function that gives the largest element of a row to all threads of a block."""
+    """A function that returns the largest element of a row to all threads of a block."""
     combine, block, start = COMBINE[f"max_{dtype}"], together("max", dtype), identity("max", dtype)
 
     def largest(x: Any, begin: Any, n: Any) -> Any:
@@ -35,7 +35,7 @@ def _largest(dtype: str) -> Any:
 
 
 def _exponentials(dtype: str) -> Any:
-    """A function that gives the sum of ``exp(x - top)`` of a row."""
+    """A function that returns the sum of ``exp(x - top)`` over a row."""
     kind, total, _ = _sums(dtype)
     exp = FUNCTIONS[f"exp_{dtype}"]
 
@@ -91,7 +91,7 @@ def log_softmax(out: str, x: str) -> Any:
 def softmax_grad(out: str, y: str, g: str) -> Any:
     """``y * (g - sum(g * y))`` of each row, for the operands y and g.
 
-    Where a y is nearly 1, its adjoint is taken off all; see ``kernels.cpu.arrays``.
+    If a y exceeds 1/2, its g is subtracted from all g first; see ``kernels.cpu.arrays``.
     """
     kind, total, _ = _sums(out)
 
@@ -101,7 +101,7 @@ def softmax_grad(out: str, y: str, g: str) -> Any:
             part = kind(0)
             i = cuda.threadIdx.x
             while i < n:
-                if y[row * n + i] > kind(0.5):  # of one at most
+                if y[row * n + i] > kind(0.5):  # true of at most one
                     part = g[row * n + i]
                 i += THREADS
             base = total(part)
@@ -124,7 +124,7 @@ def softmax_grad(out: str, y: str, g: str) -> Any:
 def log_softmax_grad(out: str, y: str, g: str) -> Any:
     """``g - exp(y) * sum(g)`` of each row, for the operands y and g.
 
-    Where an exp(y) is nearly 1, it is computed from the others; see ``kernels.cpu.arrays``.
+    If an exp(y) exceeds 1/2, its result uses the sums of the others; see ``kernels.cpu.arrays``.
     """
     kind, total, _ = _sums(out)
     exp = FUNCTIONS[f"exp_{out}"]
@@ -136,7 +136,7 @@ def log_softmax_grad(out: str, y: str, g: str) -> Any:
             i = cuda.threadIdx.x
             while i < n:
                 power = exp(y[row * n + i])
-                if power > kind(0.5):  # of one at most
+                if power > kind(0.5):  # true of at most one
                     near = g[row * n + i]
                 else:
                     part = kind(part + g[row * n + i])
@@ -158,7 +158,7 @@ def log_softmax_grad(out: str, y: str, g: str) -> Any:
 
 
 def _moments(dtype: str) -> Any:
-    """A function that gives the mean of a row, and ``1 / sqrt(variance + epsilon)``."""
+    """A function that returns the mean of a row, and ``1 / sqrt(variance + epsilon)``."""
     kind, total, sqrt = _sums(dtype)
 
     def moments(x: Any, begin: Any, n: Any, epsilon: Any) -> Any:
@@ -200,7 +200,7 @@ def normalize(out: str, x: str) -> Any:
 def normalize_grad(out: str, x: str, g: str) -> Any:
     """``r * (g - mean(g) - n * mean(g * n))``, for the operands x and g.
 
-    Here n is what `normalize` makes of x, and r the factor it multiplies with.
+    Here n is ``normalize(x)``, and r is ``1 / sqrt(variance + epsilon)``.
     """
     kind, total, _ = _sums(out)
     moments = _moments(out)
@@ -227,15 +227,14 @@ def normalize_grad(out: str, x: str, g: str) -> Any:
     return kernel
 
 
-# Each element is one thread's.
+# Kernels in which a thread computes an element.
 
 
 def product(out: str, x: str, y: str) -> Any:
-    """``out[b] = x[b] @ y[b]``: what no library multiplies. A unit is an element.
+    """``out[b] = x[b] @ y[b]``, where cuBLAS is not used (ints). A unit is an element.
 
-    Parameters: the columns of ``out``, how many products add up to an element, and the elements
-    of a matrix of ``out``; then how far apart the matrices of x are, and the elements of one down
-    and along; the same of y.
+    Parameters: the columns of ``out``, the length of the inner products, and the elements of a
+    matrix of ``out``; then the strides of x between matrices, rows and columns; the same of y.
     """
     kind = KINDS[out]
 
@@ -273,7 +272,7 @@ def product(out: str, x: str, y: str) -> Any:
 def contrast(out: str, x: str, y: str, z: str) -> Any:
     """``(x - mean) * y[0] + mean`` for x of shape (outer, n, inner). A unit is an element.
 
-    What z has are sums of the n elements that a mean is of. Parameters: n and inner.
+    z has the sums of the n elements, from which the means are computed. Parameters: n and inner.
     """
     kind = KINDS[out]
 

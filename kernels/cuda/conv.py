@@ -1,7 +1,7 @@
-"""Convolutions: a thread takes an element, and adds up what meets there.
+"""Convolutions: a thread computes one element of the result.
 
-Values are how many elements there are, batch, groups, channels and features of a group, then three
-each of the sizes of inputs, outputs and filter, strides, dilations, zeros before the input.
+Parameters: the number of elements, batch, groups, channels and features of a group, then three
+each of the sizes of input, output and filter, the strides, dilations, and zeros before the input.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .target import KINDS, cuda
 
 
 def forward(dtype: str) -> Any:
-    """The outputs of inputs x and a filter y."""
+    """The output for an input x and a filter y."""
     kind = KINDS[dtype]
 
     def kernel(
@@ -75,7 +75,7 @@ def forward(dtype: str) -> Any:
 
 
 def by_input(dtype: str) -> Any:
-    """The gradient by the input, of that by the outputs x and a filter y of swapped channels."""
+    """The gradient by the input, from the output's gradient x and a filter y, channels swapped."""
     kind = KINDS[dtype]
 
     def kernel(
@@ -138,7 +138,7 @@ def by_input(dtype: str) -> Any:
 
 
 def by_filter(dtype: str) -> Any:
-    """The gradient by the filter, of inputs x and the gradient by the outputs y."""
+    """The gradient by the filter, from an input x and the output's gradient y."""
     kind = KINDS[dtype]
 
     def kernel(

@@ -1,8 +1,9 @@
-"""Where the largest or smallest element is: along the middle axis of (outer, n, inner).
+"""Argmax and argmin along the middle axis of (outer, n, inner).
 
-Of equal ones the first; NaN comes behind all numbers. An axis may be cut into stretches; the place
-of the extreme element of each is then one of the ``many`` candidates in ``among``, of shape
-(outer, many, inner), for a second look. In the first look ``many`` is ``n``: all are.
+Of equal elements the first is chosen; NaN counts as the worst infinity. An axis may be cut into
+stretches. The index of the extreme element of each stretch is then one of the ``many`` candidates
+in ``among``, of shape (outer, many, inner), for the next pass. In the first pass ``many`` is ``n``:
+all elements are candidates, and ``among`` is not read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .target import KINDS, THREADS, cuda, device
 
 
 def _beats(name: str, dtype: str) -> Any:
-    """A function that says whether x is chosen before y, wherever they are."""
+    """A function that returns whether x is chosen over y whatever their positions."""
     real, end = dtype.startswith("float"), math.inf
     if name == "max":
         return device(
@@ -25,7 +26,7 @@ def _beats(name: str, dtype: str) -> Any:
 
 
 def columns(name: str, dtype: str) -> Any:
-    """A thread takes a column of a stretch; ``out`` is of shape (outer, stretches, inner)."""
+    """A thread processes a column of a stretch; ``out`` has shape (outer, stretches, inner)."""
     beats, integer = _beats(name, dtype), KINDS["int64"]
 
     def kernel(
@@ -54,11 +55,11 @@ def columns(name: str, dtype: str) -> Any:
 
 
 def rows(name: str, dtype: str) -> Any:
-    """A block takes a stretch of a row, for an inner axis of 1; ``out`` is (outer, stretches)."""
+    """A block processes a stretch of a row, for inner = 1; ``out`` has shape (outer, stretches)."""
     beats, integer = _beats(name, dtype), KINDS["int64"]
 
     def better(x: Any, row: Any, j: Any, k: Any) -> Any:
-        """The one of two places that is chosen; -1 is none."""
+        """Choose between two indices; -1 stands for no candidate."""
         if j < 0 or k < 0:
             return max(j, k)
         if beats(x[row + j], x[row + k]):
@@ -97,7 +98,7 @@ def rows(name: str, dtype: str) -> Any:
                 half //= 2
             if thread == 0:
                 out[unit] = shared[0]
-            cuda.syncthreads()  # before a caller writes there again
+            cuda.syncthreads()  # before the next round writes to shared memory
             unit += cuda.gridDim.x
 
     return kernel

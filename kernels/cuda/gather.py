@@ -1,7 +1,7 @@
-"""Elements and slices taken by their indices, and elements put where an index says.
+"""Gathers elements and slices by index, and places elements at an index.
 
-Bad indices were, or will be, refused; what they stand for is zeros, and nothing is read for them.
-Dtypes do not matter: what is moved are words of 1 to 16 bytes, "uint8" to "uint128".
+A separate check rejects out-of-bounds indices; here they give zeros, and nothing is read for them.
+Dtypes do not matter: kernels move words of 1 to 16 bytes, "uint8" to "uint128".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def gather(word: str, size: str) -> Any:
         count_shift: Any,
         y: Any,
     ) -> Any:
-        """Whether there is anything for word t, and where."""
+        """Whether the index for word t is in bounds, and the position of its word in x."""
         row = quotient(t, inner, by_inner, shift)
         o = quotient(row, count, by_count, count_shift)
         taken = INTEGER(y[number(row - number(o * count))])
@@ -57,7 +57,7 @@ def gather(word: str, size: str) -> Any:
         a = INTEGER(cuda.blockIdx.x) * (UNROLL * THREADS) + cuda.threadIdx.x
         while a < n:
             b, c, d = a + THREADS, a + 2 * THREADS, a + 3 * THREADS
-            # Beyond the end, the last word is read again, so that no load waits for a branch.
+            # Beyond the end, threads read the last word, so that no load waits for a branch.
             in_a, from_a = source(a, size, count, inner, by_inner, shift, by_count, count_shift, y)
             in_b, from_b = source(
                 min(b, n - 1), size, count, inner, by_inner, shift, by_count, count_shift, y
@@ -97,7 +97,7 @@ def pick(word: str) -> Any:
 
 
 def place(word: str, size: str) -> Any:
-    """``out[k, y[k]] = x[k]``, all else 0; rows have ``n`` elements."""
+    """``out[k, y[k]] = x[k]``, with zeros elsewhere; rows have ``n`` elements."""
     nothing = KINDS[word](0)
     _, quotient = arithmetic(size)
 

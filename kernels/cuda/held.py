@@ -1,9 +1,9 @@
 """Rows in registers: some threads of a block share a row, and each holds a part of it.
 
-How they do is a *way*, ``"threads x pieces x width"`` as in ``"32x8x4"``: of a stretch of
-``threads * pieces * width`` elements, thread t holds ``pieces`` runs of ``width`` neighbouring
-elements, one from ``width * t`` on and the others each ``width * threads`` behind. Runs of more
-than one are loaded at once; where they are, the length of rows is a multiple of `WIDTH`.
+A `Way` says how, as ``"threads x pieces x width"``, for example ``"32x8x4"``: of a stretch of
+``threads * pieces * width`` elements, thread t holds ``pieces`` runs of ``width`` adjacent
+elements. The first run begins at ``width * t``, each further one ``width * threads`` later. Runs
+of more than one element are loaded as vectors; the length of rows is then a multiple of `WIDTH`.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ class Way(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many rows a block has at a time."""
+        """How many rows a block processes at a time."""
         return THREADS // self.threads
 
 
 def parse_way(way: str) -> Way:
-    """A way from its text."""
+    """Parse the text of a way."""
     return Way(*map(int, way.split("x")))
 
 
 def placing(way: Way) -> Any:
-    """A function that gives a thread its place in its row, where that begins, and its length.
+    """A function that returns a thread's lane in its row, the row's offset, and its length.
 
-    Behind the last row there are rows of no elements.
+    Rows beyond the last one have no elements.
     """
     threads, rows = way.threads, way.rows
 
@@ -52,7 +52,7 @@ def placing(way: Way) -> Any:
 
 
 def fetching(dtype: str, way: Way) -> Any:
-    """A function that loads what a thread holds of ``x[at:at + n]``; beyond that is ``start``."""
+    """A function that loads a thread's part of ``x[at:at + n]``; ``start`` fills the rest."""
     threads, pieces, width = way
     kind = KINDS[dtype]
 
@@ -79,7 +79,7 @@ def fetching(dtype: str, way: Way) -> Any:
 
 
 def masking(way: Way) -> Any:
-    """A function that puts ``start`` in what a thread holds beyond a row of ``n`` elements."""
+    """A function that sets a thread's values beyond a row of ``n`` elements to ``start``."""
     threads, pieces, width = way
 
     def mask(values: Any, start: Any, n: Any, lane: Any) -> None:
@@ -92,7 +92,7 @@ def masking(way: Way) -> Any:
 
 
 def keeping(way: Way) -> Any:
-    """A function that stores what a thread holds in ``out[at:at + n]``."""
+    """A function that stores a thread's part of ``out[at:at + n]``."""
     threads, pieces, width = way
 
     def keep(values: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
@@ -112,6 +112,6 @@ def keeping(way: Way) -> Any:
 
 
 def reduce_row(name: str, dtype: str, way: Way) -> Any:
-    """A function that combines a value of each thread of a row; all of them get the result."""
+    """A function that combines a value of each thread of a row; all threads get the result."""
     shared = way.threads == THREADS
     return together(name, dtype) if shared else across(name, dtype, way.threads)

@@ -1,8 +1,8 @@
-"""Pieces: the 16 bytes, or the element where they do not fit, that a thread moves at once.
+"""Pieces: words of 16 bytes, or fewer where sizes require it, that a thread moves at a time.
 
-A block takes ``UNROLL`` pieces for each of its threads, ``THREADS`` apart, so that a thread waits
-for several of them at the same time. Where all numbers are below 2**31, as nearly always, indices
-have 32 bits, and quotients are products with what the executor knows of the divisor.
+A thread moves ``UNROLL`` pieces, ``THREADS`` apart, so that it waits for several loads at the same
+time. If all numbers are below 2**31, as nearly always, indices have 32 bits and divisions are
+multiplications by constants that the executor computes from the divisor.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ def _large(t: Any, divisor: Any, factor: Any, shift: Any) -> Any:
 
 
 def arithmetic(size: str) -> tuple[Any, Any]:
-    """The kind of an index, and ``quotient(t, divisor, factor, shift)``, for "small" or "large"."""
+    """The index dtype, and ``quotient(t, divisor, factor, shift)``, for "small" or "large"."""
     return (_UINT32, _small) if size == "small" else (KINDS["int64"], _large)
 
 
 def copying(word: str) -> tuple[str, Any, Any, Any]:
-    """How pieces are moved: ``fetch(x, i)``, ``put(out, i, piece)``, and zeros in their place.
+    """The array dtype for a word, and functions to move pieces.
 
-    The first is the dtype of the arrays: a "uint128" is four uint32.
+    They are ``fetch(x, i)``, ``put(out, i, piece)``, and a function ``(there, piece)`` that returns
+    zeros unless ``there``. A "uint128" is four uint32.
     """
     if word == "uint128":
         nothing = KINDS["uint32"](0)

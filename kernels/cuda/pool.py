@@ -1,8 +1,8 @@
-"""Pooling: a thread takes an element, of the result's or of the operand's.
+"""Pooling: a thread computes one element of the result.
 
-A window's largest element is its first one; NaNs are passed over where there is another number.
-Values are how many elements there are, channels, then three each of the sizes of inputs, outputs
-and windows, strides, dilations, what is around the input.
+Of equal largest elements of a window, the first counts; NaN counts only if all elements are NaN.
+Parameters: the number of elements, the channels, then three each of the sizes of input, output
+and window, the strides, the dilations, and the padding before the input.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .target import KINDS, cuda, device
 
 
 def _looking(dtype: str) -> Any:
-    """A function that finds the pixel of a window's largest element; -1 if it has none."""
+    """A function that finds the pixel of a window's largest element; -1 for an empty window."""
     kind = KINDS[dtype]
 
     def look(
@@ -55,7 +55,11 @@ def _looking(dtype: str) -> Any:
 
 
 def _of_windows(dtype: str, finish: Any) -> Any:
-    """The kernel that calls ``finish(out, t, x, y, size, place, ...)`` for each window."""
+    """The kernel that calls ``finish(out, t, x, y, start, where, ...)`` for each window.
+
+    ``start`` is the first pixel of the image in the batch, ``where`` the pixel of the largest
+    element in the image.
+    """
     look = _looking(dtype)
 
     def kernel(
@@ -121,7 +125,7 @@ def largest(dtype: str) -> Any:
 
 
 def largest_taken(dtype: str) -> Any:
-    """The element of y where the window of x has its largest one."""
+    """The element of y at the position of the largest element of each window of x."""
     kind = KINDS[dtype]
 
     def finish(
@@ -141,7 +145,7 @@ def largest_taken(dtype: str) -> Any:
 
 
 def largest_place(dtype: str) -> Any:
-    """The place of the largest element, counted in the image, or in the batch."""
+    """The flat index of the largest element, in the image or, if ``batched``, in the batch."""
 
     def finish(
         out: Any,
@@ -217,7 +221,7 @@ def mean(dtype: str) -> Any:
 
 
 def _counting() -> Any:
-    """A function that counts the elements of a window on one axis."""
+    """A function that counts a window's elements along one axis that are inside the input."""
 
     def count(begin: Any, steps: Any, step: Any, size: Any) -> Any:
         n = 0
@@ -231,7 +235,7 @@ def _counting() -> Any:
 
 
 def mean_spread(dtype: str) -> Any:
-    """What each element gets of the windows that it is in, whose gradients are x."""
+    """The gradient of `mean`: each element sums its shares of the windows' gradients x."""
     kind, count = KINDS[dtype], _counting()
 
     def kernel(
@@ -290,7 +294,7 @@ def mean_spread(dtype: str) -> Any:
 
 
 def largest_spread(dtype: str) -> Any:
-    """What each element gets of the windows of x whose largest it is: their elements of y."""
+    """The gradient of `largest`: each element of x sums y over the windows it is the largest of."""
     kind, look = KINDS[dtype], _looking(dtype)
 
     def kernel(

@@ -1,8 +1,8 @@
 """Random numbers: ``f(blocks, key, other, out)``, the same as those of `kernels.cpu.random`.
 
-A thread draws a block of four words at a time, and stores all of the numbers that they give: an
-array to draw has room for whole blocks. Uniform numbers are those of the CPU bit for bit. Normal
-ones differ by a few units in the last place, as the functions do that they are made with.
+A thread draws a block of four words at a time and stores all numbers made from them, so ``out``
+must have room for whole blocks. Uniform numbers equal the CPU's bit for bit. Normal ones differ by
+a few units in the last place, because the mathematical functions do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .target import KINDS, SIMULATED, cuda, device, product, store, total
 
 BITS = {"float32": 32, "float64": 64}
 uint64 = KINDS["uint64"]
-# Philox4x64: two multipliers, and what the words of a key grow by.
+# Philox4x64: two multipliers, and the increments of the two words of the key.
 TIMES, TIMES_OTHER = uint64(0xD2E7470EE14C6C93), uint64(0xCA5A826395121157)
 GROWTH, GROWTH_OTHER = uint64(0x9E3779B97F4A7C15), uint64(0xBB67AE8584CAA73B)
 
@@ -43,9 +43,9 @@ def _block(k: Any, key: Any, other: Any) -> Any:
 
 
 def _circle(dtype: str) -> Any:
-    """A function that gives the sine and the cosine of ``pi * x``, for an ``x`` up to 1/4.
+    """A function that returns the sine and cosine of ``pi * x`` for ``abs(x) <= 1/4``.
 
-    Not those of `scalar.FUNCTIONS`: they are made for large arguments as well.
+    `scalar.FUNCTIONS` also reduce large arguments, which is not needed here.
     """
     if not SIMULATED:
         from numba.cuda import libdevice
@@ -55,11 +55,11 @@ def _circle(dtype: str) -> Any:
     return lambda x: (np.sin(pi * x), np.cos(pi * x))
 
 
-# What makes two numbers of two random integers.
+# Functions that make two random numbers from two random integers.
 
 
 def uniform(dtype: str) -> Any:
-    """From 0 to 1, not including 1: the upper bits of an integer, as NumPy has them."""
+    """Uniform in [0, 1): the upper bits of an integer, as in NumPy."""
     kind, bits, digits = KINDS[dtype], BITS[dtype], int(np.finfo(dtype).nmant) + 1
     unsigned = KINDS[f"uint{bits}"]
     less, scale = unsigned(bits - digits), kind(2.0**-digits)
@@ -71,7 +71,7 @@ def uniform(dtype: str) -> Any:
 
 
 def normal(dtype: str) -> Any:
-    """Of mean 0 and variance 1; see `kernels.cpu.random.normal`."""
+    """Normal with mean 0 and variance 1; see `kernels.cpu.random.normal`."""
     kind, bits = KINDS[dtype], BITS[dtype]
     unsigned, signed = KINDS[f"uint{bits}"], KINDS[f"int{bits}"]
     step, half, minus = kind(2.0**-bits), kind(2.0 ** (-bits - 1)), kind(-2)
@@ -92,7 +92,7 @@ def normal(dtype: str) -> Any:
 
 
 def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
-    """The kernel whose numbers are those of ``make``."""
+    """The kernel that draws numbers made by ``make``."""
     pair, half, low = make(dtype), uint64(32), KINDS["uint32"]
 
     def narrow(blocks: Any, key: Any, other: Any, out: Any) -> None:

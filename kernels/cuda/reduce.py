@@ -1,7 +1,7 @@
-"""Reductions: of a block's threads, and of the blocks' partial results.
+"""Reductions over the threads of a block, and over the partial results of blocks.
 
-The number of blocks depends on the shape alone, and what a thread or a block combines on its
-place; so the same values give the same bits in every run.
+The number of blocks depends on the shape alone, and the order of combination on the position of
+threads and blocks; so the same values give the same bits in every run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from .target import ALL, KINDS, THREADS, WARP, cuda, device
 
-# What a value is while it goes from thread to thread: one of the dtypes for which that is done.
+# The dtype of a value in a shuffle between threads, which supports only some dtypes.
 SENT: dict[str, Any] = {
     name: KINDS[name if name.startswith("float") else "int64" if "64" in name else "int32"]
     for name in KINDS
@@ -25,7 +25,7 @@ def _sum(kind: Any) -> Callable[..., Any]:
 
 
 def _max(kind: Any) -> Callable[..., Any]:
-    # NaN stays NaN: it is neither larger nor smaller, nor equal to itself.
+    # Propagates NaN, for which all comparisons are false.
     return lambda x, y: y if y > x else (x if x >= y else kind(x + y))
 
 
@@ -43,7 +43,7 @@ COMBINE: dict[str, Any] = {
 
 
 def identity(name: str, dtype: str) -> Any:
-    """What a reduction starts from, as a NumPy scalar."""
+    """The identity element of a reduction, as a NumPy scalar."""
     kind: Any = getattr(np, dtype)
     if name == "sum":
         return kind(0)
@@ -54,7 +54,7 @@ def identity(name: str, dtype: str) -> Any:
 
 
 def across(name: str, dtype: str, lanes: int) -> Any:
-    """A function that combines a value of each of ``lanes`` neighbouring threads of a warp.
+    """A function that combines a value of each of ``lanes`` adjacent threads of a warp.
 
     All of them get the result.
     """
@@ -83,14 +83,14 @@ def together(name: str, dtype: str) -> Any:
             shared[thread // WARP] = value
         cuda.syncthreads()
         value = between(shared[thread % warps])
-        cuda.syncthreads()  # before a caller writes there again
+        cuda.syncthreads()  # before the next call writes to shared memory
         return value
 
     return device(block)
 
 
 def finish(name: str, dtype: str) -> Any:
-    """``out[0]`` from the partial results of ``count`` blocks; one block computes it."""
+    """Compute ``out[0]`` from the partial results of ``count`` blocks, in one block."""
     combine, block, start = COMBINE[f"{name}_{dtype}"], together(name, dtype), identity(name, dtype)
 
     def kernel(count: Any, partials: Any, out: Any) -> None:
@@ -107,7 +107,7 @@ def finish(name: str, dtype: str) -> Any:
 
 
 def mean(dtype: str) -> Any:
-    """``out[k]``: the sum ``x[k]`` of ``n`` integers divided by ``n``, rounded towards 0."""
+    """``out[k] = x[k] / n``, the mean of ``n`` integers with sum ``x[k]``, rounded towards 0."""
     kind = KINDS[dtype]
     unsigned = KINDS["uint64" if dtype == "uint64" else "int64"]
 

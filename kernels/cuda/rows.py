@@ -1,9 +1,9 @@
-"""Rows in registers: ``f(out, *operands, count, n, lane, epsilon)``.
+"""Row ops on rows in registers: ``f(out, *operands, count, n, lane, epsilon)``.
 
-They compute what kernels of the same names in ``arrays`` do, if there are some, of one row: from
-what each of its threads holds to what each of them will hold. Of the ``n`` elements there are
-``count``: all, or none of what would be behind the last row. How threads share a row is said in
-``held``. The order of sums depends on that alone, so on the length of rows.
+Each function computes one row, from the values that its threads hold to those that they will hold;
+the kernels of the same names in ``arrays`` compute the same from memory. ``n`` is the length of
+rows; ``count`` is ``n``, or 0 beyond the last row. `held` defines how threads share a row, and so
+the order of sums, which depends only on the length of rows.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .target import KINDS, device
 
 
 def _exponentials(dtype: str, way: Way) -> Any:
-    """A function that subtracts a row's largest element; gives ``sum(exp(x))`` of what is left.
+    """A function that subtracts a row's largest element, and returns ``sum(exp(x))`` of the rest.
 
-    With ``replaced`` a thread holds the exponentials afterwards.
+    ``out`` gets the exponentials with ``replaced``, otherwise the differences.
     """
     kind, size, exp = KINDS[dtype], way.size, FUNCTIONS[f"exp_{dtype}"]
     combine, start = COMBINE[f"max_{dtype}"], identity("max", dtype)
@@ -50,7 +50,7 @@ def softmax(dtype: str, way: Way) -> Any:
     kind, size, exponentials = KINDS[dtype], way.size, _exponentials(dtype, way)
 
     def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
-        # The sum is 1 or more: so what is divided by it may as well be multiplied.
+        # The sum is at least 1, so its reciprocal does not overflow: multiply instead of dividing.
         factor = kind(kind(1) / exponentials(out, x, count, lane, True))
         for k in range(size):
             out[k] = kind(out[k] * factor)
@@ -80,7 +80,7 @@ def softmax_grad(dtype: str, way: Way) -> Any:
         mask(g, kind(0), count, lane)
         part = kind(0)
         for k in range(size):
-            if y[k] > kind(0.5):  # of one at most
+            if y[k] > kind(0.5):  # true of at most one
                 part = g[k]
         base = total(part)
         part = kind(0)
@@ -104,7 +104,7 @@ def log_softmax_grad(dtype: str, way: Way) -> Any:
         part, rest, near = kind(0), kind(0), kind(0)
         for k in range(size):
             power = exp(y[k])
-            if power > kind(0.5):  # of one at most
+            if power > kind(0.5):  # true of at most one
                 near = g[k]
             else:
                 part = kind(part + g[k])
@@ -122,7 +122,7 @@ def log_softmax_grad(dtype: str, way: Way) -> Any:
 
 
 def _centring(dtype: str, way: Way) -> Any:
-    """A function that subtracts a row's mean, and gives ``1 / sqrt(variance + epsilon)``."""
+    """A function that subtracts a row's mean, and returns ``1 / sqrt(variance + epsilon)``."""
     kind, size, sqrt = KINDS[dtype], way.size, FUNCTIONS[f"sqrt_{dtype}"]
     total, mask = reduce_row("sum", dtype, way), masking(way)
 
@@ -145,7 +145,7 @@ def _centring(dtype: str, way: Way) -> Any:
 
 
 def normalize(dtype: str, way: Way) -> Any:
-    """``(x - mean) / sqrt(variance + epsilon)``; returns what it multiplied with."""
+    """``(x - mean) / sqrt(variance + epsilon)``; returns the factor of ``x - mean``."""
     kind, size, centre = KINDS[dtype], way.size, _centring(dtype, way)
 
     def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> Any:
@@ -158,7 +158,7 @@ def normalize(dtype: str, way: Way) -> Any:
 
 
 def normalized_grad(dtype: str, way: Way) -> Any:
-    """``r * (g - mean(g) - n * mean(g * n))`` for n that `normalize` made, and its factor r."""
+    """``r * (g - mean(g) - n * mean(g * n))`` for the result n of `normalize`, and its factor r."""
     kind, size = KINDS[dtype], way.size
     total, mask = reduce_row("sum", dtype, way), masking(way)
 
@@ -178,7 +178,7 @@ def normalized_grad(dtype: str, way: Way) -> Any:
 
 
 def normalize_grad(dtype: str, way: Way) -> Any:
-    """The same for the operands x, of which `normalize` makes n, and g."""
+    """`normalized_grad` with n computed from x; the operands are x and g."""
     first, then = normalize(dtype, way), normalized_grad(dtype, way)
 
     def apply(out: Any, x: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:

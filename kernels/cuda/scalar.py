@@ -1,7 +1,7 @@
-"""What the names in op bodies mean in CUDA kernels: `FUNCTIONS`, by name and dtype.
+"""Scalar functions that op bodies call in CUDA kernels: `FUNCTIONS`, by ``name_dtype``.
 
-They are those of CUDA's libdevice, accurate to 1 or 2 units in the last place (NVIDIA, "CUDA C++
-Programming Guide", appendix on mathematical functions). None is a fast variant.
+They use CUDA's libdevice, accurate to 1 or 2 units in the last place (NVIDIA, "CUDA C++
+Programming Guide", appendix on mathematical functions), and no fast variants.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..functions.elementary import TABLE
 from ..functions.exponential import STEEP
 from .target import KINDS, SIMULATED, device
 
-# libdevice's names, and NumPy's, for the simulator.
+# The names of functions in libdevice and, for the simulator, in NumPy.
 _LIBDEVICE = {name: row.libdevice for name, row in TABLE.items() if row.libdevice}
 _NUMPY = {name: row.numpy for name, row in TABLE.items()}
 
@@ -32,10 +32,10 @@ def _math(name: str, dtype: str) -> Callable[..., Any]:
     elif name in ("erf", "erfc"):
         function, kind = getattr(math, name), KINDS[dtype]
         function_ = lambda x: kind(function(x))  # noqa: E731
-    elif name == "power":  # of numbers, NumPy's is a square root where y is 0.5, NaN for -inf
+    elif name == "power":  # for scalars, NumPy computes y = 0.5 as sqrt, which is NaN for -inf
         function_ = lambda x, y: np.power(np.array([x]), np.array([y]))[0]  # noqa: E731
     elif not _NUMPY[name]:
-        raise LookupError(f"The simulator needs a function for {name}, which NumPy does not have.")
+        raise LookupError(f"The simulator needs a function for {name}: NumPy does not have one.")
     else:
         function_ = getattr(np, _NUMPY[name])
     return function_
@@ -94,7 +94,7 @@ def _sigmoid_slope(dtype: str) -> Any:
 
 
 def _sincos(dtype: str) -> Any:
-    """``sin(x), cos(x)``, the same bits as each alone; see `numtape.core.cuda.codegen`."""
+    """``sin(x), cos(x)`` with the same bits as separate calls; see `numtape.core.cuda.codegen`."""
     if SIMULATED:
         return lambda x: (np.sin(x), np.cos(x))
     from numba.cuda import libdevice
@@ -106,7 +106,7 @@ def _int_power(dtype: str) -> Any:
     kind, bits = KINDS[dtype], KINDS["uint64"]
 
     def int_power(x: Any, y: Any) -> Any:
-        """``x ** y``, which wraps."""
+        """``x ** y`` with wraparound."""
         rest, power = bits(y), kind(1)
         while rest:
             if rest & bits(1):
@@ -122,7 +122,7 @@ def _floor_divide(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def floor_divide(x: Any, y: Any) -> Any:
-        """``x // y``, which wraps; 0 if ``y`` is, which who called it has been told."""
+        """``x // y`` with wraparound; 0 for division by 0, which a separate check reports."""
         if y == kind(0):
             return kind(0)
         return kind(-x) if y < kind(0) and y + kind(1) == kind(0) else kind(x // y)
@@ -133,10 +133,10 @@ def _floor_divide(dtype: str) -> Any:
 def _saturating(name: str, dtype: str) -> Any:
     kind, real, limits = KINDS[name], KINDS[dtype], np.iinfo(name)
     low, high = int(limits.min), int(limits.max)
-    end, start = float(high + 1), float(low)  # powers of two, but for the 0 of unsigned ones
+    end, start = float(high + 1), float(low)  # exact: powers of two, or 0
 
     def to_integer(x: Any) -> Any:
-        """From a float to the nearest integer towards 0 that the dtype has; NaN is 0."""
+        """Convert a float to an integer: round towards 0, saturate; NaN becomes 0."""
         if x != x:
             return kind(0)
         if x >= real(end):

@@ -1,7 +1,7 @@
-"""Scans: running sums along the middle axis of (outer, n, inner).
+"""Scans: cumulative sums along the middle axis of (outer, n, inner).
 
-An axis may be cut into stretches, as reductions cut it: then ``starts`` has what comes before
-each of them, and is of shape (outer, stretches, inner). The order of additions depends on the
+An axis may be cut into stretches, as in reductions: then ``starts``, of shape (outer, stretches,
+inner), has the sum of all elements before each stretch. The order of additions depends on the
 shape alone.
 """
 
@@ -18,7 +18,7 @@ DEEP = 8  # elements of a column that are loaded at a time
 
 
 def columns(name: str, dtype: str) -> Any:
-    """A thread takes a column of a stretch."""
+    """A thread scans a column of a stretch."""
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
 
     def kernel(
@@ -60,9 +60,9 @@ def columns(name: str, dtype: str) -> Any:
 
 
 def _before(name: str, dtype: str, lanes: int) -> Any:
-    """A function that combines a value of each of ``lanes`` neighbouring threads of a warp.
+    """A function that scans a value of each of ``lanes`` adjacent threads of a warp.
 
-    It gives what the threads before have, and what all have.
+    It returns the combination of the threads before this one, and that of all.
     """
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
     sent = SENT[dtype]
@@ -86,8 +86,8 @@ def _before(name: str, dtype: str, lanes: int) -> Any:
 def rows(name: str, dtype: str, how: str) -> Any:
     """Threads share a stretch of a row, for an inner axis of 1; see ``held``.
 
-    Each scans its runs. Then it is told what the threads before it have, and what went before is
-    carried along.
+    Each thread adds up its runs, gets the sums of the threads before it, then scans its runs from
+    there. ``carry`` is the sum of all earlier rounds.
     """
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
     way = parse_way(how)
@@ -172,7 +172,7 @@ def rows(name: str, dtype: str, how: str) -> Any:
                 if r < runs:
                     keep(out, first + (runs - 1 - r if reverse else r), row_values, p, reverse)
             if warps > 1:
-                cuda.syncthreads()  # before a caller writes there again
+                cuda.syncthreads()  # before the next round writes to shared memory
             done += threads * pieces
 
     return kernel

@@ -1,16 +1,15 @@
-"""Adding slices up by their indices: ``out[o, y[i]] += x[o, i]``, the derivative of ``gather``.
+"""Scatter-add: ``out[o, y[i]] += x[o, i]``, the derivative of ``gather``.
 
-Shapes are (outer, size, inner) for ``out`` and (outer, count, inner) for ``x``. The positions i
-are sorted by their index, stably: a digit at a time, the last one first. In this order each
-row of ``out`` adds up its slices, one after the other; so the same values give the same bits in
-every run. Bad indices were, or will be, refused: they come last, as ``size``, and nothing is
-added for them.
+Shapes are (outer, size, inner) for ``out`` and (outer, count, inner) for ``x``. A stable radix
+sort, least significant digit first, sorts the positions i by index. In this order the slices of
+each row of ``out`` are added one by one; so the same values give the same bits in every run. A
+separate check rejects out-of-bounds indices; here they sort last, as ``size``, and are skipped.
 
-What is long is cut: where all of a piece of ``PIECE`` sorted places has one index, the piece is
-added up before, and where all of as many pieces has one index, these are. So no thread adds up
-more than some hundred slices, however often an index comes.
+Long runs of one index are split. If all of a piece of ``PIECE`` sorted positions has one index, the
+piece is summed first, and so are ``PIECE`` such pieces, and so on. So no thread adds more than
+some hundred slices, however often an index occurs.
 
-Where inner is a multiple of 4, a thread takes so many elements ("lanes"), and inner counts those.
+If inner is a multiple of 4, a thread processes 4 elements ("lanes"), and inner counts those groups.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from .target import (
     store,
 )
 
-BITS = THREADS.bit_length() - 1  # of a digit: a block has a thread for each value
+BITS = THREADS.bit_length() - 1  # of a digit: a block has a thread for each digit value
 WARPS = THREADS // WARP
-ROUNDS = 2 if SIMULATED else 8  # places that a thread sorts at once
+ROUNDS = 2 if SIMULATED else 8  # positions that a thread sorts at a time
 TILE = THREADS * ROUNDS
 PIECE_BITS = 2 if SIMULATED else 5
 PIECE = 1 << PIECE_BITS
@@ -45,23 +44,23 @@ INTEGER, _UINT32 = KINDS["int64"], KINDS["uint32"]
 
 @device
 def key(y: Any, i: Any, size: Any) -> Any:
-    """What to sort position i by."""
+    """The sort key of position i: its index, or ``size`` if that is out of bounds."""
     index = INTEGER(y[i])
     return index if 0 <= index < size else INTEGER(size)
 
 
 @device
 def digit(y: Any, i: Any, size: Any, shift: Any) -> Any:
-    """The digit of what is in place i."""
+    """The digit, at bit ``shift``, of the key of position i."""
     return (key(y, i, size) >> shift) & (THREADS - 1)
 
 
 @device
 def same(own_key: Any, thread: Any) -> tuple[Any, Any]:
-    """How many threads of a warp have the same digit: those before this one, those behind."""
+    """How many threads of the warp before this one have the same digit, and how many after it."""
     lane = thread % WARP
     matches = ALL
-    for bit in range(BITS + 1):  # of more than a digit: beyond the end there is another one
+    for bit in range(BITS + 1):  # one bit more: positions beyond the end have digit THREADS
         mine_here = (own_key >> bit) & 1
         votes = cuda.ballot_sync(ALL, mine_here != 0)
         matches &= votes ^ (mine_here - 1)
@@ -70,7 +69,7 @@ def same(own_key: Any, thread: Any) -> tuple[Any, Any]:
 
 
 def counts() -> Any:
-    """``out[d, c]``: how often digit d is in chunk c, of ``length`` places."""
+    """``out[d, c]``: how often digit d occurs in chunk c of ``length`` positions."""
     small = KINDS["int32"]
 
     def kernel(
@@ -96,10 +95,11 @@ def counts() -> Any:
 
 
 def order(kind: str) -> Any:
-    """Keys and positions sorted by a digit; ``begins[d, c]`` is where those of `counts` begin.
+    """Sort keys and positions by a digit; those of digit d and chunk c begin at ``begins[d, c]``.
 
-    In the first round keys are indices, and each position is its own. A warp takes neighbouring
-    places in rounds, and so knows how many with the same digit came before in its part of a tile.
+    ``begins`` is the scan of `counts`. In the first round, keys are the indices and ``positions``
+    is not read. A warp processes adjacent elements in rounds, and so counts equal digits before
+    each element in its part of a tile.
     """
     number = KINDS[kind]
     small = KINDS["int32"]
@@ -123,7 +123,7 @@ def order(kind: str) -> Any:
         start = warp * WARP * ROUNDS + thread % WARP
         chunk = cuda.blockIdx.x
         while chunk < chunks:
-            place = begins[thread * chunks + chunk]  # of the next one with digit ``thread``
+            place = begins[thread * chunks + chunk]  # for the next element with digit ``thread``
             k = chunk * length
             end = min(k + length, count)
             while k < end:
@@ -153,7 +153,7 @@ def order(kind: str) -> Any:
                         to = places[warp, (key_ >> shift) & (THREADS - 1)] + ranks[j]
                         keys[to] = key_
                         out[to] = positions[k + j] if shift else k + j
-                cuda.syncthreads()  # before a caller writes there again
+                cuda.syncthreads()  # before the next tile writes to shared memory
                 k += TILE
             chunk += cuda.gridDim.x
 
@@ -161,9 +161,9 @@ def order(kind: str) -> Any:
 
 
 def borders() -> Any:
-    """``out[r]``: the first sorted place with index r, and the one behind the last.
+    """``out[r]``: the begin and end of the sorted positions with index r.
 
-    Both are 0 before, and stay so where it does not exist.
+    ``out`` must be zeroed; indices that do not occur keep 0 and 0.
     """
 
     def kernel(count: Any, size: Any, keys: Any, out: Any) -> None:
@@ -181,7 +181,7 @@ def borders() -> Any:
 
 
 def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
-    """How what a thread takes is loaded, stored, and added, one or four at once; and zeros."""
+    """Functions on a thread's elements, ``lanes`` of them: load, store, add, add four, zeros."""
     kind = KINDS[dtype]
     zero = kind(0)
     if lanes == "1":
@@ -219,11 +219,11 @@ def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
 
 
 def partials(dtype: str, lanes: str, size: str) -> Any:
-    """``out[o, p]``: the sum of piece p, if all of it, ``unit`` sorted places, has one index.
+    """``out[o, p]``: the sum of piece p, if all its ``unit`` sorted positions have one index.
 
-    It has ``PIECE`` slices: of x, ``positions`` of which they are, or, with ``again``, of what
-    this kernel has left before. There are ``below`` of them for each o, from ``start`` on; what
-    is stored begins at ``begin``.
+    A piece sums ``PIECE`` slices: those of x at ``positions``, or, with ``has_more``, results of
+    the level below, which this kernel computed before. x has ``below`` slices for each o, from
+    ``start`` on. Results are stored from ``begin`` on.
     """
     _, put, _, four, nothing = _adding(dtype, lanes)
     number, quotient = arithmetic(size)
@@ -271,9 +271,9 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
 
 
 def sums(dtype: str, lanes: str, size: str) -> Any:
-    """The sum of each row: of `partials`, as long as those are that fit in, and of what is left.
+    """The sum of each row: of the largest `partials` that fit, and of the remaining slices.
 
-    ``levels`` is how often pieces were made of pieces; they lie behind each other.
+    ``levels`` is the number of levels of pieces, which are stored one after the other.
     """
     fetch, put, plus, four, nothing = _adding(dtype, lanes)
     number, quotient = arithmetic(size)
@@ -305,7 +305,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
             total = nothing()
             level = 0
             while k < end:
-                # The largest piece that begins here and is in the row.
+                # Find the largest piece that begins here and ends inside the row.
                 while (
                     level < levels
                     and not k & ((PIECE << level * PIECE_BITS) - 1)
@@ -336,7 +336,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
 
 
 def atomic(lanes: str, size: str) -> Any:
-    """Everything is added as it comes, to zeros: the order is another one in every run."""
+    """Add all slices atomically to a zeroed ``out``: the order differs between runs."""
     number, quotient = arithmetic(size)
     if lanes == "1":
 

@@ -1,15 +1,15 @@
-"""What kernels see as `cuda` in the simulator: the threads of a block, which wait for each other.
+"""Runs kernels in Python: `launch` is the entry point, and kernels use `cuda` from here.
 
-One thread of a block runs at a time, until it waits or leaves; then it says who is next. So errors
-of kernels that would be luck on a GPU are found each time:
+One thread of a block runs at a time, until it waits or ends; then it resumes the next one. So
+errors of kernels that a GPU shows only sometimes are found every time:
 
-- threads that wait where others of their block, or warp, never come;
-- shuffles and votes in code that not all threads of a warp are in, or with a wrong mask;
-- two threads that use an element of shared memory, one of them to write, with no barrier between
-  them; in all other memory as well, and among blocks, if that is `watch`;
+- threads that wait at a barrier that other threads of their block or warp never reach;
+- shuffles and votes that not all threads of a warp execute, or with a wrong mask;
+- two threads that use an element of shared memory, at least one of them writing, with no barrier
+  between them; inside `watch` also in global memory, and between blocks;
 - elements of shared or local memory that are used before they are set: floats are NaN there.
 
-Threads run in the order of their numbers, or, if it is `shuffle`, in any other that is allowed.
+Threads run in the order of their numbers; inside `shuffle`, in a random order that is allowed.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ import numpy as np
 
 from .simulated_memory import KernelError, Pointer, Shared, Watched, unset
 
-THREADS, WARP = 8, 4  # of a block, and of these those of a warp
-SHUFFLED = "int32", "int64", "float32", "float64"  # what Numba's shuffles take
+THREADS, WARP = 8, 4  # threads of a block, and of a warp
+SHUFFLED = "int32", "int64", "float32", "float64"  # the dtypes that Numba's shuffles support
 
 
 class _Stopped(BaseException):
-    """Another thread of the block failed."""
+    """Ends a thread because another thread of the block failed."""
 
 
 class Dim:
-    """An index or a size; there is but one axis."""
+    """An index or a size, with one axis."""
 
     __slots__ = ("x",)
 
@@ -49,9 +49,9 @@ class Thread:
     """A thread of a block.
 
     Attributes:
-      rounds: How often it waited for its warp.
-      waits: What for, if it does: the name of what it called, the mask, what it gave, and where.
-      found: What it is given when it goes on.
+      rounds: How many warp barriers it has passed.
+      waits: The call in which it waits: function name, mask, argument and call stack; or None.
+      received: The return value of that call.
     """
 
     __slots__ = ("index", "lane", "left", "lock", "number", "received", "rounds", "waits", "warp")
@@ -62,7 +62,7 @@ class Thread:
         self.rounds, self.left = 0, False
         self.waits: tuple[Any, ...] | None = None
         self.received: Any = None
-        self.lock: Any = None  # that holds it, once it has begun
+        self.lock: Any = None  # suspends it; set when it first waits
 
     def __str__(self) -> str:
         if self.left:
@@ -76,17 +76,17 @@ class Thread:
 
 @cache
 def _runners(process: int) -> ThreadPoolExecutor:
-    """Threads of the operating system, for those of a block that begin while others wait."""
+    """Operating-system threads, for threads of a block that start while others wait."""
     return ThreadPoolExecutor(1024, "numtape-block")
 
 
 class Block:
-    """A block that runs.
+    """A running block.
 
     Attributes:
-      number: Its own.
-      rounds: How often its threads waited for each other.
-      current: The thread that runs.
+      number: Its index in the grid.
+      rounds: How many block barriers its threads have passed.
+      current: The running thread.
     """
 
     def __init__(self, number: int, function: Callable[..., Any], threads: int) -> None:
@@ -100,7 +100,7 @@ class Block:
         self.current = self.threads[0]
 
     def run(self, args: Sequence[Any]) -> None:
-        """Run all threads to their ends."""
+        """Run all threads to completion; raise the first error."""
         self.args = list(args)
         with self._done:
             self._run(self._next())
@@ -109,7 +109,7 @@ class Block:
             raise self._error
 
     def _run(self, thread: Thread | None) -> None:
-        """Run a thread, and others that have not begun, as long as there is one that is next."""
+        """Run a thread, then further threads that have not started, or resume a waiting one."""
         while thread is not None:
             self._enter(thread)
             try:
@@ -130,7 +130,7 @@ class Block:
         cuda.threadIdx = thread.index
 
     def _next(self) -> Thread | None:
-        """The thread that is to run now, if any is left."""
+        """Choose the thread to run next; None if all have ended."""
         if not self._runnable and self._waiting:
             try:
                 self._release()
@@ -142,14 +142,14 @@ class Block:
         return self._runnable.pop(-1 if draw is None else draw.randrange(len(self._runnable)))
 
     def _fail(self, error: BaseException) -> None:
-        """Let all threads that wait end; the others do not begin."""
+        """Record an error: waiting threads resume and end, others do not start."""
         self._error = self._error or error
         self._runnable = [thread for thread in self._runnable if thread.lock is not None]
         self._runnable += self._waiting
         self._waiting = []
 
     def wait(self, name: str, mask: int, argument: Any = None) -> Any:
-        """Let others run until all that the thread waits for wait for it as well."""
+        """Suspend the thread until all threads that it waits for have arrived."""
         here = self.current
         if self._error is not None:
             raise _Stopped
@@ -175,7 +175,7 @@ class Block:
         return here.received
 
     def _places(self) -> tuple[Any, ...]:
-        """Where the thread is: the instructions of the functions that call each other."""
+        """The call stack of the thread in the kernel: code, instruction and line of each frame."""
         frame, lines = sys._getframe(2), []
         while frame.f_code.co_filename == __file__:
             frame = frame.f_back  # type: ignore[assignment]
@@ -185,7 +185,11 @@ class Block:
         return tuple(lines)
 
     def _release(self) -> None:
-        """Let those go on that wait for nobody else."""
+        """Resume the threads whose barrier is complete.
+
+        Raises:
+          KernelError: If no thread can be resumed.
+        """
         rest, count = self._waiting, len(self._waiting)
         first = rest[0].waits
         if (
@@ -205,13 +209,13 @@ class Block:
                 still_waiting += waiting
         if len(still_waiting) == count:
             threads = ", ".join(map(str, self.threads))
-            raise KernelError(f"threads wait for others in vain: {threads}")
+            raise KernelError(f"threads wait for others that never arrive: {threads}")
         self._waiting = still_waiting
         self._runnable = [thread for thread in rest if thread not in still_waiting]
         self._runnable.sort(key=lambda thread: -thread.number)
 
     def _complete(self, warp: list[Thread], size: int) -> bool:
-        """Whether threads of a warp go on, which get what they asked for."""
+        """Complete a collective call of a warp's threads. Return False if some are missing."""
         if not warp or warp[0].waits is None or warp[0].waits[0] == "syncthreads":
             return False
         name, mask, _, places = warp[0].waits
@@ -226,7 +230,7 @@ class Block:
         return True
 
 
-# What threads of a warp do together.
+# Collective functions of a warp.
 
 
 def _argument_of(thread: Thread) -> Any:
@@ -246,7 +250,7 @@ def _vote(warp: list[Thread]) -> None:
 
 
 def _shuffle(source: Callable[[int, int], int]) -> Callable[[list[Thread]], None]:
-    """From ``source`` of a lane and what it was asked for; from itself where it does not exist."""
+    """A shuffle from lane ``source(lane, argument)``; from the own lane if that is out of range."""
 
     def collective(warp: list[Thread]) -> None:
         values = {thread.lane: _argument_of(thread)[0] for thread in warp}
@@ -255,7 +259,7 @@ def _shuffle(source: Callable[[int, int], int]) -> Callable[[list[Thread]], None
             if not 0 <= lane <= WARP - 1:
                 lane = thread.lane
             if lane not in values:
-                raise KernelError(f"{thread} for lane {lane}, which does not")
+                raise KernelError(f"{thread} for lane {lane}, which does not take part")
             thread.received = values[lane]
 
     return collective
@@ -271,7 +275,7 @@ _COLLECTIVE: dict[str, Callable[[list[Thread]], None]] = {
 }
 
 
-# What kernels call.
+# The functions that kernels call.
 
 
 class _Local:
@@ -279,7 +283,7 @@ class _Local:
 
     @staticmethod
     def array(shape: Any, dtype: Any) -> Any:
-        """Memory of a thread."""
+        """Local memory of a thread."""
         return unset(shape, dtype)
 
 
@@ -288,7 +292,7 @@ class _Shared:
 
     @staticmethod
     def array(shape: Any, dtype: Any) -> Any:
-        """Memory of a block: one array for each line of a kernel that asks for it."""
+        """Shared memory of a block: one array for each line of a kernel that calls this."""
         frame, block = sys._getframe(1), cuda.block
         key = frame.f_code, frame.f_lineno, dtype
         if key not in block.arrays:
@@ -301,12 +305,12 @@ class _Atomic:
 
     @staticmethod
     def add(array: Any, i: Any, value: Any) -> Any:
-        """Add to an element, in one step for all threads; gives what it was."""
+        """Add to an element atomically; return its old value."""
         return array.add(i, value)
 
 
 class Running:
-    """`numba.cuda` for the kernel that is running."""
+    """The interface of `numba.cuda`, for the running kernel."""
 
     local, shared, atomic = _Local(), _Shared(), _Atomic()
 
@@ -341,35 +345,35 @@ class Running:
 
     def _shuffle(self, name: str, mask: int, value: Any, other: Any) -> Any:
         if getattr(value, "dtype", np.dtype("V1")).name not in SHUFFLED:
-            raise TypeError(f"{name} takes no {type(value).__name__}")
+            raise TypeError(f"{name} does not support {type(value).__name__}")
         return self._together(name, mask, (value, other))
 
     def ballot_sync(self, mask: int, vote: Any) -> Any:
-        """Bits of the lanes that vote for it."""
+        """The mask of the lanes whose vote is true."""
         return self._together("ballot_sync", mask, bool(vote))
 
     def any_sync(self, mask: int, vote: Any) -> bool:
-        """Whether a lane votes for it."""
+        """Whether any lane's vote is true."""
         return self._together("ballot_sync", mask, bool(vote)) != 0
 
     def all_sync(self, mask: int, vote: Any) -> bool:
-        """Whether all lanes vote for it."""
+        """Whether all lanes' votes are true."""
         return self._together("ballot_sync", mask, not vote) == 0
 
     def shfl_sync(self, mask: int, value: Any, lane: Any) -> Any:
-        """The value of a lane."""
+        """The value of lane ``lane``."""
         return self._shuffle("shfl_sync", mask, value, lane)
 
     def shfl_up_sync(self, mask: int, value: Any, step: Any) -> Any:
-        """The value of the lane that is so many before."""
+        """The value of the lane ``step`` before this one."""
         return self._shuffle("shfl_up_sync", mask, value, step)
 
     def shfl_down_sync(self, mask: int, value: Any, step: Any) -> Any:
-        """The value of the lane that is so many behind."""
+        """The value of the lane ``step`` after this one."""
         return self._shuffle("shfl_down_sync", mask, value, step)
 
     def shfl_xor_sync(self, mask: int, value: Any, step: Any) -> Any:
-        """The value of the lane whose number differs in these bits."""
+        """The value of the lane whose number is this one's xor ``step``."""
         return self._shuffle("shfl_xor_sync", mask, value, step)
 
     @staticmethod
@@ -389,7 +393,7 @@ _watching: list[bool] = [False]
 
 @contextmanager
 def shuffle(seed: int) -> Iterator[None]:
-    """Let threads and blocks run in another order, which depends on the seed."""
+    """Run threads and blocks in a random order, inside the ``with`` block."""
     _orders.append(random.Random(seed))
     try:
         yield
@@ -399,7 +403,7 @@ def shuffle(seed: int) -> Iterator[None]:
 
 @contextmanager
 def watch() -> Iterator[None]:
-    """Note all that threads do with memory: this takes long."""
+    """Detect races in global memory, inside the ``with`` block; this is slow."""
     _watching.append(True)
     try:
         yield
@@ -410,13 +414,13 @@ def watch() -> Iterator[None]:
 def launch(function: Callable[..., Any], blocks: int, threads: int, args: Sequence[Any]) -> None:
     """Run a kernel; its arguments are numbers and arrays.
 
-    That is not done in the thread that asks for it, where a caller may follow what Python does.
+    It runs in another thread, because the caller's may be traced.
     """
     _runners(os.getpid()).submit(_launch, function, blocks, threads, args).result()
 
 
 def _launch(function: Callable[..., Any], blocks: int, threads: int, args: Sequence[Any]) -> None:
-    uses: dict[Any, Any] = {}  # by all blocks
+    uses: dict[Any, Any] = {}  # shared by all blocks
     order = list(range(blocks))
     if _orders[-1] is not None:
         _orders[-1].shuffle(order)

@@ -1,4 +1,4 @@
-"""Memory in the simulator: who of the threads uses it, in which order, and inside of its bounds."""
+"""Memory of the simulator: checks bounds, and detects data races between threads."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 
 
 class KernelError(RuntimeError):
-    """What a GPU would do with a kernel is not defined."""
+    """A kernel's behavior would be undefined on a GPU."""
 
 
 class _Use:
-    """Which threads used an element, since its block's threads waited for each other last.
+    """The uses of an element, since the last barrier of its block.
 
     Attributes:
-      block: The first block that did.
-      read, written: Whether any thread read it, or wrote there, and if so, other than in one step.
+      block: The first block that used it.
+      read: Whether any thread has read it.
+      written: 0 if it was not written, 1 if only atomically, else 2.
     """
 
     __slots__ = ("block", "read", "readers", "rounds", "writer", "written")
@@ -28,7 +29,7 @@ class _Use:
         self.readers: dict[Any, int] = {}
 
     def races(self, block: Any, write: bool, atomic: bool) -> bool:
-        """Note a use, and say whether another thread's use is neither before nor after it."""
+        """Record a use. Return whether it is unordered with another thread's conflicting use."""
         thread = block.current
         if self.block is not block:  # blocks run in any order
             if not write:
@@ -53,12 +54,12 @@ class _Use:
 
 
 def _happens_before(thread: Any, other: Any, rounds: int) -> bool:
-    """Whether what a thread did, when it had waited so often, is before what this one does."""
+    """Whether an access by ``other``, after ``rounds`` warp barriers, precedes the current one."""
     return other is thread or (other.warp == thread.warp and rounds != other.rounds)
 
 
 class Shared:
-    """Memory that the threads of a block share."""
+    """Shared memory of a block; raises `KernelError` on a race."""
 
     __slots__ = ("_array", "_block", "_uses")
 
@@ -77,7 +78,7 @@ class Shared:
         if use.races(block, write, atomic):
             raise KernelError(
                 f"thread {block.current.number} {'writes' if write else 'reads'} element {i} "
-                "of shared memory that another one uses, with no barrier between them"
+                "of shared memory that another thread uses, with no barrier between them"
             )
         return i
 
@@ -88,7 +89,7 @@ class Shared:
         self._array[self._note(i, True)] = value
 
     def add(self, i: Any, value: Any) -> Any:
-        """Add to an element, in one step for all threads."""
+        """Add to an element atomically; return its old value."""
         i = self._note(i, True, True)
         before = self._array[i]
         self._array[i] += value
@@ -96,7 +97,7 @@ class Shared:
 
 
 class Pointer:
-    """Memory of the GPU from an address on."""
+    """Global memory from an address on."""
 
     __slots__ = ("_array",)
 
@@ -114,14 +115,14 @@ class Pointer:
         self._array[i] = value
 
     def add(self, i: Any, value: Any) -> Any:
-        """Add to an element, in one step for all threads."""
+        """Add to an element atomically; return its old value."""
         before = self[i]
         self[i] = before + value
         return before
 
 
 class Watched(Pointer):
-    """The same; what threads do with it is noted by the byte."""
+    """Global memory that records uses of each byte; raises `KernelError` on a race."""
 
     __slots__ = ("_block", "_uses")
 
@@ -139,7 +140,7 @@ class Watched(Pointer):
             if use.races(block, write, atomic):
                 raise KernelError(
                     f"thread {block.current.number} of block {block.number} "
-                    f"{'writes' if write else 'reads'} element {i} of an array that another one "
+                    f"{'writes' if write else 'reads'} element {i} of an array that another thread "
                     "uses, with no barrier between them"
                 )
 
@@ -152,7 +153,7 @@ class Watched(Pointer):
         super().__setitem__(i, value)
 
     def add(self, i: Any, value: Any) -> Any:
-        """Add to an element, in one step for all threads."""
+        """Add to an element atomically; return its old value."""
         self._note(i, True, True)
         before = self._array[i]
         self._array[i] = before + value
@@ -160,7 +161,7 @@ class Watched(Pointer):
 
 
 def unset(shape: Any, dtype: Any) -> Any:
-    """An array whose floats are NaN, and whose integers are no likely results."""
+    """An uninitialized array: all bits are 1, so floats are NaN and ints unlikely values."""
     array = np.empty(shape, dtype)
     array.view(np.uint8).fill(255)
     return array

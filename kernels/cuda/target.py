@@ -1,4 +1,7 @@
-"""What differs between a GPU and the simulator, and nothing else."""
+"""The target of kernels, a GPU or the simulator: all differences between them are here.
+
+Kernels import `cuda`, dtypes (`KINDS`), `device` for device functions, and vector access from here.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,9 @@ KINDS: dict[str, Any] = {
 }
 KINDS["bool"] = np.bool_ if SIMULATED else types.boolean
 
-WIDTH = 4  # elements that a thread loads at once: 16 bytes of float32, or twice that of float64
-# Threads of a block, and those that can give each other what is in their registers; a bit for each
-# of these. In the simulator they are few; a test has more.
+WIDTH = 4  # elements of a vector load: 16 bytes of float32, or 32 bytes of float64
+# Threads of a block and of a warp, and the mask of a full warp. The simulator has few threads; one
+# test has more.
 THREADS, WARP = (simulated.THREADS, simulated.WARP) if SIMULATED else (256, 32)
 ALL = (1 << WARP) - 1
 
@@ -61,15 +64,15 @@ if SIMULATED:
         return store
 
     def add_at(pointer: Any, i: int, value: Any) -> None:
-        """Add to an element, in one step for all threads."""
+        """Add to an element atomically."""
         cuda.atomic.add(pointer, i, value)
 
     def add_four_at(pointer: Any, i: int, values: Any) -> None:
-        """Add four float32 to those from ``4 * i`` on, each in one step for all threads."""
+        """Add four float32 to those from ``4 * i`` on, each atomically."""
         for k, value in enumerate(values):
             cuda.atomic.add(pointer, 4 * i + k, value)
 
-    # Scalars of NumPy's warn where they wrap; so these are computed with Python's integers.
+    # NumPy scalars warn on overflow, so these functions use Python's ints.
     _UINT64 = 2**64 - 1
 
     def product(x: Any, y: Any) -> Any:
@@ -99,7 +102,7 @@ else:
 
     @intrinsic
     def add_four_at(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
-        """Add four float32 to those from ``4 * i`` on, in one instruction of sm_90's."""
+        """Add four float32 to those from ``4 * i`` on, by one instruction of sm_90."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             real, word = ir.FloatType(), ir.IntType(64)
@@ -116,7 +119,7 @@ else:
     _INT32 = ir.IntType(32)
 
     def _vector(context: Any, builder: Any, pointer: Any, kind: Any, i: Any, width: int) -> Any:
-        """The address of vector ``i``, and its alignment, which numba cannot know."""
+        """The type and address of vector ``i``, and its alignment, which numba does not know."""
         vector = ir.VectorType(context.get_data_type(kind), width)
         at = builder.gep(builder.bitcast(pointer, vector.as_pointer()), [i])
         return vector, at, width * kind.bitwidth // 8
@@ -154,7 +157,7 @@ else:
 
     @intrinsic
     def add_at(typingctx: Any, pointer: Any, i: Any, value: Any) -> Any:
-        """Add to a float in one step for all threads; `cuda.atomic.add` takes no pointers."""
+        """Add to a float atomically; `cuda.atomic.add` does not accept pointers."""
         kind = pointer.dtype
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -168,9 +171,9 @@ else:
         return types.void(pointer, i, kind), codegen
 
 
-load = _loading(WIDTH)  # load(x, i): the elements of x from WIDTH * i on, as a tuple, in one go
-store = _storing(WIDTH)  # store(x, i, values): a tuple of elements there; both must be aligned
-# The same for groups of elementwise rows; two elements at a time where they have 8 bytes.
+load = _loading(WIDTH)  # load(x, i): WIDTH elements of x from WIDTH * i on, as a tuple
+store = _storing(WIDTH)  # store(x, i, values): stores a tuple there; both need aligned arrays
+# The same for groups of elementwise rows, with two widths: elements of 8 bytes go in pairs.
 VECTORS = {
     f"{name}{width}": make(width)
     for name, make in (("load", _loading), ("store", _storing))

@@ -43,7 +43,7 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.hard_shrink([-1.0, 0.25, 2.0]).numpy()
@@ -63,7 +63,7 @@ def hard_sigmoid(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.hard_sigmoid([-4.0, 0.0, 1.5]).numpy()
@@ -85,7 +85,7 @@ def hard_silu(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.hard_silu([-4.0, 0.0, 1.5]).numpy()
@@ -106,7 +106,7 @@ def hard_tanh(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.hard_tanh([-4.0, 0.5, 1.5]).numpy()
@@ -119,7 +119,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
     """``x`` where positive, ``negative_slope * x`` elsewhere.
 
     Args:
-      x: A tensor of numbers; those that are no floats become float32.
+      x: A tensor of numbers; those that are not floats become float32.
       negative_slope: The slope where ``x`` is not positive.
 
     Returns:
@@ -202,7 +202,7 @@ def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.soft_shrink([-1.0, 0.25, 2.0]).numpy()
@@ -222,7 +222,7 @@ def sparse_plus(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.sparse_plus([-2.0, 0.0, 2.0]).numpy()
@@ -242,7 +242,7 @@ def sparse_sigmoid(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.sparse_sigmoid([-2.0, 0.5, 2.0]).numpy()
@@ -257,8 +257,8 @@ def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      threshold: What is to be larger than it.
-      default_value: What stands elsewhere.
+      threshold: Elements above it are kept.
+      default_value: The value of all others.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -287,7 +287,7 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.celu([-1.0, 2.0], alpha=2.0).numpy()
@@ -309,7 +309,7 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.elu([-1.0, 2.0], alpha=2.0).numpy()
@@ -324,7 +324,7 @@ def exponential(x: Any) -> Tensor:
     """``exp(x)``.
 
     Args:
-      x: A tensor of numbers; those that are no floats become float32.
+      x: A tensor of numbers; those that are not floats become float32.
 
     Returns:
       A float tensor of the shape of ``x``.
@@ -351,7 +351,7 @@ def gelu(x: Any, approximate: bool = False) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      ValueError: If the elements are no floats.
+      ValueError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.gelu([-1.0, 2.0]).numpy()
@@ -382,7 +382,7 @@ def glu(x: Any, axis: int = -1) -> Tensor:
     """
     x = as_tensor(x)
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"glu: there is no axis {axis} in a tensor of shape {x.shape}.")
+        raise ValueError(f"glu: axis {axis} is out of range for a tensor of shape {x.shape}.")
     if x.shape[axis] % 2:
         raise ValueError(
             f"axis size must be divisible by 2. Received: x.shape={x.shape} with axis={axis}"
@@ -404,7 +404,7 @@ def mish(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.mish([-1.0, 0.0, 2.0]).numpy()
@@ -425,7 +425,7 @@ def selu(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.selu([-1.0, 2.0]).numpy()
@@ -445,7 +445,7 @@ def silu(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.silu([-1.0, 0.0, 2.0]).numpy()
@@ -464,7 +464,7 @@ def softplus(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.softplus([0.0, 1000.0]).numpy()
@@ -484,7 +484,7 @@ def softsign(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.softsign([-1.0, 3.0]).numpy()
@@ -507,7 +507,7 @@ def squareplus(x: Any, b: float = 4) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.squareplus([0.0, 1.5]).numpy()
@@ -528,7 +528,7 @@ def tanh_shrink(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.tanh_shrink([0.0, 1.0]).numpy()
@@ -551,7 +551,7 @@ def sigmoid(x: Any) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.keras.activations.sigmoid([-1.0, 0.0, 1.0]).numpy()
@@ -574,7 +574,7 @@ def softmax(x: Any, axis: int | Sequence[int] | None = -1) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats, or there is no such axis.
+      InvalidArgumentError: If the elements are not floats, or there is no such axis.
 
     Example:
       >>> tf.keras.activations.softmax([0.0, 0.0]).numpy()
@@ -595,7 +595,7 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = -1) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats, or there is no such axis.
+      InvalidArgumentError: If the elements are not floats, or there is no such axis.
 
     Example:
       >>> tf.keras.activations.log_softmax([0.0, 0.0]).numpy()
@@ -667,7 +667,7 @@ if not _typing.TYPE_CHECKING:
 
 
 def linear(x: Any) -> Any:
-    """``x`` itself: the activation of a layer that has none.
+    """Return ``x`` unchanged: the default activation of layers.
 
     Args:
       x: Anything.
@@ -682,7 +682,7 @@ def linear(x: Any) -> Any:
     return x
 
 
-hard_swish, swish = hard_silu, silu  # as they are called too
+hard_swish, swish = hard_silu, silu  # Keras's aliases
 
 
 _NAMES = {
@@ -691,7 +691,7 @@ _NAMES = {
 
 
 def get(identifier: Any) -> Callable[..., Any]:
-    """The function that a name or a function stands for; None is `linear`.
+    """Look up an activation function by name; None means `linear`.
 
     Args:
       identifier: A name such as ``"relu"``, a function, or None.
@@ -721,13 +721,13 @@ def serialize(activation: Callable[..., Any]) -> str:
     """The name of an activation function.
 
     Args:
-      activation: One of this module.
+      activation: A function of this module.
 
     Returns:
       Its name.
 
     Raises:
-      ValueError: If it is none of them.
+      ValueError: If the function is unknown.
 
     Example:
       >>> tf.keras.activations.serialize(tf.keras.activations.swish)
@@ -746,7 +746,7 @@ def serialize(activation: Callable[..., Any]) -> str:
 
 
 def deserialize(config: str, custom_objects: dict[str, Any] | None = None) -> Callable[..., Any]:
-    """The activation function of a name.
+    """Return the activation function with a given name.
 
     Args:
       config: The result of `serialize`.

@@ -1,4 +1,4 @@
-"""``tf.keras.backend``: a few numbers and names that all of Keras shares."""
+"""``tf.keras.backend``: Keras's global settings, and `clear_session`."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if not _typing.TYPE_CHECKING:
 
 
 def clear_session(free_memory: bool = True) -> None:
-    """Begin again to number the names of layers and metrics.
+    """Reset the numbering of automatic layer and metric names.
 
-    Models and variables are objects of Python: they are freed when nobody has them any more.
+    Models and variables are Python objects: they are freed with their last reference.
 
     Args:
-      free_memory: Whether to look at once for objects that only have each other.
+      free_memory: Whether to run the cyclic garbage collector.
 
     Example:
       >>> tf.keras.backend.clear_session()

@@ -1,4 +1,4 @@
-"""``tf.keras.config``: Keras's global settings. They are constant: arguments change them."""
+"""``tf.keras.config``: Keras's global settings. They are constant; use arguments instead."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if not _typing.TYPE_CHECKING:
 
 
 def backend() -> str:
-    """The name of what computes.
+    """The name of the backend.
 
     Returns:
       A string.
@@ -53,7 +53,7 @@ def epsilon() -> float:
 
 
 def floatx() -> str:
-    """The name of the dtype that layers and metrics compute in if they are told none.
+    """The default dtype of layers and metrics.
 
     Returns:
       A string.
@@ -66,7 +66,7 @@ def floatx() -> str:
 
 
 def image_data_format() -> str:
-    """Where images have their channels: at the end.
+    """The default position of the channel axis of images: last.
 
     Returns:
       A string.
@@ -79,13 +79,13 @@ def image_data_format() -> str:
 
 
 def set_epsilon(value: float) -> None:
-    """Accept the value that `epsilon` has.
+    """Accept the current value of `epsilon`, which is constant.
 
     Args:
       value: The value.
 
     Raises:
-      ValueError: If it is another one: layers and optimizers have an argument ``epsilon``.
+      ValueError: If the value differs. Pass ``epsilon`` to layers and optimizers instead.
 
     Example:
       >>> tf.keras.config.set_epsilon(1e-7)
@@ -98,13 +98,13 @@ def set_epsilon(value: float) -> None:
 
 
 def set_floatx(value: str) -> None:
-    """Accept the dtype that `floatx` has.
+    """Accept the current value of `floatx`, which is constant.
 
     Args:
       value: The name of a dtype.
 
     Raises:
-      ValueError: If it is another one: layers, metrics and losses have an argument ``dtype``.
+      ValueError: If the value differs. Pass ``dtype`` to layers, metrics and losses instead.
 
     Example:
       >>> tf.keras.config.set_floatx("float32")
@@ -117,13 +117,13 @@ def set_floatx(value: str) -> None:
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Accept the format that `image_data_format` has.
+    """Accept the current value of `image_data_format`, which is constant.
 
     Args:
       data_format: ``"channels_last"``.
 
     Raises:
-      ValueError: If it is another one: layers have an argument ``data_format``.
+      ValueError: If the value differs. Pass ``data_format`` to layers instead.
 
     Example:
       >>> tf.keras.config.set_image_data_format("channels_last")

@@ -1,4 +1,4 @@
-"""``tf.keras.constraints``: what weights are made to be after each step."""
+"""``tf.keras.constraints``: projections applied to weights after each optimizer step."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .registry import Configured, Kind
 
 _EPSILON = 1e-7
 _MEANINGS = {
-    "max_value": "The largest length.",
-    "min_value": "The smallest length.",
-    "rate": "How far lengths are moved into the bounds: 1 for all the way.",
-    "axis": "The axes along which lengths are taken: 0 for what comes into each unit of a `Dense` "
-    "layer, ``[0, 1, 2]`` for each filter of a `Conv2D` layer.",
+    "max_value": "The largest norm.",
+    "min_value": "The smallest norm.",
+    "rate": "The fraction of the distance to the bounds that norms move: 1 enforces the bounds.",
+    "axis": "The axes along which norms are computed: 0 for the incoming weights of each `Dense` "
+    "unit, ``[0, 1, 2]`` for each filter of a `Conv2D` layer.",
 }
 _constraint = describe(_MEANINGS, "", "")
 
@@ -36,12 +36,12 @@ class Constraint(Configured):
     """
 
     def __call__(self, w: Any) -> Any:
-        """What a weight becomes: itself, unless overridden."""
+        """Return the constrained weight: ``w`` unchanged, unless overridden."""
         return w
 
 
 class _Norm(Constraint):
-    """A constraint on lengths."""
+    """Base class of constraints on norms."""
 
     axis: Any
 
@@ -57,7 +57,7 @@ class _Norm(Constraint):
 
 @_constraint
 class MaxNorm(_Norm):
-    """Weights whose length is at most ``max_value``.
+    """Limits the norms of weights to ``max_value``.
 
     From Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, "Dropout" (2014).
 
@@ -87,20 +87,20 @@ class MaxNorm(_Norm):
 
 @_constraint
 class NonNeg(Constraint):
-    """Weights of at least 0.
+    """Makes weights non-negative.
 
     >>> tf.keras.constraints.NonNeg()(tf.constant([-1.0, 2.0])).numpy()
     array([0., 2.], dtype=float32)
     """
 
     def __call__(self, w: Any) -> Tensor:
-        """The weight with zeros where it is negative."""
+        """Replace negative elements by 0."""
         return maximum(as_tensor(w), 0.0)
 
 
 @_constraint
 class UnitNorm(_Norm):
-    """Weights of length 1.
+    """Scales weights to norm 1.
 
     >>> tf.keras.constraints.UnitNorm()(tf.constant([[3.0], [4.0]])).numpy()
     array([[0.6],
@@ -127,7 +127,7 @@ class UnitNorm(_Norm):
 
 @_constraint
 class MinMaxNorm(_Norm):
-    """Weights whose length is between two bounds, or moves there at a rate.
+    """Moves the norms of weights between two bounds, at a rate.
 
     >>> tf.keras.constraints.MinMaxNorm(1.0, 2.0)(tf.constant([[3.0, 0.0], [4.0, 0.5]])).numpy()
     array([[1.2      , 0.       ],
@@ -193,11 +193,11 @@ _KIND = Kind("constraint", [Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm])
 
 
 def get(identifier: Any) -> Any:
-    """The constraint that a name or a configuration stands for.
+    """Look up a constraint by name or configuration.
 
     Args:
-      identifier: A name such as ``"max_norm"`` or ``"MaxNorm"``, what `serialize` gave, a
-        constraint, a class of them, a function of a tensor, or None.
+      identifier: A name such as ``"max_norm"`` or ``"MaxNorm"``, the result of `serialize`, a
+        constraint, a constraint class, a function of a tensor, or None.
 
     Returns:
       A function of a tensor; None for None.
@@ -232,7 +232,7 @@ def serialize(constraint: Any) -> Any:
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The constraint that a dict describes.
+    """Create a constraint from its configuration.
 
     Args:
       config: The result of `serialize`, or a name.

@@ -1,4 +1,4 @@
-"""Docstrings of many functions and classes that take the same arguments: each said once."""
+"""A decorator that completes docstrings from shared descriptions of arguments."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Described = TypeVar("Described", bound=Callable[..., Any])
 def describe(
     arguments: dict[str, str], returns: str, raises: str
 ) -> Callable[[Described], Described]:
-    """A decorator that adds the sections on arguments, result and errors, before the example.
+    """Return a decorator that inserts Args, Returns and Raises sections before the example.
 
     Args:
-      arguments: What each argument means, by name.
-      returns: What comes back; empty for a class.
-      raises: Lines of errors.
+      arguments: Descriptions of the arguments, by name.
+      returns: The text of the Returns section; empty for a class.
+      raises: The text of the Raises section; empty to omit it.
     """
 
     def add(thing: Described) -> Described:

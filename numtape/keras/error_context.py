@@ -15,8 +15,8 @@ def add_location(error: OpError, thing: Any, *inputs: Any) -> None:
 
     Args:
       error: The error, which is changed.
-      thing: The layer or loss. One of the program's own has a line in the traceback.
-      inputs: What it was called with.
+      thing: The layer or loss. One of the program's classes has a line in the traceback.
+      inputs: The inputs of the call.
     """
     kind = type(thing)
     if not kind.__module__.startswith("numtape.") or getattr(error, "located", False):
@@ -30,7 +30,7 @@ def add_location(error: OpError, thing: Any, *inputs: Any) -> None:
 
 
 _NEW_EACH_TIME = "nothing: every tape gives its own gradients"
-_MODE = "model(x, training={}): fit, evaluate and predict say it themselves"
+_MODE = "model(x, training={}): fit, evaluate and predict set it themselves"
 
 LAYER = {
     "children": "x.submodules, or x.layers of a model",
@@ -46,7 +46,7 @@ LAYER = {
     "train": _MODE.format(True),
 }
 
-_MADE = "layer.build(input_shape) before, or call the layer: its weights are made then"
+_MADE = "layer.build(input_shape) first, or call the layer: both create its weights"
 KERNEL = {"kernel": _MADE, "bias": _MADE}
 EMBEDDINGS = {"embeddings": _MADE}
 

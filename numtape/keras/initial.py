@@ -1,4 +1,4 @@
-"""Initializers: values that are the same everywhere, and draws from a seed of each its own."""
+"""Initializers: constant values, and random values from a seed that each object stores."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from ..core.values.tensor import Tensor
 from .docstrings import describe
 from .registry import Configured, keras_dtype
 
-# A normal distribution without what is beyond two standard deviations has this deviation.
+# The standard deviation of a standard normal distribution truncated at two deviations.
 _TRUNCATED = 0.87962566103423978
 _MEANINGS = {
-    "value": "The value of all elements: a number, or what has the shape that is asked for.",
-    "gain": "What the matrix is multiplied by.",
+    "value": "The value of all elements: a number, or an array of the requested shape.",
+    "gain": "The factor that multiplies the matrix.",
     "mean": "The mean.",
     "stddev": "The standard deviation.",
     "minval": "The lower bound.",
-    "maxval": "The upper bound, which is not reached.",
+    "maxval": "The upper bound, exclusive.",
     "scale": "The variance times the number of inputs, of outputs, or their mean.",
     "mode": '``"fan_in"`` (inputs), ``"fan_out"`` (outputs) or ``"fan_avg"`` (their mean).',
     "distribution": '``"truncated_normal"``, ``"untruncated_normal"`` or ``"uniform"``.',
-    "seed": "An integer, which says the numbers; None draws a seed when the object is made, so "
-    "that one object gives the same numbers at each call, and another one others.",
+    "seed": "An integer that fixes the values; None draws a seed in the constructor, so that "
+    "an object returns the same values at each call, and two objects return different ones.",
     "input_axes": "The axes of the shape that count as inputs; None for the last but one, times "
     "all before it.",
     "output_axes": "Those that count as outputs; None for the last, times all but two.",
 }
 _constant = describe(_MEANINGS, "", "")
-_random = describe(_MEANINGS, "", "ValueError: If an argument is none of those.")
+_random = describe(_MEANINGS, "", "ValueError: If an argument is invalid.")
 
 
 class Initializer(Configured):
@@ -70,7 +70,7 @@ class Initializer(Configured):
         raise NotImplementedError("Initializer subclasses must implement the `__call__()` method.")
 
     def clone(self) -> Self:
-        """An initializer made with the same arguments.
+        """Return an initializer with the same arguments.
 
         Returns:
           A new object.
@@ -169,7 +169,7 @@ class Identity(Initializer):
 
 
 class RandomInitializer(Initializer):
-    """Base class of those that draw."""
+    """Base class of random initializers."""
 
     def __init__(self, seed: int | None = None) -> None:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
@@ -180,7 +180,7 @@ class RandomInitializer(Initializer):
         if seed is None:
             seed = fresh_seed()
         if seed is None:
-            seed = random.randint(1, 10**9)  # so that `random.seed` says it, as in Keras
+            seed = random.randint(1, 10**9)  # depends on `random.seed`, as in Keras
         self.seed = int(seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class RandomInitializer(Initializer):
         return {"seed": self._nt_given}
 
     def _nt_drawn(self, draw: Any, shape: Any, dtype: Any, *parameters: Any) -> Tensor:
-        """Numbers that a stateless function draws from the seed: those of Keras on TensorFlow."""
+        """Draw from the seed with a stateless op; equals the values of Keras on TensorFlow."""
         sizes, requested = _request(shape, dtype)
         exact = (
             requested
@@ -231,7 +231,7 @@ class RandomNormal(RandomInitializer):
 
 @_random
 class TruncatedNormal(RandomNormal):
-    """Draws from a normal distribution, without those beyond two standard deviations.
+    """Draws from a normal distribution truncated at two standard deviations.
 
     >>> draws = tf.keras.initializers.TruncatedNormal(stddev=1.0, seed=1)((1000,))
     >>> bool(tf.reduce_max(abs(draws)) <= 2.0)
@@ -245,7 +245,7 @@ class TruncatedNormal(RandomNormal):
 
 @_random
 class RandomUniform(RandomInitializer):
-    """Draws between two bounds, each as likely as the others.
+    """Draws from a uniform distribution between two bounds.
 
     >>> draws = tf.keras.initializers.RandomUniform(0.0, 3.0, seed=1)((1000,))
     >>> bool(tf.reduce_min(draws) >= 0.0), bool(tf.reduce_max(draws) < 3.0)
@@ -272,7 +272,7 @@ class RandomUniform(RandomInitializer):
 def compute_fans(
     shape: tuple[int, ...], input_axes: Any = None, output_axes: Any = None
 ) -> tuple[int, int]:
-    """How many inputs and outputs a kernel of a shape connects."""
+    """Return ``(fan_in, fan_out)`` of a kernel shape."""
     if input_axes is not None and output_axes is not None:
         return math.prod(shape[i] for i in input_axes), math.prod(shape[i] for i in output_axes)
     if len(shape) < 2:
@@ -379,7 +379,7 @@ class Orthogonal(RandomInitializer):
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
         exact = dtypes.float64 if requested is dtypes.float64 else dtypes.float32
         q, r = qr(self._nt_drawn(stateless_normal, (max(rows, columns), min(rows, columns)), exact))
-        q = q * sign(diag_part(r))  # so that all such matrices are equally likely
+        q = q * sign(diag_part(r))  # makes the distribution uniform over orthogonal matrices
         result: Tensor = reshape(transpose(q) if rows < columns else q, sizes) * self.gain
         return cast(result, requested)
 

@@ -28,7 +28,7 @@ from .initial import (
 from .registry import Kind, keras_dtype
 
 _MEANINGS = {
-    "seed": "An integer, which says the numbers; None draws one when the object is made.",
+    "seed": "An integer that fixes the values; None draws a seed in the constructor.",
     "input_axes": "The axes that count as inputs; None for the last but one, times all before.",
     "output_axes": "Those that count as outputs; None for the last, times all but two.",
 }
@@ -36,7 +36,7 @@ _law = describe(_MEANINGS, "", "ValueError: If ``seed`` is not an integer.")
 
 
 class _Scaled(VarianceScaling):
-    """A variance scaling whose law is said by the class."""
+    """A `VarianceScaling` with scale, mode and distribution fixed by the class."""
 
     _nt_law: tuple[float, str, str]
 
@@ -236,11 +236,11 @@ _KIND = Kind(
 
 
 def get(identifier: Any) -> Any:
-    """The initializer that a name, a configuration or an array stands for.
+    """Look up an initializer by name or configuration, or wrap an array.
 
     Args:
-      identifier: A name such as ``"he_normal"`` or ``"HeNormal"``, what `serialize` gave, an
-        initializer, a class of them, a function of a shape and a dtype, a tensor or array of
+      identifier: A name such as ``"he_normal"`` or ``"HeNormal"``, the result of `serialize`, an
+        initializer, an initializer class, a function of a shape and a dtype, a tensor or array of
         values, or None.
 
     Returns:
@@ -290,7 +290,7 @@ def serialize(initializer: Any) -> Any:
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The initializer that a dict describes.
+    """Create an initializer from its configuration.
 
     Args:
       config: The result of `serialize`, or a name.

@@ -1,4 +1,4 @@
-"""`Input`: where a functional model's graph begins."""
+"""`Input` and `InputLayer`: the entry points of a functional model's graph."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class InputLayer(Layer):
       optional: Must be False.
 
     Raises:
-      ValueError: If both shapes are given, or none, or sparse, ragged or optional inputs are
-        asked for.
+      ValueError: If not exactly one of ``shape`` and ``batch_shape`` is given, or ``sparse``,
+        ``ragged`` or ``optional`` is set.
       TypeError: If there is no such dtype.
 
     Example:
@@ -57,8 +57,8 @@ class InputLayer(Layer):
         Node(self, (), {}, KerasTensor(self.batch_shape, self.dtype, name=self.name))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: it only says where a graph begins."""
-        raise NotImplementedError("An InputLayer is not called.")
+        """Raise: an input layer has no computation."""
+        raise NotImplementedError("An InputLayer cannot be called.")
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -80,7 +80,7 @@ def Input(
     tensor: Any = None,
     optional: bool = False,
 ) -> KerasTensor:
-    """A symbolic tensor, which layers are called with to draw a functional model's graph.
+    """Create a symbolic input tensor of a functional model.
 
     Args:
       shape: The shape of an example, without the batch; None in it is any size.
@@ -97,7 +97,7 @@ def Input(
       A `KerasTensor`.
 
     Raises:
-      ValueError: If there is no shape, or sparse, ragged or optional inputs are asked for.
+      ValueError: If no shape is given, or ``sparse``, ``ragged`` or ``optional`` is set.
       TypeError: If there is no such dtype.
 
     Example:

@@ -1,4 +1,4 @@
-"""`InputSpec`: what a layer expects of its inputs."""
+"""`InputSpec`: requirements that a layer checks on its inputs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from .registry import keras_dtype
 
 
 class InputSpec:
-    """What a layer expects of an input: set ``input_spec`` of a layer to one, or to a list.
+    """Requirements on one input: set ``input_spec`` of a layer to one, or to a list of them.
 
     Args:
-      dtype: Its dtype.
-      shape: Its shape; None stands for any size.
-      ndim: How many axes it has.
-      max_ndim: How many at most.
-      min_ndim: How many at least.
+      dtype: The dtype.
+      shape: The shape; None in it is any size.
+      ndim: The number of axes.
+      max_ndim: The largest number of axes.
+      min_ndim: The smallest number of axes.
       axes: A dict from axes to their sizes.
-      allow_last_axis_squeeze: Whether a last axis of size 1 may be there or not.
-      name: Its key in a dict of inputs.
-      optional: Whether None may be given.
+      allow_last_axis_squeeze: Whether a last axis of size 1 is optional.
+      name: The key of the input in a dict of inputs.
+      optional: Whether the input may be None.
 
     Raises:
       TypeError: If ``axes`` is not a dict of ints.
-      ValueError: If it names an axis that an input does not have.
+      ValueError: If an axis in ``axes`` exceeds the number of axes.
 
     Example:
       >>> tf.keras.layers.InputSpec(min_ndim=2, axes={-1: 3})
@@ -82,7 +82,7 @@ class InputSpec:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> InputSpec:
-        """The one made with these arguments.
+        """Create a spec from its configuration.
 
         Args:
           config: The result of `get_config`.
@@ -98,10 +98,10 @@ class InputSpec:
 
 
 def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) -> None:
-    """Raise a ValueError, in Keras's words, if inputs are not what a layer expects.
+    """Raise Keras's ValueError if inputs do not satisfy a layer's ``input_spec``.
 
     Args:
-      input_spec: An `InputSpec`, a list of them, or None, which expects nothing.
+      input_spec: An `InputSpec`, a list of them, or None for no requirements.
       inputs: A tensor, or a list or dict of tensors.
       layer_name: The layer's name.
     """
@@ -147,7 +147,7 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
 
 
 def _unfit(spec: InputSpec, shape: tuple[Any, ...], dtype: Any) -> str:
-    """What is wrong with an input, or ""."""
+    """Describe how an input violates ``spec``; empty if it does not."""
     ndim = len(shape)
     full = f"Full shape received: {shape}"
     if spec.ndim is not None and not spec.allow_last_axis_squeeze and ndim != spec.ndim:

@@ -107,7 +107,7 @@ class LayerVariable(Alias):
 
 
 def mark_built(build: Callable[..., Any]) -> Callable[..., Any]:
-    """``build`` that notes when it is done: the first call does not make the variables again."""
+    """Wrap ``build``: set ``built`` on success, and discard its variables on an error."""
 
     @wraps(build)
     def building(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -118,14 +118,14 @@ def mark_built(build: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException:
             self._nt_trained, self._nt_fixed = variables
             raise
-        if type(self).build is building:  # else a subclass is not done yet
+        if type(self).build is building:  # else ``build`` of a subclass is running
             self.built = True
 
     return building
 
 
 class _Signature:
-    """Those of a class's ``__init__``; Python up to 3.11.3 would show those of ``__new__``."""
+    """The signature of ``__init__``; Python up to 3.11.3 would show that of ``__new__``."""
 
     def __get__(self, instance: Any, owner: type) -> inspect.Signature:
         if instance is not None:
@@ -180,7 +180,7 @@ _TRAINING = frozenset({"training"})
 
 
 def _training(signature: MethodSignature, requested: Any, kwargs: dict[str, Any]) -> Any:
-    """Whether a call trains, which goes to ``call`` if it has a parameter for it."""
+    """Resolve the ``training`` flag, and add it to ``kwargs`` if ``call`` accepts it."""
     training = local.training if requested is None else requested
     if training is None:
         training = signature.defaults.get("training")
@@ -196,13 +196,13 @@ def _training(signature: MethodSignature, requested: Any, kwargs: dict[str, Any]
 class Layer(Module):
     """Base class of layers: override ``build(input_shape)`` and ``call(inputs)``.
 
-    The first call makes the variables, when the shape of the inputs is known.
+    The first call creates the variables, once the shape of the inputs is known.
 
     Args:
-      trainable: Whether the variables it makes are.
+      trainable: Whether the variables of the layer are trainable.
       name: Its name; default: the class's in snake case, numbered.
-      dtype: The dtype of its variables, and of what it computes: floats are cast to it.
-      activity_regularizer: A function of an output that gives a loss.
+      dtype: The dtype of variables and computations; floating inputs are cast to it.
+      activity_regularizer: A function from an output to a loss.
       autocast: Whether floats among the inputs are cast to ``dtype``.
       **kwargs: ``input_shape``, without the batch, or ``input_dim``: for `Sequential`.
 
@@ -228,17 +228,17 @@ class Layer(Module):
 
     @property
     def path(self) -> str:
-        """The names of the layers that it was built in, and its own: ``"sequential/dense"``."""
+        """The names of the enclosing layers and of the layer, as ``"sequential/dense"``."""
         return self._nt_path or self._nt_name
 
     def _nt_place(self) -> None:
-        """Note the path, if that was not done before."""
+        """Store the path on the first call."""
         if self._nt_path is None:
             outer = layer_context.enclosing_layer(self)
             self._nt_path = self._nt_name if outer is None else f"{outer.path}/{self._nt_name}"
 
     def _nt_inside(self, make: Callable[..., Any], *arguments: Any, **kwargs: Any) -> Any:
-        """What a function makes: layers that are built meanwhile are built in this one."""
+        """Call ``make`` with this layer as the enclosing layer."""
         self._nt_place()
         return layer_context.call_within(
             self, layer_context.current_training(), partial(make, *arguments, **kwargs)
@@ -254,13 +254,13 @@ class Layer(Module):
     activity_regularizer: Any = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Keep the arguments, for `get_config`."""
+        """Store the arguments for `get_config`."""
         instance = super().__new__(cls)
         instance._nt_made_with = args, kwargs
         return instance
 
     def _nt_take_shape(self, kwargs: dict[str, Any]) -> None:
-        """Take older Keras's arguments for shapes out of ``kwargs``; nothing else may be there."""
+        """Pop ``input_shape`` and ``input_dim`` from ``kwargs``; raise if others remain."""
         size = kwargs.pop("input_dim", None)
         shape = kwargs.pop("input_shape", None) if size is None else (size,)
         if shape is not None:
@@ -283,7 +283,7 @@ class Layer(Module):
             )
 
     def _nt_arguments_shown(self) -> dict[str, Any]:
-        """The arguments that say in short what it does: those that differ from their defaults."""
+        """The arguments to show in summaries: plain values that differ from the defaults."""
         parameters = dict(inspect.signature(type(self).__init__).parameters)
         args, kwargs = self._nt_made_with
         provided = {**dict(zip(list(parameters)[1:], args, strict=False)), **kwargs}
@@ -312,8 +312,8 @@ class Layer(Module):
           A dict of arguments.
 
         Raises:
-          NotImplementedError: If a class's arguments are more than names, numbers, and lists of
-            them: it has to override this method.
+          NotImplementedError: If an argument is not a string, a number, or a list or dict of
+            them; such a class must override this method.
 
         Example:
           >>> tf.keras.Layer(name="mine").get_config()
@@ -357,7 +357,7 @@ class Layer(Module):
 
     # Variables and layers inside this one.
 
-    # Attributes of numtape in which no variables or layers are searched for.
+    # Internal attributes, excluded from the search for variables and layers.
     _nt_internal = frozenset(
         {
             "_nt_fixed",
@@ -407,7 +407,7 @@ class Layer(Module):
 
     @property
     def compute_dtype(self) -> str:
-        """The name of the dtype that it computes in: the same."""
+        """The name of the dtype of computations, equal to `variable_dtype`."""
         return self._nt_dtype.name
 
     # --- Variables ---------------------------------------------------------------------------
@@ -425,7 +425,7 @@ class Layer(Module):
         overwrite_with_gradient: bool = False,
         name: str | None = None,
     ) -> LayerVariable:
-        """A new variable of this layer.
+        """Add a variable to this layer.
 
         Args:
           shape: Its shape; None is a scalar's.
@@ -528,7 +528,7 @@ class Layer(Module):
         return leaves
 
     def _nt_own_variables(self) -> list[Variable]:
-        """Its own, trainable ones first; those of modules inside it that are no layers, too."""
+        """The layer's variables, trainable first, and those of inner modules that are not layers."""
         if not self._nt_held:
             return [*self._nt_trained, *self._nt_fixed]
         value: dict[int, tuple[Variable, bool]] = {}
@@ -718,7 +718,7 @@ class Layer(Module):
     # Losses that calls and regularizers add.
 
     def add_loss(self, loss: Any) -> None:
-        """Add a loss to those that training makes small, in ``call``.
+        """Add a loss to the training objective. Call it in ``call``.
 
         Args:
           loss: A scalar tensor, or a list of them.
@@ -748,9 +748,9 @@ class Layer(Module):
 
     @property
     def losses(self) -> list[Any]:
-        """Losses that calls added, in it and in layers inside it, and those of regularizers.
+        """Losses added by calls of this layer and its sublayers, and losses of regularizers.
 
-        Those that a recorded call added (one of `fit` as well) have no value once it has ended.
+        Losses added inside a recorded call, including those of `fit`, have no value afterwards.
         """
         losses: list[Any] = []
         if layer_context.has_losses():
@@ -766,7 +766,7 @@ class Layer(Module):
 
     # Construction and calls.
 
-    # Whether arguments of `call` by position may be anything.
+    # Whether positional arguments of `call` may be other than tensors.
     _allow_non_tensor_positional_args = False
     _nt_input_spec: Any = None
 
@@ -793,7 +793,7 @@ class Layer(Module):
 
     @property
     def input_spec(self) -> Any:
-        """What it expects of its inputs: an `InputSpec`, a list of them, or None. It can be set."""
+        """Requirements on the inputs: an `InputSpec`, a list of them, or None. Settable."""
         return self._nt_input_spec
 
     @input_spec.setter
@@ -802,7 +802,7 @@ class Layer(Module):
 
     @property
     def supports_masking(self) -> bool:
-        """Whether it gives masks of its inputs to its outputs. It can be set."""
+        """Whether the layer propagates masks from inputs to outputs. Settable."""
         return self._nt_supports_masking
 
     @supports_masking.setter
@@ -810,7 +810,7 @@ class Layer(Module):
         self._nt_supports_masking = bool(value)
 
     def build(self, input_shape: Any) -> None:
-        """Make the variables. The first call does so, unless it was done before.
+        """Create the variables. The first call does this if the layer is not built yet.
 
         Args:
           input_shape: The shape of the inputs; of several, their shapes in the same structure.
@@ -818,19 +818,19 @@ class Layer(Module):
         self.built = True
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """What the layer computes, to be overridden.
+        """Compute the outputs. Subclasses override this method.
 
-        ``training`` and ``mask`` are given to it if it has parameters of these names.
+        `__call__` passes ``training`` and ``mask`` if the method has such parameters.
 
         Args:
           *args: Tensors, or lists and dicts of them.
-          **kwargs: Others.
+          **kwargs: Other arguments.
 
         Returns:
-          What the call gives.
+          The outputs.
 
         Raises:
-          NotImplementedError: If it is not overridden.
+          NotImplementedError: If the subclass does not override it.
         """
         raise NotImplementedError(
             f"Layer {type(self).__name__} does not have a `call()` method implemented."
@@ -850,7 +850,7 @@ class Layer(Module):
         return previous_mask
 
     def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The shape of the output, found by a call with zeros unless it is overridden.
+        """Compute the output shape, by default from a call with zeros.
 
         Args:
           *args: Shapes of the inputs; None stands for any size.
@@ -872,7 +872,7 @@ class Layer(Module):
         return map_structure(lambda x: x.shape, self._nt_inferred(*inputs, **named))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of a call with symbolic tensors: symbolic tensors.
+        """Compute the symbolic outputs of a call with symbolic tensors.
 
         Args:
           *args: A call's arguments.
@@ -889,7 +889,7 @@ class Layer(Module):
         return symbols_of(shape, self.dtype)
 
     def _nt_inferred(self, *args: Any, **kwargs: Any) -> Any:
-        """What ``call`` gives for symbolic tensors, found by calls with zeros."""
+        """Infer the symbolic outputs of ``call`` by calling it with zeros."""
         try:
             return infer(self.call, args, kwargs)
         finally:
@@ -898,7 +898,7 @@ class Layer(Module):
     # --- A call ------------------------------------------------------------------------------
 
     def _nt_converted(self, x: Any) -> Any:
-        """An argument: arrays and variables as tensors, floats as tensors of the layer's dtype."""
+        """Convert arrays and variables to tensors, and cast floats to the layer's dtype."""
         if isinstance(x, Variable) or (
             not isinstance(x, Tensor) and hasattr(x, "__array__") and not isinstance(x, KerasTensor)
         ):
@@ -935,7 +935,7 @@ class Layer(Module):
         return outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The output for the inputs; the first call makes the variables."""
+        """Compute the outputs; the first call creates the variables."""
         if getattr(self, "_nt_trained", None) is None:
             self._nt_check_begun()
         if len(args) == 1 and type(args[0]) is Tensor and self.built and kwargs.keys() <= _TRAINING:
@@ -975,7 +975,7 @@ class Layer(Module):
         return outputs
 
     def _nt_of_tensor(self, x: Tensor, requested: bool | None) -> Any:
-        """`__call__` of a layer that is built, for one tensor: no nest has to be gone through."""
+        """Fast path of `__call__`: a built layer and a single tensor, so no nested structure."""
         if x._spec.dtype is not self._nt_dtype:
             x = self._nt_converted(x)
         kwargs: dict[str, Any] = {}
@@ -995,7 +995,7 @@ class Layer(Module):
         first: Any,
         mask: Any,
     ) -> Any:
-        """What a call gives whose arguments are as `call` takes them."""
+        """Run ``call`` on prepared arguments, inside the layer's context."""
         if not local.layers:
             self._nt_clear_losses()
         try:
@@ -1009,7 +1009,7 @@ class Layer(Module):
     def _nt_masks(
         self, names: tuple[str, ...], first: Any, arguments: dict[str, Any], kwargs: dict[str, Any]
     ) -> Any:
-        """Give ``call`` the masks of its inputs, where it has parameters for them.
+        """Add the masks of the inputs to ``kwargs`` where ``call`` has parameters for them.
 
         Returns:
           The mask of the first input.
@@ -1024,12 +1024,12 @@ class Layer(Module):
         return map_structure(mask_of, first) if mask is None else mask
 
     def _nt_finish(self, first: Any, outputs: Any, mask: Any) -> None:
-        """Add the loss of outputs, and give them their mask."""
+        """Add the activity regularization loss, and attach masks to the outputs."""
         if self.activity_regularizer is not None:
             for x in flatten(outputs):
                 if isinstance(x, Tensor):
                     loss = self.activity_regularizer(x)
-                    if x.ndim:  # the mean over examples, 0 of none
+                    if x.ndim:  # the mean over examples; 0 for an empty batch
                         loss = divide_no_nan(loss, float(x.shape[0]))
                     self._nt_losses.add(loss)
         if mask is None:
@@ -1064,13 +1064,13 @@ class Layer(Module):
 
     @property
     def input(self) -> Any:
-        """The symbolic tensor that it was called with, or a list of them."""
+        """The symbolic input of the first call, or a list of them."""
         inputs = self._nt_node("input").inputs
         return inputs[0] if len(inputs) == 1 else inputs
 
     @property
     def output(self) -> Any:
-        """The symbolic tensor that it gave, or a structure of them."""
+        """The symbolic output of the first call, or a structure of them."""
         return self._nt_node("output").structure
 
 

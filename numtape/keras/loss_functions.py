@@ -296,7 +296,7 @@ __all__ = [
 
 
 def _fitting(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
-    """Labels and outputs as floats; their shapes have to be the same."""
+    """Convert labels and outputs to floats, and check that their shapes are equal."""
     y_true, y_pred = pair(y_true, y_pred)
     if y_true.shape != y_pred.shape:
         same = "rank (ndim)" if y_true.ndim != y_pred.ndim else "shape"
@@ -305,14 +305,14 @@ def _fitting(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
         raise ValueError(
             f"Arguments `target` and `output` must have the same {same}. Received: "
             f"target.shape={y_true.shape}, output.shape={y_pred.shape}."
-            + " Numbers of classes go with sparse_categorical_crossentropy."
+            + " For class indices use sparse_categorical_crossentropy."
             * numbers
         )
     return y_true, y_pred
 
 
 def _of_classes(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
-    """The same, where an axis is that of classes."""
+    """`_fitting` for tensors with a class axis."""
     y_true, y_pred = _fitting(y_true, y_pred)
     if not y_true.ndim:
         raise ValueError(
@@ -330,30 +330,30 @@ def _of_classes(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 
 def _inside(x: Tensor) -> Tensor:
-    """Probabilities away from 0 and 1."""
+    """Clip probabilities to ``[EPSILON, 1 - EPSILON]``."""
     return elementwise.clip_by_value(x, EPSILON, 1.0 - EPSILON)
 
 
 def _logits(y_pred: Tensor, op: str, from_logits: bool) -> Tensor | None:
-    """The logits: what was predicted, or what that was made of; None if neither is known."""
+    """The input of the activation behind ``y_pred``, else ``y_pred`` if it is logits, else None."""
     result = logits_of(y_pred, op)
     if result is None:
         return y_pred if from_logits else None
     if from_logits:
         warn(
-            f"from_logits=True, but predictions come from an activation, as {op.lower()}: they are "
-            f"no logits. The loss is computed from what the activation was given."
+            f"from_logits=True, but the predictions are the output of {op.lower()}, not logits. "
+            f"The loss is computed from the input of that activation."
         )
     return result
 
 
 def _smooth(y_true: Tensor, smoothing: float, classes: int | None = None) -> Tensor:
-    """Labels, of each of which a part is shared by all classes; None: those of the last axis."""
+    """Smooth labels over ``classes``, by default the size of the last axis."""
     if not (smoothing := to_float(smoothing, "label_smoothing")):
         return y_true
     classes = y_true.shape[-1] if classes is None else classes
     if not classes:
-        raise ValueError(f"Labels of shape {y_true.shape} are of no classes: none can be smoothed.")
+        raise ValueError(f"Labels of shape {y_true.shape} have no classes to smooth over.")
     result: Tensor = y_true * (1.0 - smoothing) + smoothing / classes
     return result
 
@@ -389,9 +389,9 @@ def sparse_categorical_crossentropy(
     ignore_class: int | None = None,
     axis: Any = -1,
 ) -> Tensor:
-    """The cross-entropy of labels that are numbers of classes: minus ``log(y_pred[y_true])``.
+    """The cross-entropy of class indices: minus ``log(y_pred[y_true])``.
 
-    A label that is not a class is an error, and so is one that is NaN.
+    A label that is NaN or out of range is an error.
 
     >>> tf.keras.losses.sparse_categorical_crossentropy([1], [[0.25, 0.75]]).numpy()
     array([0.2876821], dtype=float32)
@@ -403,9 +403,9 @@ def sparse_categorical_crossentropy(
         y_true = movement.squeeze(y_true, axis)
     if (*y_true._spec.shape,) != (*provided[:axis], *provided[axis + 1 :]):
         raise ValueError(
-            f"Argument `target` is numbers of classes: it has the shape of `output` without the "
-            f"axis of classes. Received: target.shape={y_true.shape}, output.shape={y_pred.shape}."
-            + " One-hot labels go with categorical_crossentropy."
+            f"Argument `target` must hold class indices and have the shape of `output` without "
+            f"the class axis. Received: target.shape={y_true.shape}, output.shape={y_pred.shape}."
+            + " For one-hot labels use categorical_crossentropy."
             * (y_true.shape == y_pred.shape)
         )
     labels = y_true
@@ -467,7 +467,7 @@ def binary_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: Any = -1,
 ) -> Tensor:
-    """`binary_crossentropy` in which what is nearly right counts less.
+    """`binary_crossentropy` that down-weights well-classified elements.
 
     Lin et al., "Focal Loss for Dense Object Detection", 2017.
 
@@ -496,7 +496,7 @@ def categorical_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: Any = -1,
 ) -> Tensor:
-    """`categorical_crossentropy` in which what is nearly right counts less.
+    """`categorical_crossentropy` that down-weights well-classified examples.
 
     Lin et al., "Focal Loss for Dense Object Detection", 2017.
 

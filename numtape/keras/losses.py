@@ -164,11 +164,11 @@ class Loss:
         return elementwise.cast(as_tensor(x), self._nt_dtype)
 
     def _nt_wanted(self, x: Any) -> Tensor:
-        """What is wanted, also."""
+        """The targets, converted like the outputs."""
         return self._nt_found(x)
 
     def _nt_computed(self, value: Any) -> Tensor:
-        """What ``call`` gave, as a tensor: of None and of NumPy's arrays there is no gradient."""
+        """The result of ``call`` as a tensor. None and NumPy arrays have no gradient."""
         if type(value) is Tensor:
             return value
         if value is None:
@@ -237,7 +237,7 @@ class Loss:
 
 
 def _both(mask: Any, other: Any) -> Any:
-    """What counts by both masks, of which either may be None."""
+    """The intersection of two masks, each of which may be None."""
     if mask is None or other is None:
         return other if mask is None else mask
     return logical_and(mask, other)

@@ -35,8 +35,8 @@ def register_keras_serializable(
     """A decorator: configurations may name this class or function.
 
     Args:
-      package: What its name begins with.
-      name: What it is called; without, its own name.
+      package: The prefix of the registered name.
+      name: The registered name; by default the object's name.
 
     Returns:
       A decorator.
@@ -129,7 +129,7 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
         _OBJECTS.update(before)
 
 
-# Arguments that numtape's classes do not have, with the value that makes no difference.
+# Keras arguments that numtape lacks, with the values that have no effect.
 _IDLE: dict[str, Any] = {
     "quantization_config": None,
     "gradient_accumulation_steps": None,
@@ -157,7 +157,7 @@ _IDLE: dict[str, Any] = {
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """While it lasts, a configuration of another form than it should have is a ValueError."""
+    """Turn errors caused by a malformed configuration into a ValueError."""
     try:
         yield
     except (KeyError, IndexError, AttributeError, RecursionError) as error:
@@ -168,17 +168,17 @@ def readable() -> Iterator[None]:
 
 
 def own_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
-    """A class's arguments, without what only Keras's have.
+    """Return a class's arguments without those that only Keras has.
 
     Args:
       kind: The class.
       config: A configuration that numtape or Keras wrote.
 
     Raises:
-      ValueError: If it asks for what numtape does not have.
+      ValueError: If the configuration uses a setting that numtape lacks.
     """
     if not isinstance(config, dict):
-        raise ValueError(f"The config of {kind.__name__} is not a dict: {repr_of(config)}.")
+        raise ValueError(f"The config of {kind.__name__} must be a dict, got {repr_of(config)}.")
     own_arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
     if not kind.__module__.startswith("numtape."):
         return own_arguments
@@ -193,7 +193,7 @@ def own_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _accepted_names(kind: type) -> set[str]:
-    """The names of the parameters of a class, and of those that it passes on to."""
+    """Constructor parameters of a class, and of base classes while ``**kwargs`` is passed."""
     names: set[str] = set()
     for one in kind.__mro__:
         if "__init__" in vars(one):
@@ -205,13 +205,13 @@ def _accepted_names(kind: type) -> set[str]:
 
 
 def _plain_dtype(dtype: Any) -> Any:
-    """A policy of one dtype by its name."""
+    """Replace a serialized DTypePolicy by its dtype name."""
     if not isinstance(dtype, dict):
         return dtype
     config = dtype.get("config")
     name = config.get("name") if isinstance(config, dict) else None
     if dtype.get("class_name") != "DTypePolicy" or not isinstance(name, str):
-        raise ValueError(f"A dtype is a name or a DTypePolicy, not {dtype.get('class_name')!r}.")
+        raise ValueError(f"dtype must be a name or a DTypePolicy, got {dtype.get('class_name')!r}.")
     if name.startswith("mixed_"):
         raise ValueError(
             f"The dtype policy {name!r}: numtape's layers compute in the dtype of their variables."
@@ -236,7 +236,7 @@ def keras_dtype(value: Any) -> DType:
 
 
 class Configured:
-    """What is described by the arguments that it was made with.
+    """The base of objects whose config is their constructor arguments.
 
     Example:
       >>> tf.keras.constraints.MaxNorm(3.0).get_config()
@@ -269,7 +269,7 @@ class Configured:
 
 
 def nearest(provided: Any, names: Iterable[str]) -> str:
-    """What else an unknown name may have meant, as a sentence; nothing, if nothing is like it."""
+    """A hint for an unknown name, as a sentence; empty if no name is similar."""
     import difflib
 
     near = difflib.get_close_matches(provided, names, 1) if isinstance(provided, str) else []
@@ -280,10 +280,10 @@ class Kind:
     """The known classes of one kind, by their names in CamelCase and snake_case.
 
     Args:
-      word: What an object of the kind is called, such as ``"initializer"``.
+      word: The name of the kind, such as ``"initializer"``.
       classes: The classes.
       aliases: Further names.
-      module: Where they are, if not in Keras's module of that name.
+      module: Their module, if it is not Keras's module of that name.
     """
 
     def __init__(
@@ -353,7 +353,7 @@ class Kind:
     def deserialize(
         self, config: Any, custom_objects: dict[str, Callable[..., Any]] | None = None
     ) -> Any:
-        """What `serialize` described."""
+        """The object that `serialize` described."""
         if config is None:
             return None
         known = {**self.known, **get_custom_objects(), **(custom_objects or {})}

@@ -40,7 +40,7 @@ class Regularizer(Configured):
     """
 
     def __call__(self, x: Any) -> Any:
-        """What a tensor adds to the loss: nothing, unless overridden."""
+        """The penalty of a tensor: 0, unless overridden."""
         return 0.0
 
     def get_config(self) -> dict[str, Any]:

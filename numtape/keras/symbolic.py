@@ -63,7 +63,7 @@ class Node:
 
 
 class Operation:
-    """A function in a graph that is no layer, such as ``+``."""
+    """A function in a graph that is not a layer, such as ``+``."""
 
     def __init__(self, function: Callable[..., Any], kind: str) -> None:
         self.function, self.kind = function, kind
@@ -233,11 +233,11 @@ def is_symbolic(structure: Any) -> bool:
 
 
 def infer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What a function would give for symbolic tensors: symbolic ones.
+    """Infer a function's results for symbolic tensors, as symbolic tensors.
 
-    It is called with zeros, of which nothing is computed unless it looks at them. It is called
-    twice if sizes are unknown, with others each time: a size that differs then is unknown as well.
-    What it assigns is undone.
+    It is called with zeros, and nothing is computed unless it reads values. If sizes are unknown it
+    is called twice with different sizes: a size of the result that differs is unknown as well. Its
+    assignments are undone.
     """
     unknown = any(None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor))
     items = [_sample(function, args, kwargs, k) for k in range(1 + unknown)]
@@ -304,7 +304,7 @@ def symbols_of(shape: Any, dtype: Any) -> Any:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether a layer takes it as a tensor."""
+    """Whether ``x`` is a tensor or a symbolic tensor."""
     return isinstance(x, Tensor | KerasTensor)
 
 
@@ -319,7 +319,7 @@ def tensors_in(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def shapes_of(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Shapes of the tensors among arguments, tuples, as ``{"inputs_shape": ...}``."""
+    """Shapes of the tensor arguments, as ``{"inputs_shape": (2, 3)}``."""
     return {
         f"{name}_shape": map_structure(lambda t: None if t is None else tuple(t.shape), x)
         for name, x in tensors_in(arguments).items()
@@ -328,12 +328,12 @@ def shapes_of(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def shapes_for(method: Callable[..., Any], arguments: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The shapes that ``build`` or ``compute_output_shape`` takes, by the names it has for them.
+    """The shapes to pass to ``build`` or ``compute_output_shape``, by parameter name.
 
-    If it has one parameter, that is the shape of the first argument.
+    A single parameter receives the shape of the first argument.
 
     Raises:
-      ValueError: If it has several, and one does not have the name of an argument.
+      ValueError: If one of several parameters does not match an argument of ``call``.
     """
     shapes = shapes_of(arguments)
     names = signature_of(method).all

@@ -141,7 +141,7 @@ def test_a_toolkit_that_does_not_say_its_release(nothing, tmp_path):
 
 def test_no_toolkit(nothing, tmp_path):
     for name in ("libnvvm", "libnvJitLink"):
-        with pytest.raises(DeviceError, match=rf"{name} is not to be found.*CUDA_HOME.*numtape"):
+        with pytest.raises(DeviceError, match=rf"{name} was not found.*CUDA_HOME.*numtape"):
             toolkit.library(name)
 
 

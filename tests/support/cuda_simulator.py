@@ -179,7 +179,7 @@ def reported():
     ):
         for seed in range(3):
             with shuffle(seed):
-                refused(kernel, "in vain", "waits in")
+                refused(kernel, "never arrive", "waits in")
     refused(one_left, "thread 0 waits in syncthreads", "thread 7 left")
     refused(from_outside_of_the_mask, "lane 2, which does not")
     refused(not_in_its_mask, "is not in the mask 0x7")

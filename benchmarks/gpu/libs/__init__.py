@@ -32,7 +32,7 @@ class Step:
 
 
 class Library:
-    """What a library is asked for.
+    """The interface of a library.
 
     Attributes:
         clock: By what it is timed.
@@ -98,7 +98,7 @@ class Entry:
     """A row of the table below.
 
     Attributes:
-        package: What is imported; the library is skipped where it is not installed.
+        package: The package to import; the library is skipped if it is not installed.
         module: The module in this folder.
         headings: The columns of its variants.
         distributions: The installed packages whose versions belong to a result.

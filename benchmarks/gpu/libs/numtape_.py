@@ -35,7 +35,7 @@ def _layer_norm(x: nt.Tensor, gamma: nt.Tensor, beta: nt.Tensor) -> nt.Tensor:
 
 
 def _scatter_add(added: nt.Tensor, at: nt.Tensor, rows: int) -> nt.Tensor:
-    """The gradient of a gather, which itself nobody looks at."""
+    """The gradient of a gather whose result is not read."""
     table = nt.zeros((rows, *added.shape[1:]), added.dtype)
     with nt.GradientTape() as tape:
         tape.watch(table)

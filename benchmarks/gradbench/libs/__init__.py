@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Library(NamedTuple):
-    """What is imported, the columns, and the packages whose versions belong to a result."""
+    """The package to import, the columns, and the packages whose versions a result records."""
 
     package: str
     headings: tuple[str, ...]

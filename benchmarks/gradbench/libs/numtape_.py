@@ -29,7 +29,7 @@ def functions(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...])
 def stack(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> int:
     """The bytes of stack that a gradient takes, up to the last that is not 0.
 
-    What is done again in the reverse sweep takes no more than it took in the forward one.
+    Recomputation in the reverse sweep takes no more memory than the forward sweep.
     """
     kernel = kernel_of(name, arguments)
     xs = [np.asarray(x) for x in arguments]

@@ -1,8 +1,8 @@
 """Explanations of gradients that are None, NaN or infinite, for `GradientTape.why`.
 
 The rows from a source to a target are walked again, in Python. Source lines are included if
-`instrumentation` recorded them. A tape that is not persistent releases its rows at `gradient`; if a result
-is None, it keeps a `RowSnapshot` of them, which explains the None afterwards.
+`instrumentation` recorded them. A tape that is not persistent releases its rows at `gradient`; if a
+result is None, it keeps a `RowSnapshot` of them, which explains the None afterwards.
 """
 
 from __future__ import annotations

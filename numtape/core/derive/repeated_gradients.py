@@ -1,9 +1,9 @@
 """The fast path of repeated gradients: one call of machine code from the request to the results.
 
 `GradientTape.gradient` in Python defines the steps. If the adjoint rows of a tape that is used once
-were the same several times (`adjoint_cache`), its log gets a `RepeatedGradient`: all data that machine
-code (`kernels/passes/repeated_gradient.py`) needs to do the same, for one target and no seeds of
-the caller. The machine code runs first, and leaves any case that differs to Python.
+were the same several times (`adjoint_cache`), its log gets a `RepeatedGradient`: all data that
+machine code (`kernels/passes/repeated_gradient.py`) needs to do the same, for one target and no
+seeds of the caller. The machine code runs first, and leaves any case that differs to Python.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class Call:
       axes: For each of them the lengths of its axes.
       recompute: Whether the reverse sweep does it again.
       functions: All functions that the kernel calls apart.
-      rule: What gives the adjoints of its arguments, if that is no its own sweep.
+      rule: The custom VJP for the adjoints of its arguments, or None.
       array: The array that it makes; "" if it returns a number, or nothing.
     """
 
@@ -182,7 +182,7 @@ class Call:
 
 @dataclass(slots=True)
 class Array:
-    """What is known of an array.
+    """The description of an array.
 
     Attributes:
       dtype: Of its elements; "" until `types` finds it from what is stored there.
@@ -207,7 +207,7 @@ Node = Step | Branch | Count | Repeat | Make | Call
 class Raised:
     """An exception that a kernel raises: its class, its arguments, and from where.
 
-    Arguments are None if they are no constants: the function as Numba compiles it raises it then.
+    Arguments are None if they are not constants. Then Numba's version of the function raises it.
     """
 
     kind: type[BaseException]
@@ -221,7 +221,7 @@ class Raised:
         return self.kind(*(self.arguments or ()))
 
 
-# What is said where more is expected of a call that has its own sweeps.
+# The error for unsupported results of a call that has separate sweeps.
 ONE_NUMBER = (
     "`{}` calls itself or has `recompute=True`: such a function gives what calls it one number, or "
     "writes to an argument."
@@ -237,18 +237,18 @@ class Body:
       scalars: The dtypes of arguments that are numbers, by name.
       arrays: All arrays, by name; an argument's axes are ``name_n0``, ``name_n1`` ...
       parameters: Names of the arguments in the user's order.
-      nodes: What it does.
+      nodes: Its statements.
       result: The name or constant that it returns; "" for nothing, and for several results.
-      file, line: Where it stands.
-      standing: Where its nodes stand, by their ``line``.
-      begin: Its own first line, as that of a node.
+      file, line: Its source position.
+      standing: Source positions of its nodes, by their ``line``.
+      begin: Its first line, as the line of a node.
       raised: The exceptions that it raises.
       names: The dtypes of all names that are numbers.
       same: Pairs of arrays that may share their memory.
-      outs: What it returns: names of numbers and arrays, and constants.
-      axes: For each of them the lengths of its axes.
-      form: How they stand in its result: a number of ``outputs``, or a tuple; None for nothing.
-      functions: Those that are called apart, and not written in place.
+      outs: Its results: names of numbers and arrays, and constants.
+      axes: For each result the lengths of its axes.
+      form: The structure of the result: an index of ``outputs``, or a tuple; None for nothing.
+      functions: Functions that are called instead of inlined.
     """
 
     name: str

@@ -26,21 +26,21 @@ class Program:
 
     Attributes:
       source: The text of both.
-      name: What their names begin with: ``name_forward``, ``name_reverse``, and ``name_gradient``
-        of what does one and then the other.
+      name: The prefix of their names: ``name_forward``, ``name_reverse``, and ``name_gradient``,
+        which runs one after the other.
       parameters: Their arguments: kinds are ``array``, ``axis`` (with its number), ``number``,
         ``adjoint`` of an array or number; with the argument's number and dtype. Behind these come
         SP, END, ``OUT`` and ``MARK``; of the reverse sweep SP and ``SEED``; of both all five.
       written: Numbers of the arguments that are arrays and written to.
       result: The result's dtype.
-      file, line: Where the function stands.
-      standing: Where what fails stands, by the numbers in statuses.
+      file, line: The function's source position.
+      standing: Source positions of operations that fail, by the numbers in statuses.
       raised: The exceptions that it raises.
       outs: The results, if there may be several.
-      form: How they stand in what the function returns: a place in ``outputs``, or a tuple.
-      functions: How many functions it calls that are not written in place: their sweeps are
+      form: The structure of the function's result: an index of ``outputs``, or a tuple.
+      functions: The number of functions that it calls without inlining: their sweeps are
         ``F_1``, ``R_1`` and so on.
-      grows: Whether the reverse sweep needs room on the stack: calls run again in it.
+      grows: Whether the reverse sweep needs stack space, because it recomputes calls.
     """
 
     source: str
@@ -59,7 +59,7 @@ class Program:
 
     @property
     def key(self) -> str:
-        """What the compiled sweeps depend on."""
+        """The key of the compiled sweeps."""
         return f"{self.source}\n{self.parameters}\n{self.functions}"
 
 
@@ -201,7 +201,7 @@ def _sweeps(
 
 
 def _describe_results(body: Body) -> str:
-    """What a function returns, in words."""
+    """A description of a function's result."""
     if body.form is None:
         return "nothing"
     if isinstance(body.form, tuple):
@@ -211,7 +211,7 @@ def _describe_results(body: Body) -> str:
 
 
 def _initial(body: Body) -> list[str]:
-    """What gives names a value that a program may leave without one."""
+    """Lines that initialize names which a program may leave unassigned."""
     zeros = {"bool": "False", "float32": "np.float32(0)", "float64": "0.0"}
     zeros |= {name: f"np.{name}(0)" for name in UNSIGNED}
     arguments = body.argument_names()

@@ -45,7 +45,7 @@ class Adjoint:
 
     @property
     def recomputed(self) -> dict[int, list[str]]:
-        """What the reverse sweep computes again, by line of the file."""
+        """The values that the reverse sweep recomputes, by line of the file."""
         by_line: dict[int, list[str]] = {}
         for line in self.source.splitlines():
             match = _AGAIN.fullmatch(line)

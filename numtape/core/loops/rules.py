@@ -29,11 +29,11 @@ class Function(NamedTuple):
     """A function of numbers.
 
     Attributes:
-      text: What computes it, with ``{0}`` for the first operand.
+      text: The expression that computes it, with ``{0}`` for the first operand.
       op: The record that has its derivative; None: it may not depend on what is differentiated.
       result: "float", or "same" for the dtype that its operands have together, "whole" for int64,
         "truth" for bool.
-      cheap: Whether it is computed again in the reverse sweep, and not stored.
+      cheap: Whether the reverse sweep recomputes it instead of loading it.
     """
 
     text: str
@@ -186,7 +186,7 @@ _NUMPY |= {
     )
 }
 
-# What a program calls, and the function's name above.
+# Functions that a program calls, and their names above.
 CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.pow: "math.pow"}
 CALLED[ops.stop_gradient] = "stop_gradient"
 CALLED |= {getattr(math, name): name for name in FUNCTIONS if hasattr(math, name)}
@@ -206,7 +206,7 @@ def differentiable(name: str) -> bool:
 
 
 def operands(name: str) -> str:
-    """What a function's operands are called in its derivative."""
+    """The names of a function's operands in its derivative."""
     return ("x", "xy", "cxy")[ARITY[name] - 1]
 
 

@@ -1,7 +1,7 @@
 """Activations: what nets apply to each element.
 
-What a rule chooses by `select` must be finite on both sides: its own derivative multiplies the
-side that is not taken by 0.
+Both operands of a `select` in a rule must be finite, because its derivative multiplies the operand
+that is not selected by 0.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     (2013).
 
     Args:
-      features: A tensor of numbers; those that are no floats become float32.
+      features: A tensor of numbers; those that are not floats become float32.
       alpha: The slope where ``x`` is not positive: a number, or a scalar of the same dtype.
       name: Not used.
 
@@ -218,7 +218,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.math.log_sigmoid([-1000.0, 0.0]).numpy()
@@ -247,7 +247,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
       A tensor of the shape and dtype of ``features``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.nn.silu([-1.0, 0.0, 2.0]).numpy()
@@ -283,7 +283,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
       A tensor of the shape and dtype of ``features``.
 
     Raises:
-      ValueError: If the elements are no floats.
+      ValueError: If the elements are not floats.
 
     Example:
       >>> tf.nn.gelu([-1.0, 0.0, 2.0]).numpy()
@@ -327,7 +327,7 @@ def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
     return concat([relu(x), relu(negative(x))], axis)
 
 
-# What is taken off each element by `sparsemax`, along the last axis.
+# The threshold that `sparsemax` subtracts from each element, along the last axis.
 
 
 def _threshold_spec(op: Op, x: Spec) -> Spec:
@@ -376,7 +376,7 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
       ValueError: If there is no such axis.
 
     Example:
@@ -385,7 +385,7 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     """
     x = as_tensor(x)
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"sparsemax: there is no axis {axis} in a tensor of shape {x.shape}.")
+        raise ValueError(f"sparsemax: axis {axis} is out of range for a tensor of shape {x.shape}.")
     order = list(range(x.ndim))
     order[axis], order[-1] = order[-1], order[axis]
     moved = transpose(x, order) if order[-1] != x.ndim - 1 else x

@@ -102,7 +102,7 @@ def argmax(
 ) -> Tensor:
     """The index of the largest element along an axis: the first at a tie.
 
-    NaN is no largest element, as in TensorFlow. No gradient flows through.
+    NaN is never the largest element, as in TensorFlow. No gradient flows through.
 
     Args:
       input: A tensor of numbers or bools, of at least one axis.
@@ -135,7 +135,7 @@ def argmin(
 ) -> Tensor:
     """The index of the smallest element along an axis: the first at a tie.
 
-    NaN is no smallest element, as in TensorFlow. No gradient flows through.
+    NaN is never the smallest element, as in TensorFlow. No gradient flows through.
 
     Args:
       input: A tensor of numbers or bools, of at least one axis.
@@ -356,7 +356,7 @@ def _running_logsumexp(out: Array, x: Array, axis: int, reverse: bool) -> None:
 def _running_logsumexp_vjp(
     g: Tensor, y: Tensor, x: Tensor, axis: int, reverse: bool
 ) -> tuple[Tensor]:
-    """What a later result passes on is its share ``exp(y[i] - y[i + 1])``: nothing overflows."""
+    """A later result passes on its share ``exp(y[i] - y[i + 1])``, so nothing overflows."""
     if not x.shape[axis]:
         return (g,)
     share = elementwise.exp(y - _move(y, axis, not reverse))
@@ -392,7 +392,7 @@ def cumulative_logsumexp(
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the axis is out of range, or the elements are no floats.
+      InvalidArgumentError: If the axis is out of range, or the elements are not floats.
 
     Example:
       >>> tf.math.cumulative_logsumexp([1000.0, 1000.0, 0.0]).numpy()

@@ -47,9 +47,8 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     Args:
       x: A tensor of numbers.
-      y: Another of the same dtype, whose shape broadcasts with the first one's. What is not a
-        tensor
-        takes the dtype of the other.
+      y: Another of the same dtype, whose shape broadcasts with the first one's. An operand that
+        is not a tensor takes the dtype of the other.
       name: Not used.
 
     Returns:
@@ -212,7 +211,7 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
       A tensor of the shape to which both broadcast, and of the same dtype.
 
     Raises:
-      NotFoundError: If the elements are no floats: `divide` takes integers.
+      NotFoundError: If the elements are not floats: `divide` takes integers.
       InvalidArgumentError: If the dtypes differ, or the shapes do not broadcast.
 
     Example:
@@ -298,7 +297,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.math.reciprocal_no_nan([2.0, 0.0]).numpy()

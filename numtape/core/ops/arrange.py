@@ -195,7 +195,7 @@ def sequence_mask(
       A tensor of shape (*lengths.shape, maxlen).
 
     Raises:
-      ValueError: If ``maxlen`` is no scalar.
+      ValueError: If ``maxlen`` is not a scalar.
       InvalidArgumentError: If it is negative.
 
     Example:

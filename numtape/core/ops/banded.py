@@ -54,7 +54,7 @@ def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
         return result
     if form == "matrix":
         matrix = as_square_matrix(diagonals, op)
-        if matrix.shape[-1] < 2:  # there are no diagonals beside the main one
+        if matrix.shape[-1] < 2:  # it has only the main diagonal
             return pad(matrix, [*[[0, 0]] * (matrix.ndim - 2), [1, 1], [0, 0]])
         return diag_part(matrix, k=(-1, 1), align="LEFT_RIGHT")
     if form != "compact":
@@ -148,7 +148,7 @@ def _fitting(packed: Tensor, x: Tensor) -> None:
 
 
 def _solve(out: Array, packed: Array, rhs: Array, adjoint: bool) -> None:
-    """By elimination with partial pivoting: LAPACK's gtsv. NaN where there is no solution."""
+    """By elimination with partial pivoting: LAPACK's gtsv. Singular systems yield NaN."""
     from scipy.linalg import LinAlgError, solve_banded
 
     n, k = rhs.shape[-2:]

@@ -94,8 +94,8 @@ def depth_to_space(
       A tensor of shape (batch, height * block_size, width * block_size, channels / block_size**2).
 
     Raises:
-      InvalidArgumentError: If the channels are no multiple, the input has not four axes, or the
-        format is unknown.
+      InvalidArgumentError: If the channels are not a multiple, the input does not have four axes, or
+        the format is unknown.
 
     Example:
       >>> x = tf.reshape(tf.range(4), (1, 1, 1, 4))

@@ -1,4 +1,4 @@
-"""Complex numbers: their parts, and what is no analytic function of them.
+"""Complex numbers: their parts, and functions of them that are not analytic.
 
 As in TensorFlow, the gradient of a real target by a complex source ``x + i y`` is
 ``dt/dx + i dt/dy``. The adjoint of an analytic function is its real rule at the conjugates of

@@ -127,7 +127,7 @@ def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
             out[tap] = value.reshape(out[tap].shape)
 
 
-# What the kernels have room for on the stack; as in kernels/cpu/conv.py (a test compares).
+# Stack space of the kernels; as in kernels/cpu/conv.py (a test compares).
 TAPS = 512
 PIXELS = 96  # of a unit
 
@@ -355,7 +355,7 @@ def geometry(
     groups: int,
     op: str,
 ) -> Geometry:
-    """What meets what.
+    """The geometry of a convolution.
 
     Raises:
       InvalidArgumentError: If the window is larger than what it slides over.
@@ -429,7 +429,7 @@ def _convolution(
     dilations: Any,
     op: str,
 ) -> Tensor:
-    """What all of them do, when they know how many axes there are in space."""
+    """Compute a convolution with a known number of spatial axes."""
     first = channels_first(data_format, rank, op)
     _ranks(x, w, rank, op)
     steps = in_space(sizes(strides, rank, first, "strides"), op, "strides")
@@ -489,7 +489,7 @@ def conv1d(
     Raises:
       InvalidArgumentError: If shapes or dtypes do not fit, or a stride is not positive.
       ValueError: If there are too many strides or dilations, or the format is unknown.
-      TypeError: If ``padding`` is no string.
+      TypeError: If ``padding`` is not a string.
 
     Example:
       >>> x = tf.reshape([1.0, 2.0, 3.0, 4.0], (1, 4, 1))
@@ -580,7 +580,7 @@ def conv3d(
       A tensor of shape (batch, new depth, new height, new width, features).
 
     Raises:
-      TypeError: If strides are not a list, or ``padding`` is no string.
+      TypeError: If strides are not a list, or ``padding`` is not a string.
       InvalidArgumentError: If shapes or dtypes do not fit, or a stride is not positive.
 
     Example:

@@ -176,7 +176,7 @@ def histogram_fixed_width(
 ) -> Tensor:
     """How many elements are in each of some bins that are equally wide.
 
-    What is below the range counts in the first bin, what is above in the last.
+    Values below the range count in the first bin, values above it in the last.
 
     Args:
       values: A tensor of numbers.
@@ -240,7 +240,7 @@ def histogram_fixed_width_bins(
       An int32 tensor of numbers from 0 to ``nbins - 1``, of the shape of ``values``.
 
     Raises:
-      InvalidArgumentError: If there are no bins, or the values are no floats.
+      InvalidArgumentError: If there are no bins, or the values are not floats.
 
     Example:
       >>> tf.histogram_fixed_width_bins([-1.0, 0.0, 1.5, 5.0], [0.0, 5.0], nbins=5).numpy()
@@ -275,7 +275,7 @@ def confusion_matrix(
       labels: A vector of classes, from 0 on.
       predictions: Another of the same shape.
       num_classes: How many classes there are; None is one more than the largest.
-      weights: What each element counts; None is 1.
+      weights: The weight of each element; None is 1.
       dtype: The dtype of the result.
       name: Not used.
 
@@ -471,7 +471,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Uniq
       among these.
 
     Raises:
-      InvalidArgumentError: If ``x`` is no vector, or ``out_idx`` is another one.
+      InvalidArgumentError: If ``x`` is not a vector, or ``out_idx`` is another one.
 
     Example:
       >>> y, idx = tf.unique([3, 1, 3, 2])
@@ -495,7 +495,7 @@ def unique_with_counts(
       A named tuple: ``y`` and ``idx`` as `unique` gives them, and ``count``.
 
     Raises:
-      InvalidArgumentError: If ``x`` is no vector, or ``out_idx`` is another one.
+      InvalidArgumentError: If ``x`` is not a vector, or ``out_idx`` is another one.
 
     Example:
       >>> tf.unique_with_counts([3, 1, 3, 2]).count.numpy()

@@ -136,7 +136,7 @@ def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) 
       A tensor of shape ``dims`` and the dtype of ``value``.
 
     Raises:
-      InvalidArgumentError: If ``value`` is no scalar, or a size is negative.
+      InvalidArgumentError: If ``value`` is not a scalar, or a size is negative.
 
     Example:
       >>> tf.fill([2, 3], 7).numpy()

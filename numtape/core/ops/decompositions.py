@@ -133,7 +133,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
       smaller one of m and n, or m.
 
     Raises:
-      InvalidArgumentError: If the rank is below 2, or the elements are no floats.
+      InvalidArgumentError: If the rank is below 2, or the elements are not floats.
 
     Example:
       >>> q, r = tf.linalg.qr([[3.0, 1.0], [4.0, 2.0]])
@@ -262,7 +262,7 @@ def svd(
       and ``v``, of shape (..., n, k), where k is the smaller one of m and n; or ``s`` alone.
 
     Raises:
-      InvalidArgumentError: If the rank is below 2, or the elements are no floats.
+      InvalidArgumentError: If the rank is below 2, or the elements are not floats.
 
     Example:
       >>> s, u, v = tf.linalg.svd([[3.0, 0.0], [0.0, 4.0]])
@@ -300,7 +300,7 @@ def _eigh_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
         ge, gv = _parts(g, (n,), (n, n))
         middle = diagonal_matrix(ge) + _gaps(e) * matmul(v, gv, adjoint_a=True)
         result = matmul(matmul(v, middle), v, adjoint_b=True)
-    # What is read is the lower triangle.
+    # Only the lower triangle is read.
     return (record(LOWER_SUMS, (result,)),)
 
 
@@ -518,7 +518,7 @@ LOGM = defop(
 def logm(input: Any, name: str | None = None) -> Tensor:
     """Compute the principal logarithms of square complex matrices.
 
-    There is no gradient, as in TensorFlow.
+    It has no gradient, as in TensorFlow.
 
     Args:
       input: A tensor of complex numbers, of shape (..., n, n).

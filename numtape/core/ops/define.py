@@ -162,8 +162,8 @@ def _text(names: list[str], spec: Any, doc: str) -> str:
     result, misfits = f"the shape of ``{first}``", bad
     for other in others:
         arguments += f"""
-      {other}: Another of the same dtype, whose shape broadcasts with the first one's. What is
-        no tensor takes the dtype of the other."""
+      {other}: Another of the same dtype, whose shape broadcasts with the first one's. An operand
+        that is not a tensor takes the dtype of the other."""
     if others:
         result = f"the shape to which {'both' if len(others) == 1 else 'all'} broadcast"
         misfits = f"{bad}{', or ' if bad else ''}dtypes differ, or shapes do not broadcast"

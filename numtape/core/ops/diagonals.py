@@ -36,7 +36,7 @@ def adjoint_of(x: Tensor) -> Tensor:
 
 
 def check_square(op: Op | str, x: Spec) -> None:
-    """Refuse what is no square matrix."""
+    """Raise an error unless the matrices are square."""
     name = op if isinstance(op, str) else op.name
     require(x.rank >= 2, name, f"Input tensor 0 must have rank >= 2, got {x.rank}")
     require(
@@ -293,8 +293,8 @@ def diag_part(
       name: Not used.
       k: Which diagonal: 0 is the main one, positive ones are above it. Two numbers, the lowest
         and the highest, stand for several.
-      padding_value: What fills shorter ones of several.
-      align: Where shorter ones stand, those above the main diagonal and those below it:
+      padding_value: The value that pads shorter diagonals.
+      align: The position of shorter diagonals, those above the main diagonal and those below it:
         "RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
 
     Returns:
@@ -360,8 +360,8 @@ def diag(
       k: Which diagonal, or the lowest and the highest; see `diag_part`.
       num_rows: The number of rows; -1: as few as do.
       num_cols: The number of columns; also.
-      padding_value: What all other elements are. No gradient flows to it.
-      align: Where shorter diagonals stand; see `diag_part`.
+      padding_value: The value of all other elements. No gradient flows to it.
+      align: The position of shorter diagonals; see `diag_part`.
 
     Returns:
       A tensor of shape (..., rows, columns) and the same dtype.

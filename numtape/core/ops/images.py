@@ -398,8 +398,8 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
       A tensor of the shape and dtype of ``images``.
 
     Raises:
-      InvalidArgumentError: If there are less than 3 axes, the factor is no scalar, or there are no
-        floats.
+      InvalidArgumentError: If there are fewer than 3 axes, the factor is not a scalar, or the
+        elements are not floats.
 
     Example:
       >>> tf.image.adjust_contrast([[[1.0], [3.0]]], 2.0).numpy().ravel()

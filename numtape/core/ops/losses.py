@@ -157,7 +157,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Nev
       A tensor of the shape and dtype of ``logits``.
 
     Raises:
-      InvalidArgumentError: If the axis is out of range, or the elements are no floats.
+      InvalidArgumentError: If the axis is out of range, or the elements are not floats.
 
     Example:
       >>> tf.nn.softmax([[0.0, 0.0], [1000.0, 0.0]]).numpy()
@@ -182,7 +182,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong:
       A tensor of the shape and dtype of ``logits``.
 
     Raises:
-      InvalidArgumentError: If the axis is out of range, or the elements are no floats.
+      InvalidArgumentError: If the axis is out of range, or the elements are not floats.
 
     Example:
       >>> tf.nn.log_softmax([1000.0, 0.0]).numpy()

@@ -126,7 +126,7 @@ PERMUTATION = defop(
 def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
     """Factor square matrices by elimination with partial pivoting: ``P A = L U``.
 
-    There is no gradient, as in TensorFlow. `solve`, `inv` and `det` have one that does not need it.
+    It has no gradient, as in TensorFlow. `solve`, `inv` and `det` have one that does not need it.
 
     Args:
       input: A tensor of floats or complex numbers, of shape (..., n, n).

@@ -177,7 +177,7 @@ def l2_normalize(
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: If the elements are no floats.
+      TypeError: If the elements are not floats.
       InvalidArgumentError: If an axis is out of range or named twice.
       ValueError: If both ``axis`` and ``dim`` are given.
 
@@ -213,7 +213,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
       A tensor of the shape and dtype of ``t``; IndexedSlices of IndexedSlices.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats, an axis is out of range, or the shape of
+      InvalidArgumentError: If the elements are not floats, an axis is out of range, or the shape of
         ``clip_norm`` does not fit.
 
     Example:
@@ -271,7 +271,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
     Raises:
       TypeError: If it is not a list or tuple.
-      InvalidArgumentError: If elements are no floats.
+      InvalidArgumentError: If elements are not floats.
 
     Example:
       >>> tf.linalg.global_norm([tf.constant([3.0]), tf.constant([[4.0]])]).numpy()
@@ -294,12 +294,12 @@ def clip_by_global_norm(
       name: Not used.
 
     Returns:
-      The list of shortened tensors, each of its own dtype, and the length before, which is of the
-      widest one.
+      The list of shortened tensors, each with its dtype, and the length before, which has
+      the widest dtype.
 
     Raises:
       TypeError: If it is not a list or tuple.
-      InvalidArgumentError: If elements are no floats.
+      InvalidArgumentError: If elements are not floats.
 
     Example:
       >>> clipped, length = tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], 1.0)

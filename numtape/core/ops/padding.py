@@ -113,8 +113,8 @@ def pad(
       A tensor of the same dtype.
 
     Raises:
-      InvalidArgumentError: If ``paddings`` are no pairs of non-negative ints, one for each axis, or
-        too wide for their mode; or ``constant_values`` is no scalar.
+      InvalidArgumentError: If ``paddings`` are not pairs of non-negative ints, one for each axis,
+        or too wide for their mode; or ``constant_values`` is not a scalar.
       ValueError: If the mode is unknown.
 
     Example:

@@ -1,6 +1,6 @@
 """Parts of a tensor by number, what is put together of them, and permutations.
 
-What goes where is read at the call.
+The partition indices are read at the call.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If it is no permutation.
+      InvalidArgumentError: If it is not a permutation.
 
     Example:
       >>> tf.math.invert_permutation([3, 4, 0, 2, 1]).numpy()

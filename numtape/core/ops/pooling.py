@@ -458,7 +458,7 @@ def avg_pool(
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
       ValueError: If there are too many sizes or strides, or not one to three axes in space.
-      TypeError: If ``padding`` is no string.
+      TypeError: If ``padding`` is not a string.
 
     Example:
       >>> x = tf.reshape([1.0, 5.0, 2.0, 4.0], (1, 2, 2, 1))
@@ -494,7 +494,7 @@ def avg_pool1d(
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
       ValueError: If there are too many sizes or strides.
-      TypeError: If ``padding`` is no string.
+      TypeError: If ``padding`` is not a string.
 
     Example:
       >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 4, 1))
@@ -530,7 +530,7 @@ def avg_pool2d(
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
       ValueError: If there are too many sizes or strides.
-      TypeError: If ``padding`` is no string.
+      TypeError: If ``padding`` is not a string.
 
     Example:
       >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 2, 2, 1))
@@ -566,7 +566,7 @@ def avg_pool3d(
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
       ValueError: If there are too many sizes or strides.
-      TypeError: If ``padding`` is no string.
+      TypeError: If ``padding`` is not a string.
 
     Example:
       >>> x = tf.reshape(tf.range(8.0), (1, 2, 2, 2, 1))

@@ -91,7 +91,7 @@ def _integer(seed: Any) -> int:
 
 
 class Draw(NamedTuple):
-    """What is drawn: a function of a seed sequence and parameters, and the op's own seed."""
+    """A draw: a function of a seed sequence and parameters, and the op's seed."""
 
     make: Callable[..., Any]
     seed: int | None
@@ -113,7 +113,7 @@ class Draw(NamedTuple):
 
 
 def draw(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
-    """What a function of a seed sequence and parameters gives, drawn again in each replay."""
+    """Call a function of a seed sequence and parameters; each replay draws again."""
     draw = Draw(make, None if seed is None else _integer(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
     if result is not None:
@@ -128,7 +128,7 @@ def draw(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor
         array = draw.array(number)
     except BaseException:
         with STATE.lock:
-            if STATE.draws == number + counted:  # nobody has drawn since
+            if STATE.draws == number + counted:  # no other draw since
                 STATE.draws = number
         raise
     return from_owned_array(array)
@@ -423,7 +423,7 @@ def gamma(
 
     Raises:
       ValueError: If ``dtype`` is another one, or parameters are tensors of another dtype.
-      InvalidArgumentError: If ``shape`` is no vector of sizes, or the parameters do not broadcast.
+      InvalidArgumentError: If ``shape`` is not a vector of sizes, or parameters do not broadcast.
 
     Example:
       >>> tf.random.set_seed(0)
@@ -466,7 +466,7 @@ def poisson(
       finite NaN, among integers 0.
 
     Raises:
-      InvalidArgumentError: If ``dtype`` is another one, or ``shape`` is no vector of sizes.
+      InvalidArgumentError: If ``dtype`` is another one, or ``shape`` is not a vector of sizes.
 
     Example:
       >>> tf.random.set_seed(0)
@@ -499,7 +499,7 @@ def categorical(
       A tensor of shape (rows, num_samples).
 
     Raises:
-      InvalidArgumentError: If ``logits`` is no matrix, or ``num_samples`` is negative.
+      InvalidArgumentError: If ``logits`` is not a matrix, or ``num_samples`` is negative.
       ValueError: If ``dtype`` is another one.
 
     Example:

@@ -350,7 +350,7 @@ def reduce_all(
       A tensor of bools.
 
     Raises:
-      InvalidArgumentError: If an axis is out of range or named twice, or the elements are no bools.
+      InvalidArgumentError: If an axis is out of range or repeated, or the elements are not bools.
 
     Example:
       >>> tf.reduce_all([[True, False], [True, True]], axis=1).numpy()
@@ -381,7 +381,7 @@ def reduce_any(
       A tensor of bools.
 
     Raises:
-      InvalidArgumentError: If an axis is out of range or named twice, or the elements are no bools.
+      InvalidArgumentError: If an axis is out of range or repeated, or the elements are not bools.
 
     Example:
       >>> tf.reduce_any([[True, False], [False, False]], axis=1).numpy()
@@ -466,7 +466,7 @@ def reduce_variance(
 ) -> Tensor:
     """The mean squared distance from the mean over axes: divided by n, not by n - 1.
 
-    The mean is taken off first, in a pass of its own: nothing cancels where the mean is large.
+    The mean is subtracted first, in a separate pass, so that a large mean does not cancel digits.
 
     Args:
       input_tensor: A tensor of floats or complex numbers.
@@ -610,12 +610,12 @@ def _axes(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
 def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """What mean and variance over axes can be computed from, by `normalize_moments`.
+    """Sums from which `normalize_moments` computes mean and variance over axes.
 
     Args:
       x: A tensor of numbers.
       axes: The axes to reduce.
-      shift: What is taken off before, a number near the mean; None for nothing.
+      shift: A number near the mean, which is subtracted first; None for 0.
       keepdims: Whether reduced axes stay, with size 1.
       name: Not used.
 
@@ -656,14 +656,14 @@ def normalize_moments(
       counts: The number of elements, as a float.
       mean_ss: Their sum.
       variance_ss: The sum of their squares.
-      shift: What was taken off before, or None.
+      shift: The number that was subtracted first, or None.
       name: Not used.
 
     Returns:
       The mean and the variance.
 
     Raises:
-      InvalidArgumentError: If they are no floats, dtypes differ, or shapes do not broadcast.
+      InvalidArgumentError: If they are not floats, dtypes differ, or shapes do not broadcast.
 
     Example:
       >>> mean, variance = tf.nn.normalize_moments(3.0, 6.0, 15.0, None)
@@ -697,7 +697,7 @@ def weighted_moments(
 
     Raises:
       InvalidArgumentError: If an axis is out of range or named twice, the shapes do not broadcast,
-        or the elements are no floats.
+        or the elements are not floats.
 
     Example:
       >>> mean, variance = tf.nn.weighted_moments([1.0, 3.0], [0], [1.0, 3.0])

@@ -23,7 +23,7 @@ def _is_allowed(op: Op, dtype: DType, allowed: str) -> None:
 
 
 def of_complex(kind: str) -> Callable[[Rule], Rule]:
-    """What makes a rule for dtypes one that takes complex numbers; see `defop`."""
+    """Extend a rule for dtypes to complex numbers; see `defop`."""
 
     def mark(rule: Rule) -> Rule:
         rule.of_complex = kind  # type: ignore[attr-defined]

@@ -78,7 +78,7 @@ def gather_nd(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """What lies at tuples of indices: elements, or slices where the tuples are shorter.
+    """The elements at index tuples, or slices if the tuples are shorter.
 
     Args:
       params: A tensor of any dtype.

@@ -259,7 +259,7 @@ _UNSORTED = """
     Args:
       data: A tensor of numbers.
       segment_ids: Ids, int32 or int64, in any order, for the first axes of ``data``: their shape
-        begins the shape of ``data``. What has a negative one is left out.
+        begins the shape of ``data``. Elements with a negative id are ignored.
       num_segments: How many results there are.
       name: Not used.
 

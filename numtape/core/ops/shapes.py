@@ -76,7 +76,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
-    """A list of tensors with the same values, each a tensor of its own.
+    """A list of new tensors with the same values.
 
     Args:
       input: A list of tensors, or what becomes one.

@@ -38,7 +38,7 @@ NUMBER = intern((), int64)
 
 
 def slices(cut: Cut) -> tuple[slice, ...]:
-    """What NumPy takes for a cut."""
+    """NumPy's index of a slice."""
     # An end before 0 means "through the first element", which a slice spells None.
     return tuple(
         slice(part[0], part[1] if part[1] >= 0 else None, part[2])
@@ -325,10 +325,10 @@ class Way(NamedTuple):
     """How a slice is recorded: as one row, and one more if it is seen under another shape.
 
     Attributes:
-      code: What the row is.
+      code: The row's op code.
       spec: The row's shape and dtype.
       op: Its op.
-      begin: Where the slice begins, if that is an operand.
+      begin: The begin of the slice, if that is an operand.
       seen: The code and spec under the other shape.
     """
 
@@ -382,7 +382,7 @@ def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
 
 
 def _new(value: Tensor, x: Tensor) -> Tensor:
-    """What a function found, as a tensor of its own if that is its operand."""
+    """A function's result; a new tensor if the result is its operand."""
     return identity(value) if value is x else value
 
 

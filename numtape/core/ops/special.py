@@ -287,7 +287,7 @@ def sinc(x: Any, name: str | None = None) -> Tensor:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      InvalidArgumentError: If the elements are not floats.
 
     Example:
       >>> tf.math.sinc([0.0, 0.5, 1.5]).numpy()
@@ -603,7 +603,7 @@ betainc = host_op(
 )
 
 
-# Derivatives of the incomplete gamma function; the one of order 1 is the derivative of `igamma` with respect to a.
+# Derivatives of the incomplete gamma function by its shape; order 1 is that of `igamma`.
 
 
 def _moment_vjp(g: Tensor, y: Tensor, a: Tensor, x: Tensor, order: int) -> tuple[Tensor, Tensor]:

@@ -379,7 +379,7 @@ _COMMON = """
       A tensor of this shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers, or the shape no vector of sizes.
+      InvalidArgumentError: If the seed is not a pair of integers, or the shape no vector of sizes.
       TypeError: If ``dtype`` is another one.
       ValueError: If ``alg`` is another one.
       UnimplementedError: If ``alg`` is ``"threefry"``.
@@ -512,7 +512,7 @@ def stateless_gamma(
       A tensor of this shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers, or the shape does not end so, or
+      InvalidArgumentError: If the seed is not a pair of integers, or the shape does not end so, or
         ``dtype`` is bfloat16.
       TypeError: If ``dtype`` is another one.
       ValueError: If parameters are tensors of another dtype.
@@ -549,7 +549,7 @@ def stateless_poisson(
       integers 0.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers, the shape does not end so, or
+      InvalidArgumentError: If the seed is not a pair of integers, the shape does not end so, or
         ``dtype`` is another one.
 
     Example:
@@ -583,11 +583,11 @@ def stateless_binomial(
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype. What is not a number of trials or no probability gives NaN,
+      A tensor of this shape and dtype. Invalid numbers of trials or probabilities give NaN,
       among integers 0.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers, the shape does not end so, or
+      InvalidArgumentError: If the seed is not a pair of integers, the shape does not end so, or
         ``output_dtype`` is another one.
 
     Example:
@@ -618,7 +618,7 @@ def stateless_categorical(
       A tensor of shape (rows, num_samples).
 
     Raises:
-      InvalidArgumentError: If ``logits`` is no matrix, or the seed no pair of integers.
+      InvalidArgumentError: If ``logits`` is not a matrix, or the seed no pair of integers.
       ValueError: If ``dtype`` is another one.
 
     Example:
@@ -645,7 +645,7 @@ def stateless_shuffle(
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers, or there is no axis.
+      InvalidArgumentError: If the seed is not a pair of integers, or there is no axis.
       ValueError: If ``alg`` is another one.
 
     Example:
@@ -668,7 +668,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
       A tensor of shape (num, 2) and of the dtype of ``seed``.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers.
+      InvalidArgumentError: If the seed is not a pair of integers.
       ValueError: If ``alg`` is another one.
 
     Example:
@@ -694,7 +694,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
       A tensor of two integers of the dtype of ``data``.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers.
+      InvalidArgumentError: If the seed is not a pair of integers.
       ValueError: If ``alg`` is another one, or ``data`` no integer.
 
     Example:

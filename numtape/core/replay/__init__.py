@@ -2,8 +2,8 @@
 
 The steps, in the order in which they happen:
 
-- *Trace*: `tracing` runs the function into a separate log (`trace`), and `observe` notes which Python
-  state it reads.
+- *Trace*: `tracing` runs the function into a separate log (`trace`), and `observe` notes which
+  Python state it reads.
 - *Store*: the rows and guards become a recording (`recording`) in a tree of recordings that differ
   in their guards (`guard_tree`).
 - *Compare*: `observe.guards` compares the state that was read before each replay. Guards on tensor

@@ -38,7 +38,7 @@ def causal(queries: int, values: int) -> Tensor:
 
 
 class _Attention(ConfiguredLayer):
-    """What both kinds of attention do once they know how well queries and keys fit."""
+    """The common part of both kinds of attention, after scores are computed."""
 
     def _nt_check(self, inputs: Any, mask: Any = None) -> None:
         kind = type(self).__name__
@@ -455,7 +455,7 @@ class MultiHeadAttention(ConfiguredLayer):
         scoring, combining = self._nt_equations(queries.ndim)
         scores = einsum(scoring, keys, queries)
         if there is not None:
-            for _ in range(scores.ndim - there.ndim):  # the heads have none of their own
+            for _ in range(scores.ndim - there.ndim):  # masks do not differ between heads
                 there = movement.expand_dims(there, -2 * len(self._nt_axes) - 1)
             least = -3e4 if scores.dtype.name == "float16" else -1e9
             scores = select(there, scores, least)

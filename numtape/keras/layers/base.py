@@ -16,7 +16,7 @@ from ..layer import Layer, LayerVariable
 
 Shape = tuple[int | None, ...]
 
-# What an argument is, by the last word of its name.
+# Descriptions of arguments, by the last word of their names.
 _KINDS: dict[str, ModuleType] = {
     "activation": activations,
     "constraint": constraints,
@@ -63,11 +63,11 @@ ARGUMENTS = {
 
 
 def document(raises: str = "", **own: str) -> Callable[[Described], Described]:
-    """A decorator that describes a layer's arguments: those of its own, the others as above.
+    """A decorator that documents a layer's arguments: specific ones, and the common ones above.
 
     Args:
       raises: The errors of a wrong argument.
-      **own: What arguments mean that only this layer has, or that mean something else here.
+      **own: Descriptions of arguments that only this layer has, or that differ here.
     """
     lines = [
         line
@@ -215,7 +215,7 @@ def split_shape(shape: Any, data_format: str) -> tuple[Shape, int | None]:
 
 
 def join_shape(batch: Any, space: Any, channels: Any, data_format: str) -> tuple[Any, ...]:
-    """What belongs to the batch, to each axis in space, and to the channels, in their order."""
+    """Values for the batch, for each spatial axis, and for the channels, in the format's order."""
     if data_format == "channels_last":
         return (batch, *space, channels)
     return (batch, channels, *space)

@@ -23,7 +23,7 @@ from .base import (
     split_shape,
 )
 
-# What `tf.nn` calls the two formats, by the number of axes in space.
+# The names of the two formats in `tf.nn`, by the number of spatial axes.
 FORMATS = {
     "channels_last": {1: "NWC", 2: "NHWC", 3: "NDHWC"},
     "channels_first": {1: "NCW", 2: "NCHW", 3: "NCDHW"},
@@ -130,7 +130,7 @@ class Sliding(ConfiguredLayer):
         return self._nt_convolved(x, grouped, self.strides, self.padding)
 
     def _nt_finished(self, x: Tensor) -> Tensor:
-        """What was convolved, plus the bias, through the activation."""
+        """The convolution's result plus the bias, through the activation."""
         if self.bias is not None:
             bias: Variable | Tensor = original(self.bias)
             if self.data_format == "channels_first":

@@ -77,14 +77,14 @@ class Lambda(ConfiguredLayer):
         """The layer made with these arguments.
 
         Args:
-          config: What `get_config` gave; a function may be given by its registered name.
+          config: A config of `get_config`; a function may be given by its registered name.
           custom_objects: Functions, by name.
 
         Returns:
           A layer.
 
         Raises:
-          ValueError: If there is no function of this name.
+          ValueError: If there is not a function of this name.
         """
         config = dict(config)
         for name in ("function", "mask", "output_shape"):

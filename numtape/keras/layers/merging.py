@@ -72,7 +72,7 @@ class Merge(ConfiguredLayer):
         raise NotImplementedError
 
     def build(self, input_shape: Any) -> None:
-        """Check the shapes: there are no weights."""
+        """Check the shapes. The layer has no weights."""
         self.compute_output_shape(input_shape)
 
     def call(self, inputs: Any) -> Any:

@@ -237,7 +237,7 @@ class GlobalAveragePooling1D(GlobalPooling):
         return total / reduce_sum(cast(there, inputs.dtype), self._nt_axes, self.keepdims)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
-        """Give no mask: there are no steps any more."""
+        """Return no mask, because the time steps are reduced."""
 
 
 @document(_FORMAT, keepdims=_KEEPDIMS)

@@ -21,7 +21,7 @@ from .base import ConfiguredLayer, Shape, document
 @document(
     "ValueError: If one of mean and variance is missing, or their shapes do not fit; at the first "
     "call, if the inputs have no such axis.",
-    axis="The axes whose elements have a mean and a variance of their own; None for one for all.",
+    axis="The axes that have separate means and variances; None for one mean and variance.",
     mean="The mean; None: `adapt` finds it.",
     variance="The variance, also.",
     invert="Whether to undo the scaling instead.",
@@ -138,9 +138,9 @@ class Normalization(ConfiguredLayer):
             (of pairs, the first counts).
 
         Raises:
-          ValueError: If there are no batches, or their shapes do not fit; or the moments were
-            given.
-          TypeError: If it is neither.
+          ValueError: If the data are empty, shapes do not fit, or the moments were passed to the
+            constructor.
+          TypeError: If the data are neither an array nor a dataset.
         """
         if self.input_mean is not None:
             raise ValueError("`adapt` has nothing to find: `mean` and `variance` were given.")

@@ -35,7 +35,7 @@ from .recurrent_cells import (
 )
 from .serialization import deserialize, serialize
 
-# What all recurrent layers take.
+# Arguments of all recurrent layers.
 ARGUMENTS = {
     "cell": "A layer with a `state_size`, whose call takes inputs of shape (batch, features) and a "
     "list of states, and gives an output and new states; or a list of them, on top of "

@@ -75,7 +75,7 @@ def run_steps(
 
     Args:
       step: A step.
-      inputs: What it takes at each time.
+      inputs: The inputs of each time step.
       states: The states before the first.
       masks: For each time, which examples have it; None for all.
       zero_output: Whether the output of a masked step is 0.
@@ -99,7 +99,7 @@ def run_steps(
     return outputs, states
 
 
-# What all cells take, besides a number of units.
+# Arguments of all cells, besides the number of units.
 ARGUMENTS = {
     "units": "The size of the output and of each state.",
     "activation": "A function or the name of one; None for none.",
@@ -114,7 +114,7 @@ ARGUMENTS = {
     "dropout": "The part of the inputs that are dropped in training: the same at all times.",
     "recurrent_dropout": "The part of the states that are dropped, also.",
     "reset_after": "Whether the reset gate works after the product with the recurrent kernel, "
-    "which then has a bias of its own, or before.",
+    "which then has a separate bias, or before.",
     "seed": "A seed of what is dropped, beside the global one.",
 }
 _cell = document(
@@ -190,7 +190,7 @@ class Cell(ConfiguredLayer):
         return [state for _ in sizes]
 
     def _nt_dropped(self, batch: int, size: int, rate: float, training: Any) -> list[Tensor]:
-        """What inputs or states are multiplied by, for each gate or for all; empty for nothing."""
+        """Dropout masks of inputs or states, for each gate or for all; empty without dropout."""
         if not training or not 0.0 < rate < 1.0:
             return []
         count = self._nt_gates if self.implementation == 1 else 1
@@ -211,7 +211,7 @@ class Cell(ConfiguredLayer):
         return reshape(result, (*x.shape[:-1], int(kernel.shape[1])))
 
     def over(self, batch: int, features: int, training: Any) -> tuple[Project, Step]:
-        """What projects inputs, of one time or of all, and what goes one step with them.
+        """Return a function that projects inputs, and one that computes a time step with them.
 
         Args:
           batch: The number of examples.
@@ -589,7 +589,7 @@ class StackedRNNCells(Layer):
 
 
 def output_size_of(cell: Any) -> int:
-    """The size of a cell's output: without one of its own, that of its first state."""
+    """The size of a cell's output; by default the size of its first state."""
     size = getattr(cell, "output_size", None)
     if size is None:
         size = cell.state_size

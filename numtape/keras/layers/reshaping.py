@@ -118,7 +118,7 @@ class Permute(ConfiguredLayer):
 @document(
     "TypeError: If ``n`` is not an int.\n"
     "ValueError: If it is not positive; at a call, if the inputs "
-    "are no matrix.",
+    "are not a matrix.",
     n="How often.",
 )
 class RepeatVector(ConfiguredLayer):

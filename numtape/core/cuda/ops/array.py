@@ -67,7 +67,7 @@ def _array(
 
 
 def _matmul(row: Row) -> list[Any]:
-    """A product by cuBLAS, or by a kernel for other dtypes; broadcasts operands over batches."""
+    """A product by cuBLAS, or by a kernel (ints); broadcasts operands over batches first."""
     out, (ta, tb) = row.out, (row.attributes["ta"], row.attributes["tb"])
     launches: list[Any] = []
     operands, places = [], [row.places[0]]

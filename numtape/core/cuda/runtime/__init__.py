@@ -1,1 +1,1 @@
-"""The GPU itself: driver, memory, transfers, compiler, libraries, and a simulator of it."""
+"""The CUDA runtime: driver, memory, transfers, compiler and libraries, and a GPU simulator."""

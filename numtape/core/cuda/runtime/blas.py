@@ -1,4 +1,4 @@
-"""cuBLAS, called by address: products of matrices that lie on the GPU."""
+"""cuBLAS: products of matrices on the GPU, given by their addresses."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ WORKSPACE = 32 << 20  # bytes, as NVIDIA recommends for compute capability 9.0
 
 
 class Blas:
-    """A handle of cuBLAS. It works in one stream at a time, with memory of our own.
+    """A cuBLAS handle. It works in one stream at a time.
 
-    What it took itself could not be part of a graph.
+    The workspace is ours, because memory that cuBLAS allocates cannot be part of a graph.
 
     Args:
       memory: ``WORKSPACE`` bytes on the GPU.
 
     Raises:
-      DeviceError: If the library is not installed, or does not start.
+      DeviceError: If the library is not installed or does not start.
     """
 
     def __init__(self, memory: Any) -> None:
@@ -38,7 +38,7 @@ class Blas:
             library: Any = load_nvidia_dynamic_lib("cublas")
         except Exception as error:
             raise DeviceError(
-                f"cuBLAS is not to be found: {error}. pip install 'numtape[cuda]'."
+                f"cuBLAS was not found: {error}. pip install 'numtape[cuda]'."
             ) from None
         self._library = ctypes.CDLL(library.abs_path)
         self._handle = ctypes.c_void_p()
@@ -47,10 +47,10 @@ class Blas:
         self._stream = self._math = -1
 
     def use(self, stream: int, tensor_float: bool) -> None:
-        """Work in this stream from now on, in float32 with TF32 or without."""
+        """Set the stream, and whether float32 products use TF32."""
         if stream != self._stream:
             self._do("cublasSetStream_v2", self._handle, ctypes.c_void_p(stream))
-            # Setting the stream has put the library's own memory in the place of ours.
+            # Setting the stream has replaced our workspace by the library's.
             memory, size = ctypes.c_void_p(self._memory.address), ctypes.c_size_t(WORKSPACE)
             self._do("cublasSetWorkspace_v2", self._handle, memory, size)
             self._stream = stream
@@ -65,9 +65,9 @@ class Blas:
             raise DeviceError(f"{name} failed with status {status}.")
 
     def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
-        """``out = x @ y`` for each of a batch. ``scalars`` are those of `kernels.cpu.arrays.gemm`.
+        """Compute ``out = x @ y`` for a batch; ``scalars`` are as in `kernels.cpu.arrays.gemm`.
 
-        As there, the transposed product is asked for: BLAS counts columns first.
+        As there, BLAS computes the transposed product, because it is column-major.
         """
         (transa, transb, m, n, k, _, lda, ldb, _, ldc, step_x, step_y, step_out, count) = scalars
         name, kind = _NAMES[dtype]

@@ -1,6 +1,7 @@
-"""From kernels to cubins: all that compiles for CUDA goes through `cubin`.
+"""Compiles kernels to cubins; `cubin` is the only entry point.
 
-numba-cuda makes PTX and nvJitLink makes machine code of it; no driver and no GPU takes part.
+numba-cuda compiles a Python function to PTX, nvJitLink the PTX to machine code. Neither needs a
+driver or a GPU.
 """
 
 from __future__ import annotations
@@ -16,39 +17,39 @@ from typing import Any
 from ....errors import DeviceError
 from . import toolkit
 
-TESTED = "0.30.4"  # the version of numba-cuda
+TESTED = "0.30.4"  # version of numba-cuda
 _lock = threading.RLock()
 
 
 @cache
 def versions() -> str:
-    """What a cubin depends on besides source and capability."""
+    """The versions of packages and libraries that a cubin depends on, one a line."""
     packages = [f"{name} {toolkit.version(name)}" for name in ("numba-cuda", "cuda-core")]
     libraries = [f"{x} {toolkit.library(x).release}" for x in ("libnvvm", "libnvJitLink")]
     return "\n".join((*packages, *libraries))
 
 
 def key(capability: tuple[int, int], dtypes: Sequence[str], source: str) -> str:
-    """All that a cubin depends on. That is no host's: a folder of cubins may travel.
+    """The cache key of a cubin, from the text ``source`` of its kernel.
 
-    ``source`` is the text that the kernel is made of.
+    It does not depend on the host, so a folder of cubins can be copied to another machine.
     """
     return f"{versions()}\n{capability}\n{dtypes}\n{_own_text()}\n{source}"
 
 
 @cache
 def _own_text() -> str:
-    return Path(__file__).read_text("utf-8")  # its options decide as well
+    return Path(__file__).read_text("utf-8")  # compiler options are set in this file
 
 
 @contextmanager
 def _without_fma() -> Iterator[None]:
-    """No sums and products as one: what a row gives must not depend on the rows beside it.
+    """Compile without fused multiply-add, so that a row's bits do not depend on fusion.
 
-    numba-cuda has no option for it.
+    numba-cuda has no option for this, so its `compile_ir` is patched.
 
     Raises:
-      DeviceError: If this version compiles in another way, on which that has no effect.
+      DeviceError: If this version of numba-cuda does not call the patched function.
     """
     from numba.cuda.cudadrv import nvvm
 
@@ -69,16 +70,16 @@ def _without_fma() -> Iterator[None]:
 
 def _unknown(why: str = "it has changed") -> DeviceError:
     return DeviceError(
-        f"numba-cuda {toolkit.version('numba-cuda')} does not compile as versions do that numtape "
-        f"knows ({why}): pip install numba-cuda=={TESTED}."
+        f"numba-cuda {toolkit.version('numba-cuda')} differs from the versions that numtape "
+        f"supports ({why}): pip install numba-cuda=={TESTED}."
     )
 
 
 @contextmanager
 def _compile_for(capability: tuple[int, int]) -> Iterator[None]:
-    """Let numba-cuda compile device functions for a GPU that need not be there.
+    """Let numba-cuda compile device functions for a capability, without a GPU.
 
-    It asks the GPU at hand what it is, and fails if it does not exist.
+    It otherwise queries the current GPU, and fails if there is none.
     """
     from numba.cuda import dispatcher
 
@@ -97,7 +98,7 @@ def load() -> None:
     """Import the compiler and its libraries, in the one order that works.
 
     Raises:
-      DeviceError: If one of them is not there, or not as it was.
+      DeviceError: If one of them is missing or has an unsupported version.
     """
     versions()
     toolkit.prepare()
@@ -114,7 +115,7 @@ def load() -> None:
 def ptx(
     function: Callable[..., Any], dtypes: Sequence[str], symbol: str, capability: tuple[int, int]
 ) -> str:
-    """A kernel as PTX. Its parameters have these dtypes; ``*`` stands before those of arrays."""
+    """Compile a kernel to PTX. ``dtypes`` are its parameters'; those of arrays begin with ``*``."""
     with _lock:
         load()
         from numba import cuda, types
@@ -132,14 +133,14 @@ def ptx(
                 abi_info={"abi_name": symbol},
                 cc=capability,
                 output="ptx",
-                # Threads of a block, and how many blocks shall run at once, where a kernel says so.
+                # Most threads of a block and fewest resident blocks, if a kernel sets them.
                 launch_bounds=getattr(function, "bounds", None),
             )
     return text.decode() if isinstance(text, bytes) else str(text)
 
 
 def link(text: str, capability: tuple[int, int]) -> tuple[bytes, str]:
-    """PTX as machine code, and what the assembler says of it: registers, stack, spills."""
+    """Compile PTX to machine code; return it and the assembler's log: registers, stack, spills."""
     toolkit.prepare()
     from cuda.core import (
         Linker,
@@ -158,5 +159,5 @@ def link(text: str, capability: tuple[int, int]) -> tuple[bytes, str]:
 def cubin(
     function: Callable[..., Any], dtypes: Sequence[str], symbol: str, capability: tuple[int, int]
 ) -> bytes:
-    """A kernel as machine code for a compute capability; see `ptx`."""
+    """Compile a kernel to machine code for a compute capability; see `ptx`."""
     return link(ptx(function, dtypes, symbol, capability), capability)[0]

@@ -1,7 +1,6 @@
-"""The GPU's context as a thread's current one, which may be another library's.
+"""Makes the GPU's context current in a thread, and restores another library's afterwards.
 
-Libraries that share the device's primary context, as most do, have the same one: then there is
-nothing to be done. Of the others each finds its own again.
+Most libraries share the device's primary context, which numtape uses too: then nothing changes.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ STAYS = nullcontext()
 
 
 class Thread(threading.local):
-    """Whether the GPU's context is this thread's, and stays so for now."""
+    """``inside``: whether this thread is in a block that has made the GPU's context current."""
 
     inside = False
 
 
 class Entered:
-    """The GPU's context is this thread's in the block; another library's is back after it."""
+    """Makes the GPU's context current for a block; restores another library's after it."""
 
     __slots__ = ("_device", "_pushed")
 
@@ -37,9 +36,9 @@ class Entered:
     def __enter__(self) -> None:
         device = self._device
         current = int(device._do("cuCtxGetCurrent"))
-        if not current:  # nobody's: it may stay ours
+        if not current:  # no context: ours may remain current after the block
             device._do("cuCtxSetCurrent", device._context)
-        elif current != int(device._context):  # libraries that share the primary one have ours
+        elif current != int(device._context):  # a library that does not use the primary context
             device._do("cuCtxPushCurrent", device._context)
             self._pushed = True
         device._thread.inside = True
@@ -51,7 +50,7 @@ class Entered:
 
 
 def entering(method: Callable[Concatenate[Driver, P], R]) -> Callable[Concatenate[Driver, P], R]:
-    """A method that needs the GPU's context."""
+    """Decorator: run a method with the GPU's context current."""
 
     @wraps(method)
     def enter_context(self: Driver, /, *args: P.args, **options: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""The GPU that the process uses, or its simulator, and host arrays that are on it as well."""
+"""The process's device: the GPU, or its simulator; and a cache of uploaded host arrays."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .device_array import DeviceArray
 
 _lock = threading.RLock()
 _device: Any = None
-reclaim: list[Callable[[], None]] = []  # what frees memory that only waits for use
-looks: list[Callable[[], None]] = []  # what is done after each look at a value
-_copies: WeakObjectMap[DeviceArray] = WeakObjectMap()  # of host arrays, to which nobody writes
+reclaim: list[Callable[[], None]] = []  # callbacks that free memory reserved for later use
+looks: list[Callable[[], None]] = []  # callbacks after each download of a value
+_copies: WeakObjectMap[DeviceArray] = WeakObjectMap()  # of host arrays, which are never modified
 
 
 def device() -> Any:
-    """The device: a `driver.Driver`, or a `simulator.Simulator`.
+    """The device: a `driver.Driver` or a `simulator.Simulator`, created at the first call.
 
     Raises:
-      DeviceError: If it does not exist that can be used.
+      DeviceError: If no usable device exists.
     """
     global _device
     if _device is None:
@@ -51,7 +51,7 @@ DeviceArray.download = _download
 
 
 def there() -> bool:
-    """Whether there is a device that can be used."""
+    """Whether a usable device exists."""
     try:
         device()
     except DeviceError:
@@ -60,10 +60,10 @@ def there() -> bool:
 
 
 def empty(size: int) -> Any:
-    """Memory of so many bytes, with any contents.
+    """Allocate ``size`` bytes of uninitialized memory.
 
     Raises:
-      ResourceExhaustedError: If there is not so much, even when all that waits for use is freed.
+      ResourceExhaustedError: If memory does not suffice even after `reclaim` has freed some.
     """
     gpu = device()
     try:
@@ -76,7 +76,7 @@ def empty(size: int) -> Any:
 
 
 def resident(array: np.ndarray[Any, Any]) -> DeviceArray:
-    """A host array on the device, copied there once."""
+    """A copy of a host array on the device, made once per array."""
     copy = _copies.get(array)
     if copy is not None:
         return copy

@@ -1,4 +1,4 @@
-"""Arrays on the GPU: what the homes of tensors and the buffers of logs are there."""
+"""Arrays on the GPU: the storage of tensors and the buffers of logs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Array = np.ndarray[Any, Any]
 
 
 class DeviceArray:
-    """A contiguous array on the GPU. Nobody writes to it once it has a value.
+    """A contiguous array on the GPU, immutable once computed.
 
     Attributes:
-      address: Where it begins.
+      address: The address of the first element.
       shape: Its shape.
       dtype: Its NumPy dtype.
-      owner: What keeps the memory: a `Memory`, or an object of another library.
+      owner: The object that keeps the memory alive: a `Memory`, or another library's object.
     """
 
     __slots__ = ("__weakref__", "_host", "address", "dtype", "owner", "shape")
 
-    # Copies from an address to a host array, when what computes it is done; set in `device`.
+    # Waits for the computation, then copies from an address to a host array; set in `device`.
     download: Callable[[int, Array], None] = staticmethod(unset)
 
     def __init__(
@@ -44,7 +44,7 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return self.size * int(self.dtype.itemsize)
 
     @property
@@ -53,7 +53,7 @@ class DeviceArray:
         return self._host is not None
 
     def host(self) -> Array:
-        """The elements on the host; waits for what computes them."""
+        """Wait for the computation and return a copy on the host, which is cached."""
         if self._host is None:
             array = np.empty(self.shape, self.dtype)
             DeviceArray.download(self.address, array)
@@ -61,19 +61,19 @@ class DeviceArray:
         return self._host
 
     def evaluate(self, tensor: Tensor) -> Array:
-        """The value of a tensor whose home this is."""
+        """The value of a tensor that this array stores, on the host."""
         return self.host()
 
     def evaluate_on_device(self, tensor: Tensor) -> DeviceArray:
-        """The same, where it is."""
+        """The value of a tensor that this array stores, on the GPU."""
         return self
 
     def tobytes(self) -> bytes:
-        """The elements' bytes."""
+        """The elements as bytes."""
         return self.host().tobytes()
 
     def reshape(self, shape: tuple[int, ...]) -> DeviceArray:
-        """The same elements in another shape."""
+        """A view of the same memory in another shape."""
         view = DeviceArray(self.owner, self.address, shape, self.dtype)
         view._host = None if self._host is None else self._host.reshape(shape)
         return view

@@ -1,7 +1,7 @@
 """The GPU: memory from the driver's pool, copies, kernels, launches; all in one stream.
 
-Everything is asynchronous but `download` and `synchronize`, in the order in which it was asked
-for: so memory can be given back while what was launched before still uses it.
+All operations except `download` and `synchronize` are asynchronous and run in call order, so
+memory can be released while earlier launches still use it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .resources import GONE, Code, Graph, Memory, Timer, let_go
 from .transfer import DISABLE_TIMING, SMALL, Ring, Staging
 
 OLDEST = (7, 5)  # compute capability
-TOOLKIT = 13000  # CUDA 13.0: an older driver does not load what it makes
+TOOLKIT = 13000  # CUDA 13.0: an older driver cannot load its code
 
 _FIX = "Set NUMTAPE_DEVICE=cpu or unset it to compute on the CPU."
 
@@ -40,7 +40,7 @@ def _bindings() -> Any:
 
 
 class _Launcher:
-    """The part of a `Driver` that launches, in its own stream."""
+    """Launches kernels and products of a `Driver` in another stream."""
 
     def __init__(self, device: Driver, stream: Any) -> None:
         self.launch = partial(device.launch_in, stream)
@@ -51,12 +51,12 @@ class Driver:
     """One GPU.
 
     Attributes:
-      threads: How many threads a block has; as in kernels/cuda/target.py (a test compares).
-      name: Its name.
+      threads: The number of threads of a block; as in kernels/cuda/target.py (a test compares).
+      name: The GPU's name.
       capability: Its compute capability.
-      blocks: How many blocks of a kernel keep it busy.
+      blocks: The number of blocks that keep it busy.
       launches: How many kernels were launched.
-      stream: The stream in which everything is done.
+      stream: The stream of all operations.
     """
 
     threads = 256
@@ -66,7 +66,7 @@ class Driver:
         self.launches = 0
         try:
             status = cuda.cuInit(0)[0]
-        except Exception as error:  # the driver's library is not there
+        except Exception as error:  # the driver's library is missing
             raise DeviceError(f"There is no NVIDIA driver: {error}. {_FIX}") from None
         if status != cuda.CUresult.CUDA_SUCCESS:
             raise DeviceError(
@@ -99,16 +99,16 @@ class Driver:
             self._start()
 
     def _start(self) -> None:
-        """Make what belongs to the context."""
+        """Create the objects that belong to the context: streams, pools, transfer buffers."""
         cuda = self._driver
         flags = cuda.CUstream_flags.CU_STREAM_NON_BLOCKING
         self.stream = self._do("cuStreamCreate", flags)
-        # Where launches are captured: nothing runs there, and no other thread's go there.
+        # Launches are captured in a stream that runs nothing and that other threads do not use.
         self._capturing = self._do("cuStreamCreate", flags)
         self._in_capture = False
         self._lock = threading.RLock()
         self._pool = self._do("cuDeviceGetDefaultMemPool", self._number)
-        # Freed memory stays with the process: asking the system again takes longer than a sweep.
+        # Keep freed memory: allocating it from the system takes longer than a sweep.
         self._do(
             "cuMemPoolSetAttribute",
             self._pool,
@@ -116,7 +116,7 @@ class Driver:
             cuda.cuuint64_t(2**64 - 1),
         )
         self._ring, self._staging = (kind(self._do, self.stream) for kind in (Ring, Staging))
-        self._pending: deque[tuple[Any, Any]] = deque()  # events, and what is released after them
+        self._pending: deque[tuple[Any, Any]] = deque()  # events, and objects to drop after them
         self._blas: Any = None
 
     def _status_text(self, status: Any) -> str:
@@ -124,7 +124,7 @@ class Driver:
         return f"{text.decode() if text else ''} ({status.name})"
 
     def _do(self, name: str, *args: Any) -> Any:
-        """Call the driver. Raises what its status says."""
+        """Call the driver; raise an error if it returns a status other than success."""
         status, *results = getattr(self._driver, name)(*args)
         if status != self._driver.CUresult.CUDA_SUCCESS:
             if status == self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
@@ -136,10 +136,10 @@ class Driver:
         return int(self._do("cuDeviceGetAttribute", attribute, self._number))
 
     def enter_context(self) -> AbstractContextManager[None]:
-        """A block in which the GPU's context is this thread's, as each method needs it.
+        """Make the GPU's context current in this thread for a ``with`` block.
 
-        Most enter it themselves, which a block saves them; `launch_in` and `gemm_in` are called in
-        one.
+        Most methods enter it themselves, which is faster inside such a block. `launch_in` and
+        `gemm_in` must be called in one.
         """
         return STAYS if self._thread.inside else Entered(self)
 
@@ -147,10 +147,10 @@ class Driver:
 
     @entering
     def empty(self, size: int) -> Memory:
-        """Memory of so many bytes, with any contents.
+        """Allocate ``size`` bytes of uninitialized memory.
 
         Raises:
-          ResourceExhaustedError: If there is not so much.
+          ResourceExhaustedError: If the GPU's memory does not suffice.
         """
         if GONE or self._pending:
             self._let_go()
@@ -159,18 +159,18 @@ class Driver:
 
     @entering
     def release(self, address: int) -> None:
-        """Give memory back, once what was asked for before is done."""
+        """Free memory after all earlier operations."""
         self._do("cuMemFreeAsync", address, self.stream)
 
     @entering
     def trim(self) -> None:
-        """Wait until all is computed, and give the system back the memory that nobody uses."""
+        """Wait for all operations, then return unused memory to the system."""
         self._do("cuStreamSynchronize", self.stream)
         self._let_go()
         self._do("cuMemPoolTrimTo", self._pool, 0)
 
     def toolkit(self) -> str:
-        """The driver, and what kernels are compiled with."""
+        """The versions of the driver and the compiler, as text."""
         from .compiler import versions
 
         driver = self._do("cuDriverGetVersion")
@@ -179,7 +179,7 @@ class Driver:
 
     @entering
     def memory_info(self) -> dict[str, int]:
-        """Bytes in use now, and at most so far."""
+        """The bytes in use: "current" and "peak"."""
         which = self._driver.CUmemPool_attribute
         self._let_go()
         names = {
@@ -192,7 +192,7 @@ class Driver:
         }
 
     def forget_peak(self) -> None:
-        """Count the most that is in use from now on."""
+        """Reset the peak of the bytes in use."""
         self._do(
             "cuMemPoolSetAttribute",
             self._pool,
@@ -202,7 +202,7 @@ class Driver:
 
     @entering
     def upload(self, array: Array, address: int) -> None:
-        """Copy a contiguous host array to an address. The host's memory is free afterwards."""
+        """Copy a contiguous host array to an address. The array may be modified afterwards."""
         size, source = array.nbytes, address_of(array)
         if size:
             through = self._ring if size <= SMALL else self._staging
@@ -211,7 +211,7 @@ class Driver:
 
     @entering
     def download(self, address: int, out: Array) -> None:
-        """Copy what is at an address to a contiguous host array, and wait for it."""
+        """Copy from an address to a contiguous host array, and wait for the copy."""
         size, target = out.nbytes, address_of(out)
         if size:
             through = self._ring if size <= SMALL else self._staging
@@ -221,29 +221,29 @@ class Driver:
 
     @entering
     def copy(self, source: int, address: int, size: int) -> None:
-        """Copy so many bytes from one address on the GPU to another."""
+        """Copy ``size`` bytes from one address on the GPU to another."""
         if size:
             self._do("cuMemcpyDtoDAsync", address, source, size, self.stream)
 
     @entering
     def synchronize(self) -> None:
-        """Wait until all is computed."""
+        """Wait for all operations."""
         self._do("cuStreamSynchronize", self.stream)
         if GONE or self._pending:
             self._let_go()
 
     def timer(self) -> Timer:
-        """A timer of what happens in the stream."""
+        """A timer of operations in the stream."""
         return Timer(self)
 
-    # What other libraries do on the GPU, in other streams.
+    # Synchronization with other libraries, which use other streams.
 
     @entering
     def order(self, before: int, after: int) -> None:
-        """What is asked for in one stream from now on waits for what was asked for in another.
+        """Let later operations of stream ``after`` wait for earlier ones of stream ``before``.
 
         Args:
-          before, after: The streams' addresses; 1 is the legacy default stream, 2 the thread's.
+          before, after: Addresses of streams; 1 is the legacy default stream, 2 the thread's.
         """
         event = self._mark(before)
         self._do("cuStreamWaitEvent", after, event, 0)
@@ -256,11 +256,11 @@ class Driver:
 
     @entering
     def keep(self, thing: Any) -> None:
-        """Refer to something until all that was asked for before is done."""
+        """Keep an object alive until all earlier operations are done."""
         self._pending.append((self._mark(self.stream), thing))
 
     def _let_go(self) -> None:
-        """Drop what nothing here or on the GPU uses any more."""
+        """Release objects that neither Python nor the GPU uses any more."""
         let_go()
         try:
             while True:
@@ -269,7 +269,7 @@ class Driver:
                     self._pending.appendleft(item)
                     return
                 self._do("cuEventDestroy", item[0])
-        except IndexError:  # there is nothing left
+        except IndexError:  # no objects are left
             pass
 
     # Kernels.
@@ -277,9 +277,13 @@ class Driver:
     def kernel(
         self, make: Callable[[], Any], dtypes: Sequence[str], symbol: str, source: str
     ) -> Any:
-        """The arguments of `launch`: the kernel ``make`` gives, whose text is ``source``.
+        """Compile the kernel that ``make`` returns, or load it from the cache, for `launch`.
 
-        Its parameters have these dtypes; ``*`` stands before those of arrays.
+        Args:
+          make: Makes the kernel; called if the cache does not have it.
+          dtypes: The dtypes of its parameters; those of arrays begin with ``*``.
+          symbol: Its name.
+          source: Its text, for the key of the cache.
         """
         from . import compiler
 
@@ -294,13 +298,13 @@ class Driver:
 
     @entering
     def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
-        """Run a kernel. All its parameters are 64 bits wide; floats come as their bits."""
+        """Launch a kernel. All arguments are 64 bits wide; floats are passed as their bits."""
         self.launch_in(self.stream, kernel, blocks, threads, args)
 
     def launch_in(
         self, stream: Any, kernel: Any, blocks: int, threads: int, args: Sequence[int]
     ) -> None:
-        """Run a kernel in a stream."""
+        """Launch a kernel in a stream."""
         count = len(args)
         values = (ctypes.c_int64 * count)(*args)
         begin = ctypes.addressof(values)
@@ -323,13 +327,13 @@ class Driver:
 
     @entering
     def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
-        """Products of matrices; see `blas.Blas.gemm`."""
+        """Multiply matrices; see `blas.Blas.gemm`."""
         self.gemm_in(self.stream, dtype, scalars, out, x, y)
 
     def gemm_in(
         self, stream: Any, dtype: str, scalars: Sequence[int], out: int, x: int, y: int
     ) -> None:
-        """Products of matrices in a stream."""
+        """Multiply matrices in a stream."""
         with self._lock:
             if self._blas is None:
                 from .blas import WORKSPACE, Blas
@@ -342,9 +346,9 @@ class Driver:
 
     @entering
     def capture(self, run: Callable[[Any], None]) -> Graph | None:
-        """What ``run(launcher)`` launches, kernels and products, to be replayed.
+        """Capture the kernels and products that ``run(launcher)`` launches, for `replay`.
 
-        None while something else is being captured: a signal handler came in between.
+        Returns None during another capture, which a signal handler may interrupt.
         """
         mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         with self._lock:
@@ -356,7 +360,7 @@ class Driver:
                 self._do("cuStreamBeginCapture", self._capturing, mode)
                 run(_Launcher(self, self._capturing))
                 graph = self._do("cuStreamEndCapture", self._capturing)
-            except BaseException:  # an interrupt as well: nothing must stay half captured
+            except BaseException:  # an interrupt as well: the capture must end
                 status, half = self._driver.cuStreamEndCapture(self._capturing)
                 if status == self._driver.CUresult.CUDA_SUCCESS:
                     self._driver.cuGraphDestroy(half)
@@ -371,11 +375,11 @@ class Driver:
 
     @entering
     def replay(self, graph: Graph) -> None:
-        """Launch what was captured."""
+        """Launch a captured graph."""
         self._do("cuGraphLaunch", graph.handle, self.stream)
         self.launches += graph.launches
 
     @entering
     def forget(self, handle: Any) -> None:
-        """Drop a graph."""
+        """Destroy a graph."""
         self._do("cuGraphExecDestroy", handle)

@@ -1,7 +1,7 @@
-"""Resources of a `Driver` on the GPU. Each is released when nothing refers to it.
+"""Resources of a `Driver` on the GPU, released after they are garbage collected.
 
-Finalizers would lose interrupts (see `core.values.weakrefs`), so resources are released later: at
-the next allocation, or when the program waits for the GPU.
+Finalizers would lose interrupts (see `core.values.weakrefs`), so the release is deferred to the
+next allocation, or to the next wait for the GPU.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from ...values.weakrefs import FinalizationQueue
 if TYPE_CHECKING:
     from .driver import Driver
 
-GONE: FinalizationQueue[Callable[[], None]] = FinalizationQueue()  # what is to be done
+GONE: FinalizationQueue[Callable[[], None]] = FinalizationQueue()  # pending releases
 
 
 def let_go() -> None:
-    """Do what is to be done at the end of things that have gone."""
+    """Run the pending releases of garbage-collected resources."""
     while GONE:
         try:
             work = GONE.take()
-        except IndexError:  # another thread does it
+        except IndexError:  # another thread has taken it
             return
-        with suppress(Exception):  # a GPU that fails has said so elsewhere
+        with suppress(Exception):  # other operations report errors of the GPU
             work()
 
 
 class Lendable:
-    """What other libraries may use."""
+    """A resource that other libraries may use."""
 
     __slots__ = ("__weakref__", "_lent")
 
     def __init__(self) -> None:
-        self._lent = [False]  # what is done at its end knows this list
+        self._lent = [False]  # a list, shared with the callback that releases the resource
 
     @property
     def is_lent(self) -> bool:
-        """Whether they have: then it ends after what they do in the default stream."""
+        """Whether other libraries have used it: the release waits for the default stream then."""
         return self._lent[0]
 
     @is_lent.setter
@@ -56,11 +56,11 @@ def _after(device: Any, lent: list[bool], work: Callable[[], None]) -> None:
 
 
 class Memory(Lendable):
-    """Bytes on the GPU that are given back when nothing refers to them any more.
+    """Memory on the GPU that is freed when the object is garbage collected.
 
     Attributes:
-      address: Where they begin.
-      size: How many there are.
+      address: The address of the first byte.
+      size: The number of bytes.
     """
 
     __slots__ = ("address", "size")
@@ -72,7 +72,7 @@ class Memory(Lendable):
 
 
 class Borrowed(Lendable):
-    """An array of others, which is given back once all that we asked the GPU for is done."""
+    """Another library's array, released after all our operations so far are done."""
 
     __slots__ = ("shadow",)
 
@@ -83,7 +83,7 @@ class Borrowed(Lendable):
 
 
 class Module:
-    """Machine code that was loaded, until nothing refers to it any more."""
+    """Loaded machine code, unloaded when the object is garbage collected."""
 
     def __init__(self, device: Driver, handle: Any) -> None:
         self.handle = handle
@@ -97,7 +97,7 @@ def _done(device: Driver, name: str, handles: list[Any]) -> None:
 
 
 class Code:
-    """A kernel that can be launched. It is unloaded once its last launch is done."""
+    """A loaded kernel. It is unloaded after its last launch is done."""
 
     def __init__(self, device: Driver, handle: Any, symbol: str) -> None:
         module = Module(device, handle)
@@ -106,7 +106,7 @@ class Code:
 
 
 class Graph:
-    """Launches that were captured, to be replayed in one go."""
+    """Captured launches, replayed by one call."""
 
     def __init__(self, device: Driver, handle: Any, launches: int) -> None:
         self.handle, self.launches = handle, launches
@@ -114,7 +114,7 @@ class Graph:
 
 
 class Timer:
-    """The time that the GPU takes from ``begin`` to ``end``, by events in its stream."""
+    """Measures the GPU's time from ``begin`` to ``end`` by events in the stream."""
 
     def __init__(self, device: Driver) -> None:
         self._device = device
@@ -124,11 +124,11 @@ class Timer:
         GONE.add(self, partial(_done, device, "cuEventDestroy", self._events))
 
     def begin(self) -> None:
-        """Begin after what was asked for so far."""
+        """Start the timer after all operations so far."""
         self._record(0)
 
     def end(self) -> float:
-        """Wait for what was asked for since ``begin``, and give the seconds it took."""
+        """Wait for the operations since ``begin`` and return their time in seconds."""
         self._record(1)
         with self._device.enter_context():
             self._device._do("cuEventSynchronize", self._events[1])

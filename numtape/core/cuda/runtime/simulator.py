@@ -1,8 +1,7 @@
-"""A GPU in Python, for checking kernels where there is no GPU.
+"""A GPU in Python, for checking kernels on machines without a GPU.
 
-It counts as CUDA where ``NUMBA_ENABLE_CUDASIM=1`` is set, the switch of Numba's own simulator,
-and nowhere else. What runs blocks and their threads is `kernels.cuda.simulated`: other than
-Numba's, it has warps.
+It is used as the CUDA device if ``NUMBA_ENABLE_CUDASIM=1`` is set, the switch of Numba's own
+simulator. `kernels.cuda.simulated` runs blocks and threads; unlike Numba's simulator it has warps.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .resources import let_go
 
 
 class Memory:
-    """Bytes that are given back when nothing refers to them any more."""
+    """Bytes that are freed when the object is garbage collected."""
 
     __slots__ = ("__weakref__", "_bytes", "address", "is_lent", "size")
 
@@ -36,7 +35,7 @@ class Memory:
 
 
 class _Launcher:
-    """Notes launches instead of running them."""
+    """Records launches instead of running them."""
 
     def __init__(self, device: Simulator) -> None:
         self._device = device
@@ -58,7 +57,7 @@ class Timer:
         self._begun = 0.0
 
     def begin(self) -> None:
-        """Begin now."""
+        """Start the timer."""
         self._begun = time.perf_counter()
 
     def end(self) -> float:
@@ -67,11 +66,11 @@ class Timer:
 
 
 class Simulator:
-    """See `driver.Driver`; this one checks that kernels stay inside of their arrays."""
+    """The interface of `driver.Driver`; checks that kernels stay inside their arrays."""
 
     name = "Numba's simulator"
     capability = (9, 0)
-    blocks, threads = 2, 8  # each thread is one of the operating system's
+    blocks, threads = 2, 8  # few: each thread is a thread of the operating system
     stream = 1
 
     def __init__(self) -> None:
@@ -80,15 +79,15 @@ class Simulator:
         if not config.ENABLE_CUDASIM:
             raise DeviceError("The simulator is not switched on: set NUMBA_ENABLE_CUDASIM=1.")
         self._lock = threading.RLock()
-        self._spans: list[tuple[int, int]] = []  # where memory is, by address
+        self._spans: list[tuple[int, int]] = []  # allocated memory, sorted: address, size
         self._freed: FinalizationQueue[tuple[int, int]] = (
             FinalizationQueue()
-        )  # what of it is no more
+        )  # spans of garbage-collected memory
         self._peak = 0
         self.launches = 0
 
     def empty(self, size: int) -> Memory:
-        """Memory of so many bytes, with any contents."""
+        """Allocate ``size`` bytes of uninitialized memory."""
         let_go()
         memory = Memory(self, size)
         span = memory.address, size
@@ -96,7 +95,7 @@ class Simulator:
             self._forget()
             bisect.insort(self._spans, span)
             self._peak = max(self._peak, sum(size for _, size in self._spans))
-        # Memory may end anywhere, even in the threads of a kernel: it is only noted.
+        # Memory may be collected anywhere, even in the threads of a kernel: only queue the span.
         self._freed.add(memory, span)
         return memory
 
@@ -105,18 +104,18 @@ class Simulator:
             del self._spans[bisect.bisect_left(self._spans, self._freed.take())]
 
     def toolkit(self) -> str:
-        """What kernels are compiled with."""
+        """A description in place of compiler versions."""
         return "kernels run in Python"
 
     def memory_info(self) -> dict[str, int]:
-        """Bytes in use now, and at most so far."""
+        """The bytes in use: "current" and "peak"."""
         let_go()
         with self._lock:
             self._forget()
             return {"current": sum(size for _, size in self._spans), "peak": self._peak}
 
     def forget_peak(self) -> None:
-        """Count the most that is in use from now on."""
+        """Reset the peak of the bytes in use."""
         with self._lock:
             self._forget()
             self._peak = sum(size for _, size in self._spans)
@@ -127,40 +126,40 @@ class Simulator:
             self._view(address, array.dtype)[: array.size] = array.reshape(-1)
 
     def download(self, address: int, out: Array) -> None:
-        """Copy what is at an address to a contiguous host array."""
+        """Copy from an address to a contiguous host array."""
         if out.size:
             out.reshape(-1)[:] = self._view(address, out.dtype)[: out.size]
 
     def copy(self, source: int, address: int, size: int) -> None:
-        """Copy so many bytes from one address to another."""
+        """Copy ``size`` bytes from one address to another."""
         self._view(address, np.uint8)[:size] = self._view(source, np.uint8)[:size]
 
     def order(self, before: int, after: int) -> None:
-        """Nothing: what is asked for is done at once, whatever the stream."""
+        """Do nothing: all operations are synchronous, whatever the stream."""
 
     def keep(self, thing: Any) -> None:
-        """Nothing: all that was asked for is done."""
+        """Do nothing: all operations are synchronous."""
 
     def enter_context(self) -> AbstractContextManager[None]:
-        """See `driver.Driver.enter_context`; there is no context."""
+        """Do nothing: the simulator has no context."""
         return nullcontext()
 
     def _view(self, address: int, dtype: Any) -> Array:
-        """All elements from an address to the end of the memory it is in."""
+        """The elements from an address to the end of its allocation."""
         with self._lock:
             self._forget()
             k = bisect.bisect_right(self._spans, (address, 1 << 62)) - 1
             begin, size = self._spans[k] if k >= 0 else (0, 0)
         rest = begin + size - address
         if not 0 <= rest <= size:
-            raise IndexError(f"address {address:#x} is in no memory of the simulated GPU")
+            raise IndexError(f"address {address:#x} is outside the simulated GPU's memory")
         dtype = np.dtype(dtype)
         return array_at(address, (rest // dtype.itemsize,), dtype)
 
     def kernel(
         self, make: Callable[[], Any], dtypes: Sequence[str], symbol: str, source: str
     ) -> Any:
-        """The arguments of `launch`: the kernel ``make`` gives."""
+        """The kernel that ``make`` returns and its dtypes, for `launch`."""
         return make(), tuple(dtypes)
 
     def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
@@ -175,8 +174,8 @@ class Simulator:
             for arg, dtype in zip(args, dtypes, strict=True)
         ]
         run = importlib.import_module("numtape.kernels.cuda.simulated").launch
-        # One at a time: there is one `cuda` for all kernels. `np.errstate` would not do: it is
-        # another one in each of the threads.
+        # One kernel at a time, because all share one `cuda`. `np.errstate` would not reach the
+        # kernel's threads: each has a separate one.
         with self._lock, warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             run(function, blocks, threads, values)
@@ -207,16 +206,16 @@ class Simulator:
         return launcher.calls
 
     def replay(self, graph: list[Callable[[], None]]) -> None:
-        """Launch what was captured."""
+        """Run captured launches."""
         for launch in graph:
             launch()
 
     def trim(self) -> None:
-        """Nothing: memory that nobody uses is the system's."""
+        """Do nothing: unused memory already belongs to the system."""
 
     def synchronize(self) -> None:
-        """Wait until all is computed."""
+        """Do nothing: all operations are synchronous."""
 
     def timer(self) -> Timer:
-        """A timer of what happens."""
+        """A timer by the host's clock."""
         return Timer()

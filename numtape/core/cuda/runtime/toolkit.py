@@ -1,7 +1,7 @@
-"""What kernels are compiled with: libNVVM, libdevice and nvJitLink, and where they are.
+"""Finds the compiler libraries: libNVVM, libdevice and nvJitLink.
 
-Each is a wheel's, or else a CUDA toolkit's: that of ``CUDA_PATH`` or ``CUDA_HOME``, or the one
-which is installed. numba-cuda asks only these variables once other CUDA wheels are there.
+Each comes from a wheel or else from a CUDA toolkit: that of ``CUDA_PATH`` or ``CUDA_HOME``, or an
+installed one. If other CUDA wheels are installed, numba-cuda reads only these variables.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ....errors import DeviceError
 VARIABLES = ("CUDA_PATH", "CUDA_HOME")
 INSTALLED = Path("/usr/local/cuda")
 LIBDEVICE = Path("nvvm", "libdevice", "libdevice.10.bc")
-# Where a toolkit has its libraries, and where the wheels' layout does.
+# Folders of libraries in a toolkit, and in the layout of wheels.
 _FOLDERS = ("nvvm/lib64", "nvvm/lib", "lib64", "lib")
 _WHEELS = {
     "libnvvm": "nvidia-nvvm",
@@ -34,7 +34,7 @@ _PACKAGES = "pip install 'numtape[cuda]'"
 
 
 class Library(NamedTuple):
-    """A library: its file, the toolkit's release that it is of, and its folder if it is of one."""
+    """A library: its file, its CUDA release, and the toolkit's folder if it is from a toolkit."""
 
     path: Path
     release: str
@@ -51,7 +51,7 @@ def version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         raise DeviceError(
-            f"{package} is not installed, which kernels are compiled with: {_PACKAGES}."
+            f"{package} is not installed, but needed to compile kernels: {_PACKAGES}."
         ) from None
 
 
@@ -65,12 +65,12 @@ def _wheel(name: str) -> Library | None:
 
 
 def _release(number: str) -> str:
-    """Major and minor: the updates of a release compile alike."""
+    """Major and minor version: updates of a release generate the same code."""
     return ".".join(number.split(".")[:2])
 
 
 def _roots() -> Iterator[Path]:
-    """Where a toolkit may be; what was said before what may be found."""
+    """Folders that may have a toolkit, those of environment variables first."""
     yield from (Path(folder) for name in VARIABLES if (folder := os.environ.get(name)))
     yield Path(sys.prefix)  # a Conda environment
     compiler = shutil.which("nvcc")
@@ -91,7 +91,7 @@ def _from_toolkit(name: str) -> Library | None:
 
 
 def _release_of(root: Path, library: Path) -> str:
-    """The release of a toolkit, which it says in one of two places."""
+    """The release of a toolkit, from ``version.json`` or ``cuda.h``."""
     try:
         return _release(json.loads((root / "version.json").read_bytes())["cuda"]["version"])
     except (OSError, ValueError, LookupError):
@@ -103,7 +103,7 @@ def _release_of(root: Path, library: Path) -> str:
             return f"{int(match[1]) // 1000}.{int(match[1]) % 1000 // 10}"
     except OSError:
         pass
-    return f"of {library.stat().st_size} bytes"  # another one has another size
+    return f"of {library.stat().st_size} bytes"  # the size tells releases apart
 
 
 @cache
@@ -111,13 +111,13 @@ def library(name: str) -> Library:
     """``libnvvm`` or ``libnvJitLink``.
 
     Raises:
-      DeviceError: If neither a wheel nor a toolkit has it.
+      DeviceError: If neither a wheel nor a toolkit provides it.
     """
     result = _wheel(name) or _from_toolkit(name)
     if result is None:
         looked = ", ".join(map(str, dict.fromkeys(_roots())))
         raise DeviceError(
-            f"{name} is not to be found, which kernels are compiled with: there is no wheel "
+            f"{name} was not found, but is needed to compile kernels: no wheel "
             f"{_WHEELS[name]}, and no CUDA toolkit in {looked}. Set CUDA_HOME to the folder of a "
             f"CUDA toolkit that has {LIBDEVICE}, or {_PACKAGES}."
         )
@@ -126,22 +126,22 @@ def library(name: str) -> Library:
 
 @cache
 def prepare() -> None:
-    """Let numba-cuda and others find the libraries. It goes before what compiles first.
+    """Load the libraries, so that numba-cuda and others find them. Call it before any compilation.
 
     Raises:
-      DeviceError: If one of them is not to be found.
+      DeviceError: If a library is not found.
     """
     nvvm, linker = library("libnvvm"), library("libnvJitLink")
-    if nvvm.root is not None:  # for libdevice; one path in both, else there are warnings
+    if nvvm.root is not None:  # for libdevice; numba-cuda warns if the variables differ
         os.environ.update(dict.fromkeys(VARIABLES, str(nvvm.root)))
-    # numba-cuda asks for NVRTC as well, which it does not use here.
+    # numba-cuda loads NVRTC as well, although it is not used here.
     for dependency in (nvvm, linker, _wheel("libnvrtc") or _from_toolkit("libnvrtc")):
-        if dependency is not None:  # what is loaded is not looked for, least in ``site`` alone
+        if dependency is not None:  # loaded libraries are not searched for, e.g. only in ``site``
             ctypes.CDLL(str(dependency.path), os.RTLD_NOW | os.RTLD_GLOBAL)
 
 
 def paths() -> dict[str, str]:
-    """Where the libraries are, by name."""
+    """The paths of the libraries, by name."""
     nvvm = library("libnvvm")
     top = nvvm.root or next((p for p in nvvm.path.parents if (p / LIBDEVICE).is_file()), None)
     return {

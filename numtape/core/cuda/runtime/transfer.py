@@ -1,7 +1,7 @@
 """Copies between host and GPU, through page-locked memory.
 
-The GPU reads and writes such memory by itself. A small array is copied there, and its upload is
-not waited for. Of a large one, one half is transferred while the other half is copied.
+The GPU accesses page-locked memory directly. Small arrays go through `Ring`, where uploads are
+asynchronous; large ones through `Staging`, which transfers one half while it copies the other.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from ....errors import DeviceError, ResourceExhaustedError
 
 HALF = 4 << 20  # bytes
-SMALL = 64 << 10  # up to so many bytes an array goes through the ring
-PART = 4 * SMALL  # of the ring
+SMALL = 64 << 10  # arrays of up to so many bytes go through the ring
+PART = 4 * SMALL  # bytes of a part of the ring
 PARTS = 4
 
 DISABLE_TIMING = 2  # a flag of events
-_ALIGNMENT = 16  # of arrays in the ring: that of any element
+_ALIGNMENT = 16  # of arrays in the ring: suffices for any dtype
 
 
 class _Locked:
-    """Page-locked memory in parts, allocated when it is first used.
+    """Page-locked memory in parts, allocated at the first use.
 
     Args:
       do: Calls the driver: ``do(name, *arguments)``.
@@ -34,19 +34,19 @@ class _Locked:
     def __init__(self, do: Callable[..., Any], stream: Any) -> None:
         self._do, self._stream = do, stream
         self._lock = threading.Lock()
-        # Where they are, and events: the transfers of each are done. Empty if they do not exist.
+        # Address of each part, and the event after its last transfer; empty if allocation failed.
         self._parts: list[tuple[int, Any]] | None = None
 
     def _sizes(self) -> tuple[int, int]:
-        """How many parts there are, and the bytes of each."""
+        """The number of parts, and the bytes of each."""
         return 2, HALF
 
     @contextmanager
     def _lock_parts(self) -> Iterator[list[tuple[int, Any]]]:
-        """The memory's parts, the caller's inside of the block; or none of them.
+        """Lock the parts for a ``with`` block; yield an empty list if they are not available.
 
-        That is if another thread has them, or the same thread further up, where a signal handler
-        or a finalizer came in between; and if there is no memory to be had.
+        They are unavailable if another thread holds the lock, if this thread does (a signal
+        handler or a finalizer interrupted it), or if the allocation failed.
         """
         if not self._lock.acquire(blocking=False):
             yield []
@@ -65,16 +65,16 @@ class _Locked:
         count, size = self._sizes()
         try:
             begin = int(self._do("cuMemHostAlloc", count * size, 0))
-        except (DeviceError, ResourceExhaustedError):  # the system has none to spare
+        except (DeviceError, ResourceExhaustedError):  # no page-locked memory is left
             return []
         return [(begin + k * size, self._do("cuEventCreate", DISABLE_TIMING)) for k in range(count)]
 
 
 class Ring(_Locked):
-    """Page-locked memory for arrays of at most ``SMALL`` bytes.
+    """Page-locked memory for arrays of at most ``SMALL`` bytes, filled part by part.
 
-    They follow each other there. A part is used again when the transfers from it are done, which
-    they nearly always are when the others have been filled.
+    A part is reused when its transfers are done; they nearly always are by the time the other
+    parts are full.
     """
 
     def __init__(self, do: Callable[..., Any], stream: Any) -> None:
@@ -85,7 +85,7 @@ class Ring(_Locked):
         return PARTS, PART
 
     def _room(self, parts: list[tuple[int, Any]], size: int) -> int:
-        """The address of so many bytes that no transfer uses."""
+        """The address of ``size`` bytes that no transfer uses."""
         if self._filled + size > PART:
             self._do("cuEventRecord", parts[self._part][1], self._stream)
             self._part = (self._part + 1) % PARTS
@@ -96,10 +96,10 @@ class Ring(_Locked):
         return address
 
     def upload(self, source: int, address: int, size: int) -> bool:
-        """Copy bytes to the GPU. The host's are free afterwards.
+        """Copy bytes to the GPU. The host's bytes may be modified afterwards.
 
         Returns:
-          Whether it was done; if not, the memory is in use.
+          Whether the copy was made; False if the page-locked memory is not available.
         """
         with self._lock_parts() as parts:
             if not parts:
@@ -110,7 +110,7 @@ class Ring(_Locked):
             return True
 
     def download(self, address: int, target: int, size: int) -> bool:
-        """Copy bytes from the GPU, and wait for them. Returns whether it was done, as `upload`."""
+        """Copy bytes from the GPU and wait for them. Return whether it was done, as `upload`."""
         with self._lock_parts() as parts:
             if not parts:
                 return False
@@ -122,13 +122,13 @@ class Ring(_Locked):
 
 
 class Staging(_Locked):
-    """Page-locked memory in two halves, for larger arrays."""
+    """Page-locked memory in two halves, for arrays larger than ``SMALL``."""
 
     def upload(self, source: int, address: int, size: int) -> bool:
-        """Copy bytes to the GPU. The host's are free afterwards.
+        """Copy bytes to the GPU. The host's bytes may be modified afterwards.
 
         Returns:
-          Whether it was done; if not, the memory is in use.
+          Whether the copy was made; False if the page-locked memory is not available.
         """
         with self._lock_parts() as halves:
             if not halves:
@@ -142,13 +142,13 @@ class Staging(_Locked):
             return True
 
     def download(self, address: int, target: int, size: int) -> bool:
-        """Copy bytes from the GPU, and wait for them. Returns whether it was done, as `upload`."""
+        """Copy bytes from the GPU and wait for them. Return whether it was done, as `upload`."""
         with self._lock_parts() as halves:
             if not halves:
                 return False
             before: tuple[int, int, int, Any] | None = None
             for k, (at, length) in enumerate(_pieces(size)):
-                # An upload out of this half comes first in the stream.
+                # An earlier upload from this half comes first in the stream.
                 half, done = halves[k % 2]
                 self._do("cuMemcpyDtoHAsync", half, address + at, length, self._stream)
                 self._do("cuEventRecord", done, self._stream)
@@ -165,5 +165,5 @@ class Staging(_Locked):
 
 
 def _pieces(size: int) -> Iterator[tuple[int, int]]:
-    """Where pieces begin, and their lengths."""
+    """The offsets and lengths of pieces of at most ``HALF`` bytes."""
     return ((at, min(HALF, size - at)) for at in range(0, size, HALF))

@@ -29,7 +29,7 @@ from .types import INTS, of
 
 @dataclass
 class Activity:
-    """What is known of a function's names.
+    """The results of activity analysis for a function's names.
 
     Attributes:
       active: Names and arrays that have adjoints.
@@ -169,7 +169,7 @@ def _edge(step: Step) -> tuple[str, list[str]]:
 
 
 def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
-    """What would be silently wrong."""
+    """Refuse constructs whose derivative would be silently wrong."""
     names = body.names
     cut: set[str] = set()  # ints, and arrays of them, made from what is differentiated
     while True:

@@ -39,7 +39,7 @@ class Hoisted:
 
     Attributes:
       step: The check.
-      factor: What the loop's variable is multiplied by in the index.
+      factor: The factor of the loop's variable in the index.
       rest: The other terms of the index, as text.
       length: The length, as text.
       low: The lowest index that is allowed, as text: 0, or minus the length.
@@ -54,7 +54,7 @@ class Hoisted:
 
 @dataclass
 class _Scope:
-    """What is known at a place.
+    """The facts that hold at a position.
 
     Attributes:
       forms: The values of names.
@@ -223,7 +223,7 @@ class Bounds:
         scope.forget(names)
 
     def _count_up(self, node: Repeat, scope: _Scope) -> None:
-        """What names hold in the head that each round changes by the same; see `counters`."""
+        """The values of induction variables in the loop's head; see `counters`."""
         steps = [x for x in node.body if isinstance(x, Step)]
         for counter in [x for x in steps if x.op == "counter" and len(x.args) == 3]:
             form = self._value(counter, scope)

@@ -13,11 +13,11 @@ from .types import of
 
 
 class Interface:
-    """What both sweeps of a function begin with.
+    """The signature of both sweeps of a function.
 
     Attributes:
       taken: The names of their parameters.
-      parameters: What they are; see `Program`.
+      parameters: Their descriptions; see `Program`.
       loads: Lines that read them.
       stores: Lines at the end of the reverse sweep, which give adjoints of numbers.
 
@@ -79,7 +79,7 @@ class Variant:
     """A function for some arguments, of which some are differentiated.
 
     Attributes:
-      number: What its names end with: ``F_1`` is its forward sweep, ``R_1`` its reverse.
+      number: The suffix of its names: ``F_1`` is its forward sweep, ``R_1`` its reverse.
     """
 
     number: int
@@ -104,9 +104,9 @@ class Functions:
       write: Gives a function in normal form.
 
     Attributes:
-      standing: Where things stand that can fail.
+      standing: Source positions of operations that can fail.
       raised: The exceptions that all of them raise.
-      variants: What is called.
+      variants: The called variants.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Functions:
         return list(self._bodies.values())
 
     def body(self, call: Call, caller: Body) -> Body:
-        """What a call calls, in normal form."""
+        """The called function, lowered."""
         return self._lower((call.function, call.kinds(caller)))
 
     def _lower(self, key: tuple[FunctionType, Kinds]) -> Body:
@@ -176,7 +176,7 @@ class Functions:
         return bodies
 
     def _rule_arguments(self, call: Call, caller: Body) -> tuple[FunctionType, Kinds]:
-        """What a call's rule takes: the adjoint of the result, the result and the arguments."""
+        """The inputs of a call's rule: the adjoint of the result, the result, the arguments."""
         known = caller.arrays.get(call.array)
         kind = (known.dtype, known.ndim) if known is not None else (caller.names[call.out], -1)
         assert call.rule is not None
@@ -237,7 +237,7 @@ class Functions:
         return self._writes[key]
 
     def variant(self, call: Call, caller: Body, active: set[str], changed: set[str]) -> Variant:
-        """What a call calls where some of the caller's names are active.
+        """The variant for a call in which some of the caller's names are active.
 
         Arrays that the caller has ``changed`` when the reverse sweep comes may not be read again in
         it; a call that is done again has copies of these.
@@ -285,14 +285,14 @@ class Frame:
     """The cells of a call, as text for both sweeps.
 
     Attributes:
-      words: How many there are.
+      words: The number of words.
       fill: The text that fills them in the forward sweep.
-      copies: Of arrays that are written to: from where, dtype, how many, the name of where it is.
-      ahead: What the forward sweep is called with.
-      inputs: What the reverse sweep is called with.
-      again: What both are, if the call is done again.
+      copies: Copies of arrays that are written to: source, dtype, size, the name of the offset.
+      ahead: The arguments of the forward sweep.
+      inputs: The arguments of the reverse sweep.
+      again: The arguments of both, if the call is recomputed.
       seed, result, axes: Of a call with a rule: the adjoint of its result, the result, its axes.
-      held: What a rule is given, by kind, number of the argument and axis.
+      held: The inputs of a rule, by kind, number of the argument and axis.
       over: Cells with where adjoints of local arrays lie, by number of the argument.
 
     Args:
@@ -375,6 +375,6 @@ class Frame:
         return f"{dtype}_at({self._base} + {8 * cell})" if cell else f"{dtype}_at({self._base})"
 
     def read(self, dtype: str, cell: int) -> str:
-        """What is in a cell."""
+        """The contents of a closure cell."""
         text = f"{self.at(dtype, cell)}[0]"
         return f"({text} != 0)" if dtype == "bool" else text

@@ -1,8 +1,8 @@
 """Induction variables: names that each iteration changes by the same amount, as ``k += 2``.
 
-What such a name holds in a round follows from the round's number. So it gets its own name in
-each round, computed from where it starts, and the reverse sweep stores nothing for it; and no round
-waits for the one before.
+The value of such a name in an iteration follows from the iteration's number. So each iteration
+computes it under a new name from the initial value: the reverse sweep stores nothing for it, and no
+iteration depends on the previous one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _inside(node: Node) -> list[list[Node]]:
 
 
 def _rewrite(loop: Count | Repeat, step: Step, nodes: list[Node], body: Body) -> None:
-    """Give a name that ``step`` changes in each round one of its own, if it is such a name."""
+    """Replace an induction variable that ``step`` changes by a name per iteration, if it is one."""
     name, place = step.out, loop.body.index(step)
     changed = assigned_in([loop])
     if name not in step.args or body.names.get(name) != _dtype(step, body):

@@ -2,7 +2,7 @@
 
 These are assigned once in the whole function, in the block itself, by a cheap step from what the
 reverse sweep has there: indices, bounds of inner loops, arguments of calls, conditions of ints,
-elements of arrays that nobody writes. What the block does and the loops in it then need no copies.
+elements of arrays that are never written. The block and the loops in it then need no copies.
 
 The reverse sweep may add in another order than the forward one, and so round otherwise. An int or a
 condition decides which element is meant and which way is taken: it is computed again only from
@@ -74,7 +74,7 @@ class Recompute:
     """Finds the names of one function.
 
     Attributes:
-      rounded: Floats that may come out rounded otherwise than in the forward sweep.
+      rounded: Floats whose rounding may differ from the forward sweep.
     """
 
     def __init__(self, body: Body, activity: Activity) -> None:
@@ -97,7 +97,7 @@ class Recompute:
         return operand not in self.rounded
 
     def block(self, nodes: list[Node], known: Set[str]) -> dict[str, Step]:
-        """What is computed again at the beginning of a block's reverse, in its order.
+        """The steps that are recomputed at the beginning of a block's reverse, in order.
 
         Args:
           nodes: The block.

@@ -1,9 +1,9 @@
 """Straight-line code: what it stores, what is recomputed, and its reverse.
 
-A value that is cheap to compute again is not stored: sums and products, comparisons, integers,
-elements of arrays that nobody writes, and what is the same in every round of a loop. Results of
-functions and divisions are stored, as are elements of arrays that are written to and what was
-there before the piece. Names of a piece get a number for each time they are assigned.
+Values that are cheap to recompute are not stored: sums and products, comparisons, integers,
+elements of arrays that are never written, and loop invariants. Results of functions and divisions
+are stored, as are elements of arrays that are written to, and values from before the piece. Names
+of a piece get a number for each assignment.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Piece:
     """A piece and its reverse.
 
     Attributes:
-      stored: What to store, its dtype, and the number of the step behind which it is there; -1
-        for what was there before.
+      stored: Names to store, dtypes, and the number of the step that defines each; -1 for values
+        from before.
       back: The text of the reverse but for reading what is stored.
       names: The name in the reverse of each value that is stored.
     """
@@ -160,7 +160,7 @@ class StraightReverse:
         )
 
     def _place(self, v: Version) -> tuple[str, str, int]:
-        """What to store to have a value again, its dtype, and behind which step."""
+        """The values to store for recomputing a value, their dtypes, and the defining steps."""
         k, step, _ = self.defs.get(v, (-1, None, []))
         if step is None or step.out:
             return v[0], self.body.names[v[0]], k
@@ -214,7 +214,7 @@ class StraightReverse:
         return sum(map(self._roundings, args)) + (not moves(step))
 
     def _needs(self, v: Operand, deep: int = 0) -> set[Version]:
-        """What has to be stored to have a value again: itself at worst."""
+        """The values to store for recomputing a value: at worst the value itself."""
         if isinstance(v, str) or v in self.stored or self._here(v):
             return set()
         if v not in self.defs:
@@ -245,7 +245,7 @@ class StraightReverse:
         return versions
 
     def _base(self, step: Step, which: object) -> Version | None:
-        """What holds where a local array lies."""
+        """The name that holds the address of a local array."""
         if self.body.arrays[step.array].argument:
             return None
         return self._bases[id(step)][0 if which is address else 1]

@@ -19,7 +19,7 @@ from .text import NO_ROOM, RULE, failure_status, room, take_text
 
 
 def keep_lines(call: Call, body: Body, k: int, active: Set[str], written: Set[str]) -> list[str]:
-    """What the forward sweep does behind a call that makes an array.
+    """The forward sweep's lines after a call that creates an array.
 
     The array stays, with room for its adjoint, and with a copy if it is written to later.
     """
@@ -60,9 +60,9 @@ def back(
     recomputes: bool,
     called: bool,
 ) -> list[str]:
-    """What the reverse sweep does: the rule, and sums.
+    """The reverse sweep's lines: the rule, and sums.
 
-    What is ``called`` gives where its stack began, so that a status is negative there.
+    A function that is ``called`` returns the begin of its stack; a status is negative.
     """
     lines: list[str] = []
     known = body.arrays.get(call.array)

@@ -116,7 +116,7 @@ class Steps(Text):
                 self.put(f"if N{k} > 0 and not ({test}): return {status}")
 
     def plain(self, nodes: list[Node]) -> None:
-        """What only computes a condition: nothing is stored."""
+        """Statements that only compute a condition, for which nothing is stored."""
         for node in nodes:
             if isinstance(node, Step):
                 self.step(node)
@@ -153,9 +153,9 @@ class Forward(Steps):
     Attributes:
       plans: For `reverse`, by the id of a node.
       frames: The same for calls.
-      ways: The same for branches: what says which way was taken, if nothing is stored for it.
-      starts: The same for blocks: what is computed again at the beginning of their reverse.
-      last: What is stored at the end, for all of the reverse sweep.
+      ways: The same for branches: the condition of the branch that was taken, if it is not stored.
+      starts: The same for blocks: the steps recomputed at the beginning of their reverse.
+      last: The values stored at the end, for all of the reverse sweep.
     """
 
     def __init__(self, body: Body, activity: Activity, checked: bool, divisions: bool) -> None:
@@ -186,7 +186,7 @@ class Forward(Steps):
             self.put(once(j, self.body.names[name]).write(name))
         self.put(take_text(str(8 * len(names)), [line]))
 
-    # What is computed again.
+    # Recomputed values.
 
     @contextmanager
     def _begin_block(self, nodes: list[Node], known: set[str]) -> Iterator[set[str]]:
@@ -365,7 +365,7 @@ class Forward(Steps):
         self.plans[id(loop)] = Plan(k, keep, slots, parts)
 
     def _vectors(self, slots: Slots, k: int, line: int) -> list[str]:
-        """What makes room for the values of an innermost loop."""
+        """The lines that reserve stack space for the values of an innermost loop."""
         lines = [self._much(f"{8.0 * len(slots)} * N{k}", line)]
         for j, dtype in enumerate(slots.dtypes):
             lines.append(f"S{k}_{j} = {dtype}_at(SP)")
@@ -373,7 +373,7 @@ class Forward(Steps):
         return lines
 
     def _much(self, size: str, line: int) -> str:
-        """What makes sure of room for so many bytes, which may be more than an int64 holds."""
+        """The lines that check the stack space for some bytes, which may exceed an int64."""
         return f"if {size} + 64.0 > END - SP: return {failure_status(NO_ROOM, line)}"
 
     def _repeat(self, loop: Repeat, known: set[str]) -> None:
@@ -438,7 +438,7 @@ class Forward(Steps):
         self.plans[id(node)] = Plan(k)
 
     def _call(self, node: Call, known: set[str]) -> None:
-        """A call of a function that has a frame of its own."""
+        """A call of a function that has a separate frame."""
         self._loops += 1
         k = self._loops
         active, written = self.activity.active, self.activity.written

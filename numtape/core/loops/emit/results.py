@@ -1,7 +1,7 @@
 """Several results of a kernel: their place on the stack after a forward sweep.
 
 A number takes a word. A local array takes one for its address, one for that of its adjoints, and
-one for each axis. An array that is an argument takes none: whoever calls has it.
+one for each axis. An array that is an argument takes none: the caller has it.
 """
 
 from __future__ import annotations

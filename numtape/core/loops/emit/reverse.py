@@ -89,7 +89,7 @@ class Reverse(Text):
                 self._make(first, plan)
 
     def _start(self, nodes: list[Node]) -> None:
-        """What a block computes again."""
+        """The values that a block recomputes."""
         for line in self.forward.starts[id(nodes)]:
             self.put(line)
 

@@ -1,7 +1,7 @@
 """The stack layout that both sweeps share, as text, and plans for branches and loops.
 
-The stack grows upwards from ``SP``. What is stored once takes eight bytes; in an innermost loop a
-value is a vector over the rounds, so that both sweeps can be vectorised. All begin at multiples of
+The stack grows upwards from ``SP``. A single value takes eight bytes; in an innermost loop a value
+is a vector over the iterations, so that both sweeps can be vectorized. All begin at multiples of
 eight bytes.
 """
 
@@ -32,7 +32,7 @@ class Slot:
     dtype: str
 
     def write(self, value: str) -> str:
-        """What puts a value there."""
+        """The line that stores a value there."""
         return f"{self.place} = {self.dtype}_of({value})"
 
     def read(self) -> str:
@@ -139,12 +139,12 @@ class Way:
 
 @dataclass
 class Plan:
-    """What the reverse of a stretch or a loop has to know.
+    """The plan of a straight piece or a loop, which its reverse needs.
 
     Attributes:
       k: The number of a loop.
-      keep: What is restored before it, in the order in which it was stored.
-      slots: Those of a stretch, or of an innermost loop; None of another one.
+      keep: The values that are restored before it, in the order in which they were stored.
+      slots: The slots of a straight piece or an innermost loop; None for other loops.
       parts: The text of the reverse of each piece and branch, in the order of the forward sweep.
     """
 

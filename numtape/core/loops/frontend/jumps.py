@@ -17,8 +17,8 @@ class Iterables:
     """Rewrites one loop.
 
     Attributes:
-      before: What stands before the loop.
-      inside: What its body begins with.
+      before: Statements before the loop.
+      inside: Statements at the beginning of its body.
     """
 
     def __init__(self, source: Source, loop: ast.For, new: Callable[[str], str]) -> None:
@@ -317,7 +317,7 @@ class JumpElimination:
             body.append(ast.If(_name(DONE), [_set(go, False, node)], [], lineno=node.lineno))
         before: list[ast.stmt] = [_set(go, True, node)]
         if isinstance(node, ast.For):
-            # What `normal` knows as: the next number of a range, if there is one left.
+            # `normal` translates this to the next number of a range, if there is one.
             new.body, new.go = body, go
             return [*before, new]
         test = ast.If(node.test, body, [_set(go, False, node)], lineno=node.lineno)

@@ -251,10 +251,10 @@ def normal(
     """A function in normal form.
 
     Args:
-      function: What to transform.
-      kinds: For each argument its dtype, and its number of axes: -1 of a number.
-      functions: Those that a kernel calls, of which it is one; None for a kernel.
-      rule: A kernel's own rule for its derivative: then all that is written is a call of it.
+      function: The function to lower.
+      kinds: For each argument its dtype and its number of axes; -1 for a number.
+      functions: The functions that a kernel calls, if this is one of them; None for a kernel.
+      rule: A kernel's custom VJP. Then the result is only a call of it.
     """
     source = Source(function)
     writer = Lowering()
@@ -325,7 +325,7 @@ class Lowering:
         self.functions: Any = None
 
     def prefix(self, source: Source) -> str:
-        """What a helper's local names begin with."""
+        """The prefix of a helper's local names."""
         self._helpers += 1
         return f"h{self._helpers - 1}_" if self._helpers > 1 else ""
 
@@ -413,7 +413,7 @@ class Lowering:
 
     @contextmanager
     def inside(self) -> Iterator[list[Node]]:
-        """Nodes that are written in here go to a list of their own."""
+        """Collect the nodes that are written in this block in a new list."""
         outer, self.out = self.out, []
         try:
             yield self.out
@@ -502,7 +502,7 @@ class Lowering:
     # Parts.
 
     def spread(self, view: View, indices: list[Any], node: Any) -> list[Any]:
-        """What stands in brackets, with slices for the axes that are left out."""
+        """The subscripts, with slices for missing axes."""
         taken = sum(not is_none(x) and not is_dots(x) for x in indices)
         dots = [k for k, x in enumerate(indices) if is_dots(x)]
         if taken > len(view.shape) or len(dots) > 1:
@@ -516,7 +516,7 @@ class Lowering:
         return [*indices[:at], *rest, *indices[at + len(dots) :]]
 
     def part(self, view: View, indices: list[Any], node: Any) -> View:
-        """What numbers, slices, ``...`` and ``None`` pick of an array; numbers may have names."""
+        """The view that ints, slices, ``...`` and ``None`` select; ints may be names."""
         indices = self.spread(view, indices, node)
         strides = self.steps_of(view, node)
         offset = view.offset
@@ -738,7 +738,7 @@ class Lowering:
         return self.arrays[grid.array].dtype if isinstance(grid, View) else grid.dtype
 
     def sources(self, grid: Grid) -> list[View]:
-        """What elements are read from."""
+        """The views that elements are read from."""
         return [grid] if isinstance(grid, View) else grid.sources
 
     def item(self, grid: Grid, indices: list[str], node: Any) -> str:
@@ -770,7 +770,7 @@ class Lowering:
         write: Callable[[list[str]], str],
         dtype: str = "",
     ) -> Value:
-        """What ``write`` makes of the elements of arrays, and of numbers.
+        """Apply ``write`` to the elements of arrays, and to numbers.
 
         Args:
           operands: Arrays and numbers.
@@ -956,7 +956,7 @@ class Lowering:
     # Subscripts: an element, a view, or elements at indices that arrays hold.
 
     def indices(self, node: ast.Subscript) -> list[Any]:
-        """What stands in brackets: numbers by name, arrays, and slices, ``None`` and ``...``."""
+        """The subscripts: ints by name, arrays, slices, ``None`` and ``...``."""
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return [
             x if isinstance(x, ast.Slice) or is_none(x) or is_dots(x) else self._index(x)
@@ -968,7 +968,7 @@ class Lowering:
         return value.grid if value.grid is not None else value.name or self.number(node)
 
     def subscript(self, grid: Grid, node: ast.Subscript, to: str = "") -> str | Value:
-        """What an expression picks of an array."""
+        """The part of an array that an expression selects."""
         indices = self.indices(node)
         if len(indices) == len(grid.shape) and all(isinstance(x, str) for x in indices):
             own = [self.position(x, n, node) for x, n in zip(indices, grid.shape, strict=True)]
@@ -981,7 +981,7 @@ class Lowering:
         return self.of(self.part(view, indices, node))
 
     def element(self, node: ast.Subscript) -> tuple[str, str] | View | Places:
-        """What is written to: the array of an element and its index in memory, or more of them."""
+        """The target of an assignment: an element's array and its index in memory, or several."""
         grid = self.value(node.value).grid
         if not isinstance(grid, View):
             self.refuse(f"`{ast.unparse(node)}`", node, "Write to elements of arrays by name.")
@@ -1122,7 +1122,7 @@ class Lowering:
             self.write(Branch(flag, [], failed, self.line(node)))
 
     def object(self, node: Any) -> Any:
-        """What a global name or an attribute of one is; MISSING if it is none."""
+        """The value of a global name or of its attribute; MISSING if it has none."""
         return self.frames[-1].source.value(node)
 
     def value(self, node: Any, to: str = "") -> Value:
@@ -1670,7 +1670,7 @@ class Lowering:
         self.write(Step("", "raise", [], "", self.line(node), dtype=number))
 
     def _constant_arguments(self, nodes: list[ast.expr]) -> list[Any] | None:
-        """What an exception is told: constants; None if it has to be computed."""
+        """The constant arguments of an exception; None if they must be computed."""
         values: list[Any] = []
         for node in nodes:
             for x in ast.walk(node):
@@ -1862,7 +1862,7 @@ class Lowering:
     def _call_arguments(
         self, values: list[Value], node: Any, part: Callable[[View], View]
     ) -> tuple[list[str], list[list[str]]]:
-        """What a call is given: names, and the axes of arrays.
+        """The arguments of a call: names, and the axes of arrays.
 
         Of a ``part`` of an array that function gives a whole one, or refuses it.
         """
@@ -2012,7 +2012,7 @@ class Lowering:
         result: str | Value = getattr(self, f"_make_{name}")(node, args, kind)
         return result
 
-    # What the arguments are: the first one of a method is there already.
+    # The arguments. The first one of a method is already known.
 
     def _as_value(self, x: Any) -> Value:
         return x if isinstance(x, Value) else self.value(x)

@@ -39,9 +39,9 @@ class Lazy:
 
     Attributes:
       shape: The lengths of its axes.
-      element: Writes what computes the element at some indices; returns its name.
-      sources: What it reads.
-      dtype: Of its elements; "" if `types` has to find it.
+      element: Writes the computation of the element at some indices; returns its name.
+      sources: The views that it reads.
+      dtype: The dtype of its elements; "" if `types` must infer it.
       apart: Whether it reads elements at other indices than its own.
     """
 
@@ -93,7 +93,7 @@ class DefiniteAssignment:
     _continue_states: list[Known] = field(default_factory=list)  # at its `continue`s
 
     def block(self, statements: list[ast.stmt], known: Known) -> Known:
-        """What has a value behind statements, if some names had one before."""
+        """The names that have a value after statements, given those that had one before."""
         for statement in statements:
             if known is None:
                 break
@@ -154,7 +154,7 @@ class DefiniteAssignment:
 
 
 def _both(one: Known, other: Known) -> Known:
-    """What has a value whichever way the program came."""
+    """The names that have a value on every path."""
     if one is None or other is None:
         return other if one is None else one
     return one & other
@@ -188,7 +188,7 @@ _TAKEN = re.compile(
 
 @dataclass(slots=True)
 class Value:
-    """What an expression is: a number by its name or text, an array, or a tuple.
+    """The value of an expression: a number by its name or text, an array, or a tuple.
 
     Attributes:
       name: A number's.

@@ -22,7 +22,7 @@ def _tree(text: str) -> ast.Module:
 
 
 class Source:
-    """A function of Python and its tree, which is shared: nobody may change it.
+    """A Python function and its syntax tree, which is shared and must not be changed.
 
     Attributes:
       function: The function.
@@ -99,7 +99,7 @@ class Source:
         return list(self.tree.body)
 
     def value(self, node: ast.expr) -> Any:
-        """What a name that the function does not assign means, or an attribute of it; or MISSING.
+        """The value of a free name, or of an attribute of it; or MISSING.
 
         It is looked up now: a global that is assigned later is another constant.
         """

@@ -1,7 +1,7 @@
 """Stacks of forward sweeps that wait for a later reverse sweep, and the kernels' rows of a log.
 
-Stacks lie on one another in an arena, a *pile*, so that many of them can wait. What waits has a
-number, by which the reverse sweep finds it; it goes when nobody refers to it any more.
+Stacks lie on one another in an arena, a *pile*, so that many of them can wait. Each waiting stack
+has a number, by which the reverse sweep finds it. It is released when no row refers to it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from .compiled_sweeps import compile_sweeps
 from .invoke import raise_status
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-MOST_WAITING = 1024  # stacks that nobody refers to but a row
+MOST_WAITING = 1024  # stacks that only a row refers to
 FEW = 64  # stacks among which it does not matter how many are of use
 
 
 class RemainingStack:
-    """What a forward sweep left.
+    """The stack that a forward sweep left.
 
     Attributes:
       number: Its number.
@@ -55,7 +55,7 @@ class RemainingStack:
         self.pile, self.top, self.arrays, self.addresses = pile, top, arrays, addresses
 
     def wait(self) -> None:
-        """Wait for the reverse sweep, though nobody refers to it."""
+        """Keep the stack for the reverse sweep, although no object refers to it."""
         _waiting.append(self)
 
 
@@ -79,7 +79,7 @@ class Pile:
         return lefts[-1][0] if lefts else self.arena.start
 
     def full(self) -> bool:
-        """Whether it holds too much, or much that nobody needs any more, under what is needed."""
+        """Whether it is too full, or has much released memory below stacks in use."""
         if self.top() - self.arena.start > stack.LIMIT:
             return True
         count = len(self.lefts)
@@ -108,7 +108,7 @@ _free_arenas: deque[Pile] = deque(maxlen=stack.MOST_WAITING)
 
 
 def _pile() -> Pile:
-    """A pile that nobody else adds to. A full one lives as long as what is in it."""
+    """A pile for exclusive use. A full one lives as long as its stacks."""
     while True:
         try:
             pile = _free_arenas.pop()
@@ -122,7 +122,7 @@ def _pile() -> Pile:
 
 
 class Deferred:
-    """Both sweeps of a function, each in a call of its own, for arguments of some kinds.
+    """Both sweeps of a function, in separate calls, for arguments of given kinds.
 
     Args:
       program: The sweeps.
@@ -210,7 +210,7 @@ class Deferred:
 
         Args:
           xs: As for the forward sweep.
-          number: What it left.
+          number: The number of the stack that it left.
           seeds: The adjoint of each result.
         """
         reference = _stacks_left.pop(
@@ -298,7 +298,7 @@ class Deferred:
         return [slots[j] for j in self.argnums]
 
     def _words(self, xs: list[Array], arrays: dict[int, Array]) -> list[int]:
-        """What both sweeps take."""
+        """The arguments of both sweeps."""
         return [
             xs[j].shape[k] if kind == "axis" else address_of(arrays.get(slot, xs[j]))
             for slot, (kind, j, _, k) in enumerate(self.program.parameters)
@@ -346,7 +346,7 @@ def tend() -> None:
     """Do what compiled sweeps leave to Python: more piles, and pages of piles that may go."""
     with _lock, suppress(ResourceExhaustedError):
         for k, arena in enumerate(_arenas):
-            if _view[T_PILES + 2 * k] == STALE:  # nobody else has it
+            if _view[T_PILES + 2 * k] == STALE:  # it is free
                 _trim(arena)
                 _view[T_PILES + 2 * k] = 1
         if len(_arenas) < MOST_PILES and 1 not in TABLE[T_PILES : T_PILES + 2 * len(_arenas) : 2]:
@@ -391,10 +391,10 @@ def native(
       sweeps: The sweeps.
       kept: Whether the forward sweep leaves its stack for the reverse one.
       limit: The bytes of stack that a call may take.
-      out: What the row is.
-      first: How many operands stand before the arguments: 0 of the call's row, 2 of its adjoints'.
-      specs: Of all operands.
-      results: What the function returned when the row was recorded.
+      out: The description of the row's result.
+      first: The number of operands before the arguments: 0 for the call's row, 2 for its adjoints.
+      specs: The specs of all operands.
+      results: The function's results when the row was recorded.
     """
     program, arguments = sweeps.program, specs[first:]
     left: list[Out] = [] if program.result else program.outputs  # on the stack, and in arguments
@@ -461,7 +461,7 @@ def _has_results(program: Program, results: Results) -> bool:
 
 
 def _result_rows(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
-    """What `calls` has to know of each result."""
+    """The description of each result for `kernels.cpu.calls`."""
     rows: list[tuple[int, ...]] = []
     for place, (dtype, shape) in zip(places(sweeps.program.form), results, strict=True):
         out = sweeps.program.outputs[place]

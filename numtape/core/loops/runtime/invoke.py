@@ -1,7 +1,7 @@
 """Gradient and Jacobian calls: check the arguments, run the sweeps, return value and adjoints.
 
-What passes a block of words costs more than the work of a small kernel, so there are no loops over
-parameters at a call: the block's layout and the addresses in it are fixed when it is made.
+Passing a block of words costs more than the work of a small kernel, so a call does not loop over
+parameters: the block's layout and the addresses in it are fixed when it is made.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Layout:
         return compile(self._text(quick), f"<call of {self.program.name}>", "exec")
 
     def _text(self, quick: bool) -> str:
-        """The text of a call: ``quick`` for arguments as they mostly are, else for any."""
+        """The text of a call: ``quick`` for the usual arguments, otherwise for any."""
         parameters, written = self.program.parameters, self.program.written
         arrays = [j for kind, j, _, _ in parameters if kind == "array"]
         axes = {j: [k for kind, i, _, k in parameters if kind == "axis" and i == j] for j in arrays}
@@ -290,7 +290,7 @@ def refuse_tensors(arguments: tuple[Any, ...]) -> None:
 
 
 class Sweeping:
-    """What a call of sweeps needs, whatever it is for.
+    """The common base of calls of sweeps.
 
     Args:
       program: The sweeps.
@@ -436,7 +436,7 @@ class Gradient(Sweeping):
 
 
 def read_only(j: int) -> str:
-    """What is refused where a kernel writes to an argument that nobody may write to."""
+    """The error for a kernel that writes to a read-only argument."""
     return f"a read-only array as argument {j}, which it writes to"
 
 
@@ -503,7 +503,7 @@ class Jacobian(Sweeping):
         count = len(parameters)
         block, seeds = np.zeros(count + 4, np.int64), np.zeros(len(self.program.outputs) + 1)
         mark = np.zeros(1, np.int64)
-        scratch: dict[int, Array] = {}  # adjoints that nobody asks for, and of numbers
+        scratch: dict[int, Array] = {}  # adjoints that are not requested, and those of numbers
         for slot, (kind, j, dtype, k) in enumerate(parameters):
             if kind == "axis":
                 block[slot] = arguments[j].shape[k]

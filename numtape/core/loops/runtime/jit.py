@@ -31,7 +31,7 @@ _arenas: dict[int, stack.Arena] = {}
 
 
 def _new_stack(_: int) -> int:
-    """The address of one more stack; 0 if there is no memory."""
+    """The address of one more stack; 0 if memory is exhausted."""
     try:
         arena = stack.Arena(stack.SIZE)
     except ResourceExhaustedError:
@@ -85,7 +85,7 @@ def runtime_functions() -> Any:
 
 
 def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
-    """What Numba calls for the gradient of a kernel, for arguments of any dtypes."""
+    """The function that Numba calls for the gradient of a kernel, for arguments of any dtypes."""
     from numba import njit
     from numba.extending import overload
 

@@ -99,7 +99,7 @@ class InterruptibleCalls:
         self._written: dict[Kinds, list[int] | None] = {}
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
-        """What the function returns, or raises."""
+        """Call the function, and return or raise its outcome."""
         call = self._kernel.njit
         places = self._places(args)
         if places is None:

@@ -23,10 +23,10 @@ def run(
 
     Args:
       program: The sweeps.
-      arguments: The function's, arrays C-contiguous; they are not changed.
-      stack: Bytes of the stack.
-      count: If it is given, it is called with the bytes of all that the forward sweep stores and
-        with the lines that these are for; and there is no reverse sweep.
+      arguments: The function's arguments, arrays C-contiguous; they are not changed.
+      stack: The stack's size in bytes.
+      count: If given, it is called with the bytes of all values that the forward sweep stores and
+        with their source lines, and the reverse sweep is not run.
 
     Returns:
       The status, the value, and what the adjoints are of those arguments that have one, by number.

@@ -30,11 +30,11 @@ ROOM = 1 << 20  # bytes of stack of a sweep that runs as Python, at first
 
 
 class Results:
-    """What a kernel returned.
+    """The results of a kernel.
 
     Attributes:
       arrays: Its results, one after the other.
-      left: What the forward sweep left for the reverse one, if it did.
+      left: The stack that the forward sweep left for the reverse one, if any.
     """
 
     def __init__(self, arrays: list[Array], form: Any, left: RemainingStack | None) -> None:
@@ -87,7 +87,7 @@ class Run:
             if self._program is None:
                 self._program = self._make_program()
             if isinstance(self._program, KernelError):
-                raise copy(self._program)  # nobody keeps the frames it goes through
+                raise copy(self._program)  # a copy, which keeps no frames alive
             return self._program
 
     def _make_program(self) -> Program | KernelError:
@@ -135,14 +135,14 @@ class Run:
         return None
 
     def results(self, xs: list[Array]) -> Results:
-        """What the kernel returns.
+        """Call the kernel and return its results.
 
         Args:
           xs: The arguments: arrays, of no axes for numbers. They are not changed.
 
         Raises:
-          KernelError: If it returns nothing, or what no tensor can be.
-          Exception: What the kernel raises.
+          KernelError: If it returns nothing, or a value that cannot be a tensor.
+          Exception: An exception of the kernel.
         """
         xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
         if settings.device() == "reference":
@@ -223,7 +223,7 @@ class Run:
 
         Args:
           xs: The arguments.
-          number: What the forward sweep left; 0 for nothing.
+          number: The number of the forward sweep's stack; 0 for none.
           seeds: The adjoint of each result.
 
         Raises:

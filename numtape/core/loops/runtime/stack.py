@@ -1,7 +1,7 @@
 """Memory for stacks: address ranges whose pages are allocated when written, and reused.
 
-A stack is one stretch of addresses, as long as the limit, so that it never moves and nothing is
-copied when it grows. Pages that were written to once stay, until nobody needed them for a while.
+A stack is one range of addresses, as long as the limit, so that it never moves and nothing is
+copied when it grows. Pages that were written stay allocated until they are unused for a while.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Arena:
             except (OSError, ValueError):
                 size //= 2
                 if size < LEAST:
-                    text = "There is no memory for a kernel's stack."
+                    text = "Memory for a kernel's stack is exhausted."
                     raise ResourceExhaustedError(text) from None
         if hasattr(mmap, "MADV_HUGEPAGE"):  # long stacks: a tenth to a half less time
             with suppress(OSError):
@@ -94,7 +94,7 @@ LONG = min(1 << 24, LIMIT)  # bytes in one stack that take some hundredths of a 
 
 
 def take() -> Arena:
-    """A stack that nobody else has."""
+    """A stack for exclusive use."""
     try:
         return _waiting.pop()
     except IndexError:
