@@ -10,11 +10,10 @@ TRIES = 16
 
 
 def tree(text: str, mode: str = "exec") -> Any:
-    """The tree of a text.
+    """Parse a text, with retries.
 
-    Python 3.11 counts for all threads together how deep in a tree it is. Where another thread
-    builds one meanwhile, which may be anybody's, or a finalizer does, that fails for no reason,
-    and works when it is tried again.
+    Python 3.11 counts the depth of syntax trees in all threads together. If another thread or a
+    finalizer builds a tree meanwhile, parsing may fail without reason; a retry works.
     """
     for _ in range(TRIES - 1):
         try:
@@ -26,6 +25,6 @@ def tree(text: str, mode: str = "exec") -> Any:
 
 @cache
 def parse_expression(body: str) -> ast.Expression:
-    """The tree of an expression. It is shared, and must not be changed."""
+    """Parse an expression. The tree is shared, so callers must not change it."""
     expression: ast.Expression = tree(body, "eval")
     return expression

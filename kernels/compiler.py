@@ -1,4 +1,4 @@
-"""How Numba compiles a kernel: the stages that kernels need, and machine code only at the end.
+"""Numba's compiler stages for kernels: only the necessary ones, and machine code only at the end.
 
 Numba compiles every function separately, so that Python can call it. Kernels call each other, and
 are otherwise called only through their compilation unit (`core.compile.numba_compiler`), which is
@@ -18,7 +18,7 @@ from numba.core.typed_passes import NativeLowering
 
 
 class Part(JITCodeLibrary):
-    """The code of a function that is linked into others: as it is, without machine code."""
+    """The LLVM code of a function that is linked into others, without machine code."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -28,20 +28,20 @@ class Part(JITCodeLibrary):
 
 
 class OptimizedPart(Part):
-    """One that is optimised by itself, and again in what takes it in: loops are unrolled more."""
+    """A library optimized separately, and again in its callers: this unrolls loops further."""
 
     _optimize_final_module = JITCodeLibrary._optimize_final_module
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class PartLowering(NativeLowering):
-    """From typed code to LLVM's, which other functions are linked with."""
+    """Lowers typed code to LLVM code that is linked into other functions."""
 
     _name = "numtape_part_lowering"
     part = Part
 
     def run_pass(self, state: Any) -> bool:
-        """Lower, and let other functions know what they call."""
+        """Lower the function, and register it for callers."""
         state.library = self.part(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
@@ -57,13 +57,13 @@ class PartLowering(NativeLowering):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class OptimizedLowering(PartLowering):
-    """The same for functions that are optimised by themselves."""
+    """As the base class, for functions that are optimized separately."""
 
     _name = "numtape_optimized_lowering"
     part = OptimizedPart
 
 
-# Stages that find nothing to do in a kernel.
+# Stages that do not apply to kernels.
 _NOT_NEEDED = {
     "AnnotateTypes",
     "DumpParforDiagnostics",
@@ -81,12 +81,12 @@ _NOT_NEEDED = {
 
 
 class KernelCompiler(CompilerBase):  # type: ignore[misc]
-    """Numba's stages but for those that kernels do not need."""
+    """Numba's stages without those that kernels do not need."""
 
     lowering = PartLowering
 
     def define_pipelines(self) -> list[Any]:
-        """The one list of stages."""
+        """Define the single pipeline."""
         pipeline = PassManager("kernel")
         for stage, text in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
             if stage.__name__ not in _NOT_NEEDED:
@@ -96,6 +96,6 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
 
 
 class LoopCompiler(KernelCompiler):
-    """For functions of long loops."""
+    """The pipeline for functions of long loops."""
 
     lowering = OptimizedLowering

@@ -1,4 +1,4 @@
-"""The one ``jit`` wrapper, and what lets jitted code work on raw addresses."""
+"""The ``jit`` wrapper, and intrinsics with which jitted code works on raw addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .target import NAME, made_with
 
 INT64 = ir.IntType(64)
 _PROCESSOR = binding.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
-# LLVM's intrinsics that tell a processor that a loop waits, and their arguments.
+# LLVM's intrinsics that tell a processor that a loop spins, and their arguments.
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
 _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
@@ -37,7 +37,7 @@ made_with(jit)
 
 
 def jit_loops(function: Any) -> Any:
-    """Like `jit`, optimised twice: takes longer, and loops over memory come out a tenth faster."""
+    """Like `jit`, optimized twice: compiles slower, but loops over memory run a tenth faster."""
     return numba.njit(**{**_OPTIONS, "pipeline_class": LoopCompiler})(function)
 
 
@@ -75,7 +75,7 @@ POINTERS = {
         "float64",
     )
 }
-# A bool is one byte that holds 0 or 1; uint8 loads and stores are what NumPy does as well.
+# A bool is one byte that holds 0 or 1, loaded and stored as uint8, as in NumPy.
 POINTERS["bool"] = POINTERS["uint8"]
 
 
@@ -109,7 +109,7 @@ def call_array(
 
 @intrinsic
 def call_loop(typingctx: Any, function: Any, places: Any, block: Any, n: Any) -> Any:
-    """Call a fused loop as ``f(places, block, n)``, all intp. Returns what it returns."""
+    """Call a fused loop as ``f(places, block, n)``, all intp. Returns its status."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kernel = ir.FunctionType(INT64, [INT64] * 3)
@@ -128,42 +128,42 @@ def _c_function(count: int) -> Any:
 
 @intrinsic
 def call0(typingctx: Any, function: Any) -> Any:
-    """Call a function of C without arguments."""
+    """Call a C function without arguments."""
     return types.intp(types.intp), _c_function(0)
 
 
 @intrinsic
 def call1(typingctx: Any, function: Any, a: Any) -> Any:
-    """Call a function of C with one argument, all intp."""
+    """Call a C function with one intp argument."""
     return types.intp(*[types.intp] * 2), _c_function(1)
 
 
 @intrinsic
 def call2(typingctx: Any, function: Any, a: Any, b: Any) -> Any:
-    """Call a function of C with two arguments, all intp."""
+    """Call a C function with two intp arguments."""
     return types.intp(*[types.intp] * 3), _c_function(2)
 
 
 @intrinsic
 def call3(typingctx: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
-    """Call a function of C with three arguments, all intp."""
+    """Call a C function with three intp arguments."""
     return types.intp(*[types.intp] * 4), _c_function(3)
 
 
 @intrinsic
 def call4(typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Call a function of C with four arguments, all intp."""
+    """Call a C function with four intp arguments."""
     return types.intp(*[types.intp] * 5), _c_function(4)
 
 
 def stack(size: int) -> Any:
-    """A function of no arguments: the address of so many bytes on the stack, on a cache line."""
+    """An intrinsic that allocates ``size`` bytes on the stack, aligned to a cache line."""
 
     @intrinsic
     def memory(typingctx: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             with builder.goto_entry_block():
-                # Not Numba's helper: it sets all to 0, byte by byte in the eyes of LLVM.
+                # Numba's helper would set the memory to 0, which LLVM sees as stores of single bytes.
                 array = builder.alloca(ir.ArrayType(ir.IntType(8), size))
             array.align = 64
             return builder.ptrtoint(array, INT64)
@@ -175,7 +175,7 @@ def stack(size: int) -> Any:
 
 @intrinsic
 def fetch_add(typingctx: Any, address: Any, amount: Any) -> Any:
-    """Add to the int64 at an address in one step for all threads. Returns what it was."""
+    """Add atomically to the int64 at an address. Returns the old value."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.atomic_rmw("add", _place(builder, args[0]), args[1], "seq_cst")
@@ -185,7 +185,7 @@ def fetch_add(typingctx: Any, address: Any, amount: Any) -> Any:
 
 @intrinsic
 def exchange(typingctx: Any, address: Any, value: Any) -> Any:
-    """Put an int64 at an address. Returns what was there."""
+    """Exchange the int64 at an address atomically. Returns the old value."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.atomic_rmw("xchg", _place(builder, args[0]), args[1], "seq_cst")
@@ -195,7 +195,7 @@ def exchange(typingctx: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def exchange_if(typingctx: Any, address: Any, expected: Any, value: Any) -> Any:
-    """Put an int64 at an address if another one is there. Returns whether it was."""
+    """Compare and exchange the int64 at an address atomically. Returns whether it succeeded."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _place(builder, args[0])
@@ -217,7 +217,7 @@ def word(typingctx: Any, address: Any) -> Any:
 
 @intrinsic
 def pause(typingctx: Any) -> Any:
-    """Tell the processor that this is a loop that waits."""
+    """Tell the processor that this is a spin loop."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         name, words = _PAUSES.get(_PROCESSOR, ("", ()))

@@ -1,9 +1,9 @@
 """Numba's target for kernels: numbers, ranges, tuples and pointers.
 
-Numba's own target for this processor knows all of Python and NumPy that Numba can compile. To learn
-that takes longer than a small kernel, for it imports SciPy's linear algebra and compiles a runtime
-for Python's objects; and each operator asks whether it is one of arrays, sets or texts. Kernels use
-none of these, and the object code is the same to the last byte.
+Numba's own target supports all of Python and NumPy that Numba can compile. Its setup takes longer
+than compiling a small kernel, because it imports SciPy's linear algebra and compiles a runtime for
+Python's objects; and each operator checks for arrays, sets and strings. Kernels use none of these,
+and the object code is the same to the last byte.
 """
 
 from __future__ import annotations
@@ -23,66 +23,66 @@ NAME = "numtape"
 
 
 class Kernels(CPU):
-    """The target's class in Numba's tables: it has all generic implementations."""
+    """The target's class in Numba's tables; it inherits all generic implementations."""
 
 
 class KernelTyping(typing.Context):
-    """Which functions there are and what they return."""
+    """The functions of the target and their result types."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[Any, ...], Any] = {}
         super().__init__()
 
     def load_additional_registries(self) -> None:
-        """Besides what is built in, the math module."""
+        """Load the built-in functions and the math module."""
         self.install_registry(mathdecl.registry)
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
-        """The signature of a call; what is built in is asked once for each types of arguments.
+        """The signature of a call, cached for built-in functions and argument types.
 
-        Inference asks for every call in every round.
+        Type inference asks for every call in every round.
         """
         known = func if isinstance(func, Function) else self._lookup_global(func)
         if kws or not isinstance(known, Function):
             return super().resolve_function_type(func, args, kws)
-        # A function that learns of more types of arguments is another object.
+        # A function that is resolved for more argument types becomes another object.
         key = (id(known), args)
         if key not in self._answers:
             signature = super().resolve_function_type(func, args, kws)
             lowered = known.get_impl_key(signature) if signature is not None else None
             self._answers[key] = known, signature, lowered
         _, signature, lowered = self._answers[key]
-        if signature is not None:  # Numba's own target may have asked the same object since
+        if signature is not None:  # Numba's own target may have resolved the same object meanwhile
             known._impl_keys[signature.args] = lowered
         return signature
 
 
 class KernelContext(CPUContext):  # type: ignore[misc]
-    """How they become LLVM's code."""
+    """The lowering of these functions to LLVM code."""
 
     def load_additional_registries(self) -> None:
-        """Numbers, ranges and tuples, by importing what they are lowered by; the math module."""
+        """Load the lowering of numbers, ranges, tuples and the math module, by imports."""
         from numba.cpython import builtins, mathimpl, numbers, rangeobj, tupleobj  # noqa: F401
 
         self.install_registry(mathimpl.registry)
 
     def post_lowering(self, mod: Any, library: Any) -> None:
-        """Nothing: kernels need no runtime."""
+        """Do nothing: kernels need no runtime."""
 
 
 class KernelTarget(TargetDescriptor):  # type: ignore[misc]
-    """Both of these, for all kernels."""
+    """The typing and lowering contexts of all kernels."""
 
     options = CPUTargetOptions
 
     @cached_property
     def typing_context(self) -> KernelTyping:
-        """The one for types."""
+        """The typing context."""
         return KernelTyping()
 
     @cached_property
     def target_context(self) -> KernelContext:
-        """The one for code."""
+        """The lowering context."""
         return KernelContext(self.typing_context, NAME)
 
 
@@ -97,5 +97,5 @@ dispatcher_registry[Kernels] = KernelDispatcher
 
 
 def made_with(jit: Any) -> None:
-    """Have Numba's own functions in Python, as that of ``min``, compiled as kernels are."""
+    """Compile Numba's Python implementations, such as ``min``, like kernels."""
     jit_registry[Kernels] = lambda **options: jit

@@ -121,7 +121,7 @@ def _profile(chosen: argparse.Namespace) -> int:
     """Run a program, then print its profile. Returns the program's exit status."""
     import traceback
 
-    from .profiling.command import run
+    from .profiling.profile import run
 
     profile, ended = run(chosen.script, chosen.args)
     if isinstance(ended, BrokenPipeError):

@@ -11,7 +11,7 @@ from typing import Any
 
 from .target import KINDS, device, load, store
 
-UNROLL = 4  # as in numtape/core/cuda/ops/chunked_copy.py (a test compares)
+UNROLL = 4  # as in numtape/core/cuda/ops/permute.py (a test compares)
 
 _UINT32, _UINT64 = KINDS["uint32"], KINDS["uint64"]
 

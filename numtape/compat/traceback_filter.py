@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from ..core.values import oom_reserve
+from ..core.values import memory
 
 # Libraries that numtape calls. Their frames are removed, too, if numtape called them.
 LIBRARIES = {"llvmlite", "ml_dtypes", "numba", "numpy", "optree", "scipy"} | sys.stdlib_module_names
@@ -43,7 +43,7 @@ def filter_current() -> None:
     """Take numtape's frames out of the traceback of the exception that is being handled."""
     error = sys.exception()
     if isinstance(error, MemoryError):
-        oom_reserve.release()
+        memory.release()
     if error is None or not _state[0]:
         return
     chain: list[BaseException | None] = [error]
@@ -192,7 +192,7 @@ def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
     """The handler's bytes, at which of them is the number of its constant, and its entry.
 
     Python's compiled handler stores the instruction that raised an error of the handler itself.
-    It has no line, and storing it may need memory (`core.values.oom_reserve`), so it is left out.
+    It has no line, and storing it may need memory (`core.values.memory`), so it is left out.
     """
     entries = [*_entries(code.co_exceptiontable)]
     start = entries[0][2]

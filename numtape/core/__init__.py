@@ -1,5 +1,5 @@
 """The core: log, ops, transposition, plan, executors. Knows nothing of the API modules."""
 
-# These two complete classes of the core: the operators of tensors, and how logs are evaluated.
+# Importing these two completes the core: operators of tensors, and evaluation of logs.
 from . import bindings as bindings
 from .log import evaluate as evaluate

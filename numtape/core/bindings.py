@@ -1,7 +1,7 @@
-"""Functions of higher layers that lower layers call, bound here.
+"""Binds functions of higher layers that lower layers call.
 
-The operators of tensors and variables: which op each one records. How values of other libraries
-become tensors. Which executor a device has, and whether there is one.
+These are the operators of tensors and variables (which op each one records), the conversion of
+other libraries' values to tensors, and the choice of device and executor.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _not_equal(x: Any, y: Any) -> Any:
 
 
 def _compare(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
-    """An elementwise comparison; shapes that do not fit compare as unequal."""
+    """Compare elementwise; incompatible shapes compare as unequal."""
     try:
         return op(x, y)
     except InvalidArgumentError as error:
@@ -156,7 +156,7 @@ convert.pack, convert.dense_of = stack_nested, indexed_rows.to_dense
 
 
 def _usable(choice: str) -> str:
-    """The device that ``cuda`` (or an error) or ``auto`` (the log says why) stands for."""
+    """Resolve ``cuda`` (an error if unusable) or ``auto`` (logs why it takes the CPU)."""
     from .cuda.launches import probe
     from .cuda.runtime.device import device
 
@@ -165,20 +165,20 @@ def _usable(choice: str) -> str:
         return choice
     try:
         probe(device())
-    except Exception as error:  # the compiler's as well
+    except Exception as error:  # errors of the compiler as well
         logging.getLogger("numtape").info("NUMTAPE_DEVICE=auto takes the CPU: %s", error)
         return "cpu"
     return "cuda"
 
 
 def _executor(device: str) -> Any:
-    """Import a device's executor. Compiling devices record ops in machine code, too."""
+    """Import a device's executor. Devices other than ``reference`` also record in machine code."""
     value = importlib.import_module(f"{__package__}.{device}.executor")
     if device != "reference":
         from .native import patch
 
         patch.enable_from_settings()
-        buffer_protocol.begin()  # if it could not be before
+        buffer_protocol.begin()  # retry: the first attempt may have failed
     return value
 
 

@@ -1,6 +1,7 @@
 """The interface of executors: `core.cpu`, `core.cuda` and `core.reference`.
 
-Whichever computes, a program means the same. `core.log.evaluate.executor` gives that of the device.
+All executors give a program the same meaning. `core.log.evaluate.executor` returns the one of the
+current device.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ class Executor(Protocol):
     """Computes rows of logs."""
 
     def compute(self, log: Log, requested: list[int], welcome: list[int], retain: bool) -> None:
-        """Give rows their values.
+        """Compute values of rows.
 
         Args:
           log: The log of the rows.
-          wanted: Rows that have values afterwards.
-          welcome: Rows whose values are kept if they are computed on the way.
-          retain: Whether a tape may still need gradients: then values that are expensive to
+          requested: Rows that must have values afterwards.
+          welcome: Rows whose values are kept if the computation produces them anyway.
+          retain: Whether a tape may still need gradients. Then values that are expensive to
             recompute are kept as well.
         """
 
@@ -40,7 +41,7 @@ class Executor(Protocol):
 
         Args:
           log: The log of the rows. The program owns it from now on.
-          wanted: The rows.
+          requested: The rows to compute.
           compiled: Whether to prepare the fastest program, however long that takes.
           looked: Whether single elements are read after every run.
           checks: Rows that must be true, and the messages if they are not. They are checked at
@@ -48,14 +49,14 @@ class Executor(Protocol):
         """
 
     def draw(self, name: str, key: list[int], spec: Spec) -> Any:
-        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
+        """Random floats, ``uniform`` or ``normal``, from the two words of a Philox key."""
 
     def fill(self, value: int, spec: Spec) -> Any:
-        """An array that has one value everywhere."""
+        """An array filled with one value."""
 
 
 class Direct(NamedTuple):
-    """How machine code has a program's rows computed, which holds the GIL meanwhile.
+    """How machine code that holds the GIL computes the rows of a program.
 
     Attributes:
       function, block: A function and its argument; 0 if there is nothing to compute.
@@ -75,15 +76,15 @@ class Direct(NamedTuple):
 
 
 class Program(Protocol):
-    """Computes the same rows again and again, each time with other values in the leaves.
+    """Computes the same rows repeatedly, with new values in the leaves.
 
     Attributes:
       log: The rows.
       cell: The cells of all rows: the bits of an element, or the address of a buffer.
-      place: For each wanted row, the row in whose cell or buffer its value is.
-      feed: Gives a leaf its value; None where who has one writes its cell.
-      deferred: Whether it is said at the next look at a value which of the checks failed.
-      unsure: Whether, as far as the caller knows, one of them may fail in the next run.
+      place: For each requested row, the row whose cell or buffer holds its value.
+      feed: Sets the value of a leaf; None if callers write the cell directly.
+      deferred: Whether a failed check is reported at the next read of a value.
+      unsure: Whether a check may fail in the next run, as far as the caller knows.
     """
 
     log: Log
@@ -97,16 +98,16 @@ class Program(Protocol):
         """Return a function that sets a leaf's value, or None."""
 
     def run(self) -> None:
-        """Compute the wanted rows, in their own buffers."""
+        """Compute the requested rows, in their own buffers."""
 
     def direct(self) -> Direct | None:
-        """How machine code has the rows computed; None if Python has to."""
+        """How machine code computes the rows; None if only Python can."""
 
     def another(self, log: Log) -> Program:
         """The same program for a copy of its log."""
 
     def late(self, row: int) -> bool:
-        """Whether a row of one element is in the log's buffers, and may be computed later."""
+        """Whether a single-element value is in the log's buffers, perhaps still pending."""
 
     def array(self, row: int) -> Any:
-        """The value in a place, which is not a cell."""
+        """The value at ``row``, which has a buffer instead of a cell."""

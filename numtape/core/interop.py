@@ -6,7 +6,7 @@ Elements are never read through a shadow. The device type, which NumPy does not 
 into the capsule.
 
 A library may reuse its memory as soon as numtape releases it, and vice versa. Work that was queued
-on the GPU before that must be complete: see `Borrowed`, and ``lent`` of memory.
+on the GPU before that must be complete: see `Borrowed`, and ``is_lent`` of memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # kinds of devices
-UNORDERED = -1  # a stream for which nothing is to wait
+UNORDERED = -1  # a stream that nothing waits for
 COPIED = 2  # a flag of a capsule
 
 _lock = threading.RLock()
@@ -78,7 +78,7 @@ class _Versioned(ctypes.Structure):
 def _of_python(name: str, result: Any) -> Any:
     """A function of Python's C interface that takes a capsule and a name."""
     function = ctypes.PYFUNCTYPE(result)((name, ctypes.pythonapi))
-    # Converted here: where ctypes does it, and calls go too deep, its error is another one.
+    # Converted here: if ctypes converts at the recursion limit, it raises another error.
     return lambda capsule, name: function(ctypes.py_object(capsule), ctypes.c_char_p(name))
 
 
@@ -88,7 +88,7 @@ _NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
 
 
 def _capsule_fields(capsule: Any) -> _Fields | None:
-    """A capsule's contents, for reading and writing; None if it is not a capsule, or was used."""
+    """A capsule's contents, readable and writable; None if it is not a capsule, or was consumed."""
     if _is_valid(capsule, _NAME):
         return _Fields.from_address(_pointer(capsule, _NAME))
     if _is_valid(capsule, _VERSIONED_NAME):
@@ -113,11 +113,11 @@ def _device() -> Any:
     return device()
 
 
-# To others.
+# Export.
 
 
 def device_of_tensors() -> tuple[int, int]:
-    """Where tensors are, as DLPack names devices."""
+    """The device of tensors, as a DLPack pair."""
     return _GPU if settings.device() == "cuda" else (CPU, 0)
 
 
@@ -129,23 +129,23 @@ def capsule_of(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A DLPack capsule with the value, by which other libraries share its memory.
+    """Return a DLPack capsule that shares the memory of the value with other libraries.
 
     Tensors are immutable. A capsule of DLPack 1.0 marks its memory as read-only. A library that
     requests an older version, or ignores the mark (PyTorch), must not write either.
 
-    A library that computes on the GPU in another stream than the default one must not drop
-    what it shares before that is done.
+    A library that uses another GPU stream than the default one must keep the capsule's array alive
+    until its work is complete.
 
     Args:
       stream: On a GPU, the stream of the consumer, which waits for the value: its address,
-        1 or None for the legacy default stream, 2 for the thread's, -1 if nothing is to wait.
+        1 or None for the legacy default stream, 2 for the thread's, -1 for no synchronization.
       max_version: The latest version of DLPack that the consumer knows.
-      dl_device: Where the consumer wants it: the tensor's own device, or the host, ``(1, 0)``.
-      copy: True for memory of the consumer's own; False for none but shared memory.
+      dl_device: The requested device: that of the tensor, or the host, ``(1, 0)``.
+      copy: True to copy always, False never; None copies only if necessary.
 
     Raises:
-      BufferError: If it cannot be had there, or not without a copy.
+      BufferError: If the device is not supported, or needs a copy that ``copy`` rules out.
     """
     here = device_of_tensors()
     there = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
@@ -155,8 +155,8 @@ def capsule_of(
         raise BufferError(f"A tensor on the DLPack device {here} cannot be exported to {there}.")
     if here == _GPU:
         if copy is False:
-            raise BufferError("A tensor on the GPU goes to the host as a copy only.")
-        stream = None  # the copy is there already
+            raise BufferError("Exporting a tensor from the GPU to the host requires a copy.")
+        stream = None  # the copy is complete already
     return _host_capsule(tensor._array(), stream, max_version, copy)
 
 
@@ -170,7 +170,7 @@ def _host_capsule(array: Array, stream: Any, max_version: Any, copy: bool | None
         array = array.view()
         array.flags.writeable = False
     elif not array.flags.writeable and copy is not False:
-        array = array.copy()  # such a capsule cannot say so, and NumPy makes none
+        array = array.copy()  # such a capsule has no read-only flag, so NumPy refuses to make one
     return array.__dlpack__(stream=stream, max_version=max_version, copy=copy)
 
 
@@ -181,8 +181,8 @@ def _gpu_capsule(
         stream = LEGACY_STREAM
     elif stream != UNORDERED and stream < LEGACY_STREAM:
         raise ValueError(
-            f"__dlpack__ got stream={stream}. It is -1 (no order), 1 (the legacy default stream), "
-            f"2 (that of the thread) or a stream's address."
+            f"__dlpack__ got stream={stream}. It must be -1 (no order), 1 (the legacy default "
+            f"stream), 2 (that of the thread) or a stream's address."
         )
     gpu, value = _device(), _on_gpu(tensor)
     if copy:
@@ -200,13 +200,13 @@ def _gpu_capsule(
 
 
 def _on_gpu(tensor: Tensor) -> DeviceArray:
-    """The value on the GPU; single elements, and what came from the host, are copied there."""
+    """The value on the GPU. Single elements and arrays from the host are copied there."""
     from .cuda.runtime.device import resident
 
     value: DeviceArray | Array = tensor._stored_value()
     if not isinstance(value, np.ndarray):
         return value
-    with _lock:  # one copy: users of the array interface keep the tensor, and nothing else
+    with _lock:  # copied once: users of the array interface keep only the tensor alive
         try:
             return tensor._device_copy
         except AttributeError:
@@ -215,10 +215,10 @@ def _on_gpu(tensor: Tensor) -> DeviceArray:
 
 
 def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
-    """Return a capsule of a value, whose memory is lent from now on.
+    """Return the array interface of a value, whose memory is lent from now on.
 
-    Its memory is given back after what others do with it in the default stream, for which ours
-    waits then.
+    When the memory is released, our stream waits for the work of other libraries in the default
+    stream.
     """
     value.owner.is_lent = True
     return {
@@ -229,10 +229,10 @@ def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
 
 
 def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
-    """Where the value lies on the GPU, for as long as the tensor lives.
+    """CUDA's array interface of the value, valid while the tensor lives.
 
-    On another device the attribute does not exist. PyTorch takes no read-only memory in this
-    way: write ``torch.from_dlpack(tensor)``.
+    On other devices the attribute does not exist. PyTorch does not accept read-only memory here:
+    use ``torch.from_dlpack(tensor)``.
     """
     if device_of_tensors() != _GPU:
         raise AttributeError(
@@ -240,7 +240,7 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
             "NUMTAPE_DEVICE=cuda."
         )
     gpu, value = _device(), _on_gpu(tensor)
-    # Some libraries look at no "stream", and compute in the default one.
+    # Some libraries ignore "stream" and compute in the default one.
     gpu.order(gpu.stream, LEGACY_STREAM)
     result = _interface(value, True) | {"strides": None, "stream": int(gpu.stream), "version": 3}
     if not value.size:
@@ -248,11 +248,11 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
     return result
 
 
-# From others.
+# Import.
 
 
 class _Ready:
-    """An object that has a capsule, for NumPy."""
+    """Gives a capsule to NumPy."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -271,8 +271,8 @@ def from_dlpack(value: Any) -> Tensor:
     address = array.__array_interface__["data"][0]
     if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
         raise InvalidArgumentError(
-            f"An array of shape {array.shape} and strides {array.strides} does not lie in order, "
-            f"without gaps, so its memory cannot be shared. Share a copy: x.contiguous() in "
+            f"An array of shape {array.shape} and strides {array.strides} is not contiguous, so "
+            f"its memory cannot be shared. Share a copy: x.contiguous() in "
             f"PyTorch, ascontiguousarray(x) in NumPy and CuPy."
         )
     if on_gpu and array.size > 1 and address % _ALIGNMENT:
@@ -298,7 +298,7 @@ def is_on_gpu(value: Any) -> bool:
 
 
 def copy_of(value: Any, dtype: DType | None) -> Tensor:
-    """A tensor with a copy of an array on a GPU, in another dtype if wanted."""
+    """A tensor with a copy of an array on a GPU, converted to ``dtype`` unless None."""
     shadow, on_gpu = _receive(value)
     result = dtypes.of_array(shadow)
     computed = result is not dtypes.float16 or dtype in (None, result)
@@ -311,7 +311,7 @@ def copy_of(value: Any, dtype: DType | None) -> Tensor:
             copied = convert_array(_download(shadow) if on_gpu else shadow, kind)
     finally:
         if on_gpu:
-            _device().keep(shadow)  # until the copy is made
+            _device().keep(shadow)  # until the copy is complete
     tensor = of_array(copied, intern(copied.shape, dtypes.of_array(copied)))
     if dtype in (None, tensor.dtype):
         return tensor
@@ -363,21 +363,21 @@ def _take(value: Any) -> tuple[Array, bool]:
         return _shadow(value), True
     kind = type(value).__name__
     raise InvalidArgumentError(
-        f"A {kind} is not a DLPack capsule, and has none. A capsule can be taken once only."
+        f"A {kind} is not an unused DLPack capsule. A capsule can be consumed once only."
         if kind == "PyCapsule"
-        else f"A {kind} has no __dlpack__ that gives a DLPack capsule."
+        else f"A {kind} has no __dlpack__ that returns a DLPack capsule."
     )
 
 
 def _check(kind: int, number: int) -> bool:
-    """Whether a device is our GPU; raises if it is one whose memory cannot be used."""
+    """Whether a device is our GPU; raises for a device whose memory cannot be used."""
     on_gpu = settings.device() == "cuda"
     if kind in (CPU, CUDA_HOST) or (kind == CUDA_MANAGED and not on_gpu):
         return False
     if kind not in (CUDA, CUDA_MANAGED):
         raise DeviceError(
-            f"An array on a device that DLPack numbers {int(kind)}: numtape has none such. Copy "
-            f"the array to the host first."
+            f"An array on a device of DLPack type {int(kind)}, which numtape does not support: "
+            f"copy the array to the host first."
         )
     if not on_gpu:
         raise DeviceError(
@@ -393,7 +393,7 @@ def _check(kind: int, number: int) -> bool:
 
 
 def _request(value: Any, options: dict[str, Any]) -> Any:
-    """The capsule of an object; older ones know of no versions."""
+    """The capsule of an object; older objects do not accept ``max_version``."""
     try:
         return value.__dlpack__(max_version=(1, 0), **options)
     except TypeError:
@@ -401,11 +401,11 @@ def _request(value: Any, options: dict[str, Any]) -> Any:
 
 
 def _open_capsule(capsule: Any, fields: _Fields) -> Array:
-    """The array that a capsule holds, which is used up."""
+    """The array in a capsule, which is consumed."""
     name = f"{_KINDS.get(fields.kind, f'DLPack {fields.kind}-')}{fields.bits}"
     if name not in _HELD or fields.lanes != 1:
         raise ValueError(f"Unsupported dtype {name}. numtape has {', '.join(dtypes.NAMES)}.")
-    device, fields.device = fields.device, CPU  # so that NumPy takes it
+    device, fields.device = fields.device, CPU  # so that NumPy accepts it
     try:
         return np.from_dlpack(_Ready(capsule))
     finally:
@@ -416,8 +416,8 @@ def _shadow(value: Any) -> Array:
     """The shadow of an object that has CUDA's array interface."""
     interface = value.__cuda_array_interface__
     if interface.get("mask") is not None:
-        raise InvalidArgumentError("An array with a mask: numtape has none such.")
-    # Before version 3 nothing was said of streams. None: there is nothing to wait for.
+        raise InvalidArgumentError("Arrays with a mask are not supported.")
+    # Before version 3 there was no stream entry. None: nothing to wait for.
     stream = interface.get("stream", LEGACY_STREAM)
     gpu = _device()
     if stream is not None:

@@ -1,20 +1,20 @@
 """Every ``NUMTAPE_*`` variable, read here and nowhere else, and the switches of a process.
 
-Nothing of numtape is imported here: every room may ask. A value that is not valid is a ValueError
-where it is first needed, and a variable that is none of these a warning when numtape is imported.
+This module imports nothing of numtape, so every module may import it. An invalid value is a
+ValueError at first use; an unknown ``NUMTAPE_*`` variable is a warning when numtape is imported.
 
 ==========================  ============================================================
 ``NUMTAPE_DEVICE``          ``cpu`` (default), ``cuda``, ``auto`` (``cuda`` if there is a GPU that
                             can be used, else ``cpu``) or ``reference``
-``NUMTAPE_CACHE_DIR``       where compiled kernels are kept (default: the user's cache folder)
+``NUMTAPE_CACHE_DIR``       folder of compiled kernels (default: in the user's cache folder)
 ``NUMTAPE_CACHE_LIMIT``     the size limit of that folder: bytes, ``500 MB``, ``2 GiB``; ``none``:
-                            no limit (default: ``1 GiB``). Least recently used files go
-``NUMTAPE_QUIET``           ``1``: say nothing on stderr when compiling takes over a second
+                            no limit (default: ``1 GiB``). Least recently used files go first
+``NUMTAPE_QUIET``           ``1``: no message on stderr when compiling takes over a second
 ``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
                             the process may use)
 ``NUMTAPE_RECORD``          ``native`` (default): machine code records ops and replays functions, if
-                            this Python's memory layout is known; or ``python``: functions of
-                            Python do
+                            this Python's memory layout is known; or ``python``: Python functions
+                            do
 ``NUMTAPE_CHECK_REPLAY``    ``k``: run every k-th call of a `function` as Python as well, and raise
                             if the replay differs (default: never)
 ``NUMTAPE_TRACEBACK``       ``1``: note the program's line of each operation
@@ -25,7 +25,7 @@ where it is first needed, and a variable that is none of these a warning when nu
 Attributes:
   PACKAGE: The folder of the package.
   chosen: The process's device once it is chosen; `device` chooses it.
-  moved: Whether some thread has ever computed on another one.
+  moved: Whether some thread has ever computed on another device.
   usable: Returns the device for ``cuda`` or ``auto``, or the reason why there is no GPU.
     Set in `core.bindings`.
   eager: Whether every `function` runs as plain Python.
@@ -50,7 +50,7 @@ from typing import Any
 
 
 def unset(*_: Any) -> Any:
-    """In the place of a function that `core.bindings` sets."""
+    """Placeholder for a function that `core.bindings` sets."""
     raise RuntimeError("numtape is being imported: nothing can be computed yet.")
 
 
@@ -106,7 +106,7 @@ def warn_of_unknown_variables() -> None:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """A question that names what is most like a name; "" if nothing is."""
+    """A question that suggests the most similar name; "" if no name is similar."""
     import difflib
 
     near = difflib.get_close_matches(name, known, 1)
@@ -137,7 +137,7 @@ def _flag(variable: str) -> bool:
 
 
 def traceback_wanted() -> bool:
-    """Whether the environment asks for the program's lines."""
+    """Whether ``NUMTAPE_TRACEBACK`` asks to record the program's lines."""
     return _flag("NUMTAPE_TRACEBACK")
 
 
@@ -163,15 +163,15 @@ def kernels_folder() -> Path:
 
 
 def inside_another() -> bool:
-    """Whether this process is an application with Python inside: `sys.executable` is that."""
+    """Whether Python is embedded in an application, which `sys.executable` then names."""
     return not Path(sys.executable or "").name.lower().startswith("python")
 
 
 def device() -> str:
     """The device that sweeps of this thread run on: ``cpu``, ``reference`` or ``cuda``.
 
-    It is read from ``NUMTAPE_DEVICE`` once, at first use; `numtape.device` takes another one for a
-    while.
+    It is read from ``NUMTAPE_DEVICE`` once, at first use. `numtape.device` overrides it
+    temporarily.
 
     Returns:
       Its name.
@@ -203,12 +203,12 @@ def _check(name: str) -> str:
 
 
 def record() -> str:
-    """How ops are to be recorded: ``NUMTAPE_RECORD``, whatever it says."""
+    """The value of ``NUMTAPE_RECORD``, unchecked."""
     return os.environ.get("NUMTAPE_RECORD") or "native"
 
 
 def native_recorders() -> bool:
-    """Whether ops are to be recorded by machine code where that can be.
+    """Whether machine code records ops if it can.
 
     Raises:
       ValueError: If ``NUMTAPE_RECORD`` is neither ``native`` nor ``python``.
@@ -228,12 +228,12 @@ def simulated() -> bool:
 
 
 def here() -> str | None:
-    """The device that this thread has in place of the process's."""
+    """The device that overrides the process's in this thread, or None."""
     return getattr(_here, "device", None)
 
 
 def move(device: str | None) -> None:
-    """Have this thread compute on a device; None for the process's."""
+    """Set the device of this thread; None for the process's."""
     global moved
     if device == chosen:
         device = None
@@ -284,7 +284,7 @@ def threads() -> int:
     if _threads is None:
         chosen = os.environ.get("NUMTAPE_NUM_THREADS")
         if not chosen:
-            affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+            affinity = getattr(os, "sched_getaffinity", None)  # not on every platform
             _threads = len(affinity(0)) if affinity else os.cpu_count() or 1
         elif chosen.strip().isdecimal() and int(chosen):
             _threads = int(chosen)
@@ -294,7 +294,7 @@ def threads() -> int:
 
 
 def check_replay() -> int:
-    """Every how many calls of a function are checked: ``NUMTAPE_CHECK_REPLAY``; 0 for never.
+    """The interval of checked calls of a function, ``NUMTAPE_CHECK_REPLAY``; 0 for never.
 
     Raises:
       ValueError: If the variable is not a positive integer.
@@ -309,7 +309,7 @@ def check_replay() -> int:
 
 
 def numerics() -> tuple[bool, ...]:
-    """The switches that what is computed on a GPU depends on."""
+    """The switches that affect results on a GPU."""
     return tensor_float_32, nondeterministic_scatter
 
 
@@ -345,7 +345,7 @@ _UNITS = {
 
 
 def cache_limit() -> int | None:
-    """How many bytes the folder of compiled kernels may have: ``NUMTAPE_CACHE_LIMIT``.
+    """The size limit of the folder of compiled kernels in bytes: ``NUMTAPE_CACHE_LIMIT``.
 
     Returns:
       An int; None for no limit.
@@ -367,11 +367,11 @@ def cache_limit() -> int | None:
 
 
 def quiet() -> bool:
-    """Whether nothing is to be said on stderr: ``NUMTAPE_QUIET``."""
+    """Whether to write no messages to stderr: ``NUMTAPE_QUIET``."""
     return _flag("NUMTAPE_QUIET")
 
 
 def after_fork_in_child(renew: Callable[[], None]) -> None:
-    """Have ``renew`` replace locks in a forked child: their holders are not there any more."""
+    """Have ``renew`` replace locks in a forked child, in which their holders do not exist."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=renew)

@@ -528,7 +528,7 @@ class Layer(Module):
         return leaves
 
     def _nt_own_variables(self) -> list[Variable]:
-        """The layer's variables, trainable first, and those of inner modules that are not layers."""
+        """The layer's variables, trainable first, and those of modules that are not layers."""
         if not self._nt_held:
             return [*self._nt_trained, *self._nt_fixed]
         value: dict[int, tuple[Variable, bool]] = {}

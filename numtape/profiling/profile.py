@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
@@ -283,3 +285,23 @@ def _line(row: Any, lines: dict[int, str], ordered: list[int], line: str) -> str
         return value
     at = bisect_left(ordered, row.row)
     return lines[ordered[at]] if at < len(ordered) else line
+
+
+def run(script: str, arguments: list[str]) -> tuple[Profile, BaseException | None]:
+    """Run a program as ``__main__``; return its profile and the exception that ended it, if any."""
+    before = sys.argv, sys.path[0]
+    sys.argv, sys.path[0] = [script, *arguments], str(Path(script).resolve().parent)
+    profile, ended = Profile(), None
+    try:
+        with profile:
+            runpy.run_path(script, run_name="__main__")
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        ended = error
+        # Drop the frames of runpy and of the profiler from the traceback.
+        place = error.__traceback__
+        while place is not None and place.tb_frame.f_code.co_filename != script:
+            place = place.tb_next
+        error.__traceback__ = place or error.__traceback__
+    finally:
+        sys.argv, sys.path[0] = before
+    return profile, ended

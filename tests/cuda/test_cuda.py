@@ -265,7 +265,7 @@ except tf.errors.ResourceExhaustedError as error:
 print(v.device, float(tf.reduce_sum(tf.ones(10) * 2.0)))
 """
     said, after = run(script, **SIMULATED).splitlines()
-    assert said.startswith("There is not enough. Of what was asked for, the largest values")
+    assert said.startswith("There is not enough. Of the memory requested, the largest values")
     assert "of shape (200, 100) (float32)" in said
     assert after == "/job:localhost/replica:0/task:0/device:GPU:0 20.0"
 

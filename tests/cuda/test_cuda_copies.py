@@ -19,7 +19,7 @@ from numtape.core.cuda.copies import (
     strided_copy_source,
     transpose_source,
 )
-from numtape.core.cuda.ops import chunked_copy, permute, scatter
+from numtape.core.cuda.ops import permute, scatter
 
 pytestmark = MARKS
 
@@ -218,7 +218,7 @@ def test_a_gather_waits_for_four_rows_at_once():
 
 @pytest.mark.parametrize("divisor", [1, 2, 3, 7, 64, 1000, 2**20 + 1, 2**30 + 1, 2**31 - 1])
 def test_products_instead_of_quotients(divisor):
-    factor, shift = chunked_copy.divisor(divisor)
+    factor, shift = permute.divisor(divisor)
     draw = random.Random(0)
     near = [k * divisor + j for k in (0, 1, (2**31 - 1) // divisor) for j in (-1, 0, 1)]
     for t in (*near, 2**31 - 1, *(draw.randrange(2**31) for _ in range(100))):
@@ -229,6 +229,6 @@ def test_products_instead_of_quotients(divisor):
 
 
 def test_kernels_and_executor_agree_on_sizes():
-    assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == chunked_copy.UNROLL
+    assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == permute.UNROLL
     kernels = importlib.import_module("numtape.kernels.cuda.scatter")
     assert (kernels.ROUNDS, kernels.PIECE_BITS) == scatter.lengths()

@@ -212,7 +212,7 @@ def test_compiling_that_takes_long_is_said_once(place, monkeypatch, capfd, quiet
         assert said == ""
     else:
         assert said.count("\n") == 1
-        assert said.startswith("numtape compiles what is used for the first time")
+        assert said.startswith("numtape compiles kernels at their first use")
         assert str(place) in said
 
 

@@ -16,8 +16,7 @@ from processes import PACKAGE, run
 from numtape.core.compile.passes import Block, Numbers
 from numtape.core.cpu import sweeper as cpu, workers
 from numtape.core.derive import adjoint_cache, forward, transpose
-from numtape.core.derive.templates import TemplateTable
-from numtape.core.derive.workspace import TransposeWorkspace
+from numtape.core.derive.templates import TemplateTable, TransposeWorkspace
 from numtape.core.log.log import Log, local
 from numtape.core.log.op import CODES
 from numtape.core.replay.observe.guards import Guards

@@ -12,7 +12,7 @@ import pytest
 from processes import run, start
 
 from numtape.core import settings
-from numtape.core.cpu import interruptible, rng as cpu_rng, sweeper as cpu, workers
+from numtape.core.cpu import rng as cpu_rng, sweeper as cpu, workers
 from numtape.core.ops import counting, random
 from numtape.core.values import memory
 
@@ -361,8 +361,8 @@ def test_calls_of_kernels_that_take_long_are_interrupted(tf, monkeypatch, make, 
     x, interrupts = np.array([0.1, 0.2, 0.3]), Interrupts(every=2)
     expected, after = make(tf)(x.copy(), 50), x.copy()
     area(after, 50)
-    monkeypatch.setattr(interruptible, "LONG_CALL", -1.0)
-    monkeypatch.setattr(interruptible, "heard", interrupts)
+    monkeypatch.setattr(workers, "LONG_CALL", -1.0)
+    monkeypatch.setattr(workers, "heard", interrupts)
     f, done = make(tf), 0
     plain = isinstance(f, type(tf.kernel(area)))
     for _ in range(8):
@@ -383,8 +383,8 @@ def test_calls_of_kernels_that_take_long_are_interrupted(tf, monkeypatch, make, 
 def test_calls_that_are_larger_than_short_ones_are_watched(tf, monkeypatch, make):
     watched, clock = [], iter(range(100))
     heard = workers.heard
-    monkeypatch.setattr(interruptible, "heard", lambda work: watched.append(1) or heard(work))
-    monkeypatch.setattr(interruptible, "LONG_CALL", 1e9)
+    monkeypatch.setattr(workers, "heard", lambda work: watched.append(1) or heard(work))
+    monkeypatch.setattr(workers, "LONG_CALL", 1e9)
 
     def total(x, n):
         s = 0.0
@@ -398,8 +398,8 @@ def test_calls_that_are_larger_than_short_ones_are_watched(tf, monkeypatch, make
         f(x, n)
         counts.append(len(watched))
     assert counts == [1, 1, 1, 2, 2, 2, 3, 3]
-    monkeypatch.setattr(interruptible, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(interruptible, "LONG_CALL", 0.5)
+    monkeypatch.setattr(workers, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(workers, "LONG_CALL", 0.5)
     f(x, 200)  # is long
     f(x, 3)
     assert len(watched) == 5
@@ -424,12 +424,12 @@ def test_what_other_threads_write_during_a_watched_call_stays(tf, monkeypatch):
         x[1:3] = 7.0, 8.0
         return work()
 
-    monkeypatch.setattr(interruptible, "heard", heard)
-    monkeypatch.setattr(interruptible, "LONG_CALL", -1.0)
+    monkeypatch.setattr(workers, "heard", heard)
+    monkeypatch.setattr(workers, "LONG_CALL", -1.0)
     kernel = tf.kernel(fails)
     assert np.isnan(kernel(x, 2))
     assert x.tolist() == [5.0, 7.0, 8.0, 4.0]
-    monkeypatch.setattr(interruptible, "heard", None)  # only the main thread hears of interrupts
+    monkeypatch.setattr(workers, "heard", None)  # only the main thread hears of interrupts
     found = []
     thread = threading.Thread(target=lambda: found.append(kernel(x, 2)))
     thread.start()
@@ -438,7 +438,7 @@ def test_what_other_threads_write_during_a_watched_call_stays(tf, monkeypatch):
 
 
 def test_plain_calls_that_are_watched_do_what_they_did(tf, monkeypatch):
-    monkeypatch.setattr(interruptible, "LONG_CALL", -1.0)
+    monkeypatch.setattr(workers, "LONG_CALL", -1.0)
     x = np.ones(3)
     with pytest.raises(ValueError, match="too many"):
         tf.kernel(fails)(x, 4)
@@ -461,8 +461,8 @@ def test_plain_calls_that_are_watched_do_what_they_did(tf, monkeypatch):
 
 def test_rows_of_kernels_that_took_long_are_interrupted(tf, monkeypatch):
     interrupts = Interrupts(every=5)
-    monkeypatch.setattr(interruptible, "heard", interrupts)
-    monkeypatch.setattr(interruptible, "LONG_CALL", -1.0)
+    monkeypatch.setattr(workers, "heard", interrupts)
+    monkeypatch.setattr(workers, "LONG_CALL", -1.0)
     kernel, v = tf.kernel(area), tf.Variable([0.1, 0.2, 0.3], dtype="float64")
     expected = tf.grad(area)(v.numpy(), 50)
     done = 0

@@ -19,7 +19,7 @@ import numtape
 from numtape.core import settings
 from numtape.core.compile import lane_kernels, numba_compiler, passes
 from numtape.core.cpu import sweeper as cpu
-from numtape.core.derive import adjoint_cache, templates, transpose, workspace
+from numtape.core.derive import adjoint_cache, templates, transpose
 from numtape.core.log import log
 from numtape.core.ops import reduction
 from numtape.core.replay import splice
@@ -283,7 +283,7 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
             return int(functions[symbol](**arguments))
 
     monkeypatch.setattr(passes, "_calling", lambda block, function: lambda: call(block))
-    monkeypatch.setattr(workspace, "thread_workspace", threading.local())
+    monkeypatch.setattr(templates, "thread_workspace", threading.local())
     monkeypatch.setattr(splice, "_local", threading.local())
     memory = adjoint_cache.take_cache()
     adjoint_cache.return_cache(memory)

@@ -329,9 +329,9 @@ def check_moves_in_many_blocks():
     """As on a GPU: each block moves its part and ends."""
     from unittest import mock
 
-    from numtape.core.cuda.ops import chunked_copy, permute
+    from numtape.core.cuda.ops import permute
 
-    everything = mock.patch.object(chunked_copy, "block_count", lambda count: count)
+    everything = mock.patch.object(permute, "block_count", lambda count: count)
     with (
         everything,
         mock.patch.object(permute, "block_count", lambda count: count),

@@ -1,8 +1,8 @@
-"""From Python functions and op bodies to machine code that is kept in a folder.
+"""Compiles Python functions and op bodies to machine code, which is cached in a folder.
 
-In come kernels and the bodies of ops; out go addresses of compiled code. `cache` finds what was
-compiled before; `unit` compiles functions with Numba, `llvm` text with LLVM; `passes` are those
-over logs, `lane_kernels` the ops on blocks of elements, `array_kernels` those on whole arrays.
-Passes are ints and pointers, of which `sources`, `expressions` and `translate` make LLVM's text
-without Numba; and ops of floats are written as fused loops are, by `kernels.cpu.fused`.
+Input: kernels and the bodies of ops. Output: addresses of compiled code. Start with `cache.load`.
+`numba_compiler` compiles functions with Numba, `llvm` compiles text with LLVM. `passes` has the
+passes over logs, `lane_kernels` the ops on blocks of elements, `array_kernels` those on whole
+arrays. Passes use only ints and pointers: `kernel_sources`, `expressions` and `translate` turn them
+into LLVM text without Numba. `kernels.cpu.fused` writes elementwise ops of floats, also without it.
 """

@@ -1,4 +1,4 @@
-"""Jitted kernels for arrays, reductions and draws: made when needed, cached by content."""
+"""Jitted kernels of whole arrays, reductions and random draws, compiled on demand and cached."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _calls: dict[tuple[Any, ...], Call | None] = intern_table.clearable_cache()
 
 
 class Call(NamedTuple):
-    """How to compute a row: kernel and parameters (the plan holds what is at ``address``).
+    """How to compute a row: kernel and parameters, at ``address`` (the plan keeps them alive).
 
-    Where a kernel is ``unsure``, it may leave the row to Python.
+    A kernel that is ``unsure`` may leave the row to Python.
     """
 
     kernel: int
@@ -52,7 +52,7 @@ class Call(NamedTuple):
 def call_of(code: OpCode, out: Spec, operands: list[Spec]) -> Call | None:
     """Return the kernel call of a row; None if there is no kernel, so that NumPy computes it.
 
-    The kernel of a variadic op has the address of its operands' addresses for x.
+    The kernel of a variadic op takes the address of its operands' addresses as x.
     """
     key = (code, out, *operands)
     try:
@@ -95,7 +95,7 @@ def random_kernel(name: str, dtype: str) -> int:
 
 
 def reduction_kernel(log: Log, row: int) -> None:
-    """Make the lane kernel that a reduction needs and enter it in the table."""
+    """Compile the lane kernel of a reduction and enter it in the table."""
     op, _ = CODES.entries[log.code[row]]
     dtype = SPECS.specs[log.spec[row]].dtype
     LANES.add(op.lane, dtype.code, dtype.code, _runs_kernel(op.body, dtype.name))
@@ -118,7 +118,7 @@ def _compile_kernel(
         room: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
         jit = importlib.import_module("numtape.kernels.jit")
         function = room.runs(name, *dtypes) if module == "reduce" else room.KERNELS[name](*dtypes)
-        # Reductions are loops over memory, and worth the time.
+        # Reductions are loops over memory: longer optimization pays.
         compile_function = jit.jit_loops if function.__module__.endswith(".reduce") else jit.jit
         built: disk.Built = compile_unit(
             symbol, [Function(symbol, compile_function(function), [""] * count)]

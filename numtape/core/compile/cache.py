@@ -37,30 +37,30 @@ PART = ".numtape-part"  # of a file that is being written
 
 _messages = logging.getLogger("numtape")
 _warned: set[str] = set()
-# Not everywhere.
+# Not on every platform.
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe has no writer to wait for
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # do not wait for a writer if the file is a pipe
 _BY_FOLDER = os.open in os.supports_dir_fd
 
 
 class NotTrusted(Exception):
-    """Why something is not used."""
+    """The reason why a file or folder is not trusted."""
 
 
 def say_once(message: str) -> None:
-    """Log a warning, if this process has not logged it yet."""
+    """Log a warning once in a process."""
     if message not in _warned:
         _warned.add(message)
         _messages.warning("%s", message)
 
 
 def _refusal(status: os.stat_result, *, above: bool = False) -> str | None:
-    """Why others may have written to a file or folder; None if they cannot have.
+    """The reason why others may have written to a file or folder; None if they cannot have.
 
     Args:
-      found: What the system says of it.
-      above: Whether it is a parent folder. Other users may then have entries in it (``/tmp``),
-        and it may belong to the owner of the root folder, who in a container may not be root.
+      status: The result of `os.stat`.
+      above: Whether it is a parent folder. Then other users may have entries in it (``/tmp``), and
+        it may belong to the owner of ``/``, which in a container may be another user than root.
     """
     if not hasattr(os, "geteuid"):
         return None
@@ -73,10 +73,10 @@ def _refusal(status: os.stat_result, *, above: bool = False) -> str | None:
 
 
 def _check(path: Path, make: bool) -> None:
-    """Raise NotTrusted if others can write to a folder, or put another one in its place.
+    """Raise NotTrusted if others can write to a folder, or replace it.
 
-    From the top down: what was found there already stays as it is. With ``make`` folders that are
-    not there are made, for the user alone.
+    Checks from the root down, so checked parents can no longer be replaced. With ``make``, missing
+    folders are created for the user alone.
     """
     for part in (*reversed(path.parents), path):
         try:
@@ -104,7 +104,7 @@ class Folder:
         return name if self._at is not None else str(self._path / name)
 
     def writable(self) -> bool:
-        """Whether files can be made in it."""
+        """Whether files can be created in it."""
         return os.access(self._path, os.W_OK)
 
     def read(self, name: str) -> bytes | None:
@@ -124,13 +124,13 @@ class Folder:
             return None
         say_once(
             f"The cache folder {self._path} has files that are ignored and created again: {name} "
-            f"{reason}, and would be executed. Others could write there once, it seems; "
+            f"{reason}, and would be executed. Other users may have had write access; "
             f"`python -m numtape cache clear` empties it."
         )
         return None
 
     def _touch(self, name: str, status: os.stat_result) -> None:
-        """Note that a file is used, in its time of change; not more often than once an hour."""
+        """Set a file's modification time to the time of use, at most once an hour."""
         if time.time() - status.st_mtime > 3600:
             try:
                 os.utime(self._name(name), dir_fd=self._at)
@@ -138,7 +138,7 @@ class Folder:
                 pass
 
     def files(self, *suffixes: str) -> list[tuple[float, int, str]]:
-        """When each file with such a name was last used, its size, and its name."""
+        """For each file with such a suffix: the time of last use, the size, and the name."""
         files = []
         try:
             with os.scandir(self._path if self._at is None else self._at) as entries:
@@ -154,16 +154,16 @@ class Folder:
         return files
 
     def shrink(self, limit: int, *suffixes: str) -> int:
-        """Remove the files that were not used for longest, until nine tenths of a limit are left.
+        """Remove the least recently used files until nine tenths of a limit are left.
 
-        Other processes may do the same, and may be reading: a file that is gone is created again.
+        Other processes may do the same or read meanwhile. A removed file is compiled again.
 
         Args:
-          limit: A number of bytes. Up to there nothing is removed.
-          *suffixes: How the names end of files that are counted and removed.
+          limit: A number of bytes. Up to this size no file is removed.
+          *suffixes: Suffixes of the files that are counted and removed.
 
         Returns:
-          How many bytes are left.
+          The number of bytes left.
         """
         files = sorted(self.files(*suffixes))
         size = sum(file[1] for file in files)
@@ -177,7 +177,7 @@ class Folder:
         return size
 
     def forget(self, days: int, prefix: str, suffix: str) -> None:
-        """Remove the files with such names that were not used for more than so many days."""
+        """Remove files with this prefix and suffix that were not used for ``days`` days."""
         oldest = time.time() - 86400 * days
         for used, _, name in self.files(suffix):
             if used < oldest and name.startswith(prefix):
@@ -217,11 +217,11 @@ class Folder:
 
 @contextmanager
 def open_folder(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
-    """A folder while it is used; None if it is not there, or cannot be trusted, which is said.
+    """Open a folder; None if it does not exist, or (with a warning) is not trusted.
 
     Args:
-      path: The folder. A link is followed; where it leads must be trusted.
-      make: Whether to make it, for the user alone, if it is not there.
+      path: The folder. A link is followed; its target must be trusted.
+      make: Whether to create a missing folder, for the user alone.
     """
     folder, descriptor = None, None
     try:
@@ -242,7 +242,7 @@ def open_folder(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
             if make:
                 say_once(
                     f"The cache folder {path} cannot be used, and each process compiles its "
-                    f"kernels again: {error.strerror}. Set NUMTAPE_CACHE_DIR to one that can."
+                    f"kernels again: {error.strerror}. Set NUMTAPE_CACHE_DIR to a usable folder."
                 )
         yield folder
     finally:
@@ -251,7 +251,7 @@ def open_folder(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
 
 
 FORMAT = 3
-# Bytes that it takes to load a unit, besides its own, and to compile one.
+# Bytes of memory needed to load a unit, in addition to its own, and to compile one.
 LOADING, COMPILING = 4 << 20, 64 << 20
 MAGIC = b"NUMTAPE\0"
 SUFFIX = ".unit"
@@ -260,7 +260,7 @@ SUFFIX = ".unit"
 Built = tuple[bytes, list[str], list[str]]
 
 _lock = threading.RLock()
-_loading: list[str] = []  # what the holder of the lock is at
+_loading: list[str] = []  # the unit that the holder of the lock is loading
 
 
 def _renew_lock() -> None:
@@ -282,7 +282,7 @@ def _engine() -> Any:
 
 @cache
 def _environment() -> str:
-    """Versions and CPU: what object code depends on besides its source."""
+    """Versions, CPU and options, on which object code depends besides its source."""
     spec = importlib.util.find_spec("numba")  # finds it without importing it
     version = ""
     if spec is not None and spec.origin is not None:
@@ -318,12 +318,12 @@ def _unpack(name: str, content: bytes) -> Built | None:
 
 
 def _need(size: int) -> None:
-    """Raise MemoryError if there are not so many bytes: LLVM would end the process."""
+    """Raise MemoryError if ``size`` bytes are not available: LLVM would end the process."""
     try:
         mmap.mmap(-1, size).close()
     except OSError:
         raise MemoryError(
-            f"There are no {size >> 20} MiB to compile or load kernels with."
+            f"Compiling or loading kernels needs {size >> 20} MiB of memory."
         ) from None
 
 
@@ -338,8 +338,8 @@ def _file(name: str, source: str, for_host: bool = True) -> str:
 
 
 def _folder(make: bool = False) -> AbstractContextManager[Folder | None]:
-    """The cache folder, while it is used; None if it does not exist, or none to be trusted."""
-    settings.cache_limit()  # a wrong one is an error before anything needs to be written
+    """Open the cache folder; None if there is no folder, or it is not trusted."""
+    settings.cache_limit()  # raise for a wrong value before there is a file to write
     path = settings.cache_dir()
     if path is not None:
         return open_folder(path, make=make)
@@ -351,13 +351,13 @@ def _folder(make: bool = False) -> AbstractContextManager[Folder | None]:
 
 
 def writable() -> bool:
-    """Whether there is a folder that units can be kept in."""
+    """Whether units can be written to the cache folder."""
     with _folder(make=True) as folder:
         return folder is not None and folder.writable()
 
 
 def read(name: str, source: str, for_host: bool = True) -> Built | None:
-    """A unit as it is in the cache; None if it is not there, or cannot be used."""
+    """Read a unit from the cache; None if it is missing or unusable."""
     file = _file(name, source, for_host)
     with _folder() as folder:
         content = folder.read(file) if folder else None
@@ -367,7 +367,7 @@ def read(name: str, source: str, for_host: bool = True) -> Built | None:
 
 RECOUNT = 64  # writes after which the folder is counted again: other processes write, too
 _written = [0, RECOUNT]  # the folder's size as this process knows it, and writes since it counted
-# Units of native loops go when not used for so many days: each edit of a kernel makes one.
+# Unused units of native loops are removed after so many days: each edit of a kernel adds one.
 EDITED, DAYS = "loops_", 30
 
 
@@ -387,9 +387,9 @@ def _keep(file: str, built: Built) -> None:
 def load_or_compile(
     name: str, source: str, compile_unit: Callable[[], Built], for_host: bool = True
 ) -> Built:
-    """A unit from the cache, or compiled now and kept there; see `load`.
+    """Read a unit from the cache, or compile and store it; see `load`.
 
-    With ``for_host`` false, it is code for another processor: any host may use it.
+    With ``for_host`` false, the code is for another processor, and any host may use it.
     """
     built = read(name, source, for_host)
     return (
@@ -398,16 +398,15 @@ def load_or_compile(
 
 
 def _compile_in_thread(file: str, compile_unit: Callable[[], Built]) -> Built:
-    """Compile in a thread, whose stack is empty, however deep the caller is.
+    """Compile in a new thread, whose stack is empty even if the caller's is deep.
 
-    An import of Numba that ends halfway, without stack or by an interrupt, cannot be made up
-    for in the same process.
+    A process cannot recover if an import of Numba is cut short, by a full stack or an interrupt.
     """
     built: list[Built] = []
     errors: list[BaseException] = []
     began = time.monotonic()
 
-    settings.quiet()  # a wrong value is an error before the compiler runs
+    settings.quiet()  # raise for a wrong value before the compiler runs
     _need(COMPILING)
 
     def work() -> None:
@@ -424,7 +423,7 @@ def _compile_in_thread(file: str, compile_unit: Callable[[], Built]) -> Built:
         thread.start()
     except RecursionError:
         raise
-    except RuntimeError:  # no more threads, or the process ends, or no other thread may
+    except RuntimeError:  # no more threads, or the process ends, or see `in_this_thread`
         work()
     else:
         thread.join(max(PATIENCE - _waited[0], 0.0))
@@ -444,7 +443,7 @@ _here = threading.local()
 
 @contextmanager
 def in_this_thread() -> Iterator[None]:
-    """Compile in this thread: it has Numba's lock, which another one would wait for."""
+    """Compile in this thread: it holds Numba's lock, for which another one would wait."""
     before = getattr(_here, "compiling", False)
     _here.compiling = True
     try:
@@ -453,20 +452,20 @@ def in_this_thread() -> Iterator[None]:
         _here.compiling = before
 
 
-PATIENCE = 1.0  # seconds of compiling that nothing is said of
+PATIENCE = 1.0  # seconds of compiling before a message
 _waited = [0.0]
 _announced: list[bool] = []
 
 
 def _announce() -> None:
-    """Say, once in a process, what takes so long."""
+    """Tell the user, once in a process, that compiling takes the time."""
     if _announced or settings.quiet() or sys.stderr is None:
         return
     _announced.append(True)
     folder = settings.cache_dir()
-    where = "" if folder is None else f", and keeps it in {folder}"
+    where = "" if folder is None else f", and caches them in {folder}"
     sys.stderr.write(
-        f"numtape compiles what is used for the first time{where} (NUMTAPE_QUIET=1 hides this)\n"
+        f"numtape compiles kernels at their first use{where} (NUMTAPE_QUIET=1 hides this)\n"
     )
 
 
@@ -482,8 +481,8 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
       The address of each function by its name. They are never unloaded.
 
     Raises:
-      RuntimeError: In a signal handler or a finalizer that interrupts this: compilers cannot do
-        something else in between.
+      RuntimeError: In a signal handler or a finalizer that interrupts this function: compilers are
+        not reentrant.
     """
     with _lock:
         if _loading:
@@ -494,7 +493,7 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
             )
         try:
             _loading.append(name)
-            engine = _engine()  # before it is made, no symbol of the process is known
+            engine = _engine()  # first: it makes the symbols of the process known
             built = load_or_compile(name, source, compile_unit)
             _need(4 * len(built[0]) + LOADING)
             engine.add_object_file(llvm.ObjectFileRef.from_data(built[0]))
@@ -510,13 +509,13 @@ def _files(*suffixes: str) -> list[Path]:
 
 
 def clear() -> int:
-    """Remove all compiled kernels from the cache folder. Returns how many files went."""
+    """Remove all compiled kernels from the cache folder. Returns the number of removed files."""
     count = 0
     for path in _files(SUFFIX, PART):
         try:
             path.unlink()
             count += 1
-        except OSError:  # gone meanwhile, or not ours to remove
+        except OSError:  # removed meanwhile, or not ours to remove
             pass
     return count
 

@@ -1,4 +1,4 @@
-"""Expressions of ints and pointers as LLVM's text: what a value is, and how it is computed."""
+"""Translates expressions of ints and pointers to LLVM text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INT, UINT, BOOL, NONE = "int", "uint", "bool", "none"  # kinds of values, beside
 
 
 class Unknown(Exception):
-    """Something that is left to Numba."""
+    """Raised for code that `translate` does not support; Numba compiles it."""
 
 
 class Fields(NamedTuple):
@@ -25,7 +25,7 @@ class Fields(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value: its kind, and how it is written; of a record or a tuple, the parts."""
+    """A value: its kind and its LLVM text, or the parts of a record or tuple."""
 
     kind: Any
     text: str = ""
@@ -60,11 +60,11 @@ _COMPARED = {
     ast.Gt: ("sgt", "ugt"),
     ast.GtE: ("sge", "uge"),
 }
-# The functions at addresses that passes call: how many words they take, and what they return.
+# Functions that passes call by address: the number of words they take, and their return type.
 _CALLED = {f"call{k}": (k, "i64") for k in range(5)}
 _CALLED |= {"call_kernel": (5, "void"), "call_array": (7, "void"), "call_loop": (3, "i64")}
 _PROCESSOR = llvm.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
-# LLVM's call that tells a processor that a loop waits; as in kernels/jit.py (a test compares).
+# LLVM's calls that tell a processor that a loop spins; as in kernels/jit.py (a test compares).
 _PAUSES = {"x86_64": ["llvm.x86.sse2.pause()"], "aarch64": ["llvm.aarch64.hint(i32 1)"]}
 
 
@@ -80,27 +80,27 @@ def type_of(kind: Any) -> str:
 
 
 def flat_of(value: Value) -> list[Value]:
-    """The type that a value is passed as."""
+    """The values that a value is passed as: the parts of a record, else itself."""
     if isinstance(value.kind, Fields):
         return [flat for part in value.parts for flat in flat_of(part)]
     return [value]
 
 
 def join_arguments(values: list[Value]) -> str:
-    """Arguments, or parameters."""
+    """The text of an argument or parameter list."""
     return ", ".join(f"{type_of(value.kind)} {value.text}" for value in values)
 
 
 class Expressions(ABC):
-    """Lines of text, one instruction after the other."""
+    """Writes the instructions of expressions, one line each."""
 
     def __init__(self, names: Module) -> None:
         self._names = names
         self._lines: list[str] = []
-        self._variables: dict[str, Value] = {}  # a record's parts, or the place of any other
+        self._variables: dict[str, Value] = {}  # the parts of a record, else the stack slot
         self._count = 0
         self._label = "start"
-        self._open = True  # whether what comes next is reached
+        self._open = True  # whether the next instruction can be reached
 
     @abstractmethod
     def _function(self, definition: Definition, kinds: tuple[Any, ...]) -> tuple[str, Any]:
@@ -165,7 +165,7 @@ class Expressions(ABC):
         return value
 
     def _as(self, kind: Any, value: Value, node: ast.AST) -> str:
-        """A value as one of a kind."""
+        """The text of a value converted to a kind."""
         if value.kind == kind:
             return value.text
         if kind == INT and value.kind == BOOL:
@@ -261,7 +261,7 @@ class Expressions(ABC):
         raise self._unknown(node)
 
     def _divide(self, a: str, b: str, rest: bool) -> str:
-        """Rounded down, as Python does; 0 where Python raises."""
+        """Division rounded down, as in Python; 0 where Python raises."""
         constant = int(b) if b.lstrip("-").isdigit() else 0
         if constant > 0 and constant & (constant - 1) == 0:
             shift, mask = constant.bit_length() - 1, constant - 1
@@ -284,7 +284,7 @@ class Expressions(ABC):
         condition = ""
         for op, right in zip(node.ops, node.comparators, strict=True):
             if condition and not isinstance(right, ast.Name | ast.Constant):
-                raise self._unknown(node)  # it may not be computed if the first does not hold
+                raise self._unknown(node)  # evaluated only if the first comparison holds
             y = self._value(right)
             if type(op) not in _COMPARED:
                 raise self._unknown(node)
@@ -330,7 +330,7 @@ class Expressions(ABC):
         kind = x.kind if x.kind == y.kind else INT
         ways.append(f"[{self._as(kind, y, node)}, %{self._label}]")
         self._jump(after)
-        if x.kind != kind:  # a bool of the first way becomes an int at its end
+        if x.kind != kind:  # convert a bool to an int at the end of its branch
             text = f"%v{self._new()}"
             self._lines.insert(x_end[0], f"  {text} = zext i1 {x.text} to i64")
             x = Value(INT, text)

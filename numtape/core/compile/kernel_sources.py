@@ -1,4 +1,4 @@
-"""Kernel modules as text: what a name means in one, without importing it, for that takes Numba."""
+"""Resolves names in the text of kernel modules; importing them would import Numba."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import settings
 
 
 def kernel_source(*modules: str) -> str:
-    """The text of kernel modules, for a cache key, without importing them."""
+    """The text of kernel modules, read without importing them."""
     return "\n".join(
         (settings.kernels_folder() / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
         for module in modules
@@ -30,13 +30,13 @@ def _is_module(name: str) -> bool:
 
 
 def _package(module: str, node: ast.ImportFrom) -> list[str]:
-    """The origin of an import within the kernels: a module, or a folder of modules."""
+    """The origin of a relative import: the path of a module or of a folder of modules."""
     package = module.split(".")[: -node.level]
     return package + (node.module.split(".") if node.module else [])
 
 
 def transitive_imports(*modules: str) -> tuple[str, ...]:
-    """Kernel modules, and those that they import, and so on; by their text, without importing."""
+    """Kernel modules and all that they import, found in their text."""
     known, left = set(modules), list(modules)
     while left:
         module = left.pop()
@@ -53,20 +53,20 @@ def transitive_imports(*modules: str) -> tuple[str, ...]:
 
 
 class Pointer(NamedTuple):
-    """A pointer to elements of a dtype; called with an address, it makes one."""
+    """A pointer type; a call with an address makes a pointer to elements of the dtype."""
 
     dtype: str
 
 
 class Special(NamedTuple):
-    """The contents of `jit`: decorators, and functions that are LLVM instructions."""
+    """A name from `jit`: a decorator, or a function that is an LLVM instruction."""
 
     name: str
 
 
 @dataclass(eq=False)
 class Definition:
-    """A jitted function: its module, its tree, and whether it is to be part of its callers."""
+    """A jitted function: its module, its tree, and whether it is always inlined."""
 
     module: Module
     node: ast.FunctionDef
@@ -91,10 +91,9 @@ _POINTERS = _Pointers()
 
 @cache
 def module(name: str) -> Module:
-    """A kernel module, read from its text.
+    """Read a kernel module from its text.
 
-    Names of what it takes from elsewhere than the kernels, and of what is not computed from names
-    that are known, are left out.
+    Leaves out imports from outside the kernels, and values that known names do not determine.
     """
     module_text = Module(name)
     for node in tree(kernel_source(name)).body:
@@ -138,4 +137,4 @@ def _assign(node: ast.Assign, names: dict[str, Any]) -> None:
             elif isinstance(target, ast.Name):
                 names[target.id] = value
     except (NameError, TypeError, AttributeError, KeyError):
-        pass  # it is none of the things that a pass refers to
+        pass  # passes do not refer to such values

@@ -1,4 +1,4 @@
-"""From an op's body to a lane kernel: source text, compiled once, cached by content."""
+"""Compiles the body of an op to a lane kernel, cached by content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from . import cache as disk
 from .kernel_sources import kernel_source
 from .tables import LANES
 
-# The kernel modules that say what the names in bodies mean.
+# The kernel modules that define the names in bodies.
 VECTOR_SOURCES = (
     "compiler",
     "jit",
@@ -31,16 +31,16 @@ VECTOR_SOURCES = (
     "functions.circular",
     "functions.elementary",
 )
-WRITERS = (*VECTOR_SOURCES, "body", "cpu.fused")  # what writes loops of floats
+WRITERS = (*VECTOR_SOURCES, "body", "cpu.fused")  # modules that write loops of floats
 
 
 def writers() -> str:
-    """The text of what writes loops of floats and compiles them: part of their key in the cache."""
+    """The text of the modules that write and compile loops of floats, as part of the cache key."""
     return kernel_source(*WRITERS) + Path(__file__).with_name("llvm.py").read_text("utf-8")
 
 
 def lane_kernel(log: Log, row: int) -> None:
-    """Make the kernel that a row needs and enter it in the table."""
+    """Compile the lane kernel of a row and enter it in the table."""
     op, _ = CODES.entries[log.code[row]]
     assert op.arity != VARIADIC
     operands = [log.a, log.b, log.c][: op.arity]
@@ -87,8 +87,8 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
     limited = _Limited()
     limited.visit(tree)
     if limited.arguments:
-        # Elements that are too large are done again: one branch an element would keep the first
-        # loop from being vectorised. No operand lies where the output does.
+        # A second loop recomputes elements that are too large: a branch in the first one would
+        # prevent vectorization. The output does not overlap the operands.
         beyond = " | ".join(f"beyond({argument})" for argument in limited.arguments)
         next_element = [
             f"        if {beyond}:",
@@ -107,7 +107,7 @@ def typed_body(body: str, dtype: DType, result: DType) -> Any:
 
 
 class _Typed(ast.NodeTransformer):
-    """Literals of one dtype; ``select(c, a, b)`` and ``cast(x)`` as what Numba compiles best.
+    """Gives literals a dtype; rewrites ``select(c, a, b)`` and ``cast(x)`` for Numba.
 
     A cast of a float that is out of an integer's range has a defined result.
     """
@@ -136,7 +136,7 @@ class _Typed(ast.NodeTransformer):
 
 
 class _Limited(ast.NodeVisitor):
-    """Replaces functions that are limited to small arguments by those that are not.
+    """Replaces functions that are limited to small arguments by unlimited ones.
 
     Attributes:
       arguments: The arguments of their calls.
@@ -154,7 +154,7 @@ class _Limited(ast.NodeVisitor):
 
 
 def compile_written(symbol: str, write: Callable[[Any], None]) -> disk.Built:
-    """A function of floats that is written in a module: without Numba, in a quarter of its time."""
+    """Compile the function that ``write`` adds to a module: four times as fast as with Numba."""
     from llvmlite import ir
 
     from .llvm import compile_module

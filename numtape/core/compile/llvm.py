@@ -1,4 +1,4 @@
-"""LLVM at work: instructions in, object code out, without Numba."""
+"""Compiles LLVM modules and text to object code, without Numba."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LIBM = (
 
 
 def compile_module(module: Any, symbols: list[str]) -> Built:
-    """Optimise a module of llvmlite's and compile it for the processor."""
+    """Optimize a module of llvmlite and compile it for the processor."""
     machine = _machine()
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
@@ -42,9 +42,9 @@ def compile_module(module: Any, symbols: list[str]) -> Built:
 
 
 def compile_text(text: str, symbols: list[str], loops: bool = True) -> Built:
-    """The same for text, which does not name a processor.
+    """As `compile_module`, for text that does not name a target.
 
-    Without ``loops`` to optimize, compiling takes half the time.
+    Without the optimization of ``loops``, compiling takes half the time.
     """
     machine = _machine()
     layout = f'target datalayout = "{machine.target_data}"\n'
@@ -65,7 +65,7 @@ def _compile_for(machine: Any, text: str, symbols: list[str], loops: bool = True
 
 
 def _machine() -> Any:
-    """A target custom machine: they are not shared between threads."""
+    """A new target machine: threads must not share one."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
@@ -74,7 +74,7 @@ def _machine() -> Any:
 
 
 def needs(module: Any) -> list[str]:
-    """The symbols that a module's object code may leave to the process."""
+    """The undefined symbols of a module's object code, which the process must provide."""
     symbols = set()
     for function in module.functions:
         if not function.is_declaration:

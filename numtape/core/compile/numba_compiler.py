@@ -1,4 +1,4 @@
-"""Numba at work: functions in, object code out. Imported only when something is compiled."""
+"""Compiles functions to object code with Numba. Imported only to compile."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Function:
       symbol: Its name in the object code.
       jitted: The function to compile.
       parameters: The dtype that each parameter points to, or "" for an int64; or a record.
-      block: Whether the C function takes the address of a block that holds the arguments, each
-        in eight bytes, instead of the arguments. Those of a record follow each other.
+      block: Whether the C function takes the address of a block that holds the arguments, eight
+        bytes each, instead of the arguments. Fields of a record are consecutive.
     """
 
     symbol: str
@@ -45,7 +45,7 @@ class Function:
 
 
 def _type(parameter: str | Record) -> Any:
-    """The type that Numba knows a parameter by."""
+    """The Numba type of a parameter."""
     if isinstance(parameter, Record):
         fields = [_type(kind) for kind in parameter.fields]
         return types.BaseTuple.from_types(fields, parameter.type)
@@ -53,7 +53,7 @@ def _type(parameter: str | Record) -> Any:
 
 
 def _argument(context: Any, builder: Any, kind: Any, values: Iterator[Any]) -> Any:
-    """An argument of a type, of the next values."""
+    """Build an argument of a type from the next values."""
     if isinstance(kind, types.BaseTuple):
         fields = [_argument(context, builder, field, values) for field in kind.types]
         return context.make_tuple(builder, kind, fields)
@@ -65,7 +65,7 @@ def _argument(context: Any, builder: Any, kind: Any, values: Iterator[Any]) -> A
 def compile_unit(name: str, functions: list[Function]) -> Built:
     """Compile functions into one object: C functions that take int64 and return one.
 
-    Kernels never raise, so the status that Numba's calling convention returns is not looked at.
+    Kernels never raise, so the status that Numba's calling convention returns is ignored.
     """
     vectors = importlib.import_module("numtape.kernels.functions.value")
     context = functions[0].jitted.targetctx
@@ -84,7 +84,7 @@ def compile_unit(name: str, functions: list[Function]) -> Built:
         entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * count), function.symbol)
         whole = result.library.get_function(result.fndesc.llvm_func_name)
         if any(vectors.WIDTH in str(attribute) for attribute in whole.attributes):
-            vectors.wide_vectors(entry)  # of which it becomes a part
+            vectors.wide_vectors(entry)  # the kernel is inlined into it
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         values = list(entry.args)
         if function.block:
@@ -106,7 +106,7 @@ def compile_unit(name: str, functions: list[Function]) -> Built:
         _hide(library, symbols)
         optimize()
 
-    library._optimize_final_module = optimize_alone  # what comes last before the object is made
+    library._optimize_final_module = optimize_alone  # the last step before object code
     library.finalize()
     return library._get_compiled_object(), symbols, needs(library._final_module)
 
@@ -115,7 +115,7 @@ _UNRESOLVED = ".numba.unresolved$"
 
 
 def _resolve(library: Any) -> None:
-    """Let functions that call each other find each other: Numba would do so when it loads them."""
+    """Resolve symbols of functions that call each other, as Numba would when it loads them."""
     module = library._final_module
     text = [f'target triple = "{module.triple}"']
     for value in module.global_variables:
@@ -127,10 +127,10 @@ def _resolve(library: Any) -> None:
 
 
 def _hide(library: Any, symbols: list[str]) -> None:
-    """Make everything in a unit local to it but its functions.
+    """Make all symbols of a unit internal except its functions.
 
-    Numba numbers what it compiles, again in each process. Objects that were compiled by different
-    processes may so use one name for different functions, and the linker takes the first.
+    Numba numbers functions from 0 in each process, so objects compiled by different processes may
+    use one name for different functions, and the linker would take the first.
     """
     module = library._final_module
     for value in (*module.functions, *module.global_variables):

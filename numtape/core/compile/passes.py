@@ -1,7 +1,8 @@
-"""Jitted passes as Python callables: one control block in memory, one argument in the call.
+"""Jitted passes as Python callables that take one argument, the address of a control block.
 
-Calling a jitted function with thirty arrays costs more than most passes take. So a pass reads
-its arguments from a block of int64: addresses that stay, scalars that are set before a call.
+A call with thirty array arguments would take longer than most passes. So a pass reads its arguments
+from a block of int64: addresses that stay, and scalars that are set before a call. Start with
+`Block`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _UNITS = {
     "graft": {"graft": "passes.graft"},
     "plan": {"plan": "passes.plan"},
 }
-_BRANCHES = ("graft", "plan")  # units whose loops are branches more than arithmetic
+_BRANCHES = ("graft", "plan")  # units whose loops consist of branches rather than arithmetic
 _PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit.items()}
 
 
@@ -51,7 +52,7 @@ def _fields(text: str) -> dict[str, str]:
 
 @cache
 def _records() -> dict[str, dict[str, str]]:
-    """The kinds of the fields of each record, by text: the cache may hold passes, so no import."""
+    """The kinds of the fields of each record, read from the text: an import would need Numba."""
     text = re.sub(r'"""[^"]*"""', "", kernel_source("passes.tables"))
     return {
         name: _fields(body)
@@ -61,7 +62,7 @@ def _records() -> dict[str, dict[str, str]]:
 
 @cache
 def _parameters(symbol: str) -> dict[str, str]:
-    """The kinds of a pass's parameters, some of them records; by text as well."""
+    """The kinds of a pass's parameters, some of them records; also read from the text."""
     definition = re.search(
         rf"^def {symbol}\(([^)]*)\)", kernel_source(_PASSES[symbol]), re.MULTILINE
     )
@@ -119,13 +120,13 @@ def addresses(unit: str) -> dict[str, int]:
 
 @cache
 def compilers() -> str:
-    """The text of what makes machine code of passes: part of their key in the cache."""
+    """The text of the modules that compile passes, as part of the cache key."""
     names = ("kernel_sources", "expressions", "translate", "llvm")
     return "\n".join((Path(__file__).parent / f"{name}.py").read_text("utf-8") for name in names)
 
 
 def _compile_unit(unit: str) -> disk.Built:
-    """Compile passes: without Numba, unless one has something in it that only Numba knows."""
+    """Compile passes, with Numba only if `translate` does not support one of them."""
     from .expressions import INT, Fields, Unknown
     from .llvm import compile_text
     from .translate import Entry, translate
@@ -168,13 +169,13 @@ def _compile_with_numba(unit: str) -> disk.Built:
     return built
 
 
-# Compiling is Python at work, so it takes a process to compile two units at once. The first unit
-# of a process that finds the cache empty starts another one for the largest unit.
+# Compiling holds the GIL, so compiling two units in parallel takes another process. If the cache is
+# empty, the first unit of a process starts one for the largest unit.
 _ahead: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def _start_ahead(unit: str) -> None:
-    """Have the plan compiled by another process, if this one compiles something else first."""
+    """Compile the plan in another process if this one compiles another unit first."""
     if unit == "plan" or _ahead or settings.inside_another() or not disk.writable():
         return
     script = (
@@ -193,21 +194,21 @@ def _start_ahead(unit: str) -> None:
 
 
 def _wait_for(unit: str) -> bool:
-    """Wait for a process that compiles a unit. False if it does not exist, or it failed."""
+    """Wait for the process that compiles a unit. False if there is no process, or it failed."""
     process = _ahead.pop(unit, None)
     return process is not None and process.wait() == 0
 
 
 @atexit.register
 def _part() -> None:
-    """A process that ends does not wait for one that compiles, nor warn of it."""
+    """At exit, neither wait for a compiling process nor warn of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         _ahead.clear()
 
 
 class Packed(NamedTuple):
-    """Arguments of a pass that follow each other, which `Block.give` sets in one step.
+    """Consecutive arguments of a pass, which `Block.give` sets in one step.
 
     Attributes:
       where: The fields' slots.
@@ -221,37 +222,37 @@ class Packed(NamedTuple):
 
 
 def pack_arguments(symbol: str, **arguments: Array | int) -> Packed:
-    """Arguments of a pass that follow each other."""
+    """Pack consecutive arguments of a pass."""
     slots = _slots(symbol)
     first = slots[next(iter(arguments))]
     if [slots[name] for name in arguments] != list(range(first, first + len(arguments))):
-        raise AssertionError(f"these arguments of {symbol} do not follow each other")
+        raise AssertionError(f"these arguments of {symbol} are not consecutive")
     words = [x if isinstance(x, int) else address_of(x) for x in arguments.values()]
     arrays = {name: x for name, x in arguments.items() if not isinstance(x, int)}
     return Packed(slice(first, first + len(words)), view(np.array(words, np.int64)), arrays)
 
 
-# The argument is of C already: converting one is a call, which ctypes has another error for if it
-# is the one that goes too deep.
+# The argument is a C value already: a conversion by ctypes at the recursion limit raises another
+# error.
 _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64)
 _FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
 def _calling(block: Block, function: Any) -> Callable[[], int]:
-    """A caller of a pass, in C, because a Python frame costs more than a small pass."""
+    """A C callable for a pass, because a Python frame costs more than a small pass."""
     return partial(function, ctypes.c_int64(block.address))
 
 
 class Block:
     """A pass's control block.
 
-    ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.take(name, thing)`` a
-    record's, ``block.set[slot] = int`` scalars (``block.slots[name]``); in a record, a name is
-    ``record.field``. ``block.call()`` runs the pass and returns its int.
-    `call_without_gil` lets other Python threads run meanwhile; it costs half a µs more.
+    ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.take(name, thing)`` sets
+    those of a record, ``block.set[slot] = int`` scalars (``block.slots[name]``). A field is named
+    ``record.field``. ``block.call()`` runs the pass and returns its int. `call_without_gil` lets
+    other Python threads run meanwhile; it costs half a µs more.
 
-    An interrupt may leave some arguments bound and others as they were: who binds only what has
-    moved notes that it did when all is bound, and until then that nothing is.
+    An interrupt may leave arguments partly bound. A caller that rebinds only changed arguments must
+    therefore mark them as unbound first, and as bound when all are set.
     """
 
     def __init__(self, symbol: str) -> None:
@@ -268,13 +269,13 @@ class Block:
         self.call_without_gil = _calling(self, _FREES_GIL(pointer))
 
     def bind(self, **arrays: Array) -> None:
-        """Set array arguments. They must be contiguous and stay where they are."""
+        """Set array arguments, which must be contiguous and must not move."""
         for name, array in arrays.items():
             self._arrays[name] = array
             self.set[self.slots[name]] = address_of(array)
 
     def take(self, record: str, thing: Any, **others: Array) -> None:
-        """Set a record: each field is the attribute of a thing that has its name, or given."""
+        """Set the fields of a record from ``others``, or from the attributes of ``thing``."""
         for field, slot in self._fields[record]:
             value = others[field] if field in others else getattr(thing, field)
             if type(value) is int:
@@ -283,7 +284,7 @@ class Block:
                 self.point(f"{record}.{field}", value, address_of(value))
 
     def give(self, packed: Packed) -> None:
-        """Set arguments that repeat; their arrays are kept alive until others are given."""
+        """Set packed arguments; their arrays are kept alive until the next call."""
         self._packed = packed.arrays
         self.set[packed.where] = packed.words
 
@@ -294,9 +295,9 @@ class Block:
 
 
 class Numbers:
-    """A short array argument of several passes that is filled again for every call.
+    """A short array argument of several passes that is refilled for every call.
 
-    A longer one takes nothing over: it is no `values.memory.resized` array.
+    If it grows, the new array does not take over contents, unlike `values.memory.resized`.
     """
 
     def __init__(self, dtype: str, name: str, *blocks: Block) -> None:
@@ -305,7 +306,7 @@ class Numbers:
         self._allocate(np.zeros(16, dtype))
 
     def _allocate(self, array: Array) -> None:
-        self._room = -1  # until all is bound: an interrupt may come
+        self._room = -1  # until all blocks are bound: an interrupt may come
         self.array = array
         self.view = view(array)
         for block in self._blocks:
@@ -313,13 +314,13 @@ class Numbers:
         self._room = array.size
 
     def fill(self, values: Sequence[int]) -> int:
-        """Put the values in. Returns how many there are."""
+        """Write the values. Returns their number."""
         count = len(values)
         if count > self._room:
             self._allocate(np.zeros(max(16, 2 * count), self.array.dtype))
         if count > 16:
             self.array[:count] = values
-        else:  # faster than NumPy for the few that there mostly are
+        else:  # faster than NumPy for few values, the usual case
             view = self.view
             for k, value in enumerate(values):
                 view[k] = value

@@ -21,7 +21,7 @@ _BASELINE = {
 
 
 class Processor(NamedTuple):
-    """A processor as LLVM knows it."""
+    """LLVM's name and feature string of a processor."""
 
     name: str
     features: str
@@ -34,7 +34,7 @@ def host() -> Processor:
 
 @cache
 def processor() -> Processor:
-    """The processor that code is compiled for. Numba is told of ``NUMTAPE_CPU`` as well.
+    """The processor that code is compiled for. ``NUMTAPE_CPU`` applies to Numba as well.
 
     A named processor has no features that this machine lacks: code for it runs here.
 
@@ -75,7 +75,7 @@ def processor() -> Processor:
         if sign == "+" and not own[feature]:
             raise settings.wrong_value(settings.CPU, f"this processor lacks {feature}")
         if sign == "-" and feature in baseline:
-            raise settings.wrong_value(settings.CPU, f"no code can do without {feature}")
+            raise settings.wrong_value(settings.CPU, f"LLVM requires {feature}")
     chosen = Processor(name, ",".join((features, *changes)))
     _tell_numba(chosen)
     return chosen
@@ -85,8 +85,8 @@ def processor() -> Processor:
 def known_names() -> tuple[str, ...]:
     """LLVM's names of the processors of this architecture.
 
-    It lists them on stderr only, and once in a process. A name that it does not know it would
-    ignore, with a message there for each function.
+    LLVM lists them on stderr only, and once in a process. It would ignore an unknown name, with a
+    message on stderr for each function.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -109,7 +109,7 @@ def known_names() -> tuple[str, ...]:
 
 
 def _tell_numba(chosen: Processor) -> None:
-    """Have Numba compile for it: kernels, and the program's own functions."""
+    """Have Numba compile for the processor: kernels, and also functions of the program."""
     config: Any = sys.modules.get("numba.core.config")
     registry: Any = sys.modules.get("numba.core.registry")
     if config is not None and (config.CPU_NAME, config.CPU_FEATURES) != chosen:

@@ -1,4 +1,4 @@
-"""The tables of kernels, which passes read."""
+"""The tables through which passes find kernels."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..values.memory import Array, reserve_zeros, view
 
 
 class Lanes:
-    """Addresses of lane kernels by op, operand dtype and result dtype; 0 for an empty segment.
+    """Addresses of lane kernels by op, operand dtype and result dtype; 0 if not compiled yet.
 
-    Like the arrays of other tables this one never moves, and an address is entered in one step.
+    Like the arrays of other tables, this one never moves, and an address is entered atomically.
     """
 
     MOST = 1024  # ops with lane kernels
@@ -32,10 +32,10 @@ LANES = Lanes()
 
 
 class Calls:
-    """Which whole-array kernels compute rows of few elements, by code and specs.
+    """Whole-array kernels of rows of few elements, by code and specs.
 
-    The entries of one code are a list; see ENTRY in `kernels/passes/layout.py`. When numbers of
-    codes and specs are freed, all is forgotten.
+    The entries of one code form a list; see ENTRY in `kernels/passes/layout.py`. The table is
+    cleared when numbers of codes or specs are freed.
 
     Other threads, finalizers and signal handlers may run between any two steps, and plans read the
     lists without a lock. So an entry reserves its index before it is filled, and is complete
@@ -43,7 +43,7 @@ class Calls:
     while the table is cleared is lost, and created again when needed.
 
     Attributes:
-      held: Objects that entries refer to by address; plans hold `lists`. Clearing the table
+      arrays: Arrays that entries refer to by address; plans hold `lists`. Clearing the table
         replaces this list: an entry that another thread adds meanwhile is in the old one.
     """
 
@@ -55,8 +55,8 @@ class Calls:
         self.arrays: list[Array] = []
         self._before: list[Array] = []
         self._codes: list[int] = []
-        self._numbers = count()  # of entries; they take places in turn
-        self._start = 0  # the first number since all was forgotten
+        self._numbers = count()  # of entries, which reuse positions cyclically
+        self._start = 0  # the first number since the table was cleared
         self._first_view, self._next_view = view(self.first), view(self.entries[:, 0])
         CACHES.append(self.clear)
 
@@ -69,7 +69,7 @@ class Calls:
         address: int,
         units: int,
     ) -> bool:
-        """Enter a kernel, or 0 if there is none. Returns False if the table is full."""
+        """Enter a kernel, or 0 for a row without one. Returns False if the table is full."""
         start = self._start
         number = next(self._numbers)
         if number - start >= self.MOST:
@@ -81,7 +81,7 @@ class Calls:
         self.entries[place, 1:] = *specs, kernel, address, units
         self._codes.append(code)
         firsts, nexts = self._first_view, self._next_view
-        if self._start == start:  # no call from here on: nothing comes between
+        if self._start == start:  # atomic: no calls from here on
             nexts[place] = firsts[code] - 1
             firsts[code] = place + 1
         return True
@@ -91,19 +91,19 @@ class Calls:
         return self._before, self.arrays
 
     def clear(self) -> None:
-        """Forget everything."""
-        # The list of codes is another one first: who enters a kernel begins before the next step,
-        # and then it is forgotten here or never there, or has its code in the new list.
+        """Remove all entries."""
+        # The list of codes is replaced first. An `add` that began before the next step is cleared
+        # here or never linked, or has its code in the new list.
         codes: list[int] = []
         arrays: list[Array] = []
-        # whole: nothing runs in between, see core.values.interning
+        # whole: nothing runs in between, see core.values.intern_table
         swapped = self._codes
         self._codes = codes
         # done
         self._start = next(self._numbers) + 1
         for code in swapped:
             self.first[code] = 0
-        # whole: nothing runs in between, see core.values.interning
+        # whole: nothing runs in between, see core.values.intern_table
         self._before = self.arrays
         self.arrays = arrays
         # done

@@ -1,4 +1,4 @@
-"""From functions of ints and pointers to LLVM's text, without Numba.
+"""Translates functions of ints and pointers to LLVM text, without Numba.
 
 With an empty cache, passes over logs are compiled first. They use a small subset of Python: 64-bit
 ints, bools, pointers, records of these; assignments, conditions, loops over ranges, and calls of
@@ -6,10 +6,10 @@ each other. For this subset Numba's type inference takes ten times as long as LL
 raises `Unknown` and is left to Numba, which gives it the same meaning. A test compares passes with
 the same functions run by Python.
 
-A value's kind is the type of a number or of a pointer, or the record that it is. A function is
-written again for arguments of other kinds, and for the same ones once. One that calls itself is
-unknown: what kind its result has is seen when it is written. Variables are places on the stack, of
-which LLVM makes registers.
+A value's kind is an int or pointer type, or a record. A function is written once for each
+combination of argument kinds. Recursive functions are not supported, because the kind of a result
+is known only when the function has been written. Variables are stack slots, which LLVM turns into
+registers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .kernel_sources import Definition, Pointer, module
 
 
 class Entry(NamedTuple):
-    """A function to call from elsewhere, by the address of a block that holds its arguments.
+    """An entry point: a function that takes the address of a block with its arguments.
 
     Without ``block`` it takes the arguments themselves, as words.
     """
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
 
 class _Unit:
-    """The functions that have been written, by what they were written for."""
+    """The functions written so far, by definition and argument kinds."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -57,7 +57,7 @@ class _Unit:
         key = (definition, *kinds)
         if key not in self._known:
             name = f"{definition.node.name}.{len(self._known)}"
-            self._known[key] = name, None  # until it is written: only its own calls ask before
+            self._known[key] = name, None  # until it is written: only recursive calls see None
             body = _Body(self, definition, kinds)
             self.texts.append(body.write(name))
             self._known[key] = name, body.returns
@@ -65,7 +65,7 @@ class _Unit:
 
 
 def translate(entries: list[Entry]) -> str:
-    """The text of functions, and of all that they call, for LLVM."""
+    """LLVM text of functions and all that they call."""
     unit = _Unit()
     for entry in entries:
         definition = module(entry.module).names.get(entry.name)
@@ -93,7 +93,7 @@ def translate(entries: list[Entry]) -> str:
         elif kind is INT:
             lines += [f"%r = {call}", "ret i64 %r"]
         else:
-            raise Unknown(f"{entry.name} returns no number.")
+            raise Unknown(f"{entry.name} must return a number or None.")
         body = "\n".join(f"  {line}" for line in lines)
         words = "i64 %block" if entry.block else ", ".join(f"i64 %w{k}" for k in range(len(flat)))
         unit.texts.append(f'define i64 @"{entry.symbol}"({words}) nounwind {{\n{body}\n}}')
@@ -101,14 +101,14 @@ def translate(entries: list[Entry]) -> str:
 
 
 class _Body(Expressions):
-    """One function: statements and expressions of Python, one after the other."""
+    """Writes one function: its Python statements in order."""
 
     def __init__(self, unit: _Unit, definition: Definition, kinds: tuple[Any, ...]) -> None:
         super().__init__(definition.module)
         self._unit = unit
         self._definition = definition
         self._places: list[str] = []
-        self._loops: list[tuple[str, str]] = []  # where to continue, and where to go on
+        self._loops: list[tuple[str, str]] = []  # targets of ``continue`` and ``break``
         result = definition.node.returns
         name = ast.unparse(result) if result is not None else ""
         self.returns: Any = {"int": INT, "bool": BOOL, "None": NONE}.get(name)
@@ -140,7 +140,7 @@ class _Body(Expressions):
         if self.returns is None:
             self.returns = NONE
         if self._open and self.returns is not NONE:
-            raise self._unknown(node)  # it may end without a result
+            raise self._unknown(node)  # control may reach the end without a result
         if self._open:
             self._line("ret void")
         inline = " alwaysinline" if self._definition.inline else ""
@@ -191,7 +191,7 @@ class _Body(Expressions):
             raise self._unknown(target)
 
     def _assign(self, name: str, value: Value, node: ast.AST) -> None:
-        if isinstance(value.kind, Fields):  # it is never another one
+        if isinstance(value.kind, Fields):  # a record is assigned only once
             if name in self._variables:
                 raise self._unknown(node)
             self._variables[name] = value
@@ -247,7 +247,7 @@ class _Body(Expressions):
         self._begin(after)
 
     def _for(self, node: ast.For) -> None:
-        """A loop over a range, whose place and end are kept apart from the variable."""
+        """A loop over a range, whose counter and end are separate from the variable."""
         call, target = node.iter, node.target
         if (
             not isinstance(call, ast.Call)
@@ -259,7 +259,7 @@ class _Body(Expressions):
         bounds = [self._as(INT, self._value(x), x) for x in call.args]
         start, end = bounds if len(bounds) == 2 else ("0", bounds[0])
         condition, body, more, after = self._labels("again", "body", "more", "done")
-        place = f"%.{condition}"  # which no variable has: their places are called %name.at
+        place = f"%.{condition}"  # no clash with variables, whose slots are called %name.at
         self._places.append(f"  {place} = alloca i64")
         self._line(f"store i64 {start}, ptr {place}")
         self._jump(condition)

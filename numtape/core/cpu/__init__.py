@@ -1,7 +1,6 @@
-"""The CPU executor: it sweeps plans block by block, so that chains stay in the cache.
+"""The CPU executor: runs plans block by block, so that chains of ops stay in the cache.
 
-In comes a plan, out go values in buffers. Start with `executor`; `sweeper` carries out a plan,
-`fuse` turns a group of rows that is swept often into one loop, `workers` are the threads that share
-large sweeps, `listening` leaves to them any call that may take long, and `repeated_looks` has
-machine code do all of a look that repeats.
+Input: a plan. Output: values in buffers. Start with `executor`. `sweeper` runs a plan, `fuse`
+compiles groups of hot plans to loops, `workers` has the threads that share large groups and make
+long calls so that Ctrl-C works, and `repeated_evaluation` sets up the fast path of evaluations.
 """

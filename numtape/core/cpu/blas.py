@@ -1,4 +1,4 @@
-"""BLAS and LAPACK from SciPy, as addresses that jitted kernels call."""
+"""Addresses of SciPy's BLAS and LAPACK functions, which jitted kernels call."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _loading: list[str] = []
 
 
 def address(name: str) -> int:
-    """The address of a function such as ``sgemm``; 0 where kernels cannot call it."""
+    """The address of a function such as ``sgemm``; 0 if kernels cannot call it."""
     with _lock:  # the module can be loaded only once
         if _loading:
             raise RuntimeError(
                 "A signal handler or a finalizer multiplies matrices while its thread loads BLAS. "
-                "Do it once before, or set a flag and compute later."
+                "Multiply matrices once before, or set a flag and compute later."
             )
         try:
             _loading.append(name)
@@ -45,25 +45,25 @@ def address(name: str) -> int:
 
 @cache
 def _address(name: str) -> int:
-    if sys.byteorder != "little":  # they pass addresses of int64s for 32-bit integers
+    if sys.byteorder != "little":  # kernels pass addresses of int64s for 32-bit integers
         return 0
     room = "cython_lapack" if name[1:] in _LAPACK else "cython_blas"
     capsule = _module(room).__pyx_capi__[name]
-    # Functions of our own: those of `ctypes.pythonapi` are everybody's.
+    # New function objects, because those of `ctypes.pythonapi` are shared.
     name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p)(("PyCapsule_GetName", ctypes.pythonapi))
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
     signature = name_of(ctypes.py_object(capsule))
-    if b"int *" not in signature:  # a build with integers of another size
+    if b"int *" not in signature:  # a build with integers of another width
         return 0
     address: int = pointer_of(ctypes.py_object(capsule), ctypes.c_char_p(signature))
     return address
 
 
 def threads() -> tuple[int, int, int]:
-    """How kernels have the library take one thread; see `kernels.cpu.blas`.
+    """Addresses with which kernels limit the library to one thread; see `kernels.cpu.blas`.
 
-    Returns the addresses of what tells and sets how many threads it takes, and of the kernels'
-    words; 0 if unknown.
+    These are functions that get and set its number of threads, and the kernels' words; 0 if
+    unknown.
     """
     address("sgemm")
     get_threads, put = _threads()
@@ -97,7 +97,7 @@ def _threads() -> tuple[int, int]:
 
 @cache
 def has_small_kernels() -> bool:
-    """Whether the library is OpenBLAS, on a processor for which it has code for small matrices."""
+    """Whether the library is OpenBLAS and has kernels of small matrices for the processor."""
     features = llvm.get_host_cpu_features()
     known = all(features.get(f"avx512{part}") for part in ("f", "bw", "dq", "vl"))
     return known and all(threads())
@@ -119,14 +119,14 @@ def _module(name: str) -> Any:
     return importlib.import_module(full_name)
 
 
-# LAPACK and BLAS in jitted kernels: the parameters of those in ``kernels.cpu.lapack``.
+# Parameters of the jitted kernels in ``kernels.cpu.lapack``.
 
-_INT32 = 2**31 - 1  # they count with these
+_INT32 = 2**31 - 1  # the largest of their integers
 # Passed by address; as in kernels/cpu/lapack.py (a test compares). The 1 of the dtype follows.
 LETTERS = "NTULRAS"
-# Up to so many rows and columns a thread computes a matrix alone.
+# Matrices with at most so many rows and columns are computed by one thread each.
 SMALL = 1024
-# Batches of matrices of up to so many rows are not worth calls of LAPACK; as in
+# Matrices with at most so many rows are too small for calls of LAPACK; as in
 # kernels/cpu/systems.py (a test compares).
 ROWS = 32
 
@@ -184,7 +184,7 @@ def side_by_side(kernel: str, matrices: Spec, sizes: tuple[int, ...], cost: int)
 
 @cache
 def memory() -> tuple[int, int]:
-    """The addresses of functions that give and take back memory."""
+    """The addresses of functions that allocate and free memory."""
     addresses = (
         ctypes.cast(function, ctypes.c_void_p).value
         for function in (ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawFree)

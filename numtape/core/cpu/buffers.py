@@ -1,7 +1,7 @@
-"""Buffers for large values, used again: fresh pages cost more than the arithmetic on them.
+"""A pool of buffers for large values: fresh pages cost more than the arithmetic on them.
 
-A value's buffer is lent to an array. When the last view of the array has gone, the memory waits
-here for the next value of its size, for some sweeps.
+A value's buffer is lent to an array. When the last view of the array is gone, the memory stays in
+the pool for some executions, for the next value of the same size.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..values.spec import Spec
 from ..values.weakrefs import FinalizationQueue
 from .workers import share
 
-PATIENCE = 64  # sweeps that memory waits
+PATIENCE = 64  # executions after which unused memory is freed
 
 
 def _limit() -> int:
-    """How many bytes may wait: an eighth of the machine's memory."""
+    """The size limit of unused memory in bytes: an eighth of the machine's memory."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
     except (AttributeError, OSError, ValueError):
@@ -34,14 +34,14 @@ def _limit() -> int:
 
 
 class Pool:
-    """Memory that waits, by size."""
+    """Unused memory, by size."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # a signal handler may come here as well
-        # An array may die anywhere, in the middle of what is done here as well: where it does, a
-        # deque is all that is touched.
+        self.lock = threading.RLock()  # signal handlers may allocate as well
+        # An array may be freed at any point, also within these methods, so its finalizer only
+        # appends to a deque.
         self.returned: FinalizationQueue[tuple[int, Array]] = FinalizationQueue()
-        self.free: dict[int, list[tuple[int, Array]]] = {}  # since which sweep, and the bytes
+        self.free: dict[int, list[tuple[int, Array]]] = {}  # since which execution, and the memory
         self.waiting = 0
         self.sweeps = 0
         self.limit = _limit()
@@ -54,7 +54,7 @@ class Pool:
         return self.lend(size, spec.shape, spec.dtype.numpy_dtype)
 
     def lend(self, size: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """The same, of so many bytes."""
+        """As `empty`, from pooled memory of ``size`` bytes."""
         with self.lock:
             self._collect()
             try:
@@ -69,14 +69,14 @@ class Pool:
     def _allocate(self, size: int) -> Array:
         try:
             return aligned_buffer(size)[0]
-        except MemoryError:  # but for what only waits for use, perhaps
+        except MemoryError:  # retry without the unused memory
             if not self.free:
                 raise
             self.free, self.waiting = {}, 0
             return aligned_buffer(size)[0]
 
     def swept(self) -> None:
-        """Count one more sweep, and release buffers that are unused or exceed the limit."""
+        """Count one more execution, and free buffers that are unused or exceed the limit."""
         self.sweeps += 1
         if self.returned or self.sweeps % PATIENCE == 0:
             with self.lock:
@@ -115,8 +115,8 @@ class Pool:
         self.waiting = sum(size * len(found) for size, found in list(self.free.items()))
 
     def _drop(self, size: int, entries: list[tuple[int, Array]]) -> None:
-        """Forget a size of which nothing waits."""
-        # whole: nothing runs in between, see core.values.interning
+        """Remove a size without unused memory."""
+        # whole: nothing runs in between, see core.values.intern_table
         if not entries and size in self.free:
             del self.free[size]
         # done
@@ -134,9 +134,9 @@ def _renew_lock() -> None:
 after_fork_in_child(_renew_lock)
 
 
-# Copies of large arrays: in memory that is used again, made by threads.
+# Copies of large arrays, in pooled memory, by several threads.
 
-MANY = 1 << 21  # bytes that are worth a thread: some 0.2 ms, where waking one takes 0.02
+MANY = 1 << 21  # bytes that justify a thread: some 0.2 ms of work; waking one takes 0.02 ms
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -145,12 +145,12 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if size < LARGE_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
     array = POOL.lend(size, shape, dtype)
-    POOL.swept()  # a program that only copies releases memory as well
+    POOL.swept()  # so that a program that only copies frees memory, too
     return array
 
 
 def share_work(work: Callable[[], None], out: Array) -> None:
-    """Have threads do work on ``out``, of which each does as much as is left to do."""
+    """Run ``work`` on ``out`` in several threads; each call takes shares until none is left."""
     threads = min(settings.threads(), out.nbytes // MANY)
     if threads > 1 and out.dtype.kind != "O":
         share([work] * threads, (work, out), [])

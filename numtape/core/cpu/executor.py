@@ -1,4 +1,4 @@
-"""The CPU executor: plan, then sweep; jitted but for whole-array ops that have no kernel."""
+"""The CPU executor: plans and runs, in jitted code except for array ops without a kernel."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Workspace(Planner):
 
 
 class Executor:
-    """Plans what a look needs and sweeps it."""
+    """Plans and runs evaluations."""
 
     def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:
-        """Give the wanted rows their values; with ``retain``, keep what is expensive."""
+        """Compute the required rows; with ``retain``, keep expensive intermediate values."""
         work: Workspace | None = log.workspace
         capacity = log.columns.capacity
         if settings.moved:
             log.fetch()
         if type(work) is not Workspace or work.capacity != capacity or work.extra is not log.extra:
             before, work = work, Workspace(log)
-            if before is not None:  # which rows are welcome
+            if before is not None:  # keep the flags of welcome rows
                 work.want[: before.want.size] = before.want
             log.workspace = work
         if work.sweeper.abandoned:
@@ -83,22 +83,22 @@ class Executor:
         return Program(log, required, plan)
 
     def draw(self, name: str, key: list[int], spec: Spec) -> Array:
-        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
+        """Random floats, ``uniform`` or ``normal``, from the two words of a Philox key."""
         return compute_drawn(name, key, spec)
 
     def fill(self, value: int, spec: Spec) -> Array:
-        """An array that has one value everywhere."""
+        """An array filled with one value."""
         return np.full(spec.shape, value, spec.dtype.numpy_dtype)
 
 
 class Program:
-    """A plan that is swept again and again, each time with other values in the leaves.
+    """A plan that runs repeatedly, with new values in the leaves.
 
     Attributes:
-      log: Its rows; leaves have values, which the caller changes.
-      place: For each wanted row, the row in whose cell or buffer its value is: its own, that of
-        an equal row, or that of another shape.
-      feed: None: who feeds a leaf writes its cell.
+      log: Its rows; the caller changes the values of leaves.
+      place: For each required row, the row whose cell or buffer holds its value: itself, an equal
+        row, or the original of a view.
+      feed: None: callers write the cells of leaves directly.
     """
 
     feed = None
@@ -117,7 +117,7 @@ class Program:
         return Program(log, list(self.place), self.plan)
 
     def run(self) -> None:
-        """Compute the wanted rows, in their own buffers."""
+        """Compute the required rows, in their own buffers."""
         plan, log = self.plan, self.log
         if plan is None:
             return
@@ -132,7 +132,7 @@ class Program:
         self.sweeper.run(log, plan)
 
     def direct(self) -> Direct | None:
-        """How machine code has it computed; None if Python has to do something for it."""
+        """How machine code runs the plan; None if it needs Python."""
         plan = self.plan
         if plan is None:
             return Direct(0, 0, 0, 0, 0, None, ())
@@ -147,9 +147,9 @@ class Program:
         return Direct(function, block.address, begin, computed, plan.n_groups, plan, plan.buffers)
 
     def late(self, row: int) -> bool:
-        """Whether a single element is found elsewhere than in its cell."""
+        """Whether a single element is outside its cell; never here."""
         return False
 
     def array(self, row: int) -> Array:
-        """The value in a place, which is not a cell."""
+        """The value at ``row``, which has a buffer instead of a cell."""
         return self.sweeper.array(self.log, row)

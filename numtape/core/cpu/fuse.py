@@ -1,17 +1,17 @@
-"""Fusing: elementwise rows of a group that follow each other become one compiled loop.
+"""Fuses consecutive elementwise rows of a group into one compiled loop.
 
-Among small rows these are the scalars: a loop that runs once. It stands in the program before the
-instructions it replaces: should an argument be beyond the reach of one of its functions, these
-compute the block instead.
+Among small rows only scalars are fused, to a loop that runs once. The loop precedes the
+instructions that it replaces. If an argument is out of range for one of its functions, these
+instructions compute the block instead.
 
 The result is a `Loop` of `kernels.cpu.fused`. The GPU's `Loop` (in `core.cuda.codegen`) is another
 class, though both number loads, steps and stores alike. This one is built from consecutive
 instructions of a finished plan: its operands are slots, which are reused and may have to be
 renamed, and its loads mark broadcast elements. It has names of dtypes, because kernels import
-nothing of numtape and its text is the key of the compiled loop. The GPU's is built before there are
-instructions, from all rows of a group and of groups fused with it: it has shapes, which determine
-how each load is broadcast, and reductions, which are separate instructions here. One class for both
-would have fields that only one of them may read.
+nothing of numtape and its text is the key of the compiled loop. The GPU's is built before
+instructions exist, from all rows of a group and of groups fused with it: it has shapes, which
+determine how each load is broadcast, and reductions, which are separate instructions here. One
+class for both would have fields that only one of them may read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from ..values.intern_table import LOGS
 from ..values.memory import view
 from ..values.spec import SPECS
 
-LONGEST = 96  # steps of a loop: compiling longer ones takes more than their length
+LONGEST = 96  # steps of a loop: compile time grows faster than the length
 LEAST = 2
 
 
@@ -60,9 +60,9 @@ class Run(NamedTuple):
     """Instructions that one loop replaces.
 
     Attributes:
-      first, last: Their first one, and the one behind the last, in the program of the group.
+      first, last: The range of the instructions in the program of the group, without ``last``.
       loop: Their computation.
-      refs: Where the loop's operands and results are, as in instructions.
+      refs: References of the loop's operands and results, as in instructions.
     """
 
     first: int
@@ -72,7 +72,7 @@ class Run(NamedTuple):
 
 
 class _Group:
-    """The instructions of a group, operands traced to the instructions that made them.
+    """The instructions of a group, with operands traced to the instructions that computed them.
 
     Instructions of a lane group refer to slots or buffers. In a group of small rows only scalars
     can be fused, and they refer to rows; the row of any other instruction is -1.
@@ -86,12 +86,12 @@ class _Group:
         self.scalar = group[G_KIND] == SMALL
         self.splats = {step[1] for step in splats}
         self.slots = 1 + max([step[1] for step in (*splats, *steps) if step[1] < 1 << 40] or [0])
-        # Loads of broadcast operands of a lane group have their own slots: they come first.
+        # Loads of broadcast operands of a lane group have their own slots, so they can come first.
         self.spreads = [step for step in steps if step[0] == SPREAD and not self.scalar]
         self.steps = [step for step in steps if step[0] != SPREAD or self.scalar]
         order = plan.arrays["order"][group[G_ROWS] : group[G_ROWS_END]].tolist()
         self.rows = _scalars(self.steps, order) if self.scalar else order
-        self.operands: list[list[tuple[int, int]]] = []  # reference, and the step that made it
+        self.operands: list[list[tuple[int, int]]] = []  # reference, and the step that computes it
         self.last_use = [-1] * len(self.steps)
         producer: dict[int, int] = {}
         for k, (step, row) in enumerate(zip(self.steps, self.rows, strict=True)):
@@ -133,7 +133,7 @@ def _dtypes(log: Log, row: int) -> tuple[str, ...]:
 
 
 def _runs(log: Log, group: _Group) -> list[tuple[int, int]]:
-    """Where steps that can be fused begin and end."""
+    """The ranges of steps that can be fused."""
     fused = importlib.import_module("numtape.kernels.cpu.fused")
     runs, start = [], -1
     for k, row in enumerate([*group.rows, -1]):
@@ -152,7 +152,7 @@ def _runs(log: Log, group: _Group) -> list[tuple[int, int]]:
 
 
 def _run(log: Log, group: _Group, first: int, last: int) -> Run:
-    """One loop for some steps."""
+    """Build one loop for a range of steps."""
     fused = importlib.import_module("numtape.kernels.cpu.fused")
     loads: dict[int, str] = {}
     for k in range(first, last):
@@ -165,7 +165,7 @@ def _run(log: Log, group: _Group, first: int, last: int) -> Run:
         if group.scalar or group.steps[k][1] < 0 or group.last_use[k] >= last
     ]
     for k in stores:
-        if group.steps[k][1] in loads:  # its slot is read by the loop, which must not write it
+        if group.steps[k][1] in loads:  # the loop reads this slot, so it must not write it
             group.rename(k)
     number = {ref: k for k, ref in enumerate(loads)}
     steps = []
@@ -186,7 +186,7 @@ def _run(log: Log, group: _Group, first: int, last: int) -> Run:
 
 
 class _Rows:
-    """The rows of a log as they are now."""
+    """A copy of the rows of a log."""
 
     def __init__(self, log: Log) -> None:
         for name in ("code", "a", "b", "c", "spec"):
@@ -203,12 +203,12 @@ _compiling = threading.Lock()
 
 
 def later(log: Log, plan: Plan) -> None:
-    """Make ``plan.better`` in another thread, while the caller goes on."""
+    """Make ``plan.better`` in another thread, without waiting for it."""
     plan.done = -1
     rows: Any = _Rows(log)
 
     def work() -> None:
-        # A process that ends waits for a compilation that has begun, and begins no other one.
+        # A process that ends finishes a running compilation, but must not start another one.
         if threading.main_thread().is_alive():
             with _compiling:
                 better = fuse_plan(rows, plan)
@@ -226,7 +226,7 @@ def _renew_lock() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # LLVM has a lock, which no thread of a forked child could release.
+    # A forked child could not release LLVM's lock.
     os.register_at_fork(
         before=lambda: _compiling.acquire(),
         after_in_parent=lambda: _compiling.release(),
@@ -235,9 +235,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def fuse_plan(log: Log, plan: Plan) -> Plan:
-    """The plan with loops for what can be fused; the same plan if there is nothing.
+    """A plan with fused loops; the same plan if no rows can be fused.
 
-    Compiles what the cache does not have.
+    Compiles loops that are not in the cache.
     """
     groups, program = plan.arrays["groups"], plan.arrays["program"]
     chosen = {}
@@ -268,7 +268,7 @@ def fuse_plan(log: Log, plan: Plan) -> Plan:
 
 
 def _write_group(group: _Group, runs: list[Run]) -> list[list[int]]:
-    """The instructions of a group with its loops."""
+    """The instructions of a group, with its loops inserted."""
     instructions = list(group.spreads)
     starts = {run.first: run for run in runs}
     for k, step in enumerate(group.steps):
@@ -284,11 +284,11 @@ def _write_group(group: _Group, runs: list[Run]) -> list[list[int]]:
     return instructions
 
 
-_addresses: dict[str, int] = {}  # of loops: code is never unloaded, so it is loaded once
+_addresses: dict[str, int] = {}  # of loops, because code is never unloaded
 
 
 def _compile_loop(loop: Any, scalar: bool) -> int:
-    """The address of a loop."""
+    """Compile or load a loop. Returns its address."""
     module = importlib.import_module("numtape.kernels.cpu.fused")
     text = repr(loop)
     write = module.write_scalars if scalar else module.write_lanes

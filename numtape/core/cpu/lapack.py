@@ -15,9 +15,9 @@ Array = np.ndarray[Any, Any]
 
 
 def each(*arrays: Array, rank: int = 2) -> Iterator[tuple[Array, ...]]:
-    """The matrices of arrays that have the same batches, one after the other.
+    """Iterate over corresponding matrices of arrays with the same batch shape.
 
-    They are views: what is written into them is written into the arrays.
+    The matrices are views, so writing to them changes the arrays.
     """
     lead = arrays[0].shape[: arrays[0].ndim - rank]
     for at in np.ndindex(lead):
@@ -25,7 +25,7 @@ def each(*arrays: Array, rank: int = 2) -> Iterator[tuple[Array, ...]]:
 
 
 def careful(function: Callable[..., Any], out: tuple[Array, ...], a: Array) -> None:
-    """A function of `numpy.linalg` on all matrices; where it fails, on each one alone."""
+    """Apply a function of `numpy.linalg` to all matrices together; if it fails, to each one."""
     if not a.size:
         return
     try:
@@ -64,7 +64,7 @@ def _routine(kind: str, name: str, x: Array) -> Any:
 
 
 def lu(out: Array, a: Array) -> None:
-    """The factors of each matrix, row by row, and then where its row k went in step k."""
+    """The LU factors of each matrix by rows, followed by the pivot row of each step."""
     n = a.shape[-1]
     if not n:
         return
@@ -107,7 +107,7 @@ def _trans_code(x: Array, adjoint: bool) -> int:
 
 
 def permutation(pivots: Array) -> Array:
-    """Which row of the matrix each row of the factors is."""
+    """The permutation: for each row of the factors, its row of the matrix."""
     order = np.arange(pivots.size)
     for k, other in enumerate(pivots.real.astype(int)):
         order[k], order[other] = order[other], order[k]
@@ -123,7 +123,7 @@ def triangular_solve(out: Array, a: Array, b: Array, lower: bool, adjoint: bool)
     one, trans = out.dtype.type(1), _trans_code(out, adjoint)
     flat = a.reshape(-1, n, n), b.reshape(-1, n, k), out.reshape(-1, n, k)
     for matrix, right, solution in zip(*flat, strict=True):
-        # From the right: x.T = b.T inv(a.T). Fortran reads the transpose where `a` lies.
+        # From the right: x.T = b.T inv(a.T). Fortran reads `a` as its transpose.
         turned = np.asfortranarray(matrix.T)
         solution[...] = trsm(one, turned, right.T, side=1, lower=not lower, trans_a=trans).T
 
@@ -134,7 +134,7 @@ def cholesky(out: Array, a: Array) -> None:
 
 
 def cholesky_grad(out: Array, g: Array, y: Array) -> None:
-    """Adjoints of the matrices, from those of the factors."""
+    """Adjoints of the matrices from those of the factors."""
     low = np.tril(y.swapaxes(-1, -2) @ np.tril(g))
     middle = 0.5 * (low + np.tril(low, -1).swapaxes(-1, -2))
     half = np.empty_like(out)
@@ -182,5 +182,5 @@ def eigh(out: Array, a: Array, vectors: bool) -> None:
         careful(lambda x: tuple(np.linalg.eigh(x)), tuple(parts(out, (n,), (n, n))), a)
     else:
         careful(np.linalg.eigvalsh, (out,), a)
-    # LAPACK may give numbers for what is none.
+    # LAPACK may return numbers for matrices with NaN or infinity.
     out[~np.isfinite(np.tril(a)).all((-2, -1))] = np.nan

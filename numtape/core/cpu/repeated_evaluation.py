@@ -1,4 +1,4 @@
-"""Looks in machine code, where a log's rows are as they were some times before.
+"""Sets up the fast path of evaluations: machine code for a log whose rows repeat.
 
 `core.log.evaluate` and `Executor.compute` define evaluation. A plan that is repeated a few times
 gets a `RepeatedEvaluation` in its log: the data with which machine code
@@ -169,17 +169,17 @@ _LOOK = (
     "SIZES",
     "INDEX",
 )
-TURNS = 8  # how often Python carries out a plan before machine code does
-MOST = 4  # looks of one log
-ARRAYS = 256  # values of one look
+TURNS = 8  # executions of a plan by Python before the fast path
+MOST = 4  # fast paths of one log
+ARRAYS = 256  # values of one evaluation
 FOREVER = 1 << 62
 SIZE = (
     object.__basicsize__
-)  # at which byte a list has its size, which `core.native.find_layout` checks
+)  # the offset of the size of a list, which `core.native.find_layout` checks
 
 
 class _Code:
-    """The machine code, which is asked first when this is made.
+    """The machine code; the constructor installs it before `core.log.evaluate`.
 
     Attributes:
       words: The words that describe this process.
@@ -189,11 +189,11 @@ class _Code:
         tape = Log.tape_type
         known = find_layout()
         if sys.byteorder != "little":
-            raise UnsupportedLayout("this processor has the bytes of numbers in another order")
+            raise UnsupportedLayout("this processor is not little-endian")
         offsets, array = known.offsets, np.zeros(3)
         lists = offsets["list.size"], offsets["list.items"], offsets["type"]
         if lists != (SIZE, SIZE + 8, 8):
-            raise UnsupportedLayout("lists are not as they are known to be")
+            raise UnsupportedLayout("lists have an unknown layout")
         self._scratch = np.zeros(3, np.int64)
         # Referenced objects stay alive: finalizers read values until the process exits.
         self._held_objects = (
@@ -241,7 +241,7 @@ class _Code:
             "AT_SPENT": slot_offset(tape, "spent"),
         }
         self.words = np.array([words[name] for name in _PROCESS], np.int64)
-        keep_forever(self)  # before anything refers to it
+        keep_forever(self)  # before any reference to it exists
         uses = "tables", "rows", "replay_rows", "guards"
         address = install_fast_path(
             "repeated_evaluation", translated_pass("repeated_evaluation", *uses), self.words
@@ -249,22 +249,22 @@ class _Code:
         evaluate.evaluate_fast_path = builtin("repeated_evaluation", address)
 
 
-_once = LazyBuild("Looks are carried out by Python", _Code)
+_once = LazyBuild("Evaluations run in Python", _Code)
 
 
 def _code_or_reason(now: bool = False) -> _Code | str:
-    """The machine code; or why Python carries out all looks."""
+    """The machine code, or the reason why all evaluations run in Python."""
     return _once.get(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
 def words() -> Any:
-    """The process's data for machine code that evaluates, or the reason why there is none."""
+    """The process's words for machine code that evaluates, or the reason why it is unavailable."""
     code = _code_or_reason()
     return code if isinstance(code, str) else code.words
 
 
 def describe() -> str:
-    """A description of what carries out repeated evaluations, and why not machine code."""
+    """Whether machine code or Python runs repeated evaluations, and why."""
     code = _code_or_reason(now=True)
     return f"Python: {code}" if isinstance(code, str) else "machine code"
 
@@ -273,7 +273,7 @@ _of_types: dict[type, dict[str, Any]] = {}
 
 
 def _names(kind: type) -> dict[str, Any]:
-    """The dictionary of a class itself, of which ``vars`` gives a view."""
+    """The dictionary of a class itself; ``vars`` returns a proxy."""
     names = _of_types.get(kind)
     if names is None:
         (names,) = gc.get_referents(kind.__dict__)
@@ -283,19 +283,19 @@ def _names(kind: type) -> dict[str, Any]:
 
 
 def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
-    """Have machine code carry out a plan that came again, if it can.
+    """Set up machine code for a repeated plan, if possible.
 
     Args:
       log: The log of the rows.
       work: The workspace.
       plan: The plan; it takes so little time that the GIL is not released.
       executor: The executor that ran it.
-      hot: The total ``plan.work`` after which it is compiled.
+      hot: The total ``plan.work`` after which the plan gets fused loops.
     """
     for evaluation in log.evaluate_fast_paths:
         if evaluation[1].plan is plan:
             evaluation[1].settle()
-    # Those of other columns have ended.
+    # Drop those of earlier columns, which the log has outgrown.
     others = [
         x for x in log.evaluate_fast_paths if x[1].plan is not plan and x[1].columns is log.columns
     ]
@@ -311,7 +311,7 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
 
 
 def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedEvaluation | None:
-    """Return the data for machine code to run a plan; None if it cannot. See `prepare`."""
+    """Return the data for machine code to run a plan; None if it cannot."""
     compared = getattr(plan, "compared", None)
     if compared is None or settings.moved or plan.by_hand:
         return None
@@ -320,7 +320,7 @@ def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> Repeat
     flags, count = compared.arrays["flags"], len(compared.arrays["flags"]) // 2
     rows = (plan.low + np.flatnonzero(flags[count:])).tolist()  # wanted or welcome
     if not (log.columns.state[rows] == VALUE).all():
-        return None  # an array waits
+        return None  # an array is pending
     at = places(plan, rows)
     specs, buffers = SPECS.specs, dict(plan.buffers)
     values: list[tuple[int, int, Spec]] = []  # rows that have cells, the cells' rows, specs
@@ -329,14 +329,14 @@ def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> Repeat
         if spec.single:
             values.append((row, at[row], spec))
         elif at[row] not in buffers or buffers[at[row]].shape != spec.shape:
-            return None  # a constant, say, or an array in another shape
+            return None  # for example a constant, or an array in another shape
     if len(values) + len(buffers) > ARRAYS:
         return None
     return RepeatedEvaluation(log, work, plan, executor, hot, rows, values, at)
 
 
 class RepeatedEvaluation(KeepAlive):
-    """A look that repeats, and all that machine code refers to by address.
+    """A repeated evaluation, with all objects that machine code refers to by address.
 
     Attributes:
       words: The words that machine code reads, by the names in `_LOOK`.
@@ -358,7 +358,7 @@ class RepeatedEvaluation(KeepAlive):
         self.plan, self.columns = plan, log.columns
         columns, extra, lock, compared = log.columns, log.extra, log.lock, plan.compared
         arrays, of_python = compared.arrays, work.sweeper
-        self._sweeper = sweeper = type(of_python)(log)  # its plan stays set
+        self._sweeper = sweeper = type(of_python)(log)  # set up for this plan only
         sweeper._fit(plan)
         block, slots = sweeper.sweep, sweeper.sweep.slots
         super().__init__(lock, work, extra, of_python, executor, compared)
@@ -424,8 +424,8 @@ class RepeatedEvaluation(KeepAlive):
         sweeper, and of both classes.
 
         Returns:
-          Pairs of an address and the word there; a dictionary, a name and what it has under that
-          name, 0 if nothing, all by their addresses.
+          Pairs of an address and the word there; and triples of addresses: a dictionary, a key
+          and its value, 0 for a missing key.
         """
         running, size = sweeper.running, SIZE
         words = [
@@ -452,7 +452,7 @@ class RepeatedEvaluation(KeepAlive):
         return words, entries
 
     def settle(self) -> None:
-        """Count what was swept."""
+        """Add the executions by machine code to the plan's count."""
         if self.plan.done >= 0:
             left = self.words[_LOOK.index("LEFT")]
             self.plan.done += (self._limit - left) * self.plan.work

@@ -1,4 +1,4 @@
-"""Random numbers on the CPU: a kernel's, shared by threads where there are many."""
+"""Random numbers on the CPU. Threads share the work of large arrays."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .buffers import POOL
 from .workers import share, watch
 
 UNIT = 2048  # bytes of a unit of work; as in kernels/cpu/random.py (a test compares)
-MANY = 64  # units that are worth a thread: some 0.07 ms of work, where waking one takes 0.02
-LONG = 1 << 14  # units that take some 0.1 s: meanwhile, the caller hears of interrupts
-CHUNKS = 8  # a thread takes units so many times, so that a slow one does not keep the rest
+MANY = 64  # units that justify a thread: some 0.07 ms of work; waking one takes 0.02 ms
+LONG = 1 << 14  # units that take some 0.1 s: the caller must receive interrupts meanwhile
+CHUNKS = 8  # shares per thread, so that the others do not wait for a slow one
 
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
 @cache
 def _kernel(name: str, dtype: str) -> tuple[int, Any]:
-    """The address of a kernel, and the same as a function."""
+    """The address of a kernel, and a Python function that calls it."""
     address = random_kernel(name, dtype)
     function = _KERNEL(address)
-    # Converted here, not by ctypes: see `entry`.
+    # Converted here, not by ctypes; see `_KEEPS_GIL` in `compile.passes`.
     return address, lambda *arguments: function(*map(ctypes.c_int64, arguments))
 
 
@@ -45,12 +45,12 @@ def compute_drawn(name: str, key: list[int], spec: Spec) -> Array:
     else:
         function(address_of(out), 0, 0, 0, address_of(parameters), 0, units)
     if out.nbytes >= LARGE_BYTES:
-        POOL.swept()  # a program that only draws releases memory as well
+        POOL.swept()  # so that a program that only draws frees memory, too
     return out
 
 
 def _draw_in_threads(address: int, out: Array, parameters: Array, units: int, threads: int) -> None:
-    counter = np.zeros(8, np.int64)  # a cache its own line
+    counter = np.zeros(8, np.int64)  # one cache line
     arguments = {
         "function": address,
         "out": address_of(out),

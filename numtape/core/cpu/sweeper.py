@@ -1,4 +1,4 @@
-"""A sweep of a plan on the CPU: its memory, its threads, and who computes which group."""
+"""Runs plans on the CPU: memory, threads, and which thread computes which group."""
 
 from __future__ import annotations
 
@@ -36,34 +36,34 @@ from ..values.spec import SPECS
 from . import fuse
 from .workers import Team, heard, share, watch
 
-# Elements from which a sweep is long enough to let other Python threads run meanwhile.
+# Elements from which an execution is long enough to release the GIL.
 LONG_WORK = 200_000
 
-# Nanoseconds from which it is, where only the time tells.
+# The same in nanoseconds, for plans whose work is unknown.
 LONG_TIME = 50_000
 
-# Instructions times elements from which a group is worth waking other threads for: about 0.2 ms of
-# work, where that takes 0.02. Those that are awake share smaller ones, see kernels/cpu/sweep.py.
+# Instructions times elements of a group that justify waking other threads: about 0.2 ms of work;
+# waking takes 0.02 ms. Threads that are awake share smaller groups, see kernels/cpu/sweep.py.
 LARGE = 1 << 21
 NEVER = 1 << 62
 
-# Rows times elements from which a plan that repeats is compiled: some 0.02 s of work.
+# Total rows times elements after which a repeated plan gets fused loops: some 0.02 s of work.
 HOT = 1 << 26
 
-# Instructions times elements that take about 0.05 s. A plan of more is swept in stages, and a group
-# of more by other threads, so that this one hears of interrupts; they take it in pieces, of a
-# quarter of that. A kernel's unit, a call to BLAS or NumPy, is not divided.
+# Instructions times elements that take about 0.05 s. Larger plans run in stages, larger groups in
+# other threads, so that this one receives interrupts; they compute it in pieces of a quarter of
+# that. A unit of a kernel and a call to BLAS or NumPy are not divided.
 WATCHED = 1 << 24
 PIECE = WATCHED // 4
-WATCHED_BY_HAND = 1 << 18  # elements of an array of NumPy's: a decomposition takes long by then
+WATCHED_BY_HAND = 1 << 18  # elements of an array for NumPy: a decomposition of so many takes long
 
 TEMPORARY = 1  # as in kernels/passes/layout.py: a row in the arena
 
-CHUNKS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
+CHUNKS = 8  # shares per thread, so that the others do not wait for a slow one
 
 
 def _work_of(group: list[int]) -> int:
-    """About how many elements a group computes, those of each instruction."""
+    """The approximate work of a group: elements times instructions."""
     kind = group[G_KIND]
     if kind == SHARED:
         return 0
@@ -73,19 +73,19 @@ def _work_of(group: list[int]) -> int:
 
 
 class Worker:
-    """The memory with which a thread takes part in executions: slots, control blocks."""
+    """The memory of a thread that takes part in executions: slots and control blocks."""
 
     def __init__(self, log: Log, counter: Array) -> None:
-        self.scratch = aligned_buffer(0)  # the memory and its address, which change in one step
+        self.scratch = aligned_buffer(0)  # the memory and its address, replaced together
         self.places = np.empty(0, np.int64)
         self.columns, self.extra, self.counter = log.columns, log.extra, counter
         self.blocks: tuple[Block, Block] | None = None
         self.assisting: Block | None = None
-        self.begun = np.zeros(8, np.int64)  # whether it assists now: a cache its own line
+        self.begun = np.zeros(8, np.int64)  # whether it assists now; one cache line
         self.set_for: Any = None  # the plan
 
     def assist(self, plan: Plan, room: Block, team: int, hiring: int) -> Block:
-        """The control block of `assist`, set up for a plan; ``room`` is that of the sweep."""
+        """The control block of `assist`, set up for a plan; ``room`` is that of the execution."""
         block = self.assisting
         if block is None:
             block = Block("assist")
@@ -105,7 +105,7 @@ class Worker:
         return block
 
     def share(self) -> tuple[Block, Block]:
-        """The control blocks of `lanes` and `units`, made when a group is first watched."""
+        """The control blocks of `lanes` and `units`, made at the first watched group."""
         if self.blocks is None:
             lanes, units = Block("lanes"), Block("units")
             lanes.take("log", self.columns, extra=self.extra)
@@ -117,7 +117,7 @@ class Worker:
         return self.blocks
 
     def fit(self, plan: Plan, block: Block) -> None:
-        """Make room for a plan's slots."""
+        """Allocate memory for a plan's slots."""
         if plan.scratch > self.scratch[0].size:
             self.scratch = aligned_buffer(plan.scratch)
         if 8 * plan.body > self.places.size:
@@ -129,18 +129,17 @@ class Worker:
 class Sweeper:
     """The memory for executing plans of a log: control blocks, slots, temporaries.
 
-    `run` has a plan swept by `_until`: machine code computes one group after the other, alone or
-    `_together` with other threads, and stops in front of what Python has to see to, a `_group`.
-    A plan that takes long is swept by `_run_staged` instead, which calls `_until` for a few groups
-    at a
-    time; so does `run_timed`, for each group.
+    `run` calls `_until`: machine code computes the groups in order, alone or `_together` with other
+    threads, and stops before a group that needs Python, which `_group` computes. `_run_staged` runs
+    a long plan with a call of `_until` for a few groups at a time; `run_timed` does so for each
+    group.
     """
 
     def __init__(self, log: Log) -> None:
         self.sweep = Block("sweep")
-        self.counter = np.zeros(8, np.int64)  # a cache its own line
-        self.partials, self.arena = aligned_buffer(0), aligned_buffer(0)  # as a worker's scratch
-        self.workers = [Worker(log, self.counter)]  # the first one is the caller
+        self.counter = np.zeros(8, np.int64)  # one cache line
+        self.partials, self.arena = aligned_buffer(0), aligned_buffer(0)  # like a worker's scratch
+        self.workers = [Worker(log, self.counter)]  # the first one is that of the caller
         columns = log.columns
         self.sweep.take("log", columns, extra=log.extra)
         self.sweep.take("specs", SPECS)
@@ -148,11 +147,11 @@ class Sweeper:
         self.sweep.set[self.sweep.slots["room.counter"]] = address_of(self.counter)
         self.team: Team | None = None  # made when a group is first shared
         self.running: list[Any] = []  # calls of other threads
-        self.abandoned = False  # whether threads that were interrupted still use it
-        self.plan_set: Plan | None = None  # the one that the sweep is set up for
+        self.abandoned = False  # whether interrupted calls still use it
+        self.plan_set: Plan | None = None  # the plan that the control block is set up for
 
     def run(self, log: Log, plan: Plan) -> None:
-        """Sweep a plan whose buffers are there."""
+        """Run a plan whose buffers are allocated."""
         self._fit(plan)
         if plan.work > WATCHED:
             self._run_staged(log, plan)
@@ -161,7 +160,7 @@ class Sweeper:
         self._count(log, plan)
 
     def run_timed(self, log: Log, plan: Plan) -> list[int]:
-        """As `run`, one group at a time. Returns the nanoseconds that each one took."""
+        """As `run`, one group at a time. Returns the nanoseconds of each group."""
         times = [perf_counter_ns()]
         self._fit(plan)
         self._run_staged(log, plan, times)
@@ -169,10 +168,10 @@ class Sweeper:
         return [after - before for before, after in pairwise(times)]
 
     def _until(self, log: Log, plan: Plan, end: int) -> None:
-        """Sweep groups up to ``end``, in front of which the sweep is set up to end.
+        """Run groups up to ``end``, where the control block tells machine code to stop.
 
-        Machine code sweeps by itself until it stops in front of a group: the last one, one that is
-        left to `_group`, or the first one that is worth waking other threads for.
+        Machine code also stops before a group that it leaves to `_group`, and before the first one
+        that justifies waking other threads.
         """
         sweep, slots = self.sweep, self.sweep.slots
         call = sweep.call_without_gil if plan.work > LONG_WORK or plan.long else sweep.call
@@ -185,13 +184,13 @@ class Sweeper:
             if alone:
                 with np.errstate(all="ignore"):  # inf and NaN are values like others
                     self._group(log, plan, g)
-            else:  # from here on with other threads: they share this group, and what is large
+            else:  # from here on, other threads share this and later large groups
                 call = partial(self._together, log, plan)
         if plan.unsure:
             plan.long = perf_counter_ns() - began > LONG_TIME
 
     def _together(self, log: Log, plan: Plan) -> int:
-        """Sweep with other threads, who share the large groups. Returns what the sweep does."""
+        """Run groups, sharing the large ones with other threads. Returns the group it stops at."""
         if self.team is None:
             self.team = Team()
         team, sweep, result = self.team, self.sweep, [0]
@@ -222,13 +221,13 @@ class Sweeper:
 
     def _keeps(self, log: Log, plan: Plan) -> tuple[Any, ...]:
         """Objects that must stay alive while other threads compute."""
-        # A copy is made in one step: another thread may be recording there.
+        # The copy is atomic: another thread may be recording meanwhile.
         return plan, self, *log.buffers.copy().values()
 
     def _run_staged(self, log: Log, plan: Plan, times: list[int] | None = None) -> None:
-        """Sweep a plan in stages: an interrupt is heard between them, and in long groups.
+        """Run a plan in stages: interrupts are raised between them, and in long groups.
 
-        If ``times`` are wanted, each group is a stage.
+        With ``times``, each group is a stage, and its end time is appended.
         """
         put, slots = self.sweep.set, self.sweep.slots
         groups = plan.arrays["groups"]
@@ -251,24 +250,24 @@ class Sweeper:
                 if times is not None:
                     times.append(perf_counter_ns())
         finally:
-            self.plan_set = None  # the sweep's end is another one
+            self.plan_set = None  # the control block has another end now
 
     def _place(self, log: Log, plan: Plan, g: int) -> None:
-        """Say where the row of a group is, as the sweep does for what it computes itself."""
+        """Set the cell of a temporary to its address, as machine code does for its own groups."""
         at = int(plan.arrays["groups"][g, G_ROWS])
         row = int(plan.arrays["order"][at])
         if plan.arrays["storage"][at] == TEMPORARY and SPECS.size[log.spec[row]] != 1:
             log.columns.cell_view[row] = self.arena[1] + int(plan.arrays["offset"][at])
 
     def _count(self, log: Log, plan: Plan) -> None:
-        """Count what was computed: what repeats and again is compiled."""
+        """Count the work of a plan; a hot plan gets fused loops."""
         if plan.done >= 0:
             plan.done += plan.work
             if plan.done > HOT:
                 fuse.later(log, plan)
 
     def _fit(self, plan: Plan) -> None:
-        """Make room for a plan, and set up the sweep for it."""
+        """Allocate memory for a plan, and set up the control block for it."""
         sweep = self.sweep
         slots, put = sweep.slots, sweep.set
         # Threads that an interrupted execution still uses are not available.
@@ -291,7 +290,7 @@ class Sweeper:
         self.plan_set = plan
 
     def _group(self, log: Log, plan: Plan, g: int) -> None:
-        """Compute a group in front of which the sweep stopped: NumPy's, or one that takes long."""
+        """Compute a group at which machine code stopped: one for NumPy, or a long one."""
         by_hand = plan.by_hand.get(g)
         if by_hand is not None:
             row, inputs = by_hand
@@ -318,15 +317,15 @@ class Sweeper:
         calls = [
             prepare(log, plan, worker, g, chunk) for worker in workers[: max(1, total // chunk)]
         ]
-        # Lanes look up where operands are while they run, and the log may begin again; so may
-        # what is in its cells.
+        # Lanes look up addresses of operands while they run, and read cells. Both may change after
+        # an interrupt, when the log is rewound: only array groups may keep running.
         row = int(plan.arrays["order"][group[G_ROWS]])
         alone = group[G_KIND] == WHOLE and SPECS.size[log.spec[row]] != 1
         leave = self._leave if alone else None
         watch(calls, self._keeps(log, plan), self.running, self._stop, leave)
 
     def _run_interruptible(self, plan: Plan, compute: Callable[[], None]) -> None:
-        """Have another thread compute, while this one hears of interrupts."""
+        """Compute in another thread, while this one receives interrupts."""
 
         def work() -> None:
             with np.errstate(all="ignore"):
@@ -335,18 +334,18 @@ class Sweeper:
         heard(work, (plan, self), self.running, self._stop, self._leave)
 
     def _leave(self) -> None:
-        """Leave all of this to those who still compute: the log gets another one."""
+        """Leave this object to the threads that still compute: the log gets a new one."""
         self.abandoned = True
 
     def _stop(self) -> None:
-        """Have the threads that compute a group end: there is nothing left for them."""
+        """Make the threads of a group end soon, by moving the counter past the last block."""
         self.counter[0] = 1 << 62
 
     def _lanes(self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int) -> Callable[[], int]:
-        """A thread's part of a lane group."""
+        """Set up the call with which a thread computes blocks of a lane group."""
         block, _ = worker.share()
         put, slots = block.set, block.slots
-        # Another plan may have moved the first worker's slots, which the sweep uses as well.
+        # Another plan may have moved the slots of the first worker, which `run` uses as well.
         worker.fit(plan, block)
         if worker.set_for is not plan:
             worker.set_for = None  # until all is set
@@ -358,7 +357,7 @@ class Sweeper:
         return block.call_without_gil
 
     def _units(self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int) -> Callable[[], int]:
-        """A thread's part of a whole-array kernel."""
+        """Set up the call with which a thread computes units of a whole-array kernel."""
         order, groups, program = (plan.arrays[name] for name in ("order", "groups", "program"))
         group = groups[g].tolist()
         code, end = group[G_CODE], group[G_CODE_END]
@@ -375,7 +374,7 @@ class Sweeper:
         return block.call_without_gil
 
     def array(self, log: Log, row: int) -> Array:
-        """A row's memory: its cell, its buffer, its place in the arena."""
+        """A row's memory: its cell, its buffer, or its part of the arena."""
         columns = log.columns
         spec = SPECS.specs[columns.spec_view[row]]
         dtype = spec.dtype.numpy_dtype
@@ -390,5 +389,5 @@ class Sweeper:
         buffer: Array | None = log.buffers.get(row)
         if buffer is not None:
             return buffer
-        # A view of a kept buffer, which the log holds until the sweep is over.
+        # A view of a kept buffer, which the log holds until the execution ends.
         return array_at(at, spec.shape, dtype)

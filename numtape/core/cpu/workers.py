@@ -1,18 +1,20 @@
-"""Threads that share a sweep: parked until there is work, created again after a fork.
+"""Threads that share an execution: parked until there is work, recreated after a fork.
 
 They run jitted code without the GIL, and call BLAS in one thread each. Numba's threading layers
-are not used: they abort or hang where several Python threads, forks and BLAS meet.
+are not used, because they abort or hang with several Python threads, forks and BLAS.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
+import math
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count, zip_longest
 from queue import SimpleQueue
+from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,11 +33,10 @@ class _Task:
     Attributes:
       call: The call.
       keeps: Objects that keep its memory alive.
-      end_soon: Makes the call end soon, if another thread can. Returns whether no wait is needed.
-      taken: The side that took it: `WORKER`, or `OWNER` to cancel it. Testing and taking are one
-        atomic step.
+      end_soon: Asks the call to end soon. Returns whether the owner need not wait for it.
+      taken: Who took the task: `WORKER`, or `OWNER` to cancel it. Test and set are one atomic step.
       done: Whether the call has ended.
-      ended: A lock that is released then.
+      ended: A lock that is released when the call ends.
     """
 
     __slots__ = ("call", "done", "end_soon", "ended", "keeps", "taken")
@@ -60,9 +61,9 @@ class _Task:
                 self.ended.release()
 
     def finish(self) -> BaseException | None:
-        """Wait until it has ended, or see to it that it never starts.
+        """Wait until the call has ended, or cancel it if it has not started.
 
-        Returns what interrupted the waiting: its memory is in use until then.
+        Its memory is in use until then, so interrupts do not end the wait. Returns the last one.
         """
         interrupt = None
         while not self.done:
@@ -86,7 +87,7 @@ class Team:
     """Threads that share the groups of a sweep; see `kernels.cpu.thread_team`.
 
     Attributes:
-      address: Of its words.
+      address: The address of its words.
     """
 
     def __init__(self) -> None:
@@ -99,30 +100,30 @@ class Team:
             self._words[8 * YIELD] = ctypes.cast(_sched_yield, ctypes.c_void_p).value or 0
 
     def hire(self, many: int) -> int:
-        """Let so many others take part from now on. Returns the first round's number."""
+        """Start a hiring of ``many`` threads. Returns the number of its first round."""
         words = self._words
         words[8 * ROUND] = begin = next(self._hirings) * HIRING
         words[8 * HOME], words[8 * HIRED] = 0, many
         return begin
 
     def dismiss(self) -> None:
-        """Have all of them end."""
+        """Make all threads of the team leave."""
         words = self._words
         words[8 * HOME] = words[8 * HIRED]
         words[8 * ROUND] = -1
 
 
-# Seconds: Windows hears of interrupts between two waits, and not while it waits.
+# Seconds: Windows receives interrupts only between two waits.
 PERIOD = 0.1
 
 _queue: SimpleQueue[_Task | None] = SimpleQueue()
 _threads: list[threading.Thread] = []
 _abandoned: list[threading.Thread] = []  # threads whose calls were interrupted
-_starting = threading.RLock()  # a signal handler may come here as well
+_starting = threading.RLock()  # signal handlers may start threads as well
 
 
 def _forget() -> None:
-    """Threads do not live on in a forked child, and locks may be held there for ever."""
+    """Reset the state in a forked child: threads do not survive, and locks may be held."""
     global _queue, _threads, _abandoned, _starting
     _queue, _threads, _abandoned, _starting = SimpleQueue(), [], [], threading.RLock()
 
@@ -137,7 +138,7 @@ def _serve(queue: SimpleQueue[_Task | None]) -> None:
 
 
 def settle(running: list[_Task]) -> None:
-    """Wait for calls that `share` made; raise what interrupted the waiting."""
+    """Wait for calls that `share` started; then raise an interrupt of the wait."""
     interrupt = None
     for task in running:
         interrupt = task.finish() or interrupt
@@ -152,13 +153,13 @@ def share(
     running: list[_Task],
     ends: Sequence[Callable[[], bool]] = (),
 ) -> None:
-    """Make all calls at once, the first one here; return when all have ended.
+    """Make all calls in parallel, the first one in this thread; return when all have ended.
 
-    A call that no worker takes on before the first one ends is not made: so each must do as
-    much as is left to do. ``keeps`` is kept alive until the last one has ended. ``running`` lists
-    the other calls until then. Should an interrupt hit the waiting itself, they are still there,
-    and `settle` waits for them. ``ends``, one for each other call, are called when the first one
-    has ended: then the call ends soon, and is not waited for if that returns True.
+    A call that no worker takes before the first one ends is cancelled, so each call must work until
+    no work is left. ``keeps`` is kept alive until the last call has ended, and ``running`` lists
+    the other calls until then, so that `settle` can wait for them if an interrupt ends the wait.
+    ``ends`` has a function for each other call: when the first call has ended, it asks the other
+    one to end soon, and returns whether no wait is needed.
     """
     _start(len(calls) - 1)
     running += [_Task(call, keeps, end) for call, end in zip_longest(calls[1:], ends)]
@@ -177,10 +178,11 @@ def watch(
     stop: Callable[[], None],
     leave: Callable[[], None] | None = None,
 ) -> None:
-    """As `share`, but other threads make all calls: this one waits, and so hears of interrupts.
+    """As `share`, but other threads make all calls, while this one waits for interrupts.
 
-    An interrupt is raised after ``stop``, with which the calls end soon. If there is ``leave``, it
-    is raised at once: those that do not end are left alone with what they keep.
+    On an interrupt, ``stop`` asks the calls to end soon, and the interrupt is raised when they have
+    ended. With ``leave``, it is raised immediately: calls may keep running, and keep ``keeps``
+    alive.
     """
     _start(len(calls))
     if not any(thread.is_alive() for thread in _threads):  # all threads have ended
@@ -214,7 +216,7 @@ def heard(
     stop: Callable[[], None] = lambda: None,
     leave: Callable[[], None] = lambda: None,
 ) -> T:
-    """Call a function in another thread, and return or raise its outcome; see `watch`."""
+    """Call a function in another thread; return its result or raise its exception. See `watch`."""
     results: list[T] = []
     errors: list[Exception] = []
 
@@ -231,7 +233,7 @@ def heard(
 
 
 def _dismiss() -> None:
-    """Let the workers end once they have done what they are at; the next ones are new."""
+    """Make the workers end after their current call; later calls start new ones."""
     global _queue, _threads, _abandoned
     queue, threads = _queue, _threads
     _abandoned = [thread for thread in (*_abandoned, *threads) if thread.is_alive()]
@@ -244,16 +246,16 @@ def _dismiss() -> None:
 def _end() -> None:
     """Let the process end although workers still run interrupted calls.
 
-    When a process ends, OpenBLAS frees its memory and tells its threads to end, which those that
-    compute do not hear: it would wait for ever, or a worker would use what was freed. So all that
-    C does at the end is to flush its files, once Python is done; where that cannot be, the work is
-    waited for, as NumPy does.
+    At exit, OpenBLAS frees its memory and tells its threads to end, which computing threads ignore:
+    it would wait forever, or a worker would use freed memory. So, once Python is done, C only
+    flushes its files and skips other exit handlers. Where that is impossible, this function waits
+    for the workers, as NumPy does.
     """
     if sys.platform == "win32" or not any(thread.is_alive() for thread in _abandoned):
         return  # Windows ends all other threads first
     c = ctypes.CDLL(None)
     if hasattr(c, "on_exit") and not inside_another():
-        c.on_exit(c._exit, None)  # is called with the process's exit status, after what follows
+        c.on_exit(c._exit, None)  # is called with the exit status, after the next line's handler
         c["__cxa_atexit"](c.fflush, None, None)
     else:
         for thread in _abandoned:
@@ -261,7 +263,7 @@ def _end() -> None:
 
 
 def _start(count: int) -> None:
-    """See to it that there are so many workers, if possible."""
+    """Start workers until there are ``count``, if possible."""
     if len(_threads) < count:
         with _starting:
             while len(_threads) < count:
@@ -274,3 +276,56 @@ def _start(count: int) -> None:
                 except RuntimeError:  # no thread can start now, so the task is cancelled
                     _threads.remove(thread)
                     return
+
+
+LONG_CALL = 0.05  # seconds: interrupts must not wait longer for a call
+
+
+class Listening:
+    """Calls a function, in another thread if the call may take long.
+
+    An interrupt is then raised immediately. The call keeps running in the background, so it must
+    not write to shared memory.
+
+    A call may take long if the last one did, or if its size (see `largest`) is more than twice that
+    of any short call; so the first one may.
+
+    Attributes:
+      long: Whether the last call took long.
+      most: The largest size of calls that are expected to be short.
+    """
+
+    def __init__(self) -> None:
+        self.long, self.most = False, -math.inf
+
+    def __call__(self, size: float, function: Callable[..., T], *arguments: Any) -> T:
+        """Call the function with the arguments, and return its result."""
+        began = perf_counter()
+        try:
+            if self.long or size > self.most:
+                result = heard_here(lambda: function(*arguments))
+            else:
+                result = function(*arguments)
+        except Exception:
+            raise  # a failed call tells nothing about the duration of others
+        except BaseException:  # an interrupt: expect the next call to take long, too
+            self.long = True
+            raise
+        self.long = perf_counter() - began > LONG_CALL
+        if not self.long and size > self.most:
+            self.most = 2.0 * size
+        return result
+
+
+def largest(arguments: Iterable[Any]) -> float:
+    """The largest number, or count of an array's elements, among arguments."""
+    return max(
+        [x.size if isinstance(x, np.ndarray) and x.ndim else x for x in arguments], default=0.0
+    )
+
+
+def heard_here(compute: Callable[[], T]) -> T:
+    """Call a function, in another thread if this one receives interrupts, and return its result."""
+    if threading.current_thread() is threading.main_thread():
+        return heard(compute)
+    return compute()

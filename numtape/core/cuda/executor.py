@@ -134,7 +134,7 @@ def _largest(log: Log, plan: GpuPlan) -> str:
         for row, spec in largest
     ]
     largest_text = f"the largest values to be kept: {', '.join(names)}; " if names else ""
-    return f"Of what was asked for, {largest_text}temporaries: {plan.arena / 2**20:.1f} MiB."
+    return f"Of the memory requested, {largest_text}temporaries: {plan.arena / 2**20:.1f} MiB."
 
 
 class Workspace(GpuPlanner):
@@ -389,6 +389,6 @@ class Executor:
         except ResourceExhaustedError as error:
             shape = f"{tuple(spec.shape)} ({spec.dtype.name})"
             raise ResourceExhaustedError(
-                f"{error.message} Of what was asked for, the largest values to be kept: Fill of "
+                f"{error.message} Of the memory requested, the largest values to be kept: Fill of "
                 f"shape {shape}."
             ) from None

@@ -20,9 +20,8 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .reachability import FOLLOWED, RECORDED, operands
 from .tape import Tape
-from .templates import current_templates
+from .templates import TransposeWorkspace, current_templates
 from .transpose import _flag_rows, _locate_sources, _run_transpose, _tape_state
-from .workspace import TransposeWorkspace
 
 
 class Explanation(str):

@@ -23,13 +23,12 @@ from ..ops.reduction import reduce_sum
 from ..values.memory import Array, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-from . import workspace
+from . import templates
 from .adjoint_cache import AdjointCache, return_cache, take_cache
 from .custom import call_gradient
 from .reachability import check_registered, lost_sources, operands
 from .tape import Tape
-from .templates import Key, TemplateTable, current_templates
-from .workspace import TransposeWorkspace
+from .templates import Key, TemplateTable, TransposeWorkspace, current_templates
 
 # As in kernels/passes/transpose.py (a test compares).
 DONE, NO_TEMPLATE, OUT_OF_CAPACITY, CALLS = range(4)
@@ -225,15 +224,15 @@ def _recall_or_transpose(
         tape.recalled = entry
         return entry.source_rows
     # Signal handlers and finalizers of this thread get another workspace.
-    work = workspace.thread_workspace.__dict__.pop("work", None) or TransposeWorkspace()
+    work = templates.thread_workspace.__dict__.pop("work", None) or TransposeWorkspace()
     try:
-        source_rows, watched, templates = _transpose_with(
+        source_rows, watched, template_rows = _transpose_with(
             log, work, tape, n, targets, locations, tape_state
         )
     finally:
-        workspace.thread_workspace.work = work
+        templates.thread_workspace.work = work
     if not log.calls:
-        cache.store(log, key, n, extra_n, source_rows, watched, templates)
+        cache.store(log, key, n, extra_n, source_rows, watched, template_rows)
     return source_rows
 
 

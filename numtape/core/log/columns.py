@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..values import dtypes, oom_reserve
+from ..values import dtypes, memory
 from ..values.memory import Array, address_of, convert_array, resize, view
 
 _FORMATS = {
@@ -70,7 +70,7 @@ class Columns:
     state_view: memoryview[int]
 
     def __init__(self, capacity: int, source: Columns | None = None, n: int = 0) -> None:
-        oom_reserve.refill()  # growing columns are what exhausts memory
+        memory.refill()  # growing columns are what exhausts memory
         self.capacity = capacity
         for name in self.NAMES:
             if source is None:

@@ -25,7 +25,7 @@ from ..executor import Executor
 from ..values.tensor import Tensor
 from . import liveness
 from .log import VALUE, Log, local
-from .signals import raised_by_signal_handler
+from .thread_state import raised_by_signal_handler
 
 MAX_LAZY_PER_SCAN = 16  # up to this many lazy arrays are considered again in every evaluation
 

@@ -1,10 +1,16 @@
-"""The state of a thread, above all its current log."""
+"""The state of a thread, above all its current log; and errors that signal handlers raise.
+
+Errors of signal handlers, such as an alarm's ``TimeoutError``, can occur anywhere. They belong to
+the program, and numtape must never handle them.
+"""
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -14,6 +20,21 @@ if TYPE_CHECKING:
     from ..values.tensor import Tensor
     from .log import Log
     from .variable import Variable
+
+
+def raised_by_signal_handler(error: BaseException) -> bool:
+    """Return whether a signal handler raised an error."""
+    codes = set()
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        while isinstance(handler, partial):
+            handler = handler.func
+        for function in (handler, getattr(handler, "__func__", None), type(handler).__call__):
+            codes.add(getattr(function, "__code__", None))
+    tb = error.__traceback__
+    while tb is not None and tb.tb_frame.f_code not in codes:
+        tb = tb.tb_next
+    return tb is not None
 
 
 class Rule(NamedTuple):

@@ -1,21 +1,98 @@
-"""A readable report of a derivative: its sweeps, what they store and what they recompute.
-
-The texts say themselves which of the user's lines something is stored for (``# for 3 5``: a word
-or a vector for each) and which line is computed again (``# again 3``). How many bytes it is in one
-call is counted while the forward sweep runs as Python.
-"""
+"""A readable report of a derivative, and its sweeps run as plain Python."""
 
 from __future__ import annotations
 
+import importlib
 import linecache
+import math
 import re
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from ...errors import ResourceExhaustedError
+from .analysis.types import SIZES
 from .emit.text import LINES, NO_ROOM
 from .program import Program
-from .runtime import plain
+
+FAR = 1 << 40  # beyond the stack: what counts as the address of an argument
+Array = np.ndarray[Any, Any]
+
+
+def run(
+    program: Program, arguments: list[Any], stack: int = 1 << 20, count: Any = None
+) -> tuple[int, Any, list[Any]]:
+    """Both sweeps, as Python.
+
+    Args:
+      program: The sweeps.
+      arguments: The function's arguments, arrays C-contiguous; they are not changed.
+      stack: The stack's size in bytes.
+      count: If given, it is called with the bytes of all values that the forward sweep stores and
+        with their source lines, and the reverse sweep is not run.
+
+    Returns:
+      The status, the value, and what the adjoints are of those arguments that have one, by number.
+    """
+    arguments = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+    memory = np.zeros(stack, np.uint8)
+    views = {name: memory.view(name) for name in SIZES if name != "bool"} | {"bool": memory}
+    scope: dict[str, Any] = {"math": math, "np": np}
+    functions = importlib.import_module("numtape.kernels.loops.functions")
+    scope |= {function.__name__: function for function in functions.NAMED}
+    others: list[Array] = []  # arguments that the text has the address of
+
+    def address_of(array: Array) -> int:
+        others.append(array)
+        return len(others) * FAR
+
+    def at(place: int, memory: Array, size: int) -> Array:
+        place = int(place)  # what comes off the stack may be an int32
+        return (others[place // FAR - 1] if place >= FAR else memory)[place % FAR // size :]
+
+    scope["address_of"] = address_of
+    for name, size in SIZES.items():
+        scope[f"{name}_at"] = lambda place, w=views[name], size=size: at(place, w, size)
+        scope[f"{name}_of"] = lambda value: value
+    scope["COUNT"] = count
+    source = program.source if count is None else _counting(program.source)
+    exec(compile(source, f"<{program.name}>", "exec"), scope)
+    argument_values: list[Any] = []
+    adjoints: dict[int, Array] = {}
+    for kind, j, dtype, k in program.parameters:
+        argument = arguments[j]
+        if kind == "array":
+            argument_values.append(argument.reshape(-1))
+        elif kind == "axis":
+            argument_values.append(argument.shape[k])
+        elif kind == "number":
+            argument_values.append([argument])
+        else:
+            shape = argument.shape if isinstance(argument, np.ndarray) else (1,)
+            adjoints[j] = np.zeros(shape, dtype)
+            argument_values.append(adjoints[j].reshape(-1))
+    out, mark = [0.0], [0]
+    with np.errstate(over="ignore"):  # ints without a sign wrap around, as they are to
+        status = scope[f"{program.name}_forward"](*argument_values, 0, stack, out, mark)
+        if not status and count is None:
+            status = scope[f"{program.name}_reverse"](*argument_values, mark[0], [1.0])
+    return status, out[0], [adjoints.get(j) for j in range(len(arguments))]
+
+
+_STORED = re.compile(r"( *)SP \+= (.*?)  # for ([\d ]+)")
+
+
+def _counting(source: str) -> str:
+    """The text with a call of COUNT after each line that takes room on the stack."""
+    lines = []
+    for line in source.splitlines():
+        lines.append(line)
+        match = _STORED.fullmatch(line)
+        if match:
+            lines.append(f"{match[1]}COUNT({match[2]}, ({', '.join(match[3].split())},))")
+    return "\n".join(lines)
+
 
 _AGAIN = re.compile(r" *(.*?)  # again (\d+)")
 
@@ -63,7 +140,7 @@ class Adjoint:
         size = 1 << 16
         while True:
             counts.clear()
-            status, _, _ = plain.run(self._program, list(self._arguments), size, count)
+            status, _, _ = run(self._program, list(self._arguments), size, count)
             if status & ((1 << LINES) - 1) != NO_ROOM:
                 return dict(sorted(counts.items()))
             size *= 8

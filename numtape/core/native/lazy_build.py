@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..log.signals import raised_by_signal_handler
+from ..log.thread_state import raised_by_signal_handler
 from ..values.memory import address_of
 from .layout import UnsupportedLayout, address_of_call
 

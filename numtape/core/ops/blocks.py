@@ -94,7 +94,7 @@ def depth_to_space(
       A tensor of shape (batch, height * block_size, width * block_size, channels / block_size**2).
 
     Raises:
-      InvalidArgumentError: If the channels are not a multiple, the input does not have four axes, or
+      InvalidArgumentError: If the channels are not a multiple, the rank is not 4, or
         the format is unknown.
 
     Example:

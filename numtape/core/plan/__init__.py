@@ -1,5 +1,5 @@
-"""From rows that are wanted to a plan: what to compute, in which order, in which buffers.
+"""Plans evaluations: which rows to compute, in which order, in which buffers.
 
-In come a log and the rows that a caller looks at; out goes a plan that an executor sweeps. `plan`
-runs the compiled planner, `memo` knows plans of logs that looked the same.
+Input: a log and the requested rows. Output: a plan that an executor runs. `plan` calls the compiled
+planner; `structure_cache` finds plans of earlier logs with the same structure.
 """

@@ -1,4 +1,4 @@
-"""Plans of one log: made by the jitted pass, kept where a structure repeats."""
+"""Plans of one log, made by the jitted pass and cached if a structure repeats."""
 
 from __future__ import annotations
 
@@ -70,18 +70,18 @@ class Plan:
     """The work of one evaluation, ready to be executed; see kernels/passes/plan.py.
 
     Attributes:
-      arrays: order, kept, offset, groups and program, which passes take as a record.
+      arrays: order, storage, offset, groups and program, which passes take as a record.
       addresses: The addresses of these arrays.
-      compared: What `recall` compares: what the rows from ``low`` on looked like.
-      found: The number of groups.
+      compared: Arguments of `recall`: the structure of the rows from ``low`` on.
+      n_groups: The number of groups.
       scratch, partials, arena, body: Sizes that executing it needs: bytes, and instructions.
       work: The approximate number of elements it computes.
       buffers: Rows that need a separate buffer, and their specs.
       by_hand: For each group that NumPy computes, or may have to, the row and its operands.
-      tried: Those among them that a kernel computes, unless it leaves them to NumPy.
-      unsure: Whether a kernel may leave one of them to Python, which takes an unknown time.
-      long: Whether they took long the last time, or may.
-      views: (row, original, spec, kept): rows that share another's buffer under a shape of theirs.
+      tried: The groups in ``by_hand`` that a kernel tries first.
+      unsure: Whether a kernel may leave a group to Python, which takes an unknown time.
+      long: Whether the last execution of an unsure plan took long; True before the first one.
+      views: (row, original, spec, kept): rows that share the buffer of another row, reshaped.
       aliases: (row, original): rows that are equal to others.
       done: The total ``work`` of its executions; negative when it is no longer counted.
       turns: The number of evaluations for which Python executed it.
@@ -166,7 +166,7 @@ class Plan:
             if inputs:
                 call = call_of(CODES[this], spec, [specs[spec_of[x]] for x in inputs])
             if call is not None and CODES.arity[this] == VARIADIC and not call.unsure:
-                call = None  # it is made for small rows
+                call = None  # such kernels exist only for small rows
             if call is None or call.unsure:
                 self.by_hand[g] = row, inputs
             if call is None:
@@ -188,13 +188,13 @@ class Plan:
         self.addresses = [(f"plan.{name}", x, address_of(x)) for name, x in self.arrays.items()]
 
     def own(self) -> None:
-        """Copy what is the planner's: the plan will be swept again."""
+        """Copy the arrays, which belong to the planner, because the plan will run again."""
         self.done = 0
         self.arrays = {name: array.copy() for name, array in self.arrays.items()}
         self._locate()
 
     def with_program(self, groups: Array, program: Array, scratch: int, body: int) -> Plan:
-        """The same plan with other instructions."""
+        """A copy of the plan with other instructions."""
         plan = copy.copy(self)
         plan.arrays = self.arrays | {"groups": groups, "program": program}
         plan.scratch, plan.body = scratch, body
@@ -205,7 +205,7 @@ class Plan:
         return plan
 
     def belong(self, count: int, structure: dict[str, Array]) -> None:
-        """Note what the log looked like; see `recall`."""
+        """Store the structure of the log, for `recall`."""
         self.own()
         self.compared = pack_arguments(
             "recall",
@@ -270,7 +270,7 @@ class Planner:
         self.cursor = np.zeros(16, np.int64)
         self.want_view = view(self.want)
         self.columns = log.columns
-        self.recall: Block | None = None  # made when a plan is remembered
+        self.recall: Block | None = None  # made when a plan is first cached
         self.plan = Block("plan")
         self.plan.bind(want=self.want, cursor=self.cursor)
         self.plan.take("log", self.columns, extra=self.extra)
@@ -281,10 +281,10 @@ class Planner:
         self.plan.take("work", self, **scratch)
         self.plan.take("out", self)
         self.parameters = CALLS.lists()
-        self.plans: StructureCache[Plan] = StructureCache()  # by the ends of the rows wanted
+        self.plans: StructureCache[Plan] = StructureCache()  # by the range of requested rows
 
     def forget(self, rows: int) -> None:
-        """The log is rewound: no row is welcome any more."""
+        """Clear the flags of rows after the log was rewound."""
         self.want[:rows] = 0
 
     def need(self, log: Log, row: int) -> None:
@@ -293,7 +293,7 @@ class Planner:
         (reduction_kernel if op.kind == REDUCTION else lane_kernel)(log, row)
 
     def ask(self, log: Log, row: int) -> bool:
-        """Enter the whole-array kernel of a small row in the table. False if that is full."""
+        """Enter the whole-array kernel of a small row in the table. False if the table is full."""
         code, specs = CODES[log.code[row]], SPECS.specs
         arity = CODES.entries[code.id][0].arity
         columns = (log.a, log.b, log.c)[:arity] if arity != VARIADIC else ()
@@ -312,7 +312,7 @@ class Planner:
     def plan_for(
         self, log: Log, required: list[int], optional: list[int], retain: bool
     ) -> Plan | None:
-        """The plan that gives the wanted rows their values; None if they have them."""
+        """The plan that computes the required rows; None if they have values already."""
         want = self.want_view
         key = min(required), max(required), retain
         try:
@@ -355,7 +355,7 @@ class Planner:
             block.set[slots["asked.follow"]] = self.follow
             self.parameters = CALLS.lists()
             status = block.call()
-            if CALLS.lists()[1] is not self.parameters[1]:  # forgotten meanwhile, and freed perhaps
+            if CALLS.lists()[1] is not self.parameters[1]:  # cleared meanwhile, so perhaps freed
                 self.want[: top + 1] = want
                 continue
             if status == NO_KERNEL:
@@ -385,7 +385,7 @@ class Planner:
 
 
 def finish(log: Log, plan: Plan) -> None:
-    """Give views and equal rows what their originals have."""
+    """Give views and equal rows the values of their originals."""
     columns = log.columns
     state, buffers = columns.state_view, log.buffers
     views: dict[int, Array] = {}
@@ -407,7 +407,7 @@ def finish(log: Log, plan: Plan) -> None:
 
 
 def places(plan: Plan | None, required: list[int]) -> dict[int, int]:
-    """For each wanted row, the row in whose cell or buffer a plan puts its value."""
+    """For each required row, the row whose cell or buffer receives its value."""
     if plan is None:
         return {row: row for row in required}
     equal = dict(plan.aliases)

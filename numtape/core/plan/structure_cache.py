@@ -2,10 +2,10 @@
 
 A value derived from a structure, such as a plan or adjoint rows, is cached when the structure,
 identified by the hash of its bytes, occurs for the second time. Lookup by a cheap key yields
-candidates; the caller compares whether one fits.
+candidates, and the caller checks which one fits.
 
-Structures are made of numbers of codes and specs. When some are freed, to become those of other
-things, all is forgotten.
+Structures contain numbers of codes and specs. When such numbers are freed for reuse, the cache is
+cleared.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..values.memory import Array
 
 COLUMNS = ("code", "a", "b", "c", "spec")
 
-ALIKE = 4  # entries of one question: comparing with more of them would cost too much
-SEEN = 4096  # structures that came once
-ROWS = 1 << 16  # rows of all entries together; some 150 bytes each
+ALIKE = 4  # entries per key: comparing with more would cost too much
+SEEN = 4096  # hashes of structures that occurred once
+ROWS = 1 << 16  # total rows of all entries; some 150 bytes each
 
 Entry = TypeVar("Entry")
 
@@ -34,14 +34,14 @@ def columns_of(log: Log, start: int, stop: int) -> Array:
 
 
 def operands_of(log: Log, start: int = 0, stop: int | None = None) -> Array:
-    """A copy of operands of variadic rows, with a 0 behind them: never empty."""
+    """A copy of operands of variadic rows, with a 0 appended so that it is never empty."""
     stop = log.extra_n if stop is None else stop
     rows: Array = np.append(log.extra[start:stop], np.int32(0))
     return rows
 
 
 class StructureCache(Generic[Entry]):
-    """Entries by question, the latest first."""
+    """Entries by key, the latest first."""
 
     def __init__(self) -> None:
         self._entries: dict[Any, list[Entry]] = {}
@@ -57,11 +57,11 @@ class StructureCache(Generic[Entry]):
 
     @staticmethod
     def fits(rows: int) -> bool:
-        """Whether a structure of so many rows is small enough to be kept."""
+        """Whether a structure of so many rows is small enough to be cached."""
         return rows <= ROWS // 4
 
     def comes_again(self, question: Hashable, *structure: Array) -> bool:
-        """Whether a structure was met before."""
+        """Whether a structure occurred before."""
         digest = hash((question, *[array.tobytes() for array in structure]))
         if digest in self._seen_hashes:
             return True
@@ -71,9 +71,9 @@ class StructureCache(Generic[Entry]):
         return False
 
     def keep(self, question: Hashable, rows: int, entry: Entry, freed: int) -> None:
-        """Add an entry of so many rows; if that is too much, forget all others.
+        """Add an entry of so many rows; if the cache is full, clear it first.
 
-        ``freed`` is what `generation` said before its structure was copied.
+        ``freed`` is the number of `generation` from before the structure was copied.
         """
         if freed != self._freed:
             return
@@ -84,7 +84,7 @@ class StructureCache(Generic[Entry]):
         self._entries[question] = [entry, *self.entries_of(question)[: ALIKE - 1]]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._freed = generation.number
         self._entries.clear()
         self._seen_hashes.clear()

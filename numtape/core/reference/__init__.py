@@ -1,4 +1,4 @@
-"""The reference executor: every row by itself, with NumPy. It is what others are compared with.
+"""The reference executor: computes every row separately, with NumPy.
 
-In come rows, out go their values: one page, in `executor`.
+Tests compare the other executors with it. Start with `executor`.
 """

@@ -1,6 +1,6 @@
 """Bodies of elementwise ops: one scalar expression in x, y, z; one text for every target.
 
-A name in it is resolved where it is used: to NumPy here, to compiled scalar functions in
+Each target resolves the names in it: to NumPy here, to compiled scalar functions in
 `numtape.core.compile.lane_kernels`.
 
 Halves and complex numbers have no compiled kernels: `apply` computes ops of them on every
@@ -26,7 +26,7 @@ _STEEP = 1 - 2.0**-10  # as in kernels/functions/exponential.py
 
 @cache
 def _functions(of_complex: bool) -> dict[str, Any]:
-    """The functions that names in bodies refer to. SciPy is imported on first use."""
+    """The functions that names in bodies refer to. Imports SciPy on first use."""
     special = importlib.import_module("scipy.special")
     table = importlib.import_module("numtape.kernels.functions.elementary").TABLE
     functions = {name: getattr(np, row.numpy) for name, row in table.items() if row.numpy}
@@ -95,7 +95,7 @@ def evaluate(body: str, operands: list[Array], dtype: Any) -> Array:
 
 
 def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any]) -> None:
-    """Compute an op that has a body, or computes with NumPy, into ``out``."""
+    """Compute an op into ``out``, from its body or with its NumPy function."""
     halves = [_is_half(x.dtype) for x in operands]
     target = out
     if any(halves):

@@ -15,7 +15,7 @@ from .bodies import apply
 
 
 def operands(log: Log, row: int) -> list[int]:
-    """The rows that a row reads."""
+    """The operand rows of a row."""
     op, _ = CODES.entries[log.code[row]]
     if op.arity == VARIADIC:
         start = log.a[row]
@@ -46,7 +46,7 @@ class Program:
         return Program(log, list(self.place))
 
     def run(self) -> None:
-        """Compute the wanted rows."""
+        """Compute the required rows."""
         log = self.log
         log.columns.state[:] = self.leaves
         lent = [row for row in self.fed if row not in log.buffers]
@@ -58,14 +58,14 @@ class Program:
             del log.buffers[row]
 
     def direct(self) -> None:
-        """Python has the rows computed."""
+        """None: only Python can compute the rows."""
 
     def late(self, row: int) -> bool:
-        """Whether a single element is found elsewhere than in its cell."""
+        """Whether a single element is outside its cell; never here."""
         return False
 
     def array(self, row: int) -> np.ndarray[Any, Any]:
-        """The value in a place, which is not a cell."""
+        """The value at ``row``, which has a buffer instead of a cell."""
         spec = SPECS.specs[self.log.spec[row]]
         array = self.log.buffers.get(row)
         if array is None:
@@ -88,15 +88,15 @@ class Executor:
         return Program(log, required)
 
     def draw(self, name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
-        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
+        """Random floats, ``uniform`` or ``normal``, from the two words of a Philox key."""
         return compute_drawn(name, key, spec)
 
     def fill(self, value: int, spec: Spec) -> np.ndarray[Any, Any]:
-        """An array that has one value everywhere."""
+        """An array filled with one value."""
         return np.full(spec.shape, value, spec.dtype.numpy_dtype)
 
     def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:
-        """Give the wanted rows their values; with ``retain``, keep every intermediate one."""
+        """Compute the required rows; with ``retain``, keep every intermediate value."""
         state = log.columns.state_view
         needed: set[int] = set()
         pending = [row for row in required if state[row] != VALUE]
@@ -119,7 +119,7 @@ class Executor:
 
 
 def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """The value of one row from its operands' values, in its own array."""
+    """Compute one row from the values of its operands, into a new array."""
     op, attributes = CODES.entries[log.code[row]]
     spec = SPECS.specs[log.spec[row]]
     dtype = spec.dtype.numpy_dtype
@@ -133,10 +133,10 @@ def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray
 
 
 def compute_drawn(name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
-    """Random numbers from a key: NumPy's, but for normal ones, each pair of which is made here.
+    """Random numbers from a key: NumPy's, except that normal ones are made here, in pairs.
 
-    Of their two integers the first one gives the radius; the second one gives an angle of at most
-    an eighth of a turn, there or back, and whether sine and cosine change places, and signs.
+    Of the two integers of a pair, the first gives the radius. The second gives an angle of at most
+    an eighth of a turn in either direction, and whether to swap sine and cosine and flip signs.
     """
     source = np.random.Philox(key=np.array(key, np.uint64))
     kind = spec.dtype.as_numpy_dtype

@@ -18,7 +18,7 @@ from .observe.guards import Guards
 from .observe.reads import CODE, METHOD, MISSING, TYPE, Read
 from .prepared import FailedGuard
 from .recording import OTHER_ELEMENTS, Recording
-from .source_location import caller_location
+from .trace import caller_location
 
 if TYPE_CHECKING:
     from .repeated_calls import RepeatedCall

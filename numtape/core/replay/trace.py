@@ -1,13 +1,8 @@
-"""Tracing: run a function once, in a separate log that can be replayed.
-
-A trace computes with the real inputs. When Python reads the value of a tensor, the trace records a
-*guard*: the row and the bits that were read. While all guards hold, the same Python code would
-record the same rows. A trace changes nothing outside: it notes assigned variables, and
-`CallDraws` counts the random numbers. Both take effect when the call is committed.
-"""
+"""Tracing: run a function once, in a separate log that can be replayed."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -26,10 +21,38 @@ from ..values.tensor import Tensor
 from .elements import ElementRead, Reader, StartedReader
 from .observe.ownership import is_in_handler, signal_handlers
 from .observe.reads import print_options
-from .source_location import Check, SourceLocation, caller_location
 
 if TYPE_CHECKING:
     from ..log.variable import Variable
+
+
+class SourceLocation(NamedTuple):
+    """A source line of the program."""
+
+    file: str
+    line: int
+
+
+class Check(NamedTuple):
+    """An argument check that reads a value, in place of a read by the program.
+
+    Attributes:
+      row: The row whose elements are checked.
+      holds: Returns for an array which elements are valid.
+      message: The error message if an element is invalid.
+    """
+
+    row: int
+    holds: Callable[[Any], Any]
+    message: str
+
+
+def caller_location() -> SourceLocation:
+    """Return the source line of the program that called numtape."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
+        frame = frame.f_back
+    return SourceLocation(frame.f_code.co_filename, frame.f_lineno)
 
 
 class NotReplayable(BaseException):

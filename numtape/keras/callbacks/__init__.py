@@ -7,9 +7,7 @@ import typing as _typing
 from ...compat.names import getter as _getter
 from .callback import Callback, History, LambdaCallback
 from .callback_list import CallbackList
-from .checkpoint import ModelCheckpoint
-from .monitor import EarlyStopping
-from .rates import LearningRateScheduler, ReduceLROnPlateau
+from .monitor import EarlyStopping, LearningRateScheduler, ModelCheckpoint, ReduceLROnPlateau
 from .records import CSVLogger, TerminateOnNaN
 from .tensorboard import TensorBoard
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .callback import Callback
-from .rates import rate
+from .monitor import rate
 
 
 def _writer_class() -> Any:

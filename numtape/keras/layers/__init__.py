@@ -13,6 +13,7 @@ from ..input_spec import InputSpec
 from ..layer import Layer
 from .activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .attention import AdditiveAttention, Attention, MultiHeadAttention
+from .base import deserialize, serialize
 from .convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -25,8 +26,7 @@ from .convolution import (
     SeparableConv1D,
     SeparableConv2D,
 )
-from .dense import Dense, EinsumDense
-from .embedding import Embedding
+from .dense import Dense, EinsumDense, Embedding
 from .functional import ActivityRegularization, Identity, Lambda, Masking
 from .merging import (
     Add,
@@ -91,7 +91,6 @@ from .preprocessing import Normalization, Rescaling
 from .recurrent import GRU, LSTM, RNN, SimpleRNN
 from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
-from .serialization import deserialize, serialize
 from .wrappers import Bidirectional, TimeDistributed, Wrapper
 
 # Their other names.

@@ -17,7 +17,7 @@ from ...nest import flatten, is_nested, map_structure
 from .. import regularizers
 from ..input_spec import InputSpec
 from ..layer import Layer
-from .base import ConfiguredLayer, document
+from .base import ConfiguredLayer, deserialize, document, serialize
 from .recurrent_cells import (
     ARGUMENTS as CELL_ARGUMENTS,
     Cell,
@@ -33,7 +33,6 @@ from .recurrent_cells import (
     unstack_rows,
     with_size,
 )
-from .serialization import deserialize, serialize
 
 # Arguments of all recurrent layers.
 ARGUMENTS = {

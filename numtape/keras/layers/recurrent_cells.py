@@ -20,8 +20,7 @@ from .. import initializers
 from ..layer import Layer, LayerVariable
 from ..seed_generator import SeedGenerator
 from ..symbolic import signature_of
-from .base import ConfiguredLayer, document
-from .serialization import deserialize, serialize
+from .base import ConfiguredLayer, deserialize, document, serialize
 
 # One step of a cell: from the inputs at a time and the states to an output and new states.
 Step = Callable[[Any, list[Any]], tuple[Tensor, list[Any]]]

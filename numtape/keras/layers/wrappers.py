@@ -11,9 +11,8 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..layer import Layer
 from ..symbolic import signature_of
-from .base import document
+from .base import deserialize, document, serialize
 from .recurrent_cells import time_first, unstack_rows
-from .serialization import deserialize, serialize
 
 _wrapper = document("ValueError: If ``layer`` is none.", layer="The layer.")
 

@@ -44,12 +44,6 @@ from .confusion import (
     TrueNegatives,
     TruePositives,
 )
-from .correlations import (
-    ConcordanceCorrelation,
-    PearsonCorrelation,
-    concordance_correlation,
-    pearson_correlation,
-)
 from .errors import (
     BinaryCrossentropy,
     CategoricalCrossentropy,
@@ -71,7 +65,15 @@ from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
 from .lookup import deserialize, get, serialize
 from .metric import Metric
 from .reductions import Mean, MeanMetricWrapper, Sum
-from .scores import F1Score, FBetaScore, R2Score
+from .scores import (
+    ConcordanceCorrelation,
+    F1Score,
+    FBetaScore,
+    PearsonCorrelation,
+    R2Score,
+    concordance_correlation,
+    pearson_correlation,
+)
 from .threshold_curves import (
     AUC,
     PrecisionAtRecall,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..docstrings import describe
 from ..registry import Kind
-from . import accuracies, confusion, correlations, errors, iou, reductions, scores, threshold_curves
+from . import accuracies, confusion, errors, iou, reductions, scores, threshold_curves
 from .metric import Metric
 
 CLASSES: list[type] = [
@@ -25,7 +25,7 @@ CLASSES: list[type] = [
     *(threshold_curves.PrecisionAtRecall, confusion.Recall, threshold_curves.RecallAtPrecision),
     *(threshold_curves.SensitivityAtSpecificity, threshold_curves.SpecificityAtSensitivity),
     *(confusion.TrueNegatives, confusion.TruePositives),
-    *(correlations.ConcordanceCorrelation, correlations.PearsonCorrelation),
+    *(scores.ConcordanceCorrelation, scores.PearsonCorrelation),
     *(errors.Hinge, errors.SquaredHinge, errors.CategoricalHinge, errors.KLDivergence),
     *(errors.Poisson, errors.BinaryCrossentropy, errors.CategoricalCrossentropy),
     *(errors.SparseCategoricalCrossentropy, accuracies.Accuracy, accuracies.BinaryAccuracy),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.values.tensor import Tensor
 from ...nest import flatten, map_structure
-from ..layers.serialization import deserialize, serialize
+from ..layers.base import deserialize, serialize
 from ..symbolic import OPERATIONS, KerasTensor, Operation
 from .graph import Graph
 

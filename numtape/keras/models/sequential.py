@@ -9,7 +9,7 @@ from ...core.log.parameters import signature_of
 from ...nest import map_structure
 from ..input import InputLayer
 from ..layer import Layer
-from ..layers.serialization import deserialize, serialize
+from ..layers.base import deserialize, serialize
 from ..registry import readable
 from ..symbolic import KerasTensor
 from .graph import Graph, chain

@@ -9,13 +9,10 @@ from ...compat.names import getter as _getter
 from ...core.values.dtypes import repr_of as _shown
 from ..registry import Kind as _Kind, nearest as _nearest
 from . import schedules
-from .adafactor import Adafactor
-from .adagrad import Adadelta, Adagrad, RMSprop
+from .adagrad import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
 from .adam import Adam, Adamax, AdamW, Nadam
-from .ftrl import Ftrl
-from .lion import Lion
 from .optimizer import Optimizer
-from .sgd import SGD
+from .sgd import SGD, Lion
 
 __all__ = [
     "SGD",

@@ -13,7 +13,7 @@ import numpy as np
 from ...core.values.dtypes import DType
 from ...core.values.tensor import Tensor
 from .. import constraints, initializers, layers, losses, metrics, models, optimizers, regularizers
-from ..layers.serialization import FUNCTIONAL
+from ..layers.base import FUNCTIONAL
 from ..registry import (
     custom_object_scope,
     get_custom_objects,

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 
 from ..launches import Launch, Row, blocks, library_kernel, threads
-from .chunked_copy import divisor, grid, magnitude, parameters, pointer, word, word_dtype
-from .permute import zeros
+from .permute import divisor, grid, magnitude, parameters, pointer, word, word_dtype, zeros
 
 
 def _gather(row: Row) -> list[Launch]:

@@ -13,8 +13,7 @@ from ..codegen import memory_dtype
 from ..launches import Launch, Row, library_kernel, most_blocks, threads
 from ..runtime.device import device
 from .axes import scan_launches
-from .chunked_copy import block_count, divisor, magnitude, parameters
-from .permute import zeros
+from .permute import block_count, divisor, magnitude, parameters, zeros
 
 LANES = 4  # elements of a slice that a thread processes: the vector width of the kernels
 VECTOR_ATOMICS = (9, 0)  # lowest compute capability with atomic addition of four float32

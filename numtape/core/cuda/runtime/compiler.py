@@ -79,7 +79,7 @@ def _unknown(why: str = "it has changed") -> DeviceError:
 def _compile_for(capability: tuple[int, int]) -> Iterator[None]:
     """Let numba-cuda compile device functions for a capability, without a GPU.
 
-    It otherwise queries the current GPU, and fails if there is none.
+    It otherwise queries the current GPU, and fails without one.
     """
     from numba.cuda import dispatcher
 

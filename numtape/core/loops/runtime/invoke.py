@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ....errors import KernelError, ResourceExhaustedError
-from ...cpu.interruptible import Listening, largest
+from ...cpu.workers import Listening, largest
 from ...values.memory import address_of, array_at, view
 from ...values.tensor import Tensor
 from ..emit.results import Out

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....errors import KernelError
 from ...compile.kernel_sources import tree
-from ...cpu.interruptible import Listening, largest
+from ...cpu.workers import Listening, largest
 from ..analysis.activity import written_arrays
 from ..analysis.types import infer
 from ..frontend.lowering import normal

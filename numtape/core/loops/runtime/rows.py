@@ -11,7 +11,7 @@ import numpy as np
 
 from ....errors import KernelError
 from ... import settings
-from ...cpu.interruptible import Listening, largest
+from ...cpu.workers import Listening, largest
 from ...log.log import local
 from ...log.op import Native
 from ...values.memory import Array
@@ -20,10 +20,10 @@ from ..emit.results import places
 from ..emit.text import LINES, NO_ROOM
 from ..frontend.lowering import DTYPES
 from ..program import Program
+from ..report import run as run_plain
 from . import arenas
 from .arenas import Deferred, RemainingStack
 from .invoke import Kinds, check_kinds, raise_status
-from .plain import run as run_plain
 
 _FIRST = {float: "float64", int: "int64", bool: "bool"}
 ROOM = 1 << 20  # bytes of stack of a sweep that runs as Python, at first
