@@ -163,7 +163,7 @@ def stack(size: int) -> Any:
     def memory(typingctx: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             with builder.goto_entry_block():
-                # Numba's helper would set the memory to 0, which LLVM sees as stores of single bytes.
+                # Numba's helper would zero the memory, which LLVM sees as stores of single bytes.
                 array = builder.alloca(ir.ArrayType(ir.IntType(8), size))
             array.align = 64
             return builder.ptrtoint(array, INT64)
