@@ -58,7 +58,7 @@ class KernelTyping(typing.Context):
 
 
 class KernelContext(CPUContext):  # type: ignore[misc]
-    """The lowering of these functions to LLVM code."""
+    """The lowering of the target's functions to LLVM code."""
 
     def load_additional_registries(self) -> None:
         """Load the lowering of numbers, ranges, tuples and the math module, by imports."""

@@ -1,6 +1,6 @@
 """Kernels of the CPU executor.
 
-`sweep` goes through the groups of a plan, `groups` computes those that threads may share, `team` is
-how they share them. `fused` writes loops over elements; `arrays` and the other modules have kernels
-on whole arrays, `blas` how these call BLAS and LAPACK.
+`sweep` runs the groups of a plan, `groups` computes those that threads may share, `thread_team`
+coordinates the threads. `fused` writes loops over elements; `arrays` and the other modules have
+kernels of whole arrays, which call BLAS and LAPACK through `blas`.
 """

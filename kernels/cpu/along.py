@@ -1,6 +1,7 @@
-"""Kernels along one axis: running sums, and where the extreme element is; see `arrays`.
+"""Kernels along one axis: running sums, and positions of extreme elements; see `arrays`.
 
-Of ``x`` of shape (outer, n, inner) they take the middle axis. A unit of work is one outer index.
+They operate on the middle axis of ``x`` of shape (outer, n, inner). A unit of work is one outer
+index.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ number = POINTERS["int64"]
 
 
 def cumsum(dtype: str) -> Any:
-    """Running sums, those of float32 added in float64 and rounded once each.
+    """Running sums; those of float32 are added in float64 and rounded once each.
 
-    Parameters: n, inner, whether (1 or 0) an element is left out of its sum, and whether the
-    sums run from the last element to the first.
+    Parameters: n, inner, whether (1 or 0) each sum excludes its own element, and whether the sums
+    run from the last element to the first.
     """
     at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
     wide = _wider(dtype)
@@ -67,8 +68,8 @@ def _wider(dtype: str) -> str:
 def recurrence(dtype: str) -> Any:
     """``out[k] = x[k] + decay[k] * out[k - 1]`` for the operands decay and x.
 
-    That of float32 is computed in float64. Parameters: n, inner, and whether it runs from the last
-    element to the first.
+    float32 is computed in float64. Parameters: n, inner, and whether it runs from the last element
+    to the first.
     """
     at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
     totals, memory = POINTERS[_wider(dtype)], stack(8 * PANEL)
@@ -124,7 +125,7 @@ def _first(name: str) -> Any:
     return make_kernel
 
 
-# The first of the largest, or smallest, elements. NaN is none. Parameters: n and inner.
+# The first of the largest, or smallest, elements; NaN is ignored. Parameters: n and inner.
 argmax, argmin = _first("max"), _first("min")
 
 KERNELS: dict[str, Callable[..., Any]] = {

@@ -22,20 +22,20 @@ from .groups import copy
 number, real = POINTERS["int64"], POINTERS["float64"]
 
 
-# Where the parameters of `gemm` are: the function; its scalars in order (two letters, three sizes,
+# Indices of the parameters of `gemm`: the function; its scalars in order (two letters, three sizes,
 # 1, two lengths of rows, 0, another length); the bytes from one matrix to the next of x, y and out;
-# how many there are; the bytes of an element; rows and columns of a tile; how BLAS is told to take
-# one thread (0: it is not).
+# the number of matrices; the bytes of an element; rows and columns of a tile; the addresses that
+# limit BLAS to one thread (0: no limit).
 (GEMM, LETTERS, COLUMNS, ROWS, INNER, Y_ROW, X_ROW, OUT_ROW) = (0, 1, 3, 4, 5, 7, 8, 10)
 SCALARS, STEPS, BATCHES, ITEM, DOWN, ACROSS, ASK, SET, HELD = (11, 11, 14, 15, 16, 17, 18, 19, 20)
-ALONE = 1 << 18  # multiplications from which BLAS would take several threads
+ALONE = 1 << 18  # multiplications from which BLAS would use several threads
 TRANSPOSED, STRAIGHT = ord("T"), ord("N")
 own_scalars = stack(8 * SCALARS)
 
 
 @inline
 def take_scalars(at: int, parameters: int) -> None:
-    """Copy the function and the scalars, some of which are then changed."""
+    """Copy the function and the scalars, because the caller changes some of them."""
     for k in range(SCALARS):
         number(at)[k] = number(parameters)[k]
 
@@ -44,8 +44,8 @@ def take_scalars(at: int, parameters: int) -> None:
 def call_gemm(p: int, a: int, b: int, c: int) -> None:
     """Call BLAS with the function and the scalars at ``p``.
 
-    Fortran takes addresses: of a letter, a 32-bit integer, a float. On a little-endian machine
-    that of an int64 will do for all of them.
+    Fortran takes addresses of a letter, a 32-bit integer or a float. On a little-endian machine the
+    address of an int64 serves for all of them.
     """
     call(
         number(p)[GEMM],
@@ -70,8 +70,8 @@ def call_gemm(p: int, a: int, b: int, c: int) -> None:
 def gemm() -> Any:
     """Products of matrices, ``out = x @ y`` for each of a batch.
 
-    A unit is a tile of an output, and one call of BLAS: so the bits do not depend on who computes
-    which. BLAS counts columns first, so it is asked for the transposed product.
+    A unit is a tile of an output, and one call of BLAS, so the bits do not depend on which thread
+    computes it. BLAS stores columns first, so it computes the transposed product.
     """
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
@@ -98,8 +98,8 @@ def gemm() -> Any:
     return kernel
 
 
-# Rows of a matrix, one a unit. Their parameters are the length of a row, and epsilon as the bits
-# of a float64.
+# Kernels of rows of a matrix; a unit is a row. Parameters: the length of a row, and epsilon as the
+# bits of a float64.
 
 
 def _by_rows(dtype: str, row: Any) -> Any:
@@ -151,7 +151,7 @@ def log_softmax(dtype: str) -> Any:
 
 @jit
 def _first(x: Any, value: Any) -> int:
-    """The first place of a value that ``x`` has."""
+    """The first index of a value that is in ``x``."""
     j = 0
     while x[j] != value:
         j += 1
@@ -161,7 +161,7 @@ def _first(x: Any, value: Any) -> int:
 def softmax_grad(dtype: str) -> Any:
     """``y * (g - sum(g * y))`` of each row, for the operands y and g.
 
-    Where a y is nearly 1, its adjoint is taken off all: what is left are terms with the other y,
+    If a y is nearly 1, its adjoint is subtracted from all: this leaves terms with the other y,
     which keep their digits.
     """
     at, kind, total = POINTERS[dtype], getattr(types, dtype), reduce.row_reducer("sum", dtype)
@@ -184,7 +184,7 @@ def softmax_grad(dtype: str) -> Any:
 def log_softmax_grad(dtype: str) -> Any:
     """``g - exp(y) * sum(g)`` of each row, for the operands y and g.
 
-    Where an exp(y) is nearly 1, ``1 - exp(y)`` is the sum of the others, which keeps its digits.
+    If an exp(y) is nearly 1, ``1 - exp(y)`` is the sum of the others, which keeps its digits.
     """
     at, kind, exp = POINTERS[dtype], getattr(types, dtype), vector.FUNCTIONS["exp"]
     total, largest = reduce.row_reducer("sum", dtype), reduce.row_reducer("max", dtype)
@@ -215,9 +215,9 @@ def log_softmax_grad(dtype: str) -> Any:
 
 
 def _centring(dtype: str) -> Any:
-    """A function that puts ``x - mean`` in ``out`` and returns ``1 / sqrt(variance + epsilon)``.
+    """A function that writes ``x - mean`` to ``out`` and returns ``1 / sqrt(variance + epsilon)``.
 
-    ``out`` holds the squares meanwhile.
+    ``out`` is scratch memory for the squares.
     """
     at, kind = POINTERS[dtype], getattr(types, dtype)
     total = reduce.row_reducer("sum", dtype)
@@ -251,7 +251,7 @@ def normalize(dtype: str) -> Any:
 def normalize_grad(dtype: str) -> Any:
     """``r * (g - mean(g) - n * mean(g * n))``, for the operands x and g.
 
-    Here n is what `normalize` makes of x, and r the factor it multiplies with.
+    Here n is the result of `normalize` for x, and r its factor ``1 / sqrt(variance + epsilon)``.
     """
     at, kind, centre = POINTERS[dtype], getattr(types, dtype), _centring(dtype)
     total = reduce.row_reducer("sum", dtype)
@@ -270,9 +270,9 @@ def normalize_grad(dtype: str) -> Any:
     return _by_rows(dtype, row)
 
 
-# Taking slices by their indices, and adding them back. Indices were checked at the call; in a
-# replay the check is a guard, which is looked at when all is computed, so bad ones come here:
-# nothing is taken for them, and what was computed is thrown away.
+# Gathers and scatters by index. Eager calls check indices first. In a replay the check is a guard,
+# which is compared after the computation, so the kernels skip invalid indices, and the result is
+# discarded.
 
 
 def gather(index: str) -> Any:
@@ -297,7 +297,7 @@ def gather(index: str) -> Any:
 
 
 def scatter_add(dtype: str, index: str) -> Any:
-    """``out[o, y[i]] += x[o, i]``, from zeros; the derivative of `gather`, and its parameters."""
+    """``out[o, y[i]] += x[o, i]``, from zeros: the VJP of `gather`, with the same parameters."""
     at, indices, kind = POINTERS[dtype], POINTERS[index], getattr(types, dtype)
     item = kind.bitwidth // 8
 
@@ -322,7 +322,7 @@ def scatter_add(dtype: str, index: str) -> Any:
 def pick(item: str, index: str) -> Any:
     """``out[k] = x[k, y[k]]`` for elements of the size of ``item``. A unit is a row.
 
-    Its parameter is the length of a row.
+    Parameter: the length of a row.
     """
     at, indices = POINTERS[item], POINTERS[index]
 
@@ -338,7 +338,7 @@ def pick(item: str, index: str) -> Any:
 
 
 def place(item: str, index: str) -> Any:
-    """``out[k, y[k]] = x[k]``, all else 0; the derivative of `pick`, and its parameter."""
+    """``out[k, y[k]] = x[k]``, all else 0: the VJP of `pick`, with the same parameter."""
     at, indices = POINTERS[item], POINTERS[index]
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:

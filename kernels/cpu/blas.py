@@ -1,4 +1,4 @@
-"""BLAS and LAPACK called from several threads at once, each with one its own thread.
+"""Calls of BLAS and LAPACK from several threads, each call in one thread.
 
 The library's number of threads is one setting for all callers. So the first caller sets it to 1,
 and the last to leave restores it. The shared words: a lock, the number of callers, and the former
@@ -21,7 +21,7 @@ number = POINTERS["int64"]
 
 @intrinsic
 def call(typingctx: Any, function: Any, arguments: Any) -> Any:
-    """Call a function at an address with a tuple of int64s. Returns what it returns."""
+    """Call a function at an address with a tuple of int64s. Returns its int64 result."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         function, packed = args
@@ -34,7 +34,7 @@ def call(typingctx: Any, function: Any, arguments: Any) -> Any:
 
 @jit
 def hold(ask: int, put: int, words: int) -> None:
-    """From now on the library takes one thread. ``ask`` and ``put`` tell and set how many."""
+    """Limit the library to one thread. ``ask`` and ``put`` get and set its number of threads."""
     while not exchange_if(words, 0, 1):
         pause()
     state = number(words)
@@ -48,7 +48,7 @@ def hold(ask: int, put: int, words: int) -> None:
 
 @jit
 def release(put: int, words: int) -> None:
-    """This one no longer needs that."""
+    """End the limit of `hold`; the last caller restores the former setting."""
     while not exchange_if(words, 0, 1):
         pause()
     state = number(words)

@@ -1,12 +1,12 @@
-"""Kernels for rows that call the sweeps of a native loop; see `arrays` for what they get.
+"""Kernels of rows that call the sweeps of a native loop; see `arrays` for their arguments.
 
-``x`` is the address of the operands' addresses. Behind these is a word that a kernel sets to 1
-where the row is left to Python: nothing has happened then that Python would not do again.
+``x`` is the address of the operands' addresses, followed by a word that a kernel sets to 1 to leave
+the row to Python, which can then repeat all its work.
 
-Stacks lie on one another in a *pile*, as in `numtape.core.loops.runtime.arenas`. A thread that
-adds one has exclusive use of the pile meanwhile. Each waiting stack has an *entry*: its end and its
-number. The number is 0 when the stack is released and -1 while a reverse sweep uses it. Numbers are
-unique, so the thread that exchanges a number for -1 has exclusive use of that stack.
+Stacks lie on top of each other in a *pile*, as in `numtape.core.loops.runtime.arenas`. A thread
+that adds one has exclusive use of the pile meanwhile. Each waiting stack has an *entry*: its end
+and its number. The number is 0 when the stack is released and -1 while a reverse sweep uses it.
+Numbers are unique, so the thread that exchanges a number for -1 has exclusive use of that stack.
 
 The layout of parameters, of a pile and of the table of piles is below.
 """
@@ -27,26 +27,26 @@ numbers, real, single, bytes_ = (POINTERS[x] for x in ("int64", "float64", "floa
 int8s, int16s, int32s = (POINTERS[x] for x in ("int8", "int16", "int32"))
 uint16s, uint32s = POINTERS["uint16"], POINTERS["uint32"]
 
-# The table: how many piles there are, how many stacks waited, how many sweeps ran; then, for each
-# pile, whether it is FREE, taken (0) or STALE, and its address.
+# The table: the numbers of piles, of stacks that waited, of forward and of reverse sweeps; then the
+# state (FREE, taken (0) or STALE) and the address of each pile.
 T_COUNT, T_WAITED, T_FORWARD, T_REVERSE, T_PILES = 0, 1, 2, 3, 4
 FREE, STALE = 1, 2
 MOST_PILES = 16
 
-# A pile: where it ends, how many entries it has, calls and the highest top since it was trimmed,
-# and the highest one before. Then the entries, then stacks.
+# A pile: its end, the number of entries, calls and the highest top since it was trimmed, and the
+# highest top before. Then the entries, then stacks.
 P_END, P_COUNT, P_CALLS, P_RECENT, P_HIGH = range(5)
 P_ENTRIES = 64
 MOST = 1024  # entries
 P_START = P_ENTRIES + 16 * MOST
-PATIENCE = 64  # calls after which a pile is trimmed that was much higher before
+PATIENCE = 64  # calls after which a pile is trimmed if it was much higher before
 MUCH = 1 << 22
 
-# Parameters: the table, the sweeps, how many operands stand before the arguments and how many there
-# are, how many words the sweeps take, bytes for copies in front of a stack, its limit (0: none),
-# whether it waits, the elements of the row and their bytes, how many results there are (0: one
-# float), how many words of them lie on top of the stack, how many seeds the reverse sweep takes;
-# then, for each word of the sweeps, its kind and four numbers; then, for each result, nine numbers.
+# Parameters: the table, the sweeps, the numbers of operands before the arguments and of all operands,
+# the number of words of the sweeps, the bytes for copies before a stack, its limit (0: no limit),
+# whether it waits, the number of elements of the row and their bytes, the number of results (0: one
+# float), of their words on top of the stack, and of the seeds of the reverse sweep; then, for each
+# word of the sweeps, its kind and four numbers; then, for each result, nine numbers.
 (
     TABLE,
     FORWARD,
@@ -64,20 +64,20 @@ MUCH = 1 << 22
     SEEDS,
 ) = range(14)
 DESCRIBED = 14
-# An axis (its length); an argument (its number); one that is written to (its number, where its copy
-# is, bytes); an adjoint in the result (its offset), and one that is converted (its offset in the
-# result, or -1 if it is not needed, its own offset, elements, bytes per element).
+# An axis (its length); an argument (its number); an argument that is written to (its number, the
+# offset of its copy, bytes); an adjoint in the result (its offset), or one that is converted (its
+# offset in the result, or -1 if it is not needed, its own offset, elements, bytes per element).
 AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
 
-# A result: what it is, where (in words from the first result's; of an argument which of the
-# sweeps' words has its address), where its adjoint is (of a number which of the seeds it is; of an
-# argument the word; -1: it has none), its dtype (that of a uint8 is a bool's, of a uint64 an
-# int64's), its elements, its axes, and their three lengths.
+# A result: its kind; its offset (in words from the first result; for an argument, the index of the
+# sweeps' word with its address); its adjoint (for a number the index of the seed, for an argument
+# the index of the word; -1: no adjoint); its dtype (uint8 counts as bool, uint64 as int64); its
+# elements, its axes, and their three lengths.
 NUMBER, LOCAL, GIVEN = range(3)
 TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE, UNSIGNED16, UNSIGNED32 = range(9)
-HEAD = 2  # numbers before the results in a row
+HEAD = 2  # words of a row before the results: status and number of the waiting stack
 
-MOST_WORDS = 120  # and seeds
+MOST_WORDS = 120  # of words and of seeds
 _block = stack(8 * (MOST_WORDS + 8))
 
 
@@ -119,7 +119,7 @@ def _top(pile: int) -> int:
 
 @jit
 def _room(pile: int, most: int) -> int:
-    """The same; where too much waits, that goes first. 0 if it is in use."""
+    """As `_top`, but releases waiting stacks if they take too much memory; 0 if that fails."""
     top = _top(pile)
     if numbers(pile)[P_COUNT] < MOST and top - pile < most:
         return top
@@ -134,7 +134,7 @@ def _room(pile: int, most: int) -> int:
 
 @jit
 def _give(state: int, pile: int, top: int) -> None:
-    """Let others have a pile, or Python, if it has pages that it has not needed for long."""
+    """Return a pile to other threads, or to Python if it has long had unused pages."""
     p = numbers(pile)
     p[P_RECENT] = max(p[P_RECENT], top - pile)
     p[P_HIGH] = max(p[P_HIGH], p[P_RECENT])
@@ -151,7 +151,7 @@ def _give(state: int, pile: int, top: int) -> None:
 
 @jit
 def _fill(parameters: int, x_: int, block: int, out: int, region: int, reverse: int) -> None:
-    """Fill the words that both sweeps take; what is written to is copied for the forward one."""
+    """Fill the words of both sweeps; for the forward one, copy arguments that it writes to."""
     p, xs = numbers(parameters), numbers(x_ + 8 * _word(parameters, FIRST))
     words = numbers(block)
     for k in range(p[WORDS]):
@@ -179,7 +179,7 @@ def _fill(parameters: int, x_: int, block: int, out: int, region: int, reverse: 
 
 @jit
 def _ahead(parameters: int, x_: int, block: int, pile: int, region: int, result: int) -> int:
-    """Run the forward sweep on a stack from ``region`` on. Returns its top; 0 if that failed."""
+    """Run the forward sweep on a stack from ``region`` on. Returns its top; 0 on failure."""
     p, words = numbers(parameters), numbers(block)
     start, end = region + p[COPIES], _word(pile, P_END)
     if start >= end:
@@ -195,13 +195,13 @@ def _ahead(parameters: int, x_: int, block: int, pile: int, region: int, result:
 
 @inline
 def _result(parameters: int, k: int) -> int:
-    """Where a result is described."""
+    """The address of the description of a result."""
     return parameters + 8 * (DESCRIBED + 5 * _word(parameters, WORDS) + 9 * k)
 
 
 @inline
 def _lies(described: int, block: int, left: int) -> int:
-    """Where a result lies, if that is known: ``left`` is where results were left."""
+    """The address of a result; ``left`` is the address of the results on the stack."""
     r = numbers(described)
     if r[0] == GIVEN:
         return _word(block, r[1])
@@ -210,7 +210,7 @@ def _lies(described: int, block: int, left: int) -> int:
 
 @jit
 def _fits(parameters: int, left: int) -> int:
-    """Whether results have the shapes that the row has room for."""
+    """Whether the results have the shapes that the row expects."""
     for k in range(_word(parameters, RESULTS)):
         r = numbers(_result(parameters, k))
         if r[0] == LOCAL:
@@ -222,7 +222,7 @@ def _fits(parameters: int, left: int) -> int:
 
 @jit
 def _pack_results(parameters: int, block: int, left: int, out: int) -> None:
-    """Put results into a row, one behind the other."""
+    """Write the results to a row in sequence, as eight-byte numbers."""
     for k in range(_word(parameters, RESULTS)):
         described = _result(parameters, k)
         at, r = _lies(described, block, left), numbers(described)
@@ -251,7 +251,7 @@ def _pack_results(parameters: int, block: int, left: int, out: int) -> None:
 
 @jit
 def _add_seeds(parameters: int, block: int, left: int, adjoints: int, seeds: int) -> None:
-    """Add the adjoints of results to where the reverse sweep has them."""
+    """Add the adjoints of results to the memory where the reverse sweep expects them."""
     for k in range(_word(parameters, SEEDS)):
         real(seeds)[k] = 0.0
     for k in range(_word(parameters, RESULTS)):
@@ -269,7 +269,7 @@ def _add_seeds(parameters: int, block: int, left: int, adjoints: int, seeds: int
 
 
 def forward() -> Any:
-    """The call: status, number of what waits, results."""
+    """The kernel of the call. Its row: status, number of the waiting stack, results."""
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, out, table = numbers(parameters), real(out_), _word(parameters, TABLE)
@@ -306,10 +306,7 @@ def forward() -> Any:
 
 @jit
 def _convert_adjoints(parameters: int, out: int, region: int) -> None:
-    """Put adjoints that are of another dtype than the result, or lie elsewhere, where they belong.
-
-    Existing values of the result stay.
-    """
+    """Convert and copy adjoints that do not lie in the result already."""
     p = numbers(parameters)
     for k in range(p[WORDS]):
         at = DESCRIBED + 5 * k
@@ -335,16 +332,16 @@ def _set(parameters: int, out: int, value: float) -> None:
 
 
 def reverse() -> Any:
-    """The adjoints. Operands: the call's row, its adjoint, and then those of the call."""
+    """The kernel of the adjoints. Operands: the call's row, its adjoint, those of the call."""
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, table, block = numbers(parameters), _word(parameters, TABLE), _block()
         left, y = numbers(x_ + 8 * p[OPERANDS]), real(_word(x_, 0))
-        if y[0] != 0.0:  # the flag is ignored: the call runs again
+        if y[0] != 0.0:  # failed: the call runs again, and this result is not used
             _set(parameters, out_, np.nan)
             return
         number = int(-y[1])
-        if number < 0:  # Python has what waits
+        if number < 0:  # the waiting stack is Python's
             left[0] = 1
             return
         state, pile, entry, region, top = 0, 0, 0, 0, 0
@@ -357,7 +354,7 @@ def reverse() -> Any:
                     top = _word(entry, 0)
                 else:
                     entry = 0
-        if entry == 0:  # the forward sweep again
+        if entry == 0:  # repeat the forward sweep
             state = _take(table)
             if state == 0:
                 left[0] = 1
@@ -386,14 +383,14 @@ def reverse() -> Any:
             exchange(entry + 8, 0)
         else:
             _give(state, pile, top)
-        if status != 0:  # one of a call that runs again: Python says what it is
+        if status != 0:  # an error of the loop, which Python reports
             left[0] = 1
 
     return kernel
 
 
 def part(dtype: str) -> Any:
-    """Ints or bools out of a row. Parameters: where they begin, and how many there are."""
+    """The kernel of int or bool results of a row. Parameters: their offset and their number."""
     at = POINTERS[dtype]
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""Convolutions: panels of pixels times panels of the filter; those of single channels directly.
+"""Convolutions: products of panels of pixels and of the filter; direct loops for single channels.
 
 Threads share units. The order of additions depends on shapes alone. Parameters of all kernels:
 batch, groups, channels and features of a group, then three each of the sizes of inputs, outputs
@@ -43,7 +43,7 @@ from .panels import (
 
 
 def _tiles(dtype: str) -> Any:
-    """A function that multiplies panels, and adds to rows of the result or writes them."""
+    """A function that multiplies panels, and writes or adds the product to rows of the result."""
     wide, narrow = tile(dtype, 2, False), tile(dtype, 1, False)
     at = POINTERS[dtype]
     item = 4 if dtype == "float32" else 8
@@ -91,7 +91,7 @@ def _tiles(dtype: str) -> Any:
 
 
 def _products(dtype: str, by_input: bool) -> Any:
-    """The kernel of the outputs, or of the inputs. A unit is a run of pixels of a lattice."""
+    """The kernel of outputs, or of input gradients. A unit is a run of pixels of a lattice."""
     tiles = _tiles(dtype)
     item = 4 if dtype == "float32" else 8
     block = BLOCK // item
@@ -180,17 +180,17 @@ def _products(dtype: str, by_input: bool) -> Any:
 
 
 def forward(dtype: str) -> Any:
-    """The outputs: ``f(out, x, w)``."""
+    """The kernel of the outputs: ``f(out, x, w)``."""
     return _products(dtype, False)
 
 
 def by_input(dtype: str) -> Any:
-    """The gradient by the input: ``f(out, g, v)``; v is w with its channels swapped."""
+    """The gradient with respect to the input: ``f(out, g, v)``; v is w with channels swapped."""
     return _products(dtype, True)
 
 
 def by_filter(dtype: str) -> Any:
-    """The gradient by the filter: ``f(out, x, g)``. A unit is a part of its rows and columns."""
+    """The gradient with respect to the filter: ``f(out, x, g)``. A unit is a block of it."""
     wide, narrow = tile(dtype, 2, True), tile(dtype, 1, True)
     item = 4 if dtype == "float32" else 8
     half = BYTES // item
@@ -256,7 +256,7 @@ def by_filter(dtype: str) -> Any:
 
 
 def _depthwise(dtype: str, by_input: bool) -> Any:
-    """The kernel of the outputs, or of the inputs. A unit is a run of pixels of a lattice."""
+    """The kernel of outputs, or of input gradients. A unit is a run of pixels of a lattice."""
     at, kind = POINTERS[dtype], 4 if dtype == "float32" else 8
 
     @jit

@@ -1,4 +1,4 @@
-"""Loops of floats: lane kernels, and what several do in one loop whose values stay in registers.
+"""Writes loops of floats: lane kernels, and fused ones whose values stay in registers.
 
 They are written as LLVM instructions, with llvmlite alone. The arithmetic is that of the lane
 kernels, operation for operation, and nothing is contracted or reordered: the bits are the same.
@@ -17,7 +17,7 @@ from ..functions.elementary import ELEMENTARY, LIMITED, QUICK
 from ..functions.value import FLOAT32, FLOAT64, Value, wide_vectors
 
 INT64, INT8, BIT = ir.IntType(64), ir.IntType(8), ir.IntType(1)
-BEYOND, STEEP = 1, 2  # what a loop returns: a sum of these
+BEYOND, STEEP = 1, 2  # a loop returns a sum of these
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
 # The type of a dtype's values in memory.
 STORED = {"float32": FLOAT32.number, "float64": FLOAT64.number, "bool": INT8}
@@ -36,7 +36,7 @@ NAMES = {*ELEMENTARY, *_INTRINSICS, "select", "cast", "isnan", "isinf", "isfinit
 
 
 class Step(NamedTuple):
-    """One op of a loop: its body, its operands (numbers of values), dtypes of these, its own."""
+    """One op of a loop: body, operands (indices of values), their dtypes, the result's dtype."""
 
     body: str
     operands: tuple[int, ...]
@@ -45,12 +45,12 @@ class Step(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop. Its values are first the loads, then what the steps compute.
+    """A loop. Its values are the loads, followed by the results of the steps.
 
     Attributes:
-      loads: The dtype of each operand from outside, and whether it is one element for all.
-      steps: The computed values.
-      stores: The values that are stored.
+      loads: The dtype of each operand from outside, and whether a single element is broadcast.
+      steps: The ops.
+      stores: Indices of the values to store.
     """
 
     loads: tuple[tuple[str, bool], ...]
@@ -77,15 +77,15 @@ class _Writer(ast.NodeVisitor):
     """Writes the instructions of one body.
 
     Attributes:
-      limited: Conditions under which a function is beyond its reach.
-      steep: Conditions under which the quick way to compute a function is not right.
+      limited: Conditions under which an argument is out of range for a function.
+      steep: Conditions under which the quick version of a function is inaccurate.
     """
 
     def __init__(
         self, builder: Any, names: dict[str, Any], literal: str, result: str, way: str
     ) -> None:
         self.builder, self.names, self.literal, self.result = builder, names, literal, result
-        self.way = way  # "quick", "whole" or "far": right for any argument, and slow
+        self.way = way  # "quick", "whole" (accurate), or "far" (for any argument, and slow)
         self.limited: list[Any] = []
         self.steep: list[Any] = []
 
@@ -165,7 +165,8 @@ def _elements(
 ) -> tuple[list[Any], Any, Any]:
     """Write all steps for one element, whose loads are ``values``.
 
-    Returns all values, and whether some are beyond the reach of a function, or too steep.
+    Returns all values, whether an argument is out of range, and whether a value is too steep for
+    the quick versions.
     """
     values, beyond, steep = list(values), BIT(0), BIT(0)
     for step in loop.steps:
@@ -209,16 +210,15 @@ def _loop_function(module: Any, name: str, loop: Loop) -> Any:
     function = ir.Function(module, ir.FunctionType(INT64, [*kinds, INT64]), name)
     function.linkage = "internal"
     for pointer in function.args[:-1]:
-        pointer.add_attribute("noalias")  # no value is stored where another one is read
+        pointer.add_attribute("noalias")  # stores do not overlap loads
     return function
 
 
 def write_kernel(module: Any, symbol: str, step: Step) -> None:
     """Write the lane kernel of an op: ``symbol(out, x, y, z, n)``, four addresses and a number.
 
-    Elements that are beyond the reach of a function are computed again, and all elements if one is
-    too steep for the quick way: one branch an element would keep the first loop from being
-    vectorised.
+    A second loop recomputes elements that are out of range for a function, or all elements if one
+    is too steep for the quick version: a branch in the first loop would prevent vectorization.
     """
     loop = Loop(tuple((dtype, False) for dtype in step.dtypes), (step,), (len(step.dtypes),))
     body = _loop_function(module, f"{symbol}_loop", loop)
@@ -226,7 +226,7 @@ def write_kernel(module: Any, symbol: str, step: Step) -> None:
     entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * 5), symbol)
     if called & (ELEMENTARY.keys() - QUICK.keys()):
         wide_vectors(body)
-        wide_vectors(entry)  # of which it becomes a part
+        wide_vectors(entry)  # the loop is inlined into it
     _write_loop(body, loop)
     builder = ir.IRBuilder(entry.append_basic_block())
     out, *operands = entry.args[:4]
@@ -247,7 +247,7 @@ def write_kernel(module: Any, symbol: str, step: Step) -> None:
 
 
 def _full_loop(module: Any, symbol: str, loop: Loop) -> Any:
-    """Write a loop whose functions are right for steep elements, too."""
+    """Write a loop whose functions are accurate for steep elements, too."""
     function = _loop_function(module, f"{symbol}_whole", loop)
     function.attributes.add("noinline")
     wide_vectors(function)
@@ -256,14 +256,14 @@ def _full_loop(module: Any, symbol: str, loop: Loop) -> Any:
 
 
 def _if_steep(builder: Any, flags: Any, full_loop: Any, args: list[Any]) -> None:
-    """Compute all elements again if a quick loop ``found`` steep ones."""
+    """Recompute all elements if the quick loop reported steep ones in ``flags``."""
     steep = builder.and_(flags, INT64(STEEP))
     with builder.if_then(builder.icmp_unsigned("!=", steep, INT64(0)), likely=False):
         builder.call(full_loop, args)
 
 
 def _write_far(function: Any, loop: Loop) -> None:
-    """Write the loop over the elements that are beyond the reach of a function, of at least one."""
+    """Write the loop that recomputes elements that are out of range, for at least one element."""
     *pointers, n = function.args
     start, inside, beyond, after, end = (function.append_basic_block() for _ in range(5))
     ir.IRBuilder(start).branch(inside)
@@ -289,8 +289,8 @@ def _write_far(function: Any, loop: Loop) -> None:
 def write_lanes(module: Any, symbol: str, loop: Loop) -> None:
     """Write ``symbol(places, block, n)``: the loop over ``n`` elements of a block.
 
-    ``places`` is the address of pairs of int64: where each place begins, and its step a block.
-    Returns 1 if an argument is beyond the reach of a function: then nothing stored is right.
+    ``places`` is the address of pairs of int64: the start of each operand or result, and its step
+    per block. Returns 1 if an argument is out of range: then all stored values are invalid.
     """
     body = _loop_function(module, f"{symbol}_loop", loop)
     body.attributes.add("noinline")
@@ -314,8 +314,8 @@ def write_lanes(module: Any, symbol: str, loop: Loop) -> None:
 def write_scalars(module: Any, symbol: str, loop: Loop) -> None:
     """Write ``symbol(cells, places, n)``: all steps once, for values in cells.
 
-    ``cells`` is the address of the cells, ``places`` that of the rows: four after each int64
-    that is not looked at. Returns as what `write_lanes` writes.
+    ``cells`` is the address of the cells, ``places`` that of the rows: four after each ignored
+    int64. Its result is as in `write_lanes`.
     """
     function = ir.Function(module, ir.FunctionType(INT64, [INT64] * 3), symbol)
     builder = ir.IRBuilder(function.append_basic_block())
@@ -343,19 +343,19 @@ def write_scalars(module: Any, symbol: str, loop: Loop) -> None:
 
 
 def _interleave(module: Any) -> Any:
-    """Have LLVM compute two vectors of a loop at a time, in turns.
+    """Make LLVM interleave two vectors of a loop.
 
-    An instruction waits for the one before it in a polynomial, for one of the other vector it does
-    not: 0.8 to 1.0 of the time. With four at a time there are too few registers.
+    In a polynomial each instruction waits for the previous one, but not for those of the other
+    vector: 0.8 to 1.0 of the time. Four vectors would need too many registers.
     """
     metadata = module.add_metadata(["llvm.loop.interleave.count", ir.IntType(32)(2)])
     loop = module.add_metadata([metadata])
-    loop.operands = (loop, metadata)  # itself first: that is how LLVM tells loops apart
+    loop.operands = (loop, metadata)  # the first operand is itself, which makes it distinct
     return loop
 
 
 def _write_loop(function: Any, loop: Loop, turns: bool = False, way: str = "quick") -> None:
-    """Write a loop, which returns `BEYOND` and `STEEP` as they hold for one of the elements."""
+    """Write a loop that returns the sum of `BEYOND` and `STEEP` if they hold for any element."""
     *pointers, n = function.args
     start = function.append_basic_block("start")
     inside = function.append_basic_block("inside")

@@ -1,4 +1,4 @@
-"""Groups that threads may share: lane groups block by block, whole-array kernels unit by unit."""
+"""Runs groups that threads may share: lane groups by block, whole-array kernels by unit."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def spread(
 ) -> None:
     """Load elements ``start : start + n`` of an array broadcast to another shape.
 
-    Runs of the last axes, of which the source has all (contiguous) or none (one element), are
-    copied whole. ``dims`` and ``source_dims`` say where the two shapes start in ``dims_of``.
+    Runs of the last axes that the source has completely (contiguous) or not at all (one element)
+    are copied together. ``dims`` and ``source_dims`` are the offsets of the shapes in ``dims_of``.
     """
     inner = 1
     inner_one = False
@@ -128,7 +128,7 @@ def spread(
 
 @inline
 def address(log: Log, cells: int, size: int, row: int) -> int:
-    """Where the value of ``row`` is: its cell for one element, the buffer else."""
+    """The address of a row's value: its cell for one element, else its buffer."""
     return cells + 8 * row if size == 1 else log.cell[row]
 
 
@@ -144,7 +144,7 @@ def _place(
     width: int,
     at: int,
 ) -> None:
-    """Put where an operand or output of ``row`` begins, and its step a block, at address ``at``."""
+    """Write the start of an operand or output of ``row``, and its step per block, to ``at``."""
     place = numbers(at)
     if ref >= PARTIALS:
         place[0] = room.partials + ref - PARTIALS
@@ -159,7 +159,7 @@ def _place(
 
 @inline
 def count_blocks(plan: Plan, g: int) -> int:
-    """How many blocks a lane group has."""
+    """The number of blocks of a lane group."""
     width = plan.groups[GROUP * g + G_WIDTH]
     return (plan.groups[GROUP * g + G_SIZE] + width - 1) // width
 
@@ -196,7 +196,7 @@ def prepare(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room) 
 def run_blocks(
     log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, first: int, last: int
 ) -> None:
-    """Run blocks ``first : last`` of a lane group, for which this thread has prepared."""
+    """Run blocks ``first : last`` of a lane group, after `prepare` in this thread."""
     groups, program = plan.groups, plan.program
     body = groups[GROUP * g + G_BODY]
     end = groups[GROUP * g + G_CODE_END]
@@ -212,7 +212,7 @@ def run_blocks(
             kernel = program[STEP * k]
             if kernel == FUSED:
                 done = call_loop(program[STEP * k + 1], at + 64, block, n) == 0
-                # Behind the places are the instructions that do the same one by one.
+                # After PLACES come the instructions that do the same one by one.
                 k += program[STEP * k + 2] + (program[STEP * k + 3] if done else 0)
             elif kernel == SPREAD:
                 source = program[STEP * k + 2]
@@ -243,9 +243,9 @@ def run_blocks(
 
 @jit
 def lanes(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, chunk: int) -> int:
-    """Run blocks of a lane group, ``chunk`` at a time, until the counter says that none is left.
+    """Run blocks of a lane group, ``chunk`` at a time, until the counter has passed the last one.
 
-    Several threads may do so at once, each with separate slots and offsets. The counter is the
+    Several threads may share a group, each with separate slots and offsets. The counter is the
     number of the next block.
     """
     if plan.groups[GROUP * g + G_SIZE] == 0:
@@ -271,7 +271,7 @@ def units(
     counter: int,
     chunk: int,
 ) -> int:
-    """Run a whole-array kernel on ``chunk`` units at a time until ``counter`` has reached all."""
+    """Run a whole-array kernel on ``chunk`` units at a time until ``counter`` reaches ``total``."""
     first = fetch_add(counter, chunk)
     while first < total:
         call_array(function, out, x, y, z, parameters, first, min(first + chunk, total))
@@ -285,8 +285,8 @@ def run_array_kernels(
 ) -> int:
     """Run `units` of a group that is one whole-array kernel.
 
-    If ``both``, the next group is computed as well: G_BLOCKS of its blocks read what a unit gives,
-    and are run behind it by the same thread, in whose cache that is.
+    If ``both``, the next group is computed as well: the same thread runs the G_BLOCKS blocks that
+    read the result of a unit directly after it, while the result is in cache.
     """
     groups, program, counter = plan.groups, plan.program, room.counter
     code = groups[GROUP * g + G_CODE]

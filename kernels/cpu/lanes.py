@@ -23,7 +23,7 @@ class Lanes(NamedTuple):
 
     subtract: Any  # (target, factor, x): target -= factor * x
     divide: Any  # (target, x): target /= x
-    divide_unless_0: Any  # (target, x): the same, but what is divided by 0 stays
+    divide_unless_0: Any  # (target, x): the same, unchanged where x is 0
     begin: Any  # (best, place, x, k): best = x, place = k
     larger: Any  # (best, place, x, k): where x has the larger absolute value: best = x, place = k
     any_at: Any  # (place, k): whether place is k in a lane
@@ -32,7 +32,7 @@ class Lanes(NamedTuple):
 
 
 def _operation(count: int, result: Any, emit: Callable[..., Any]) -> Any:
-    """An intrinsic of so many ints that emits code."""
+    """An intrinsic of ``count`` ints, whose code ``emit`` writes."""
     arguments = [f"a{k}" for k in range(count)]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -42,7 +42,7 @@ def _operation(count: int, result: Any, emit: Callable[..., Any]) -> Any:
     def infer_type(*_: Any) -> Any:
         return result(*[types.intp] * count), codegen
 
-    # Numba reads the number of parameters off the function.
+    # Numba takes the number of parameters from the function.
     namespace: dict[str, Any] = {"typed": infer_type}
     listed = ", ".join(arguments)
     exec(f"def operation(typingctx, {listed}):\n    return typed({listed})", namespace)

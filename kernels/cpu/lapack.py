@@ -1,4 +1,4 @@
-"""Kernels that call LAPACK and BLAS on each matrix of a batch; see `arrays` for what they get.
+"""Kernels that call LAPACK and BLAS on each matrix of a batch; see `arrays` for their arguments.
 
 Fortran stores columns first, so it reads a matrix as its transpose. Parameters are laid out by
 `numtape.core.cpu.blas`: letters and numbers that are passed by address (on a little-endian machine
@@ -18,7 +18,7 @@ from .blas import call, hold, release
 
 number, word = POINTERS["int64"], POINTERS["int32"]
 
-# Where parameters are, in bytes; as in numtape/core/cpu/blas.py (a test compares).
+# Byte offsets of parameters; as in numtape/core/cpu/blas.py (a test compares).
 N, T, U, L, R, A, S, ONE, STEP = (8 * k for k in range(9))
 # Functions that get and set the number of threads (0: leave it), and the words of `blas`.
 ASK, SET, HELD = 9, 10, 11
@@ -29,7 +29,7 @@ _scratch = stack(64)
 
 
 def _helpers(dtype: str) -> tuple[Any, Any, Any]:
-    """Transpose a matrix, copy numbers, write NaN."""
+    """Functions that transpose a matrix, copy numbers, and write NaN."""
     at, kind = POINTERS[dtype], getattr(types, dtype)
 
     def turn(out_: int, x_: int, rows: int, columns: int) -> None:
@@ -54,7 +54,7 @@ def _helpers(dtype: str) -> tuple[Any, Any, Any]:
 
 
 def _alone(kernel: Any) -> Any:
-    """The kernel, in which LAPACK takes one thread: to share small matrices takes longer."""
+    """Run a kernel with LAPACK limited to one thread: sharing small matrices takes longer."""
     inner = jit(kernel)
 
     def alone(out: int, x: int, y: int, z: int, parameters: int, begin: int, end: int) -> None:
@@ -93,12 +93,12 @@ def cholesky(dtype: str) -> Any:
 
 
 def cholesky_grad(dtype: str) -> Any:
-    """Adjoints of the matrices, from those of factors, and factors. Parameters: trmm, trsm, n."""
+    """Adjoints of matrices from factors and their adjoints. Parameters: trmm, trsm, n."""
     at, kind, size = POINTERS[dtype], getattr(types, dtype), getattr(types, dtype).bitwidth // 8
     _, copy, _ = _helpers(dtype)
 
     def halve(out_: int, n: int) -> None:
-        """Half of the lower triangle, and the same above the diagonal."""
+        """Halve the lower triangle, and mirror it above the diagonal."""
         out, half = at(out_), kind(0.5)
         for i0 in range(0, n, TILE):
             for j0 in range(0, i0 + 1, TILE):
@@ -127,7 +127,7 @@ def cholesky_grad(dtype: str) -> Any:
 
 
 def factor(dtype: str) -> Any:
-    """Triangles, by columns, then where row k went in step k. Parameters: getrf, n."""
+    """LU factors by columns, then the pivot row of each step. Parameters: getrf, n."""
     at, kind, size = POINTERS[dtype], getattr(types, dtype), getattr(types, dtype).bitwidth // 8
     turn, _, _ = _helpers(dtype)
 
@@ -137,7 +137,7 @@ def factor(dtype: str) -> Any:
         for b in range(begin, end):
             here = out_ + b * (n * n + n) * size
             turn(here, x_ + b * n * n * size, n, n)
-            # The 32-bit numbers lie where the floats will: from the last one on none is lost.
+            # Convert the 32-bit pivots to floats in place, from the last one on.
             places = here + n * n * size
             call(p[HEADER], (count, count, here, count, places, info))
             for k in range(n - 1, -1, -1):
@@ -235,8 +235,8 @@ def triangular_solve(dtype: str) -> Any:
 def svd(dtype: str) -> Any:
     """Singular values, U and V, packed.
 
-    Parameters: gesdd, allocation, release, its letter as an address behind the first parameter,
-    m, n, k, columns of U, columns of V, from one row of U to the next.
+    Parameters: gesdd, allocation, release, the byte offset of gesdd's letter in the parameters, m,
+    n, k, columns of U, columns of V, the distance of rows of U.
     """
     at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
     turn, copy, fail = _helpers(dtype)
@@ -253,7 +253,7 @@ def svd(dtype: str) -> Any:
         rows, columns, inner = q + 8 * (HEADER + 4), q + 8 * (HEADER + 5), q + 8 * (HEADER + 9)
         job, one = q + p[HEADER + 3], info + 16
         number(info)[1] = -1
-        # With -1 it tells what room it wants.
+        # With -1, it returns the size of its workspace.
         call(
             p[HEADER],
             (job, columns, rows, x_, columns, x_, x_, columns, x_, inner, one, info + 8, x_, info),

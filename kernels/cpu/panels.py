@@ -1,6 +1,6 @@
-"""Panels for products: what pixels meet, rows of filters, and tiles that stay in registers.
+"""Panels for products: inputs of pixels, rows of filters, and tiles that stay in registers.
 
-The inputs that a run of pixels meets are gathered in a panel, a row for each pixel (im2col; Chetlur
+The inputs of a run of pixels are gathered in a panel, a row for each pixel (im2col; Chetlur
 et al., "cuDNN: Efficient Primitives for Deep Learning", 2014), block by block, so that panels stay
 in the cache. A tile of the product is held in vector registers (Goto and van de Geijn, "Anatomy of
 High-Performance Matrix Multiplication", 2008).
@@ -19,13 +19,13 @@ from ..target import KernelDispatcher
 
 number, words = POINTERS["int64"], POINTERS["int32"]
 TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 96, 32  # as in core/ops/convolutions.py
-DEEP = 48  # pixels that are added up at once in the gradient of a filter
+DEEP = 48  # pixels that are summed together in the gradient of a filter
 
 
 def _vector_size() -> int:
     """The bytes of a vector register of the processor that Numba compiles for.
 
-    Features that its name implies are in no list: the code for a sum shows them.
+    LLVM does not list the features that a processor's name implies, so compile a sum and look.
     """
     module = binding.parse_assembly("""
         define void @add(ptr %p) {
@@ -40,17 +40,17 @@ def _vector_size() -> int:
 
 BYTES = _vector_size()
 TILE = 6 if BYTES == 32 else 12  # rows of a tile, each of one or two vectors
-BLOCK = 1024  # bytes of a panel's row that are multiplied at once
+BLOCK = 1024  # bytes of a panel's row that are multiplied together
 PITCH = BLOCK + 64  # bytes from one row of a panel to the next: rows do not share cache lines
 IR = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
-TAP = 5  # numbers of a tap: three offsets, its row of the filter, how many taps follow in memory
+TAP = 5  # words of a tap: three offsets, its row of the filter, the number of contiguous taps
 
 
 def tile(dtype: str, vectors: int, down: bool) -> Any:
     """A function that adds a tile of a product to memory, or writes it there.
 
-    ``multiply(a, b, c, step, count, add)``: of c are `TILE` rows, ``step`` bytes apart. The rows of
-    b follow each other. Those of a are `PITCH` bytes apart; with ``down`` these are its columns.
+    ``multiply(a, b, c, step, count, add)``: c has `TILE` rows, ``step`` bytes apart. The rows of b
+    are contiguous. Those of a are `PITCH` bytes apart; with ``down``, these are its columns.
     """
     kind = IR[dtype]
     size = 4 if dtype == "float32" else 8
@@ -126,7 +126,7 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
 
 
 def moves(length: int) -> Any:
-    """A function that copies so many bytes as one vector."""
+    """A function that copies ``length`` bytes as one vector."""
     vector = ir.VectorType(ir.IntType(32), length // 4)
 
     @intrinsic
@@ -176,14 +176,15 @@ def clear_bytes(target: int, size: int) -> None:
         a[k] = 0
 
 
-# A lattice is a set of pixels, each with what it meets. Its numbers: 0 three sizes; 3 how far the
-# inputs of neighbours are apart; 6 the sizes of the input; 9 its channels; 10 the taps; 11 the
-# channels of a group, 12 the first of them; 13 the first pixel's place in the output, three.
+# A lattice is a set of pixels and the inputs that each of them reads. Its words by index: 0 three
+# sizes; 3 the distances of inputs of neighbours; 6 the sizes of the input; 9 its channels; 10 the
+# number of taps; 11 the channels of a group, 12 the first of them; 13 the first pixel's three
+# coordinates in the output.
 
 
 @jit
 def forward_lattice(p_: int, lattice_: int, taps_: int) -> None:
-    """The pixels of the output."""
+    """Make the lattice of the output's pixels."""
     p, lattice = number(p_), number(lattice_)
     for j in range(3):
         lattice[j] = p[7 + j]
@@ -209,7 +210,7 @@ def forward_lattice(p_: int, lattice_: int, taps_: int) -> None:
 
 @jit
 def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
-    """Pixels of the input that meet the same taps: those a stride apart, of an output."""
+    """Make a lattice of input pixels with the same taps: those a stride apart."""
     p, lattice = number(p_), number(lattice_)
     rest = phase
     for j in range(2, -1, -1):
@@ -242,7 +243,7 @@ def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
 
 @inline
 def place_of(i: int, s: Any) -> Any:
-    """The image of pixel ``i`` of a lattice, and where it is there."""
+    """The image of pixel ``i`` of a lattice, and its coordinates there."""
     c = i % s[2]
     rest = i // s[2]
     b = rest % s[1]
@@ -252,7 +253,7 @@ def place_of(i: int, s: Any) -> Any:
 
 @inline
 def next_place(n: int, a: int, b: int, c: int, s: Any) -> Any:
-    """Those of the next one: divisions take longer."""
+    """As `place_of` for the next pixel, without its slow divisions."""
     c += 1
     if c == s[2]:
         c = 0
@@ -332,7 +333,7 @@ def filter_rows(
 def offsets_of(
     offsets_: int, p_: int, lattice_: int, begin: int, end: int, row: int, strided: int
 ) -> None:
-    """Where each pixel of a lattice is in the result, in bytes, with rows of so many bytes."""
+    """The byte offset of each pixel of a lattice in the result, with ``row`` bytes per pixel."""
     p, s, offsets = number(p_), number(lattice_), number(offsets_)
     n, a, b, c = place_of(begin, s)
     for i in range(begin, end):

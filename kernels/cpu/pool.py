@@ -1,7 +1,7 @@
 """Pooling: the largest element or the mean of windows, and their derivatives.
 
-Parameters are those of ``conv``; channels are neighbours in memory, and are taken together. A
-window's largest element is its first one; NaNs are passed over where there is another number.
+Parameters are those of ``conv``; channels are contiguous in memory, and are processed together.
+Of equal largest elements the first one counts; NaNs are ignored unless a window has only NaNs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..jit import POINTERS, inline, jit, stack
 from .panels import PIXELS, next_place, place_of
 
 number = POINTERS["int64"]
-LANES = 512  # channels that are looked at together
+LANES = 512  # channels that are compared together
 best_memory, place_memory = stack(8 * LANES), stack(8 * LANES)
 
 
@@ -33,12 +33,12 @@ def _first(at: int, step: int) -> int:
 
 @inline
 def _end(at: int, step: int, count: int, size: int) -> int:
-    """The one behind the last."""
+    """The end of the elements of a window on an axis that are not padding."""
     return min(count, (size - at + step - 1) // step)
 
 
 def _looking(dtype: str) -> Any:
-    """A function that finds the largest elements of a window, of ``many`` channels."""
+    """A function that finds the largest elements of a window in ``many`` channels."""
     at = POINTERS[dtype]
 
     @jit
@@ -115,7 +115,7 @@ def largest(dtype: str) -> Any:
 
 
 def largest_spread(dtype: str) -> Any:
-    """Each g where the window's largest element is: ``f(out, x, g)``. A unit is an image."""
+    """Each g at the window's largest element: ``f(out, x, g)``. A unit is an image."""
     at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
@@ -147,7 +147,7 @@ def largest_spread(dtype: str) -> Any:
 
 
 def largest_taken(dtype: str) -> Any:
-    """The h where the window's largest element is: ``f(out, x, h)``. A unit is a run of pixels."""
+    """The h at the window's largest element: ``f(out, x, h)``. A unit is a run of pixels."""
     at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
@@ -208,7 +208,7 @@ def mean(dtype: str) -> Any:
 
 
 def mean_spread(dtype: str) -> Any:
-    """Each g in equal parts to the elements of its window: ``f(out, g)``. A unit is an image."""
+    """Each g distributed evenly over its window: ``f(out, g)``. A unit is an image."""
     at, kind = POINTERS[dtype], getattr(types, dtype)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:

@@ -1,7 +1,7 @@
-"""Small products with a transposed second matrix, which is turned around first.
+"""Small products with a transposed second matrix, which is copied in transposed order first.
 
-BLAS has its fastest code for small matrices where it reads rows of the second one (and packs what
-it reads otherwise), so turning a small one around takes less than what is gained.
+BLAS is fastest for small matrices if it reads rows of the second one (otherwise it packs it), which
+saves more time than the copy of a small matrix takes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .arrays import (
 from .panels import BYTES, IR
 
 number = POINTERS["int64"]
-MOST = 1 << 16  # bytes of a matrix that is turned around, as in core/ops/matrix_products.py
+MOST = 1 << 16  # bytes of a matrix to transpose, as in core/ops/matrix_products.py
 
 
 def turning(dtype: str) -> Any:
-    """A function that writes a block the other way round: as many rows as a vector has elements.
+    """A function that transposes a square block with as many rows as a vector has elements.
 
     ``turn(target, target_step, source, source_step)``; the steps are bytes from row to row.
     """
@@ -59,8 +59,8 @@ def turning(dtype: str) -> Any:
                 row = builder.load(at(source, step, k))
                 row.align = BYTES // lanes
                 rows.append(row)
-            # Rows k and k + lanes / 2, element by element in turn: an element's number of bits
-            # (its row's, then its column's) goes round by one. So many rounds swap both.
+            # Interleave rows k and k + lanes / 2. This rotates the bits of an element's index (its
+            # row's, then its column's) by one; after all rounds, row and column are swapped.
             for _ in range(lanes.bit_length() - 1):
                 pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
                 rows = [builder.shuffle_vector(*pair, half) for pair in pairs for half in halves]
@@ -75,7 +75,7 @@ def turning(dtype: str) -> Any:
 
 
 def transpose_into(dtype: str) -> Any:
-    """A function that writes a matrix the other way round: ``turned(target, source, n, k)``.
+    """A function that transposes a matrix: ``matrix(target, source, n, k)``.
 
     The source has ``n`` rows of ``k`` elements.
     """

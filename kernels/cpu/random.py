@@ -2,8 +2,8 @@
 
 The parameters are the two words of a key and the number of elements; a unit of work is `UNIT`
 blocks of Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
-3", SC'11). A block's four words follow from the key and the block's number alone, so it does not
-matter who draws it. `kernels.cuda.random` draws the same numbers.
+3", SC'11). A block's four words depend only on the key and the block's number, so they are the same
+for any number of threads. `kernels.cuda.random` draws the same numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..jit import INT64, POINTERS, inline, jit, stack
 from .groups import copy
 
 UNIT = 64  # blocks
-BYTES = 32  # of a block
+BYTES = 32  # bytes of a block
 
 word, number = POINTERS["uint64"], POINTERS["int64"]
 uint64 = types.uint64
@@ -54,7 +54,7 @@ def philox(a: int, b: int, c: int, d: int, key: int, other: int) -> tuple[int, i
 
 @jit
 def fill(out_: int, key: int, other: int, first: int, count: int) -> None:
-    """The words of ``count`` blocks. The counter of the first one of all is 1, as in NumPy."""
+    """Write the words of ``count`` blocks. The counter of block 0 is 1, as in NumPy."""
     out, zero = word(out_), uint64(0)
     for k in range(count):
         counter = uint64(first + k + 1)
@@ -62,11 +62,11 @@ def fill(out_: int, key: int, other: int, first: int, count: int) -> None:
         out[4 * k], out[4 * k + 1], out[4 * k + 2], out[4 * k + 3] = a, b, c, d
 
 
-# Functions that replace ``n`` random integers at an address by numbers.
+# Makers of functions that replace ``n`` random integers at an address by floats.
 
 
 def uniform(dtype: str) -> Any:
-    """From 0 to 1, not including 1: the upper bits of an integer, as NumPy has them."""
+    """From 0 to 1, excluding 1: the upper bits of an integer, as in NumPy."""
     at, kind = POINTERS[dtype], getattr(types, dtype)
     integers, unsigned = POINTERS[f"uint{kind.bitwidth}"], getattr(types, f"uint{kind.bitwidth}")
     digits = FORMATS[kind].mantissa + 1
@@ -83,9 +83,9 @@ def uniform(dtype: str) -> Any:
 def normal(dtype: str) -> Any:
     """Of mean 0 and variance 1, in pairs from two integers each (Box and Muller, 1958).
 
-    The first integer gives the radius. The second one gives an angle of at most an eighth of a
-    turn, there or back, for which nothing is lost in its reduction; its lowest bits say whether
-    sine and cosine change places, and signs.
+    The first integer gives the radius. The second gives an angle of at most an eighth of a turn in
+    either direction, which needs no argument reduction; its lowest bits tell whether to swap sine
+    and cosine and flip signs.
     """
     at, kind = POINTERS[dtype], getattr(types, dtype)
     bits = kind.bitwidth
@@ -112,7 +112,7 @@ def normal(dtype: str) -> Any:
 
 
 def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
-    """The kernel whose numbers are those of ``make``."""
+    """The kernel that draws numbers with the function of ``make``."""
     size = getattr(types, dtype).bitwidth // 8
     length, numbers = BYTES // size, jit(make(dtype))
 

@@ -1,7 +1,7 @@
 """Reductions: runs of elements, the partial results of a lane group, and single axes.
 
-An element's place alone decides what it is added to, so a result does not depend on the width of
-a block or the number of threads; nor on the machine, because vectors here have a fixed length.
+The order of additions depends only on positions, so a result does not depend on the width of a
+block or the number of threads; nor on the machine, because vectors here have a fixed length.
 Each number takes part in a sum of at most some dozens, as in pairwise summation.
 """
 
@@ -18,11 +18,11 @@ from numba.extending import intrinsic
 from ..jit import POINTERS, jit, stack
 from ..passes.layout import RUN
 
-VECTOR = 16  # elements that are combined side by side, whatever the machine's vectors hold
+VECTOR = 16  # elements that are combined in parallel, on any machine
 PANEL = 128  # columns that are reduced together
-LEVELS = 48  # of pairwise combination: enough for any length
+LEVELS = 48  # levels of pairwise combination: enough for any length
 
-# Combining two values x and y, of numbers or of vectors. NaN stays NaN.
+# Combine two values x and y, numbers or vectors. NaN stays NaN.
 
 
 def _add(builder: Any, real: bool, signed: bool, x: Any, y: Any) -> Any:
@@ -57,7 +57,7 @@ def identity(name: str, real: bool, signed: bool, bits: int) -> Any:
 
 
 def _folding(name: str) -> Any:
-    """An intrinsic that combines ``n`` elements from a pointer on, `VECTOR` side by side."""
+    """An intrinsic that combines ``n`` elements from a pointer on, `VECTOR` in parallel."""
     combine = COMBINE[name]
 
     @intrinsic
@@ -134,7 +134,7 @@ MEET = {name: _meeting(name) for name in COMBINE}
 def runs(name: str, dtype: str) -> Any:
     """The kernel ``f(out, x, _, _, n)`` that reduces each run of `RUN` elements to one.
 
-    ``out`` may be ``x``. Of no elements it makes one result.
+    ``out`` may be ``x``. Without elements it writes one result.
     """
     at, fold, kind = POINTERS[dtype], FOLD[name], getattr(types, dtype)
     real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
@@ -165,7 +165,7 @@ def row_reducer(name: str, dtype: str) -> Any:
         for k in range((n + RUN - 1) // RUN):
             value = fold(at(x_ + k * RUN * size), min(RUN, n - k * RUN))
             done = k
-            while done & 1:  # as many results wait as there are ones in the binary k
+            while done & 1:  # the stack holds a result for each 1 bit of k
                 depth -= 1
                 value = meet(levels[depth], value)
                 done >>= 1

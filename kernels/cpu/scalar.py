@@ -17,8 +17,8 @@ from ..jit import inline
 
 @inline
 def int_power(x: Any, y: Any) -> Any:
-    """``x ** y`` for integers, which wrap; numba's goes through floats for a large ``y``."""
-    one = np.uint64(1)  # bits of y are looked at unsigned: mixed with a signed 1 it is a float
+    """``x ** y`` for integers, with wraparound; Numba's goes through floats for a large ``y``."""
+    one = np.uint64(1)  # unsigned: Numba would make a float of uint64 and a signed 1
     bits = np.uint64(y)
     power = x * 0 + 1
     while bits:
@@ -31,12 +31,12 @@ def int_power(x: Any, y: Any) -> Any:
 
 @inline
 def floor_divide(x: Any, y: Any) -> Any:
-    """``x // y`` for integers. The smallest one by -1 is itself again, as in NumPy."""
+    """``x // y`` for integers. The smallest integer divided by -1 is itself, as in NumPy."""
     return -x if y < 0 and y == -1 else x // y
 
 
 def _saturating(name: str) -> Any:
-    """From a float to the nearest integer towards 0 that the dtype has; NaN is 0."""
+    """Convert a float to an integer: towards 0, limited to the dtype's range; NaN is 0."""
     kind = getattr(types, name)
 
     def to_integer(typingctx: Any, x: Any) -> Any:
@@ -56,7 +56,7 @@ def _saturating(name: str) -> Any:
 
 
 def _rounding(name: str) -> Any:
-    """From a float to a whole one, which every processor has an instruction for."""
+    """Round a float to an integral value, with the processor's instruction."""
 
     def round_value(typingctx: Any, x: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -86,7 +86,7 @@ FUNCTIONS |= {
     "floor_divide": floor_divide,
     "absolute": abs,
     "fmod": fmod,
-    # Right for any argument; the vector functions are for what is not beyond their reach.
+    # For any argument; the vector functions have a limited range.
     "far_sin": math.sin,
     "far_cos": math.cos,
     "far_tan": math.tan,

@@ -1,8 +1,8 @@
-"""Kernels for strided slices, and for joining arrays; see `arrays` for what they get.
+"""Kernels for strided slices, and for joining arrays; see `arrays` for their arguments.
 
-Parameters: the bytes of an element, those of what is sliced, the slice's first element, counted in
-the whole (-1: it is the operand y), how many axes, then for each axis how many elements the slice
-has, and the bytes from one to the next. The last axis is one of runs.
+Parameters: the bytes of an element, the bytes of the sliced array, the index of the slice's first
+element in it (-1: the operand y has it), the number of axes, then for each axis the number of
+elements of the slice, and the bytes from one to the next. Runs go along the last axis.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _slice_kernel(item: str, into: bool) -> Any:
     size = int(item[4:]) // 8
 
     def run(out_: int, x_: int, count: int, step: int) -> None:
-        """One run of a slice: ``out`` is packed; or ``x`` is, and goes to its places."""
+        """Copy one run of a slice: to packed ``out``, or from packed ``x`` if ``into``."""
         if step == size:
             out, x = at(out_), at(x_)
             for k in range(count):
@@ -72,20 +72,20 @@ def _slice_kernel(item: str, into: bool) -> Any:
 
 
 def part(item: str) -> Any:
-    """The elements of a slice."""
+    """The kernel of a slice."""
     return _slice_kernel(item, False)
 
 
 def among_zeros(item: str) -> Any:
-    """Elements where a slice would take them; 0 elsewhere."""
+    """The kernel that writes elements to the positions of a slice, and 0 elsewhere."""
     return _slice_kernel(item, True)
 
 
 def join(item: str) -> Any:
-    """Arrays joined along an axis.
+    """The kernel that joins arrays along an axis.
 
-    The operand x is the addresses of the arrays. Parameters: how many there are, how many runs each
-    has, and the elements of a run of each.
+    The operand x has the addresses of the arrays. Parameters: their number, the number of runs of
+    each, and for each array the elements of a run.
     """
     at = POINTERS[item]
     size = int(item[4:]) // 8

@@ -1,7 +1,7 @@
-"""Products of batches of tiny matrices, for each of which a call of BLAS would take longer.
+"""Products of batches of tiny matrices, which are faster than a call of BLAS for each.
 
-A row of a product is a sum of rows of the second matrix: a vector, of which only the lanes that
-there are columns for are read and written.
+A row of a product is a sum of rows of the second matrix. It is one vector; masks limit reads and
+writes to existing columns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def row_of(dtype: str) -> Any:
     """A function that computes a row of a product.
 
     ``row(out, x, x_step, y, y_step, inner, columns)``: the steps are bytes from one of the
-    ``inner`` numbers, and rows, to the next.
+    ``inner`` numbers of x, and of the rows of y, to the next.
     """
     kind, size = IR[dtype], ITEM[dtype]
     vector = ir.VectorType(kind, MOST)
@@ -107,12 +107,12 @@ def product(dtype: str) -> Any:
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, turned = number(parameters), _turned()
         rows, columns, inner = p[ROWS], p[COLUMNS], p[INNER]
-        # Along a row of x, and down its rows.
+        # Byte steps along a row of x, and from row to row.
         along, down = size, p[X_ROW] * size
         if p[LETTERS + 1] == TRANSPOSED:
             along, down = down, along
         turns = p[LETTERS] == TRANSPOSED and inner > 1
-        # Turned around, y has rows one after the other; so have rows of one number.
+        # The transposed copy of y has contiguous rows; with inner 1, y itself is such a row.
         y_row = (columns if p[LETTERS] == TRANSPOSED else p[Y_ROW]) * size
         for batch in range(begin, end):
             x, y = x_ + batch * p[STEPS], y_ + batch * p[STEPS + 1]

@@ -1,4 +1,4 @@
-"""The CPU's interpreter: group by group; groups of small rows row by row."""
+"""The interpreter of plans on the CPU. Start with `sweep`."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from .thread_team import lead, present
 
 numbers = POINTERS["int64"]
 
-# How much work (elements times instructions) is shared with threads that wait for it: some 0.01 ms.
+# Work (elements times instructions) that is shared with polling threads: some 0.01 ms.
 SHARED_FROM = 1 << 16
-OF_ARRAYS = 4  # elements of a lane group that take as long as one of whole-array kernels' work
+OF_ARRAYS = 4  # elements of a lane group that take as long as a unit of work of whole-array kernels
 
 
 @inline
@@ -60,7 +60,7 @@ def _combine(cells: int, plan: Plan, g: int, partials: int) -> None:
             while left > 1:
                 call_kernel(kernel, results, results, 0, 0, left)
                 left = (left + RUN - 1) // RUN
-            # A value without any is still a sum: the kernel knows which.
+            # For 0 runs, the kernel writes the value of an empty reduction.
             call_kernel(kernel, cells + 8 * plan.order[row], results, 0, 0, left)
         row += 1
 
@@ -163,7 +163,7 @@ def _lane_work(plan: Plan, g: int) -> int:
 
 @inline
 def _point(log: Log, specs: Specs, plan: Plan, g: int, room: Room) -> None:
-    """Say where in the arena the temporaries are that a group gives."""
+    """Set the cells of a group's temporaries to their addresses in the arena."""
     for k in range(plan.groups[GROUP * g + G_ROWS], plan.groups[GROUP * g + G_ROWS_END]):
         row = plan.order[k]
         if plan.storage[k] == TEMPORARY and specs.size[log.spec[row]] != 1:
@@ -184,16 +184,16 @@ def sweep(
     watched: int,
     team: int,
 ) -> int:
-    """Run groups from ``begin_group`` on; the first one has only to be finished if ``computed``.
+    """Run groups from ``begin_group`` on; if ``computed``, only finish the first one.
 
-    ``cells`` is the address of the log's cells. Returns at a group that needs the caller: because
-    it has no kernel, or because it is ``large`` (in elements times instructions) and no
-    thread waits to share it, or because it takes so long (``watched``) that interrupts have to be
-    heard meanwhile; or ``found``.
+    ``cells`` is the address of the log's cells. Returns ``n_groups``, or the number of a group that
+    needs the caller: it has no kernel, or is ``large`` (in elements times instructions) and no
+    thread waits to share it, or takes so long (``watched``) that interrupts must be received
+    meanwhile.
     """
     order, groups, program = plan.order, plan.groups, plan.program
     shared = min(large, SHARED_FROM)
-    followed = -1  # a group that is computed already, with the one before
+    followed = -1  # a group that was computed together with the previous one
     for g in range(begin_group, n_groups):
         kind = groups[GROUP * g + G_KIND]
         begin = groups[GROUP * g + G_ROWS]
@@ -222,7 +222,7 @@ def sweep(
                 if inputs == 0 or program[STEP * code] == 0:
                     return g
                 row = order[begin]
-                if groups[GROUP * g + G_STRIDE] != 0:  # of any number of operands
+                if groups[GROUP * g + G_STRIDE] != 0:  # a kernel of any number of operands
                     operands = numbers(room.scratch)
                     for j in range(inputs):
                         x = program[STEP * (code + j) + 1]

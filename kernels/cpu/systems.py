@@ -1,11 +1,11 @@
 """Small systems of linear equations, several side by side: one matrix in each lane of vectors.
 
 A call of LAPACK takes longer than the elimination of a matrix of 8 rows, so these kernels process
-as many matrices together as a vector of `lanes.BYTES` has elements: LU factors
-with partial pivoting (Golub and Van Loan, "Matrix Computations", algorithm 3.4.1), and solutions
-with them. The factors are those of ``lapack.factor``: triangles, by columns, then where row k went
-in step k. A unit of work is a group of matrices. In the last group, unused lanes repeat the last
-matrix, and are not written. See `arrays` for the arguments of kernels.
+as many matrices together as a vector of `lanes.BYTES` has elements: LU factors with partial
+pivoting (Golub and Van Loan, "Matrix Computations", algorithm 3.4.1), and solutions with them. The
+factors are those of ``lapack.factor``: triangles by columns, then the pivot row of each step. A
+unit of work is a group of matrices. In the last group, unused lanes repeat the last matrix, and are
+not written. See `arrays` for the arguments of kernels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _order = stack(8 * 16 * MOST)
 
 
 def _moves(dtype: str) -> tuple[Any, Any]:
-    """Take the numbers of matrices that lie one after the other into lanes, and put them back."""
+    """Functions that copy contiguous matrices into lanes, and back."""
     at, turn, width = POINTERS[dtype], transpose_into(dtype), BYTES // ITEM[dtype]
 
     def take(block_: int, source_: int, present: int, size: int) -> None:
@@ -55,7 +55,7 @@ def _moves(dtype: str) -> tuple[Any, Any]:
 
 
 def factor(dtype: str) -> Any:
-    """LU factors. Parameters: n, how many matrices."""
+    """The kernel of LU factors. Parameters: n, the number of matrices."""
     size, width = ITEM[dtype], BYTES // ITEM[dtype]
     taken, put = _moves(dtype)
     does = lanes(dtype)
@@ -63,7 +63,7 @@ def factor(dtype: str) -> Any:
     any_at, swap_at, swap = does.any_at, does.swap_at, does.swap
 
     def eliminate(block: int, n: int) -> None:
-        """Rows of vectors, then a vector for each step's pivot."""
+        """Factor a block of n rows of vectors; the pivots of the steps follow in n vectors."""
         row, best = n * BYTES, _best()
         for k in range(n):
             top, place = block + k * row, block + n * row + k * BYTES
@@ -100,7 +100,7 @@ def factor(dtype: str) -> Any:
 
 
 def lu_solve(dtype: str) -> Any:
-    """Solve with factors. Parameters: n, how many matrices, k, adjoint, identity."""
+    """Solve with factors. Parameters: n, the number of matrices, k, adjoint, identity."""
     at, kind = POINTERS[dtype], getattr(types, dtype)
     size, width = ITEM[dtype], BYTES // ITEM[dtype]
     taken, _ = _moves(dtype)
@@ -108,7 +108,7 @@ def lu_solve(dtype: str) -> Any:
     subtract, divide = does.subtract, does.divide
 
     def find(order_: int, places_: int, n: int) -> None:
-        """Which row of each matrix each row of its factors is."""
+        """Compute the permutations: for each row of the factors, its row of the matrix."""
         order, places = number(order_), at(places_)
         for k in range(n):
             for lane in range(width):
@@ -119,7 +119,7 @@ def lu_solve(dtype: str) -> Any:
                 order[one], order[other] = order[other], order[one]
 
     def forward(block: int, x: int, n: int) -> None:
-        """With the factors as they are: columns of numbers are subtracted."""
+        """Solve with the factors as stored."""
         row = n * BYTES
         for j in range(n):
             for i in range(j + 1, n):
@@ -130,7 +130,7 @@ def lu_solve(dtype: str) -> Any:
                 subtract(x + i * BYTES, block + j * row + i * BYTES, x + j * BYTES)
 
     def backward(block: int, x: int, n: int) -> None:
-        """With the factors transposed."""
+        """Solve with the transposed factors."""
         row = n * BYTES
         for i in range(n):
             for j in range(i):

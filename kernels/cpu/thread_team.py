@@ -1,6 +1,6 @@
 """Threads that share the groups of one sweep, without going back to Python between groups.
 
-At the first large group an execution returns to Python, which wakes other threads; these call
+At the first large group, an execution returns to Python, which wakes other threads; these call
 `assist`. From then on the leading thread opens a round for each large group (`lead`). The others
 poll a word in memory for rounds, and take blocks of a round until none is left. A thread that has
 waited long leaves, because the work between two groups may not be shareable.
@@ -21,20 +21,19 @@ from .groups import count_blocks, lanes, run_array_kernels
 
 numbers = POINTERS["int64"]
 
-# A team is some words, by how far they are from each other on cache their own lines: the round;
-# which group it is about, and whether the next one as well; how many are inside; how many were
-# hired, and how many went home; the address of the function that lets another thread have the
-# processor, or 0.
+# Byte offsets of a team's words, each on its own cache line: the round; its group, and whether the
+# next group is included; the number of threads inside; the numbers of threads that were hired, and
+# that have left; the address of the function that yields the processor, or 0.
 ROUND, ITEM, INSIDE, HIRED, HOME, YIELD = (64 * k for k in range(6))
 HIRING = 1 << 32  # rounds
-PATIENCE = 1 << 17  # looks at the round without anything to do: a few milliseconds
-BUSY = 1 << 10  # looks at who is inside before others get the processor
-PARTS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
+PATIENCE = 1 << 17  # polls of the round without work: a few milliseconds
+BUSY = 1 << 10  # polls of INSIDE before yielding the processor
+PARTS = 8  # shares per thread, so that the others do not wait for a slow one
 
 
 @inline
 def present(team: int) -> bool:
-    """Whether there is a caller to share a group with."""
+    """Whether a hired thread is still present to share a group."""
     return team != 0 and numbers(team + HIRED)[0] > load_now(team + HOME)
 
 
@@ -58,7 +57,7 @@ def _part(
 def lead(
     log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, team: int
 ) -> None:
-    """Compute a group, or that and the next one, together with those who wait for it."""
+    """Compute a group, with ``both`` also the next one, together with the polling threads."""
     numbers(room.counter)[0] = 0
     numbers(team + ITEM)[0] = g
     numbers(team + ITEM)[1] = both
@@ -79,9 +78,10 @@ def lead(
 def assist(
     log: Log, cells: int, specs: Specs, plan: Plan, room: Room, team: int, hiring: int, begun: int
 ) -> int:
-    """Take part in rounds from ``hiring`` on, until there was none for long, or never will be.
+    """Take part in rounds of ``hiring``, until it ends or no round has opened for long.
 
-    At address ``begun`` it says that it has begun, and needs its parameters' places no more.
+    Sets the word at address ``begun`` when it has read its parameters, so that their memory can be
+    reused.
     """
     exchange(begun, 1)
     last = 0

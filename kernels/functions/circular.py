@@ -22,7 +22,7 @@ from .value import (
 
 # Sine and cosine: |x| = k * pi / 2 + r. float32 computes in float64, where this takes less.
 
-# The largest |x| that they are right for. NaN is right too, inf is beyond.
+# The largest |x| for which they are accurate. NaN is handled, inf is beyond.
 REACH = 2.0**20
 TWO_OVER_PI = 2 / math.pi
 # pi / 2 in parts. Multiples of all but the last by k, for |x| up to REACH, are exact.
@@ -166,7 +166,7 @@ def _tan(x: Value, k: Value, tangent: Value) -> Value:
 
 
 def tan_32(x: Value) -> Value:
-    """At most 1.8 ulp off for |x| up to REACH; computed in float64 but for a last division."""
+    """At most 1.8 ulp off for |x| up to REACH; in float64 except for the last division."""
     k, r = _remainder_32(absolute(x).convert("fpext", WIDE))
     z = r * r
     return _tan(x, k, fma(r * z, polynomial(z, TAN_32), r).convert("fptrunc", FLOAT32))
@@ -182,7 +182,7 @@ def tan_64(x: Value) -> Value:
 
 
 def beyond(x: Value) -> Value:
-    """Whether sine, cosine and tangent have to come from elsewhere."""
+    """Whether ``|x|`` is too large for these versions of sine, cosine and tangent."""
     return absolute(x).compare(">", REACH)
 
 
@@ -274,7 +274,7 @@ def atan2(y: Value, x: Value) -> Value:
     part, larger = steep.pick(wide, tall), steep.pick(tall, wide)
     u = part.compare("==", larger).pick(1.0, part / larger)
     angle = _atan(larger.compare("==", 0.0).pick(part, u))
-    # From the positive half axis of x that is 0, or pi / 2, or pi; forward or back.
+    # The start angle is 0, pi / 2 or pi, measured from the positive x axis; forward or back.
     left = x.bits().compare("<", 0)
     back = (left ^ steep).pick(-0.0, 0.0).bits()
     start = steep.pick(high, left.pick(2 * high, 0.0))
@@ -284,9 +284,9 @@ def atan2(y: Value, x: Value) -> Value:
 
 
 def _asin(x: Value) -> tuple[Value, Value, Value]:
-    """Whether ``|x|`` is up to 0.5; and a small number, and what its arc sine is more.
+    """Whether ``|x|`` is at most 0.5; a small number s; and ``asin(s) - s``.
 
-    The number is ``|x|``, or the sine of half of its distance to pi / 2.
+    s is ``|x|``, or beyond 0.5 the sine of half of ``acos(|x|)``.
     """
     size = absolute(x)
     near = size.compare("<=", 0.5)
@@ -299,7 +299,7 @@ def asin(x: Value) -> Value:
     """At most 1.3 ulp off."""
     near, s, more = _asin(x)
     high, low = x.format.half_pi
-    # In two halves: the first difference then is exact as long as the result is below 1.
+    # In two halves, so that the first difference is exact as long as the result is below 1.
     far = (high / 2 - s * 2.0) + (high / 2 - (more * 2.0 - low))
     return copysign(near.pick(s + more, far), x)
 

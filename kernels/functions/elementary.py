@@ -1,7 +1,7 @@
-"""The functions that op bodies call: one row each, for all targets. No Numba here.
+"""The functions that op bodies call: one row each, for all targets. This module needs no Numba.
 
-A new function of bodies is a row here: what writes it with LLVM's instructions, and what NumPy and
-CUDA's libdevice call it.
+A new function of bodies is a row here: functions that write its LLVM instructions, and its names in
+NumPy and in CUDA's libdevice.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from .value import Function, Value, widen
 
 
 class Row(NamedTuple):
-    """A function under the names of its targets.
+    """A function and its names in the targets.
 
     Attributes:
       narrow, wide: Functions that write it for float32 and float64; None: LLVM has an instruction.
-      numpy: NumPy's name; "" if it has none.
-      libdevice: That of CUDA's libdevice, which ends in f for float32; "" if it has none.
+      numpy: NumPy's name; "" if NumPy lacks the function.
+      libdevice: The name in CUDA's libdevice, without the suffix f of float32; "" if it is missing.
       arity: The number of operands.
     """
 
@@ -59,7 +59,7 @@ TABLE = {
     "acos": _of_both(circular.acos, "arccos", "acos"),
     "atan": _of_both(circular.atan, "arctan", "atan"),
     "atan2": _of_both(circular.atan2, "arctan2", "atan2", 2),
-    "beyond": _of_both(circular.beyond, "", ""),  # whether `LIMITED` are not to be used
+    "beyond": _of_both(circular.beyond, "", ""),  # whether an argument is too large for `LIMITED`
     "sqrt": Row(None, None, "sqrt", "sqrt"),
     "floor": Row(None, None, "floor", "floor"),
     "ceil": Row(None, None, "ceil", "ceil"),
@@ -71,7 +71,7 @@ TABLE = {
 ELEMENTARY: dict[str, tuple[Function, Function]] = {
     name: (row.narrow, row.wide) for name, row in TABLE.items() if row.narrow and row.wide
 }
-LIMITED = ("sin", "cos", "tan")  # to arguments that are not `beyond`
+LIMITED = ("sin", "cos", "tan")  # functions limited to arguments that are not `beyond`
 # Faster versions for most operands: each writes a value, and the condition under which that value
 # is wrong.
 QUICK: dict[str, Callable[..., tuple[Value, Value]]] = {

@@ -1,6 +1,6 @@
 """Vector functions made from the exponential: x = k * ln 2 + r.
 
-erfc takes the square of x in two parts, as fdlibm does, and its fit for all large x at once after
+erfc takes the square of x in two parts, as fdlibm does, and one fit for all large x, after
 M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x in
 0 <= x < inf", Mathematics of Computation 36 (1981).
 """
@@ -30,10 +30,10 @@ LOG2_E = 1 / math.log(2)
 ENDS = {FLOAT32: (-105.0, 89.0), FLOAT64: (-746.0, 710.0)}
 # Where expm1 has become -1.
 MINUS_ONE = {FLOAT32: -20.0, FLOAT64: -40.0}
-# Where exp(2 * x) has become inf, and the slope of tanh less than all normal numbers.
+# Where exp(2 * x) has become inf, and the derivative of tanh is below all normal numbers.
 FLAT = {FLOAT32: 44.6, FLOAT64: 355.1}
-# Values of tanh and sigmoid beyond which their slopes are not computed from them: too few digits
-# of 1 - y are left.
+# The largest y for which derivatives of tanh and sigmoid are computed from y: beyond it, 1 - y has too
+# few digits.
 STEEP = 1.0 - 2.0**-10
 # (exp(r) - 1 - r) / r**2 for |r| <= ln 2 / 2
 EXP: Coefficients = {
@@ -113,7 +113,7 @@ COSH: Coefficients = {
 
 
 def _reduce(x: Value, low: Value | None = None) -> tuple[Value, Value, Value]:
-    """``x + low`` as bits, the lowest of which are ``k + bias``; ``r``; and what ``r`` lacks."""
+    """For ``x + low``: bits ending in ``k + bias``; ``r``; and the rounding error of ``r``."""
     biased = x.format.round + x.format.bias
     rounded = fma(x, LOG2_E, biased)
     k = rounded - biased
@@ -191,7 +191,7 @@ def tanh_slope(x: Value, y: Value) -> Value:
 
 
 def tanh_slope_quick(x: Value, y: Value) -> tuple[Value, Value]:
-    """``1 - y * y``, and whether `tanh_slope` is something else."""
+    """``1 - y * y``, and whether this is too inaccurate."""
     return 1.0 - y * y, absolute(y).compare(">", STEEP)
 
 
@@ -255,7 +255,7 @@ ERF: Coefficients = {
         8.04861014344614e-11,
     ],
 }
-# log(erfc(x)), in x; the less counts, the smaller erfc is
+# log(erfc(x)), in x; the smaller erfc is, the less its error matters
 LOG_ERFC: Coefficients = {
     FLOAT32: [
         -0.00035371241392567754,
@@ -384,7 +384,7 @@ def sigmoid(x: Value) -> Value:
     lost = (e - (total - 1.0)) + rest
     left = x.compare("<", 0.0)
     result = left.pick(e, 1.0) / total
-    # The first order of what is left out; 1 / total is found, or 1 - found.
+    # First-order correction of the rounding errors; 1 / total is result, or 1 - result.
     return fma(left.pick(rest, 0.0) - result * lost, left.pick(1.0 - result, result), result)
 
 
@@ -405,5 +405,5 @@ def sigmoid_slope(x: Value, y: Value) -> Value:
 
 
 def sigmoid_slope_quick(x: Value, y: Value) -> tuple[Value, Value]:
-    """``y * (1 - y)``, and whether `sigmoid_slope` is something else."""
+    """``y * (1 - y)``, and whether this is too inaccurate."""
     return y * (1.0 - y), y.compare(">", STEEP)

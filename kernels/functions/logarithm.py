@@ -79,7 +79,7 @@ def _sum(k: Value, f: Value, lost: Value | None = None) -> Value:
 
 
 def _ends(x: Value, result: Value) -> Value:
-    """``found``, or the logarithm of an ``x`` that is not a positive finite number."""
+    """``result``, or the logarithm of an ``x`` that is not a positive finite number."""
     result = x.compare("<", math.inf).pick(result, x)
     end = x.compare("==", 0.0).pick(-math.inf, math.nan)
     return x.compare("<=", 0.0).pick(end, result)
@@ -91,7 +91,7 @@ def log(x: Value) -> Value:
 
 
 def _log1p(x: Value, low: Value | None = None, twice: Value | None = None) -> Value:
-    """``log(1 + x + low)``; ``log(2 + 2 * x)`` where it is ``twice``."""
+    """``log(1 + x + low)``; where ``twice`` holds, plus ``log(2)``."""
     u = x + 1.0
     k, f, power = _split(u)
     # The rounding error of the sum, exact while it matters; times 2**-k / (1 + f), to first order.
@@ -110,7 +110,7 @@ def log1p(x: Value) -> Value:
 
 
 def _large(x: Value) -> Value:
-    """Whether ``1 + x**2`` rounds to ``x**2``, and better."""
+    """Whether ``x`` is so large that ``1 + x**2`` safely rounds to ``x**2``."""
     return x.compare(">", 2.0 ** (x.format.mantissa // 2 + 3))
 
 
@@ -235,7 +235,7 @@ EXP2: Coefficients = {
 }
 # 2 / (3 * ln 2) in two parts, the first of half as many bits.
 SCALE = (0.9617966860532761, 7.872699542894897e-09)
-# No power by an exponent of this size is finite, but of 1; nor is one of 2 by the other.
+# Exponents: beyond the first, only powers of 1 are finite; beyond the second, no power of 2 is.
 LARGEST = {FLOAT32: 2.0**33, FLOAT64: 2.0**64}
 END = {WIDE: 160.0, FLOAT64: 1100.0}
 
@@ -253,7 +253,7 @@ def _log2(x: Value) -> tuple[Value, Value]:
     high, d_high = upper(s), upper(d)
     low = ((f - high * d_high) - high * (f - (d_high - 2.0))) * inverse
     # 3 * atanh(s) = s * (3 + s**2 + r)
-    # s**2 is square + more; what z lacks of it counts in the first term of r.
+    # s**2 is square + more; the first term of r corrects the rounding error of z.
     z, square, more = s * s, high * high, low * (high + s)
     r = fma(z * z, halves(z, LOG2_MORE), fma(((square - z) + more) * z, 1.2, more))
     t_high = upper(square + 3.0 + r)
@@ -294,7 +294,7 @@ def power_64(x: Value, y: Value) -> Value:
     low = fma(times - high, first, times * second)
     full = high * first
     high = below(above(full, -END[form]), END[form])
-    # The low part of what is past the ends may be large.
+    # Past the ends the low part may be large.
     low = full.compare("==", high).pick(low, 0.0)
     biased = form.round + form.bias
     rounded = high + biased
@@ -308,7 +308,7 @@ def power_64(x: Value, y: Value) -> Value:
 
 
 def _special_powers(x: Value, y: Value, power: Value) -> Value:
-    """``x ** y`` where its size has been ``found`` for an ``|x|`` from 0 to inf."""
+    """``x ** y`` with its special cases; ``power`` is ``|x| ** y`` for other ``x`` and ``y``."""
     size = absolute(x)
     # C's rules: first for a base of 0 or inf, then for one below 0, for NaN, and for 1.
     vast = size.compare(">", 1.0) ^ y.compare("<", 0.0)

@@ -9,16 +9,16 @@ from typing import Any
 
 from llvmlite import ir
 
-# LLVM avoids 512-bit vectors on many machines that have them. Where arithmetic takes the time, and
-# not memory, they are 1.5 (float32) to 1.8 times as fast. llvmlite does not know the attribute.
+# LLVM avoids 512-bit vectors on many machines that have them. For code that is bound by arithmetic
+# they are 1.5 (float32) to 1.8 times as fast. llvmlite does not know the attribute.
 WIDTH = '"prefer-vector-width"="512"'
 
 
 def wide_vectors(function: Any) -> None:
-    """Say to LLVM that a function's arithmetic takes the time: its vectors are to be wide.
+    """Make LLVM use wide vectors in a function, which is bound by arithmetic.
 
-    Values that do not fit into registers, mostly constants, are spilled to the stack, which is not
-    aligned. Aligned vectors cross no cache lines: a long loop takes 0.8 of the time.
+    Values that do not fit into registers, mostly constants, are spilled to the stack. With an
+    aligned stack, these vectors do not cross cache lines: a long loop takes 0.8 of the time.
     """
     set.add(function.attributes, WIDTH)
     function.attributes.alignstack = 64
@@ -79,7 +79,7 @@ FLOAT64 = Format(
     ln2=(0.6931471803691238, 1.9082149292705877e-10),
     half_pi=(1.5707963267948966, 6.123233995736766e-17),
 )
-# float64 as exact as float32 needs it: some functions of float32 are computed there.
+# float64 with float32's accuracy, in which some functions of float32 are computed.
 WIDE = Format(
     number=FLOAT64.number,
     integer=FLOAT64.integer,
@@ -151,7 +151,7 @@ class Value:
         return self._write("lshr", self.ir, self._operand(count))
 
     def compare(self, sign: str, other: Any) -> Value:
-        """``self sign other`` for `pick`."""
+        """The condition ``self sign other``, for `pick`."""
         name = "icmp_signed" if self.ir.type == self.format.integer else "fcmp_ordered"
         return self._write(name, sign, self.ir, self._operand(other))
 
@@ -188,7 +188,7 @@ Coefficients = dict[Format, list[float]]
 
 
 def widen(function: Function) -> Function:
-    """A function of float32 that is computed in float64."""
+    """Make a float32 function that computes in float64."""
 
     def narrow(*operands: Value) -> Value:
         return function(*(x.convert("fpext", WIDE) for x in operands)).convert("fptrunc", FLOAT32)
@@ -241,7 +241,7 @@ def divisor_adjoint(x: Value, y: Value, z: Value) -> Value:
 
 
 def divisor_adjoint_quick(x: Value, y: Value, z: Value) -> tuple[Value, Value]:
-    """``-(x / z) * y``, and whether `divisor_adjoint` may be something else."""
+    """``-(x / z) * y``, and whether this may be wrong."""
     adjoint = -(x / z * y)
     return adjoint, absolute(adjoint).compare("<", math.inf) ^ True
 
@@ -249,7 +249,7 @@ def divisor_adjoint_quick(x: Value, y: Value, z: Value) -> tuple[Value, Value]:
 def upper(x: Value) -> Value:
     """The upper half of the bits of ``x``.
 
-    Products of two such are exact, and so is the rest of ``x``.
+    Products of two such numbers are exact, and so is the rest of ``x``.
     """
     return (x.bits() & (-1 << (x.format.mantissa + 2) // 2)).number()
 
@@ -257,8 +257,8 @@ def upper(x: Value) -> Value:
 def halves(x: Value, coefficients: list[float]) -> Value:
     """The polynomial from its even and its odd terms.
 
-    For long ones: each step of Horner's rule waits for the one before. But it is less exact
-    where the first terms are not the largest.
+    For long polynomials, because each step of Horner's rule waits for the previous one. It is less
+    accurate where the first terms are not the largest.
     """
     z = x * x
     return fma(x, polynomial(z, coefficients[1::2]), polynomial(z, coefficients[::2]))

@@ -1,4 +1,4 @@
-"""Functions of numbers that derivatives need and the math module lacks. They run as Python, too."""
+"""Scalar functions for derivatives that the math module lacks. They also run as plain Python."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def sigmoid_slope(x: float, y: float) -> float:
 
 
 def ratio_or_zero(x: float, y: float) -> float:
-    """``x / y``, or 0 where ``x`` is 0. The division is not a branch's: loops stay vectors."""
+    """``x / y``, or 0 where ``x`` is 0. Divides always, so that loops are vectorized."""
     ratio = x / y
     return ratio if x != 0.0 else 0.0
 

@@ -1,4 +1,4 @@
-"""Access to the stack for the text of sweeps: pointers, and values of one dtype each."""
+"""Functions with which generated sweeps access the stack: pointers, and checked conversions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..compiler import LoopCompiler
 from ..jit import INT64, POINTERS
 from .functions import NAMED
 
-# Sums of adjoints have no order that anybody asked for.
+# The order of sums of adjoints is not specified.
 REORDERED = {"reassoc", "nsz", "contract"}
 _BITS = ("uint8", "uint16", "uint32", "uint64")
 _WIDER = {
@@ -29,7 +29,7 @@ _WIDER = {
 
 
 def _value_of(name: str) -> Any:
-    """A value as one of a dtype, which holds it exactly: anything else is an error."""
+    """Make a conversion to a dtype; it raises unless the dtype holds all values exactly."""
     kind = getattr(types, name)
     allowed = [getattr(types, other) for other in _WIDER[name]]
 
@@ -49,7 +49,7 @@ def _value_of(name: str) -> Any:
 
 @intrinsic
 def address_of(typingctx: Any, pointer: Any) -> Any:
-    """Where a pointer points to, as an int64."""
+    """The address of a pointer as an int64."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ptrtoint(args[0], INT64)
@@ -62,7 +62,7 @@ SCOPE |= {f"{name}_of": _value_of(name) for name in _WIDER}
 
 
 def jit_sweep(function: Any, fastmath: Any, **options: Any) -> Any:
-    """Compile a sweep: it raises nothing and returns a status. It may call what users call."""
+    """Compile a sweep, which returns a status and never raises. It may call users' functions."""
     return numba.njit(
         error_model="numpy",
         nogil=True,

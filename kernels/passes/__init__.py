@@ -1,1 +1,1 @@
-"""Passes over the columns of a log: what a tape follows, its transposition, the plan."""
+"""Passes over the columns of a log: dependency analysis, transposition, plans, fast paths."""

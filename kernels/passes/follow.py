@@ -1,4 +1,4 @@
-"""Which rows a tape follows, and which of them depend on a source."""
+"""Finds the rows that a tape follows, and those of them that depend on a source."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def follow(
 ) -> int:
     """Set ``flow.flags`` to RECORDED | FOLLOWED | NEEDED for the ``n`` rows of one tape.
 
-    ``variable_watched`` starts with the variables that are watched, or will be when they are
-    read, and is updated; ``sources`` are rows.
+    ``variable_watched`` has the variables that are watched, or will be at their first read; it is
+    updated. ``sources`` are rows.
 
-    A row is recorded if it was appended in a range and an operand was followed by then, whether
-    its op has a derivative or none. A row that is watched later is followed from then on; if it was
-    recorded for another operand, it is a source as if it had been watched before.
-    Returns the first row of the first range.
+    A row is recorded if it was appended in a range and an operand was followed by then, whether or
+    not its op has a derivative. A row that is watched later is followed from then on; if it was
+    recorded for another operand, it is a source as if it had been watched before. Returns the first
+    row of the first range.
     """
     for row in range(n):
         flow.flags[row] = 0
@@ -69,7 +69,7 @@ def follow(
         if kind == READ:
             variable = log.b[row]
             known = variable_watched[variable]
-            # A read through what `assign` returned watches nothing by itself: its code says STOP.
+            # A read of the result of `assign` does not start watching: its gradient is STOP.
             if known != 0 and (known != AT_FIRST_READ or codes.gradient[this] != STOP):
                 variable_watched[variable] = SEEN_WATCHED
                 flag = FOLLOWED

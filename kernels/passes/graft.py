@@ -1,4 +1,4 @@
-"""Rows of one log appended to another."""
+"""Appends rows of one log to another."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .tables import I32, Codes, Log
 def graft(
     source: Log, count: int, numbers: I32, codes: Codes, log: Log, n: int, extra_n: int, to: I32
 ) -> int:
-    """Append ``count`` rows of ``source`` behind the first ``n`` of ``log``.
+    """Append ``count`` rows of ``source`` to the first ``n`` of ``log``.
 
-    Their operands come behind ``extra_n``. ``to``: on entry, for a row that is not appended, the
-    row that stands for it, else -1; on return the number of every row. Rows that have values
-    bring their cells. ``numbers`` are the variables' numbers here by their numbers there. There
-    is room for all. Returns the number of rows.
+    Operands of variadic rows are appended at ``extra_n``. ``to`` maps rows of ``source`` to rows of
+    ``log``: on entry -1 for rows to append, on return complete. Cells of rows with values are
+    copied. ``numbers`` maps variables' numbers in ``source`` to those in ``log``. The capacity must
+    suffice. Returns the number of rows of ``log``.
     """
     for row in range(count):
         if to[row] >= 0:

@@ -1,4 +1,4 @@
-"""Whether what a recording read of Python's state is still the same: one pass over all reads.
+"""Checks in one pass that all Python state that a recording read is unchanged.
 
 The pass calls CPython's C API by address. The caller holds the GIL.
 """
@@ -25,9 +25,9 @@ from numba import types  # isort: skip
     CONTAINS,
     HALF,
 ) = range(13)
-# Columns of a row: what to test, of whom, where, what was there, and the bits of a float there.
+# Columns of a row: kind of test, object, key, expected object, and its bits if it is a float.
 KIND, HOLDER, KEY, EXPECTED, BITS, COLUMNS = range(6)
-# Functions of the C API, by their place in the table of their addresses.
+# Indices of C API functions in the table of their addresses.
 (
     GET_ENTRY,
     GET_ATTRIBUTE,
@@ -42,7 +42,7 @@ KIND, HOLDER, KEY, EXPECTED, BITS, COLUMNS = range(6)
     FLOAT_TYPE,
     METHOD_TYPE,
 ) = range(12)
-# Where CPython's objects have what is read here, in bytes; these have not changed since 3.8.
+# Byte offsets in CPython's objects; these have not changed since 3.8.
 TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
 
 _at = POINTERS["int64"]
@@ -60,11 +60,11 @@ def _as_before(actual: int, expected: int, bits: int, floats: int) -> bool:
 
 @jit
 def first_changed(table: int, begin: int) -> int:
-    """The first row from ``begin`` on that does not find what it expects; their number if all do.
+    """The first row from ``begin`` on whose test fails; the number of rows if all succeed.
 
-    ``table`` is the address of a header (the number of rows; the address of the table of
-    functions; that of a list which is empty as long as all objects live; three words of scratch)
-    with the rows behind it.
+    ``table`` is the address of a header, followed by the rows. The header has the number of rows,
+    the address of the table of functions, that of a list that is empty while all objects live, and
+    three words of scratch.
     """
     head = _at(table)
     count, api, deleted = head[0], _at(head[1]), _at(head[2] + SIZE)
@@ -139,7 +139,7 @@ def first_changed(table: int, begin: int) -> int:
                 else:
                     good = where[1] == expected_items[j] and where[2] == expected_items[j + 1]
                     j += 2
-        else:  # ANSWER: what it says has to be compared in Python
+        else:  # ANSWER: only Python can compare the result
             good = False
         if not good:
             return k
@@ -152,6 +152,6 @@ _from_size = types.ExternalFunction("PyLong_FromSsize_t", types.intp(types.intp)
 
 @jit
 def first_changed_entry(own: int, args: int, count: int) -> int:
-    """`first_changed` as a function of C that Python calls with two ints: see METH_FASTCALL."""
+    """`first_changed` as a C function that Python calls with two ints: see METH_FASTCALL."""
     arguments = _at(args)
     return _from_size(first_changed(_as_size(arguments[0]), _as_size(arguments[1])))

@@ -10,36 +10,36 @@ SHARED = 3  # one row that shares its operand's buffer
 
 # Values of `want`, by row.
 WANTED = 1
-WELCOME = 2  # kept if it is computed anyway: a caller can still look at it
+WELCOME = 2  # kept if it is computed anyway, because a caller can still read it
 
-# Where a value lives.
+# Storage of a value.
 IN_SLOT = 0
 TEMPORARY = 1  # in the arena
 KEPT = 2  # in its cell, or in its own buffer
 
 # Instructions that are not lane kernels.
 SPLAT = 1  # fill a slot with one element, before the first block
-SPREAD = 2  # load a block of an operand that is broadcast
-# A fused loop: its address, and how many instructions follow that say where its operands are
-# (PLACES; four each), how many behind these do the same one by one (they are left out if it
-# returns 0), and the address of the first PLACES.
+SPREAD = 2  # load a block of a broadcast operand
+# A fused loop: its address, the number of PLACES instructions that follow (with the references of
+# its operands and results, four each), the number of instructions after these that do the same one
+# by one (skipped if the loop returns 0), and the address of the first PLACES.
 FUSED = 3
 PLACES = 4
-# Of small rows: a whole-array kernel of three operands (its address, parameters, how many units,
-# output), one of any number (address, parameters, how many operands, output), whose operands follow
+# Of small rows: a whole-array kernel of three operands (address, parameters, number of units,
+# output) or of any number (address, parameters, number of operands, output), whose operands follow
 # in PLACES, four each; and a copy of bytes.
 CALLED = 5
 JOINED = 6
 COPIED = 7
-# A lane kernel of small rows says for how many elements it is called: its address + COUNT * n.
+# The code of a lane kernel of small rows includes the number n of elements: address + COUNT * n.
 COUNT = 1 << 48
 
-# Where an instruction puts its output: a slot (from 0 on), a buffer (~row), or, for a reduction,
+# The output of an instruction: a slot (from 0 on), a buffer (~row), or, for a reduction,
 # the partial results of the group (PARTIALS + offset in bytes). In a group of small rows: a row's
 # cell, its buffer (~row), or the scratch memory (PARTIALS + offset in bytes).
 PARTIALS = 1 << 40
 
-# Fields of cursor: what `plan` reports.
+# Fields of cursor: the report of `plan`.
 (
     C_ROW,
     C_LOW,
@@ -74,7 +74,7 @@ STEP = 5  # an instruction: kernel, output, three operands
 
 NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three
 
-CALL = 64  # elements that take about as long as calling their kernel
+CALL = 64  # elements that take as long as the call of their kernel
 
 FORGETTING = 1 << 17  # entries of the table of equal rows
 
@@ -83,15 +83,15 @@ NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the
 NO_CALL = 2  # the whole-array kernel of the row in cursor[C_ROW] is not in the table yet
 
 # An entry of the table of calls: the next one of the same code, or -1; the specs of the result and
-# of three operands, -1 where it does not exist; kernel (0: NumPy does it), parameters, units.
+# of three operands, -1 for a missing operand; kernel (0: NumPy computes it), parameters, units.
 ENTRY = 8
 
 FEW = 64  # elements of a small row, at most
 ROOM_OF_FEW = 8 * FEW  # bytes of one
-LINE = 64  # of the arena, bytes
+LINE = 64  # bytes of a line of the arena
 
-# A reduction takes runs of so many elements, counted from the first, and combines what they
-# give; so its result depends neither on the width of blocks nor on who computes them.
+# A reduction combines the results of runs of so many elements, counted from the first one. So its
+# result depends neither on the width of blocks nor on the threads that compute them.
 RUN = 128
 
-SCRATCH_BYTES = 64 * 1024  # of a block's slots: mostly in L1, the rest in L2
+SCRATCH_BYTES = 64 * 1024  # bytes of a block's slots: mostly in L1, the rest in L2

@@ -1,4 +1,4 @@
-"""Where the plan's values live: slots of their group, stretches of the arena, buffers."""
+"""Assigns storage to the values of a plan: slots of a group, ranges of the arena, buffers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .tables import I32, U8, Codes, Log, Plan, Specs, Work
 
 @inline
 def _use(x: int, g: int, until: int, retain: int, work: Work) -> None:
-    """Note that group ``g`` reads ``x`` while groups up to ``until`` run.
+    """Record that group ``g`` reads ``x`` while groups up to ``until`` run.
 
-    Values of other groups leave them.
+    A value of another group must therefore be stored outside of that group's slots.
     """
     if x < 0:
         return
@@ -51,12 +51,12 @@ def place_values(
     """Decide which values leave their group: ``work.escape`` is IN_SLOT, TEMPORARY or KEPT.
 
     ``work.last[work.root[row]]`` is the last group that reads a value, under any shape; the root
-    is -1 where it is not computed here.
+    is -1 if the plan does not compute it.
     """
     groups, escape, root = out.groups, work.escape, work.root
     for g in range(n_groups):
         kind = groups[GROUP * g + G_KIND]
-        # A group that follows may begin while this one still reads.
+        # A group that follows directly may begin while this one still reads.
         until = g + groups[GROUP * g + G_BLOCKS]
         for k in range(groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]):
             row = out.order[k]
@@ -85,7 +85,7 @@ def place_values(
 
 @inline
 def _take(size: int, free: I32, capacity: int, stretches: int) -> int:
-    """So many lines of the arena, from the first free stretch that has them; -1 if none has."""
+    """Take ``size`` lines from the first free range that is large enough; -1 if no range is."""
     for f in range(stretches):
         if free[capacity + f] >= size:
             place = free[f]
@@ -97,7 +97,7 @@ def _take(size: int, free: I32, capacity: int, stretches: int) -> int:
 
 @inline
 def _give(begin: int, size: int, free: I32, capacity: int, stretches: int) -> int:
-    """Make lines of the arena free again. Returns how many free stretches there are then."""
+    """Free lines of the arena. Returns the new number of free ranges."""
     for f in range(stretches):
         if free[f] + free[capacity + f] == begin:
             free[capacity + f] += size
@@ -118,7 +118,7 @@ def _lines(row: int, log: Log, specs: Specs) -> int:
 
 @inline
 def _read_by(k: int, x: int, g: int, work: Work) -> None:
-    """Note that the row at place ``k`` of group ``g`` reads ``x``."""
+    """Record that the row at position ``k`` of group ``g`` reads ``x``."""
     if x >= 0 and work.group[x] == g:
         work.until[x] = k
 
@@ -127,7 +127,7 @@ def _read_by(k: int, x: int, g: int, work: Work) -> None:
 def _let_go(
     k: int, x: int, g: int, log: Log, specs: Specs, work: Work, free: I32, nexts: I32
 ) -> None:
-    """Free the place of ``x`` for other rows of group ``g`` if place ``k`` reads it last."""
+    """Free the memory of ``x`` for other rows of group ``g`` if position ``k`` reads it last."""
     if x >= 0 and work.group[x] == g and work.until[x] == k and work.escape[x] == IN_SLOT:
         work.until[x] = -1
         lines = _lines(x, log, specs)
@@ -139,14 +139,14 @@ def _let_go(
 def place_small(
     g: int, log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, free: I32
 ) -> int:
-    """Give values that do not leave a group of small rows places, counted in lines from 0 on.
+    """Assign memory to values inside a group of small rows, counted in lines from 0 on.
 
-    A place is used again after its last use. ``free`` has room for a list of free places by size.
-    Returns how many lines it takes.
+    Memory is reused after its last use. ``free`` has capacity for a list of free parts by size.
+    Returns the number of lines.
     """
     begin = out.groups[GROUP * g + G_ROWS]
     end = out.groups[GROUP * g + G_ROWS_END]
-    # `place_temporaries` has lists in ``work.rows`` as well: of rows that do leave a group.
+    # `place_temporaries` also has lists in ``work.rows``, of rows that leave a group.
     where, nexts = work.slot, work.rows
     for k in range(begin, end):
         row = out.order[k]
@@ -184,7 +184,7 @@ def place_small(
 def place_temporaries(
     log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, n_groups: int, capacity: int
 ) -> tuple[int, int]:
-    """Give each temporary a stretch of the arena, first fit, free again after its last use.
+    """Give each temporary a range of the arena, first fit, which is freed after its last use.
 
     ``out.storage`` and ``out.offset`` get the rows' escapes and their offsets in the arena, both in
     the order of ``out.order``. ``work.alloc`` lists the rows that need a separate buffer.

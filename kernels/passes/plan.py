@@ -1,12 +1,12 @@
-"""The plan: what a look has to compute, in groups, with a place for every value.
+"""The planner: the rows to compute, in groups, with storage for every value.
 
-Needed rows are found from the wanted ones backwards, equal rows merged, and the rest put in
-*groups*: elementwise rows of one shape (a lane group), rows of few elements and what they consist
-of (a group of small rows), or a single whole-array row. A reduction to one element belongs to the
-lane group of its operand. Groups run in phases; a group reads only groups of earlier phases. Inside
-a lane group a value lives in a slot of one block, inside a group of small rows in its cell or a
-stretch of the arena; a value that leaves its group has a buffer, either its own (kept) or a stretch
-of the arena (temporary).
+It finds the needed rows backwards from the requested ones, merges equal rows, and puts the rest in
+*groups*: elementwise rows of one shape (a lane group), rows of few elements and their operands (a
+group of small rows), or a single whole-array row. A reduction to one element belongs to the lane
+group of its operand. Groups run in phases; a group reads only groups of earlier phases. Inside a
+lane group a value lives in a slot of one block, inside a group of small rows in its cell or a range
+of the arena; a value that leaves its group has a buffer, either its own (kept) or a range of the
+arena (temporary). Start with `plan`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from .tables import I64, U8, Asked, Calls, Codes, Lanes, Log, Plan, Specs, Work
 
 @jit
 def mark_needed(log: Log, codes: Codes, want: U8, work: Work, bottom: int, top: int) -> int:
-    """List in ``work.rows``, descending, and mark what the wanted rows need computed.
+    """Mark the rows that the wanted rows need; list them in ``work.rows``, descending.
 
-    These lie between ``bottom`` and ``top``.
+    The wanted rows lie between ``bottom`` and ``top``.
     """
     pending = 0
     for row in range(bottom, top + 1):
@@ -86,7 +86,7 @@ def _need(row: int, log: Log, work: Work) -> int:
 
 @inline
 def _canonical(row: int, work: Work) -> int:
-    """An operand as the rest of the plan sees it: its merged row, or ``~row`` if it has a value."""
+    """An operand as later steps see it: its merged row, or ``~row`` if it has a value."""
     return work.canon[row] if work.mark[row] else ~row
 
 
@@ -94,16 +94,15 @@ def _canonical(row: int, work: Work) -> int:
 def merge_equal(
     log: Log, codes: Codes, want: U8, work: Work, count: int, size: int
 ) -> tuple[int, int]:
-    """Map rows that compute the same to the first of them: ``work.canon``.
+    """Map rows that compute the same value to the first of them: ``work.canon``.
 
-    ``work.operands`` gets the operands of what is left, `_canonical`, and ``work.many`` those of
-    variadic rows. Merged rows leave ``work.rows``, which is ascending on return;
-    ``work.aliases`` lists them, and the first one is wanted as much as any of them. The table of
-    equal rows has ``size`` entries, a power of two. Returns how many rows are left, and how many
-    were merged.
+    ``work.operands`` gets the `_canonical` operands of the remaining rows, and ``work.many`` those
+    of variadic rows. Merged rows move from ``work.rows``, which is ascending on return, to
+    ``work.aliases``; the first row inherits their flags in ``want``. The table of equal rows has
+    ``size`` entries, a power of two. Returns the numbers of remaining and of merged rows.
 
-    The table stays in cache: when it is half full, what came before is forgotten, and rows further
-    apart than that are not merged.
+    The table must stay in cache: it is cleared when it is half full, so equal rows that are far
+    apart are not merged.
     """
     rows, operands, table = work.rows, work.operands, work.tables
     for k in range(count // 2):
@@ -187,7 +186,7 @@ def _after(x: int, lane: int, log: Log, specs: Specs, work: Work, classes: int) 
 
 @inline
 def _few(spec: int, specs: Specs, few: int) -> bool:
-    """Whether a value is small: of 1 to ``few`` elements, of a dtype that kernels know."""
+    """Whether a value is small: 1 to ``few`` elements, of a dtype that kernels support."""
     return 1 <= specs.size[spec] <= few and specs.dtype[spec] < WIDE
 
 
@@ -195,7 +194,7 @@ def _few(spec: int, specs: Specs, few: int) -> bool:
 def _call(row: int, log: Log, codes: Codes, work: Work, calls: Calls) -> int:
     """The entry of the kernel that computes a row; -1 if it is not in the table yet."""
     this = log.code[row]
-    many = codes.arity[this] == VARIADIC  # its code says what its operands are
+    many = codes.arity[this] == VARIADIC  # the code determines the specs of the operands
     entry = calls.first[this] - 1
     while entry >= 0:
         at = ENTRY * entry
@@ -215,10 +214,10 @@ def _call(row: int, log: Log, codes: Codes, work: Work, calls: Calls) -> int:
 def _small(
     row: int, log: Log, codes: Codes, specs: Specs, work: Work, calls: Calls, few: int
 ) -> int:
-    """Whether a row that is not elementwise belongs among the small ones: 1 or 0.
+    """Whether a row that is not elementwise is a small row: 1 or 0.
 
-    -1 says that the table of calls has to be asked for its kernel first, by Python.
-    ``work.call`` says then which entry of the table of calls computes it, -1 for a view.
+    -1 if Python must first enter its kernel in the table of calls. ``work.call`` is set to the
+    entry of the kernel, -1 for a view.
     """
     this = log.code[row]
     if few <= 1 or not _few(log.spec[row], specs, few):
@@ -255,28 +254,27 @@ def group_rows(
     few: int,
     out: Plan,
 ) -> int:
-    """Give each row a phase and a group; fill ``out.order`` with the rows, group after group.
+    """Assign a phase and a group to each row; fill ``out.order`` with the rows, group by group.
 
     A row runs in the phase of its latest operand if it can join that operand's group, else in
-    the next one. ``out.groups`` gets kind and row range of each, by phase; on return
+    the next one. ``out.groups`` gets the kind and row range of each group, by phase; on return
     ``work.group[row]`` is the index there. A row can join groups of its class: -1 for small rows,
     the number of its shape for elementwise ones, -2 for views and -3 for whole-array kernels, which
-    join nothing. The hash table has ``size`` entries. Rows are small that
-    have at most ``few`` elements. Returns the number of groups; or ``~row`` of a row for which the
-    table of calls has no entry.
+    never join. The hash table has ``size`` entries. Small rows have at most ``few`` elements.
+    Returns the number of groups, or ``~row`` of a row that has no entry in the table of calls.
     """
     table, groups = work.tables, out.groups
     mask = size - 1
     for k in range(size):
         table[k] = -1
-    # Behind the hash table, for each group as found: phase, class, number of rows, new index.
+    # After the hash table, by group in order of creation: phase, class, number of rows, new index.
     phases = size
     classes = size + count
     sizes = size + 2 * count
     index = size + 3 * count
     n_groups = 0
     last_phase = 0
-    recent = -1  # the group of the row before: mostly this row's as well
+    recent = -1  # the group of the previous row: usually this row's as well
     for k in range(count):
         row = work.rows[k]
         this = log.code[row]
@@ -335,8 +333,8 @@ def group_rows(
         table[sizes + g] += 1
         work.group[row] = g
         recent = g
-    # Counting sort of the groups by phase (stable), then of the rows by group. The hash table
-    # is done with; its place has an entry for each phase and one more.
+    # Counting sort of the groups by phase (stable), then of the rows by group. The hash table is
+    # no longer needed; its memory has an entry for each phase and one more.
     for p in range(last_phase + 2):
         table[p] = 0
     for g in range(n_groups):
@@ -387,8 +385,8 @@ def plan(
 ) -> int:
     """Plan the computation of the rows that are WANTED in ``want`` (uint8 by row).
 
-    ``work.mark`` is zero on entry and on return, and so is ``want`` for what was planned. Reports
-    through ``cursor``; nothing below the row C_LOW was looked at.
+    ``work.mark`` must be zero on entry, and is zero on return, as is ``want`` for the planned rows.
+    The report is in ``cursor``; rows below C_LOW were not read.
     """
     count = mark_needed(log, codes, want, work, asked.bottom, asked.top)
     cursor[C_ROWS] = count
@@ -400,7 +398,7 @@ def plan(
         size *= 2
     left, merged = merge_equal(log, codes, want, work, count, min(size, FORGETTING))
     n_groups = group_rows(log, codes, specs, calls, work, left, size, asked.few, out)
-    if n_groups < 0:  # the plan is made again
+    if n_groups < 0:  # Python adds the kernel and calls again
         for k in range(left):
             work.mark[work.rows[k]] = 0
         for k in range(merged):
@@ -430,7 +428,7 @@ def plan(
     status = write_program(
         log, codes, specs, lanes, calls, work, out, n_groups, asked.widest, cursor
     )
-    if status == OK:  # else the plan is made again
+    if status == OK:  # else Python adds the kernel and calls again
         for k in range(left):
             want[out.order[k]] = 0
     cursor[C_LOW] = low

@@ -1,4 +1,4 @@
-"""The plan's program: instructions of groups, slots of lane groups."""
+"""Writes the program of a plan: instructions of groups, slots of lane groups."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def row_of(x: int) -> int:
 
 @inline
 def lane_spec(row: int, log: Log, codes: Codes, work: Work) -> int:
-    """The spec whose shape a row of a lane group works on."""
+    """The spec with the shape that a row of a lane group iterates over."""
     if codes.kind[log.code[row]] == REDUCTION:
         return log.spec[row_of(work.operands[3 * row])]
     return log.spec[row]
@@ -69,8 +69,8 @@ def write_lanes(
 ) -> tuple[int, int, int, int]:
     """Write the instructions of one lane group from ``at`` on.
 
-    Operands are slots, or ``~row`` for a value in a buffer. ``work.stamp`` and ``loaded`` say
-    which slot holds an operand from outside the group. Returns where the instructions end, the
+    Operands are slots, or ``~row`` for a value in a buffer. ``work.stamp`` and ``loaded`` tell
+    which slot holds an operand from outside the group. Returns the end of the instructions, the
     number of slots, the bytes of an element in them, and the bytes of partial results.
     """
     operands, slot, last, stamp = work.operands, work.slot, work.last, work.stamp
@@ -83,8 +83,8 @@ def write_lanes(
     partials = 0
     slots = 0
     item = 1
-    # Operands from outside the group: single elements are splatted once, before the first
-    # block. And each value's last use inside the group.
+    # Find each value's last use inside the group. Single elements from outside are splatted once,
+    # before the first block.
     for k in range(begin, end):
         row = order[k]
         last[row] = k
@@ -146,8 +146,8 @@ def write_lanes(
             program[STEP * at + 1] = slots
             slots += 1
         at += 1
-        # Slots whose value was used for the last time; the output's own was taken before, so
-        # that no kernel writes what it reads.
+        # Free slots after the last use of their values. The output's slot was taken before, so that
+        # no kernel writes to its operands.
         for j in range(3):
             x = operands[3 * row + j]
             if x >= 0 and work.group[x] == g and work.escape[x] == IN_SLOT and last[x] == k:
@@ -162,7 +162,7 @@ def write_lanes(
 
 @inline
 def _place(row: int, log: Log, specs: Specs) -> int:
-    """Where a value of a group of small rows is: its cell, or its buffer."""
+    """The reference of a value of a group of small rows: its cell, or its buffer."""
     return row if specs.size[log.spec[row]] == 1 else ~row
 
 
@@ -183,10 +183,10 @@ def _write(
 def _operand(
     j: int, row: int, n: int, at: int, log: Log, specs: Specs, work: Work, out: Plan
 ) -> tuple[int, int]:
-    """Where operand ``j`` of a small elementwise row is, with ``n`` elements in the row's shape.
+    """The reference of operand ``j`` of a small elementwise row of ``n`` elements.
 
-    Where it is broadcast, an instruction puts it into the scratch memory. Returns also where the
-    next instruction goes.
+    For a broadcast operand, writes an instruction that expands it to scratch memory. Also returns
+    the position of the next instruction.
     """
     x = work.operands[3 * row + j]
     if x == NO_OPERAND:
@@ -202,7 +202,7 @@ def _operand(
 def write_small(
     g: int, at: int, log: Log, codes: Codes, specs: Specs, calls: Calls, work: Work, out: Plan
 ) -> int:
-    """Write the instructions of one group of small rows from ``at`` on. Returns where they end."""
+    """Write the instructions of one group of small rows from ``at`` on. Returns their end."""
     operands, program = work.operands, out.program
     for k in range(out.groups[GROUP * g + G_ROWS], out.groups[GROUP * g + G_ROWS_END]):
         row = out.order[k]
@@ -259,8 +259,8 @@ def write_program(
 ) -> int:
     """Write the instructions of every group: kernel, output, three operands.
 
-    In a group of small rows operands are rows; a whole-array row has one instruction for each of
-    its operands. Returns OK or NO_KERNEL.
+    In a group of small rows, operands are rows. A whole-array row has one instruction for each
+    operand. Returns OK or NO_KERNEL.
     """
     groups, program, kernel = out.groups, out.program, work.kernel
     cursor[C_INSTRUCTIONS] = 0

@@ -1,8 +1,8 @@
-"""A call of a recorded function, replayed where nothing has to be asked of Python.
+"""The fast path of a call of a recorded function, for cases that need no Python code.
 
 It does what `Function.__call__`, `Dispatcher.__call__`, `Recording.run` and `commit` do, for tensor
-arguments whose values are known. Their source says why each step is needed. All new objects are
-created first. From the comparison of names to the values of the result, no Python code can run in
+arguments whose values are known. Their source explains each step. All new objects are created
+first. From the comparison of names to the values of the result, no Python code can run in
 between: no collection, finalizer, signal handler or other thread. Variables are assigned last,
 without interruption. If the fast path does not apply, nothing has been changed, and Python carries
 out the call.
@@ -15,10 +15,8 @@ from __future__ import annotations
 from ..jit import POINTERS, call0, call1, call2, call3, call4, jit
 from .guards import LIST_ITEMS, SIZE, TYPE, _at, first_changed
 
-# Values that exist once in a process, by their position in a block of words: functions of the C
-# API,
-# objects, and at which byte of an object something is. As in
-# numtape/core/replay/repeated_calls.py (a test compares), like those of a call.
+# Words of the process: C API functions, objects, and byte offsets in objects. These indices and
+# those of a call are as in numtape/core/replay/repeated_calls.py (a test compares).
 (
     GET_ENTRY,
     GET_ATTRIBUTE,
@@ -65,7 +63,7 @@ from .guards import LIST_ITEMS, SIZE, TYPE, _at, first_changed
     AT_DATA,
     AT_NAMES,
 ) = range(44)
-# Words of each call: counts, addresses of tables, and of functions to call.
+# Words of each call: counts, and addresses of tables and functions.
 (
     ARGUMENTS,
     APART,
@@ -109,27 +107,27 @@ from .guards import LIST_ITEMS, SIZE, TYPE, _at, first_changed
     RELEASE,
     COUNTS,
 ) = range(41)
-ONE, CONSTANT, LIST, TUPLE, OTHER = range(5)  # what a call returns
-HITS, NANOSECONDS = range(2)  # what is counted
-DECLINED, FAILED = 0, 1  # in the place of a result: Python's turn; an exception is there
-TIMED = 16  # one call of so many is timed, in the place of all of them
-COUNT = (1 << 63) - 1  # without the bit that says that the place before the arguments is free
+ONE, CONSTANT, LIST, TUPLE, OTHER = range(5)  # kinds of results
+HITS, NANOSECONDS = range(2)  # indices of counters
+DECLINED, FAILED = 0, 1  # instead of a result: leave the call to Python; an exception is set
+TIMED = 16  # one of so many calls is timed, on behalf of all
+COUNT = (1 << 63) - 1  # without PY_VECTORCALL_ARGUMENTS_OFFSET
 
-_one, _two, _four = POINTERS["uint8"], POINTERS["uint16"], POINTERS["uint32"]  # to bytes
+_one, _two, _four = POINTERS["uint8"], POINTERS["uint16"], POINTERS["uint32"]  # by size
 
 
 @jit
 def _thread(process: int, training: int) -> int:
-    """Whether the thread's log is an ordinary one without tapes, and layers are told the same.
+    """Whether the thread's log is a plain log without tapes, with the same training mode.
 
-    Nor may the thread be within a call that may have to be undone.
+    The thread must not be within a call that may have to be undone, either.
 
     Returns:
-      1 or 0; -1 if an exception is there.
+      1 or 0; -1 if an exception is set.
     """
     p = _at(process)
     good = 0
-    if p[AT_NAMES] < 0:  # Python says where it keeps them
+    if p[AT_NAMES] < 0:  # unknown layout of thread-locals: ask Python
         log = call2(p[GET_ATTRIBUTE], p[LOCAL], p[LOG_NAME])
         if log == 0:
             return -1
@@ -174,7 +172,7 @@ def _make_list(process: int, count: int, constants: int) -> int:
     if new_list == 0 or count == 0:
         return new_list
     items = _at(_at(new_list + LIST_ITEMS)[0])
-    for k in range(count):  # all: a collection may show the list to a finalizer
+    for k in range(count):  # fill all: a collection may show the list to a finalizer
         item = _at(constants)[k] if constants != 0 else 0
         if item == 0:
             item = p[NONE]
@@ -211,10 +209,9 @@ def _make_result(process: int, address: int) -> int:
 
 @jit
 def _room(process: int, address: int) -> int:
-    """A list of the call's inputs besides its result, or None; 0 if memory is exhausted.
+    """A list of the call's new objects besides its result, or None; 0 if memory is exhausted.
 
-    These are arrays for values, new tensors for variables, and nothing in the places of what the
-    variables' reads were.
+    These are arrays for values, new tensors for variables, and None for the variables' reads.
     """
     p, call = _at(process), _at(address)
     buffers, assigned = call[BUFFERS], call[ASSIGNED]
@@ -241,9 +238,9 @@ def _room(process: int, address: int) -> int:
 
 @jit
 def _put(process: int, cells: int, row: int, tensor: int, size: int) -> bool:
-    """Put a tensor's value in the cell of a row: the bits of ``size`` bytes, or an address for 0.
+    """Write a tensor's value to the cell of a row: ``size`` bytes, or for 0 an address.
 
-    False if it is not known, or neither in a cell nor in an array.
+    False if the value is unknown, or neither in a cell nor in an array.
     """
     p = _at(process)
     if _at(tensor + TYPE)[0] != p[TENSOR]:
@@ -271,7 +268,7 @@ def _put(process: int, cells: int, row: int, tensor: int, size: int) -> bool:
 
 @jit
 def _sweep(process: int, address: int, inputs: int, room: int) -> bool:
-    """Fill the cells and sweep; whether all is as it was recorded."""
+    """Fill the cells and run the plan. Returns whether all guards hold."""
     call = _at(address)
     cells = call[CELL]
     rows, sizes = _at(call[ROWS]), _at(call[SIZES])
@@ -308,7 +305,7 @@ def _sweep(process: int, address: int, inputs: int, room: int) -> bool:
 
 @jit
 def _fill(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
-    """Give a new tensor its value; False if memory is exhausted."""
+    """Set the value of a new tensor; False if memory is exhausted."""
     p = _at(process)
     word = call1(p[FROM_INT], bits)
     if word == 0:
@@ -323,7 +320,7 @@ def _fill(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
 
 @jit
 def _fill_values(process: int, address: int, result: int, room: int) -> bool:
-    """Give the new tensors their values; False if memory is exhausted."""
+    """Set the values of all new tensors; False if memory is exhausted."""
     p, call = _at(process), _at(address)
     cells, constants = _at(call[CELL]), _at(call[CONSTANTS])
     items = _at(_at(room + LIST_ITEMS)[0]) if call[BUFFERS] + call[ASSIGNED] > 0 else cells
@@ -344,7 +341,7 @@ def _fill_values(process: int, address: int, result: int, room: int) -> bool:
 
 @jit
 def _assign(process: int, address: int, room: int) -> int:
-    """Give variables their values. The old values are stored in their place, and dropped later."""
+    """Exchange the variables' values with those in ``room``, which is dropped later."""
     p, call = _at(process), _at(address)
     variables, items = _at(call[ASSIGNED_VARIABLES]), _at(_at(room + LIST_ITEMS)[0])
     count, at = call[ASSIGNED], call[BUFFERS]
@@ -369,7 +366,7 @@ def _try_lock(process: int, address: int) -> bool:
 
 @jit
 def _unlock(process: int, address: int) -> int:
-    """Give it back, whatever exception is there."""
+    """Release the lock of updates, preserving a pending exception."""
     p, call = _at(process), _at(address)
     error = p[ERROR]
     call3(p[TAKE_ERROR], error, error + 8, error + 16)
@@ -384,7 +381,7 @@ def _unlock(process: int, address: int) -> int:
 
 @jit
 def _time(process: int) -> int:
-    """Nanoseconds on Python's clock; -1 without one."""
+    """Nanoseconds on Python's clock; -1 if the clock fails."""
     p = _at(process)
     seconds = call1(p[CALL], p[CLOCK])
     if seconds == 0:
@@ -397,11 +394,11 @@ def _time(process: int) -> int:
 
 @jit
 def _replay(process: int, address: int, inputs: int) -> int:
-    """The result of a call whose arguments are as they were."""
+    """The result of a call whose arguments have the recorded specs, `DECLINED` or `FAILED`."""
     p, call = _at(process), _at(address)
     counts = _at(call[COUNTS])
     timed = counts[HITS] % TIMED == 0
-    if timed and call[BUFFERS] > 0:  # memory that waits is released after some sweeps
+    if timed and call[BUFFERS] > 0:  # free unused buffers from time to time
         answer = call1(p[CALL], p[TEND])
         if answer == 0:
             return FAILED
@@ -454,8 +451,8 @@ def _replay(process: int, address: int, inputs: int) -> int:
 def repeated_call(process: int, inputs: int, count: int, names: int) -> int:
     """The result of a call, `DECLINED` or `FAILED`.
 
-    ``given`` is the address of the function and its arguments, ``count`` how many these are
-    together, ``names`` those of arguments that are given by name.
+    ``inputs`` is the address of the function and its arguments, ``count`` their total number, and
+    ``names`` has the names of keyword arguments.
     """
     p, arguments = _at(process), _at(inputs)
     count = (count & COUNT) - 1
@@ -473,11 +470,11 @@ def repeated_call(process: int, inputs: int, count: int, names: int) -> int:
         tensor = arguments[k + 1]
         if _at(tensor + TYPE)[0] != p[TENSOR] or _at(tensor + p[AT_SPEC])[0] != specs[k]:
             return DECLINED
-        if call[APART] != 0:  # each is another one
+        if call[APART] != 0:  # all arguments must be distinct
             for j in range(k):
                 if arguments[j + 1] == tensor:
                     return DECLINED
-    call1(p[KEEP], fast_path)  # others may put another one in its place meanwhile
+    call1(p[KEEP], fast_path)  # other threads may replace it meanwhile
     result = _replay(process, address, inputs)
     call1(p[DROP], fast_path)
     return result

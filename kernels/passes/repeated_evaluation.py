@@ -1,9 +1,9 @@
-"""A look whose rows are as they were before, where nothing has to be asked of Python.
+"""The fast path of an evaluation whose rows repeat, for cases that need no Python code.
 
-It does what `core.log.evaluate` does, which explains each step, for a log that is released
+It does what `core.log.evaluate` does, which explains each step, for a log that is rewound
 afterwards. Objects are allocated first. The rest is atomic: Python runs no collection, finalizer,
-signal handler or other thread. The log's former objects are dropped when it has been reset. In an
-unusual case no visible state has changed, and Python evaluates.
+signal handler or other thread. The log's former objects are dropped when it has been reset. In
+other cases no visible state has changed, and Python evaluates.
 
 The caller holds the GIL. A word is eight bytes: a number, or the address of an object.
 """
@@ -16,11 +16,8 @@ from .replay_rows import differ, recall
 from .rows import VALUE
 from .tables import Log
 
-# Values that exist once in a process, by their position in a block of words: functions of the C
-# API,
-# objects, and at which byte of an object something is. As in
-# numtape/core/cpu/repeated_evaluation.py (a
-# test compares), like those of a look.
+# Words of the process: C API functions, objects, and byte offsets in objects. These indices and
+# those of an evaluation are as in numtape/core/cpu/repeated_evaluation.py (a test compares).
 (
     GET_ENTRY,
     GET_ATTRIBUTE,
@@ -145,12 +142,12 @@ from .tables import Log
     SIZES,
     INDEX,
 ) = range(41)
-DECLINED, FAILED = 0, 1  # in the place of a result: Python's turn; an exception is there
+DECLINED, FAILED = 0, 1  # instead of a result: leave it to Python; an exception is set
 WANTED, WELCOME = 1, 2  # as in kernels/passes/layout.py
-TENDED = 16  # memory that waits is looked after once in so many looks
-# Containers of the log that are others afterwards: lists up to this one, then dictionaries.
+TENDED = 16  # unused buffers are freed once in so many evaluations
+# Containers of the log that are replaced: first lists, then dictionaries.
 LISTS, CONTAINERS = 3, 7
-OWN = CONTAINERS + 2  # and another list of tensors, and a number
+OWN = CONTAINERS + 2  # also a list of tensors, and the number of computations
 
 _u8, _i32, _i64 = POINTERS["uint8"], POINTERS["int32"], POINTERS["int64"]
 _u16, _u32 = POINTERS["uint16"], POINTERS["uint32"]
@@ -158,9 +155,9 @@ _u16, _u32 = POINTERS["uint16"], POINTERS["uint32"]
 
 @jit
 def _here(process: int, log: int) -> bool:
-    """Whether the log is its thread's current one, and nothing is computed further up."""
+    """Whether the log is its thread's current one, and no evaluation is running in the thread."""
     p = _at(process)
-    if p[AT_NAMES] < 0:  # Python says where it keeps them
+    if p[AT_NAMES] < 0:  # unknown layout of thread-locals: ask Python
         current = call2(p[GET_ATTRIBUTE], p[LOCAL], p[LOG_NAME])
         looking = call2(p[GET_ATTRIBUTE], p[LOCAL], p[LOOKING_NAME])
         good = current == log and looking != 0 and _at(looking + SIZE)[0] == 0
@@ -182,10 +179,10 @@ def _here(process: int, log: int) -> bool:
 
 @jit
 def _room(process: int, address: int, log: int) -> int:
-    """A list of what the look takes: containers for the log, and arrays; 0 without memory.
+    """A list of new objects for the log and the values; 0 if memory is exhausted.
 
-    Containers come first, as the log has them; then a list of tensors, the number of computations,
-    and an array for each value.
+    The log's containers come first, in its order; then a list of tensors, the number of
+    computations, and an array for each value.
     """
     p, e = _at(process), _at(address)
     count = OWN + e[ARRAYS]
@@ -193,7 +190,7 @@ def _room(process: int, address: int, log: int) -> int:
     if room == 0:
         return 0
     items = _at(_at(room + LIST_ITEMS)[0])
-    for k in range(count):  # all: a collection may show the list to a finalizer
+    for k in range(count):  # fill all: a collection may show the list to a finalizer
         call1(p[KEEP], p[NONE])
         items[k] = p[NONE]
     for k in range(count):
@@ -215,7 +212,7 @@ def _room(process: int, address: int, log: int) -> int:
 
 @jit
 def _usual(process: int, address: int, log: int) -> bool:
-    """Whether the log is whole, its rows are those of the look, and no tape holds them."""
+    """Whether state and log are as expected, and no tape holds the rows."""
     p, e = _at(process), _at(address)
     words, entries = _at(e[WORDS]), _at(e[ENTRIES])
     for k in range(e[WORD_COUNT]):
@@ -232,7 +229,7 @@ def _usual(process: int, address: int, log: int) -> bool:
         return False
     if _at(_at(log + p[AT_TENSORS])[0] + TYPE)[0] != p[LIST]:
         return False
-    # A dictionary has its size where a list does.
+    # The size of a dictionary has the same offset as that of a list.
     calls, left = _at(log + p[AT_CALLS])[0], _at(log + p[AT_PENDING_CLEANUP])[0]
     if _at(calls + SIZE)[0] != 0 or _at(left + SIZE)[0] != 0:
         return False
@@ -254,7 +251,7 @@ def _usual(process: int, address: int, log: int) -> bool:
 
 @jit
 def _alive(process: int, tensor: int, log: int) -> bool:
-    """Whether others have a tensor than the log's list, and its value is to come."""
+    """Whether a tensor has references besides the log's list, and no value yet."""
     p = _at(process)
     if _at(tensor + p[AT_REFERENCES])[0] <= 1 and _at(tensor + p[AT_WEAK])[0] == 0:
         return False
@@ -263,9 +260,9 @@ def _alive(process: int, tensor: int, log: int) -> bool:
 
 @jit
 def _mark(process: int, address: int, tensor: int, eager: int) -> bool:
-    """Note that a tensor's value is wanted, or welcome; False if it is of another look.
+    """Mark a tensor's row as wanted or welcome; False if it is outside of the recorded rows.
 
-    ``eager`` is the set of rows that are wanted, however large; 0 if this one is.
+    ``eager`` is the set of rows that are wanted whatever their size, or 0 to mark it as wanted.
     """
     p, e = _at(process), _at(address)
     number = _at(tensor + p[AT_ROW])[0]
@@ -282,7 +279,7 @@ def _mark(process: int, address: int, tensor: int, eager: int) -> bool:
 
 @jit
 def _mark_wanted(process: int, address: int, log: int, tensor: int) -> bool:
-    """Note all that is wanted; False if something is of another look."""
+    """Mark all wanted rows; False if one is outside of the recorded rows."""
     p = _at(process)
     if not _mark(process, address, tensor, 0):
         return False
@@ -303,7 +300,7 @@ def _mark_wanted(process: int, address: int, log: int, tensor: int) -> bool:
 
 @jit
 def _same(process: int, address: int, log: int, tensor: int, rows: Log) -> bool:
-    """Whether rows and what is wanted of them are as they were; then nothing is wanted any more."""
+    """Whether rows and their wants are as recorded; clears the wants."""
     e = _at(address)
     low, count, want = e[LOW], e[COUNT], _u8(e[WANT])
     if (
@@ -325,14 +322,14 @@ def _same(process: int, address: int, log: int, tensor: int, rows: Log) -> bool:
         good = True
     else:
         good = False
-    for k in range(low, low + count):  # no array waits for longer
+    for k in range(low, low + count):  # also after a failure: Python marks them again
         want[k] = 0
     return good
 
 
 @jit
 def _swept(process: int, address: int, room: int) -> bool:
-    """Compute the values, in the arrays of the room."""
+    """Run the plan, and store the values in the arrays of ``room``."""
     p, e = _at(process), _at(address)
     arrays = _at(_at(room + LIST_ITEMS)[0] + 8 * OWN)
     cells, rows = _i64(e[CELL]), _i64(e[BUFFER_ROWS])
@@ -358,7 +355,7 @@ def _swept(process: int, address: int, room: int) -> bool:
 
 @jit
 def _put(process: int, place: int, thing: int) -> int:
-    """Put a thing in a slot whose present one has nothing that runs when it goes."""
+    """Replace the object in a slot; dropping the old one must not run code."""
     p = _at(process)
     before = _at(place)[0]
     call1(p[KEEP], thing)
@@ -369,7 +366,7 @@ def _put(process: int, place: int, thing: int) -> int:
 
 @jit
 def _hand_out(process: int, address: int, log: int, room: int) -> int:
-    """Give tensors that others have their values."""
+    """Set the values of tensors that the program still references."""
     p, e = _at(process), _at(address)
     arrays, index = _at(_at(room + LIST_ITEMS)[0] + 8 * OWN), _i64(e[INDEX])
     log_tensors = _at(log + p[AT_TENSORS])[0]
@@ -383,7 +380,7 @@ def _hand_out(process: int, address: int, log: int, room: int) -> int:
 
 @jit
 def _rewound(process: int, address: int, log: int, room: int) -> int:
-    """Start the log again at row 0; what it had is in the room."""
+    """Rewind the log to row 0; its former containers move to ``room``."""
     p, e = _at(process), _at(address)
     items = _at(_at(room + LIST_ITEMS)[0])
     n = call1(p[TO_INT], _at(log + p[AT_N])[0])
@@ -414,7 +411,7 @@ def _rewound(process: int, address: int, log: int, room: int) -> int:
 
 @jit
 def _execute(process: int, address: int, log: int, tensor: int) -> int:
-    """The value of a tensor after a look, all of which is done, or nothing."""
+    """Evaluate a tensor completely, or change no visible state and return `DECLINED`."""
     p, e = _at(process), _at(address)
     rows = Log(
         _i32(e[CODE]),
@@ -450,7 +447,7 @@ def _execute(process: int, address: int, log: int, tensor: int) -> int:
         return DECLINED
     call1(p[DROP], answer)
     value = DECLINED
-    # From here on Python carries out nothing.
+    # Begin of the atomic part: Python runs no code.
     if _at(tensor + p[AT_HOME])[0] == log and _here(process, log) and _usual(process, address, log):
         if _same(process, address, log, tensor, rows) and _swept(process, address, room):
             e[HITS] += 1
@@ -460,7 +457,7 @@ def _execute(process: int, address: int, log: int, tensor: int) -> int:
             value = _at(tensor + p[AT_HOME])[0]
             call1(p[KEEP], value)
     answer = call1(p[CALL], e[RELEASE])
-    # To here. Now what the log had is dropped.
+    # End of the atomic part. Now drop the log's former objects.
     if answer == 0:
         call1(p[CLEAR], 0)
     else:
@@ -477,14 +474,14 @@ def _execute(process: int, address: int, log: int, tensor: int) -> int:
 
 @jit
 def repeated_evaluation(process: int, inputs: int, count: int, names: int) -> int:
-    """``(log, tensor)``: the tensor's value, or None if Python has to look; see above."""
+    """``(log, tensor)``: the tensor's value, or None to leave the evaluation to Python."""
     p, arguments = _at(process), _at(inputs)
     log, tensor = arguments[0], arguments[1]
     if _at(log + TYPE)[0] == p[LOG] and _at(tensor + p[AT_HOME])[0] == log:
         fast_paths = _at(log + p[AT_EVALUATE_FAST_PATHS])[0]
         for k in range(_at(fast_paths + SIZE)[0]):
             fast_path = _at(fast_paths + p[AT_ITEM])[k]
-            call1(p[KEEP], fast_paths)  # others may put another one in its place meanwhile
+            call1(p[KEEP], fast_paths)  # other threads may replace them meanwhile
             address = _at(_at(fast_path + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
             value = _execute(process, address, log, tensor)
             call1(p[DROP], fast_paths)

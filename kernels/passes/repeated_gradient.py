@@ -1,9 +1,8 @@
-"""A gradient whose rows and question are as they were before, where nothing is asked of Python.
+"""The fast path of a gradient whose rows, target and sources repeat, without Python code.
 
-It does what `GradientTape.gradient` does for a tape that is asked once, for one target and no
-seeds. All that is made is made first. From there on Python carries out nothing in between: no
-collection, no finalizer, no handler of a signal, no other thread. Where something is not as it was,
-nothing has been changed, and Python answers.
+It does what `GradientTape.gradient` does for a tape that is used once, for one target and no
+seeds. Objects are allocated first. The rest is atomic: Python runs no collection, finalizer, signal
+handler or other thread. In other cases no state has changed, and Python computes the gradient.
 
 The caller holds the GIL. A word is eight bytes: a number, or the address of an object.
 """
@@ -55,8 +54,8 @@ from .repeated_evaluation import (
 from .replay_rows import repeat
 from .tables import Log
 
-# Words of the process, behind those of evaluations; as in
-# numtape/core/derive/repeated_gradients.py (a test compares), like those of a gradient.
+# Words of the process, after those of evaluations. These indices and those of a gradient are as in
+# numtape/core/derive/repeated_gradients.py (a test compares).
 (
     MAKE_TUPLE,
     COPY,
@@ -129,7 +128,7 @@ _u8, _i32, _i64 = POINTERS["uint8"], POINTERS["int32"], POINTERS["int64"]
 
 @jit
 def _numbers(process: int, things: int, numbers: int, count: int) -> bool:
-    """Whether a list has these ints, none of them negative."""
+    """Whether a list contains these ints, which are not negative."""
     p, expected = _at(process), _at(numbers)
     if _at(things + SIZE)[0] != count:
         return False
@@ -158,7 +157,7 @@ def _events(process: int, things: int, numbers: int, count: int) -> bool:
 
 @jit
 def _tape_as_before(process: int, address: int, log: int, tape: int) -> bool:
-    """Whether a tape of this log follows what it did."""
+    """Whether a tape of this log follows the recorded rows."""
     p, e = _at(process), _at(address)
     if _at(tape + p[AT_TAPE_LOG])[0] != log or _at(tape + p[AT_SPENT])[0] != p[FALSE]:
         return False
@@ -173,11 +172,11 @@ def _tape_as_before(process: int, address: int, log: int, tape: int) -> bool:
 
 @jit
 def _variables_as_before(process: int, address: int, log: int) -> bool:
-    """Whether the log has as many variables, each of them trainable or not as it was."""
+    """Whether the number of variables is unchanged, and which of them are trainable."""
     p, e = _at(process), _at(address)
     variables, expected = _at(log + p[AT_VARIABLES])[0], _at(e[TRAINABLE])
     count, numbers = e[VARIABLE_COUNT], _at(log + p[AT_VARIABLE_INDEX])[0]
-    # A dictionary has its size where a list does.
+    # The size of a dictionary has the same offset as that of a list.
     if _at(variables + SIZE)[0] != count or _at(numbers + SIZE)[0] != count:
         return False
     items = _at(_at(variables + LIST_ITEMS)[0])
@@ -189,7 +188,7 @@ def _variables_as_before(process: int, address: int, log: int) -> bool:
 
 @jit
 def _source_as_before(process: int, expected: int, log: int, source: int) -> bool:
-    """Whether a source is the row, or the variable of the log, that it was."""
+    """Whether a source is the same row, or the same variable of the log."""
     p, s = _at(process), _at(expected)
     if s[1] >= 0:
         if _at(source + TYPE)[0] != p[VARIABLE] or _at(source + p[AT_VARIABLE_SPEC])[0] != s[2]:
@@ -210,7 +209,7 @@ def _source_as_before(process: int, expected: int, log: int, source: int) -> boo
 
 @jit
 def _question_as_before(process: int, address: int, log: int, target: int, sources: int) -> bool:
-    """Whether target and sources are those that were asked for, and the seed is where it was."""
+    """Whether target and sources are the same rows, and the seed is as recorded."""
     p, e = _at(process), _at(address)
     if _at(target + TYPE)[0] != p[TENSOR] or _at(target + p[AT_SPEC])[0] != e[TARGET_SPEC]:
         return False
@@ -229,14 +228,14 @@ def _question_as_before(process: int, address: int, log: int, target: int, sourc
             if not _source_as_before(process, e[SOURCES] + 8 * FIELDS * k, log, items[k]):
                 return False
     seed = call2(p[GET_ENTRY], _at(log + p[AT_CONST_ROWS])[0], e[KEY])
-    if e[SEED] != 0:  # it was new
+    if e[SEED] != 0:  # the seed was a new row
         return seed == 0
     return seed != 0 and call1(p[TO_INT], seed) == e[SEED_ROW]
 
 
 @jit
 def _log_as_before(process: int, address: int, log: int) -> bool:
-    """Whether the log is whole, the thread's current one, and has as many rows as it had."""
+    """Whether the log is idle, the thread's current one, and has the same number of rows."""
     p, e = _at(process), _at(address)
     if _at(e[GENERATION])[0] != e[FREED]:
         return False
@@ -257,7 +256,7 @@ def _log_as_before(process: int, address: int, log: int) -> bool:
 
 @jit
 def _fill_with_none(process: int, things: int, count: int) -> int:
-    """Put None in all places of a list's items: a collection may show the list to a finalizer."""
+    """Set all items of a new list to None, because a collection may show it to a finalizer."""
     p, items = _at(process), _at(things)
     for k in range(count):
         call1(p[KEEP], p[NONE])
@@ -267,7 +266,7 @@ def _fill_with_none(process: int, things: int, count: int) -> int:
 
 @jit
 def _make_results(process: int, address: int) -> int:
-    """A list of tensors, one for each source; 0 without memory."""
+    """A list of tensors, one for each source; 0 if memory is exhausted."""
     p, e = _at(process), _at(address)
     results = call1(p[MAKE_LIST], e[SOURCE_COUNT])
     if results == 0:
@@ -286,7 +285,7 @@ def _make_results(process: int, address: int) -> int:
 
 @jit
 def _room(process: int, address: int, log: int) -> int:
-    """The tape's new state: ranges, events, and a pair of variables and watch flags."""
+    """The tape's new state: ranges, events, and a pair of variables and watch flags; or 0."""
     p, e = _at(process), _at(address)
     room = call1(p[MAKE_LIST], 3)
     if room == 0:
@@ -319,14 +318,14 @@ def _room(process: int, address: int, log: int) -> int:
 
 @jit
 def _enter(process: int, address: int, log: int, results: int) -> bool:
-    """Enter results and seed in the log's containers; False, and nothing, without memory."""
+    """Enter results and seed in the log's containers; False, undone, if memory is exhausted."""
     p, e = _at(process), _at(address)
     items, sources = _at(_at(results + LIST_ITEMS)[0]), _at(e[SOURCES])
     eager, tensors = _at(log + p[AT_EAGER])[0], _at(log + p[AT_TENSORS])[0]
     before = _at(tensors + SIZE)[0]
     good = True
     for k in range(e[SOURCE_COUNT]):
-        # A row that is welcome and not there is no harm: Python will make it.
+        # Extra rows in ``eager`` are harmless after a failure: Python will append them.
         if call2(p[ADD], eager, sources[FIELDS * k + 3]) << 32 != 0:
             good = False
         elif call2(p[APPEND], tensors, items[k]) << 32 != 0:
@@ -340,7 +339,7 @@ def _enter(process: int, address: int, log: int, results: int) -> bool:
         call1(p[CLEAR], 0)
         if _at(tensors + SIZE)[0] > before:
             call4(p[CUT], tensors, before, _at(tensors + SIZE)[0], 0)
-        for k in range(e[ROWS], e[ROWS] + e[ADDED]):  # constants of rows that do not exist
+        for k in range(e[ROWS], e[ROWS] + e[ADDED]):  # undo unpublished constants
             _u8(e[STATE])[k] = 0
     return good
 
@@ -371,7 +370,7 @@ def _publish(process: int, address: int, log: int, tape: int, results: int, room
 
 @jit
 def _as_before(process: int, address: int, log: int, tape: int, target: int, sources: int) -> bool:
-    """Whether all is as it was; then the rows are there, but not published."""
+    """Whether all state is as recorded; then the rows are appended, but not published."""
     e = _at(address)
     if not _log_as_before(process, address, log):
         return False
@@ -411,7 +410,7 @@ def _as_before(process: int, address: int, log: int, tape: int, target: int, sou
 
 @jit
 def _answer(process: int, address: int, tape: int, target: int, sources: int, log: int) -> int:
-    """The gradient, all of which is recorded, or nothing."""
+    """Record the gradient completely, or change no state and return `DECLINED`."""
     p, e = _at(process), _at(address)
     if call1(p[TO_INT], _at(log + p[AT_N])[0]) != e[ROWS]:
         return DECLINED
@@ -422,14 +421,14 @@ def _answer(process: int, address: int, tape: int, target: int, sources: int, lo
         if results != 0:
             call1(p[DROP], results)
         return DECLINED
-    # From here on Python carries out nothing.
+    # Begin of the atomic part: Python runs no code.
     good = False
     if _as_before(process, address, log, tape, target, sources):
         if _enter(process, address, log, results):
             good = True
             _publish(process, address, log, tape, results, room)
             e[HITS] += 1
-    # To here.
+    # End of the atomic part.
     call1(p[DROP], room)
     if not good:
         call1(p[CLEAR], 0)
@@ -445,7 +444,7 @@ def _answer(process: int, address: int, tape: int, target: int, sources: int, lo
 
 @jit
 def repeated_gradient(process: int, inputs: int, count: int, names: int) -> int:
-    """``(tape, target, sources)``: what `gradient` gives, or None if Python has to answer."""
+    """``(tape, target, sources)``: the gradient, or None to leave it to Python."""
     p, arguments = _at(process), _at(inputs)
     tape = arguments[0]
     if _at(tape + TYPE)[0] == p[TAPE]:
@@ -453,7 +452,7 @@ def repeated_gradient(process: int, inputs: int, count: int, names: int) -> int:
         if _at(log + TYPE)[0] == p[LOG]:
             call1(p[KEEP], log)
             fast_paths = _at(log + p[AT_GRADIENT_FAST_PATHS])[0]
-            call1(p[KEEP], fast_paths)  # others may put another one in its place meanwhile
+            call1(p[KEEP], fast_paths)  # other threads may replace them meanwhile
             results = DECLINED
             for k in range(_at(fast_paths + SIZE)[0]):
                 pair = _at(fast_paths + p[AT_ITEM])[k]

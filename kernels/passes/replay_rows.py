@@ -1,4 +1,4 @@
-"""Whether a log looks as it did when something was derived from it."""
+"""Compares a log with the structure from which a plan or gradient was derived."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from .tables import I32, I64, U8, Log
 
 @jit
 def differ(log: Log, low: int, columns: I32, count: int) -> bool:
-    """Whether any of ``count`` rows from ``low`` on is another one than ``columns`` say.
+    """Whether any of ``count`` rows from ``low`` on differs from ``columns``.
 
-    No loop ends early: so each compares several rows at once.
+    The loops do not end early, so that they are vectorized.
     """
     different = 0
     for k in range(count):
@@ -29,7 +29,7 @@ def differ(log: Log, low: int, columns: I32, count: int) -> bool:
 
 @jit
 def operands_differ(log: Log, operands: I32, count: int) -> bool:
-    """Whether any of the first ``count`` operands of variadic rows is another one."""
+    """Whether any of the first ``count`` operands of variadic rows differs."""
     different = 0
     for k in range(count):
         different |= log.extra[k] ^ operands[k]
@@ -51,9 +51,9 @@ def recall(
 ) -> int:
     """Compare ``count`` rows from ``low`` on, and the first ``operand_count`` of ``extra``.
 
-    ``columns`` has the five columns as they were, one after the other, ``flags`` the
-    states and wants. If all are the same, the ``planned`` rows of ``order`` are not wanted any
-    more, as after `plan`, and 1 is returned; else 0.
+    ``columns`` has the five expected columns in sequence, ``flags`` the expected states and wants.
+    If all are equal, clears ``want`` of the ``planned`` rows of ``order``, as `plan` does, and
+    returns 1; else 0.
     """
     if differ(log, low, columns, count) or operands_differ(log, operands, operand_count):
         return 0
@@ -81,11 +81,11 @@ def repeat(
     added_operands: I32,
     added_operand_count: int,
 ) -> int:
-    """Append ``count`` rows behind the first ``n`` if these are the same as before.
+    """Append ``count`` rows to the first ``n`` if these are as expected.
 
-    ``columns`` and ``added`` have five columns one after the other, of the rows to
-    compare and of those to append; ``operands`` what ``extra`` began with, and
-    ``added_operands`` what is appended there. Returns whether the rows were appended.
+    ``columns`` and ``added`` have five columns in sequence, of the expected rows and of the rows to
+    append; ``operands`` and ``added_operands`` have the same of ``extra``. Returns whether the rows
+    were appended.
     """
     if differ(log, 0, columns, n) or operands_differ(log, operands, operand_count):
         return 0

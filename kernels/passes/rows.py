@@ -4,32 +4,32 @@ from __future__ import annotations
 
 # A row's kind, by its code.
 LEAF = 0  # a value from outside: a constant, a watched tensor, a variable's buffer
-READ = 1  # a variable read: b is the variable's number in this log, a the pending value or -1
+READ = 1  # a read of a variable: b is its number in this log, a its pending value or -1
 ELEMENTWISE = 2  # computed element by element from operands broadcast to its shape
 ARRAY = 3  # computed by a whole-array kernel
 VIEW = 4  # shares its operand's buffer under another shape
 REDUCTION = 5  # combines elements of its operand; to one element, it may end a lane group
 
-WIDE = 11  # the number of the first dtype that no compiled kernel is made for
+WIDE = 11  # the number of the first dtype without compiled kernels
 
 VARIADIC = -1  # the arity of codes whose operands are extra[a : a + b]
 
 # The kinds of derivatives, by code.
 RULE = 0
-STOP = 1  # not differentiable: nothing flows through, and the gradient is None
-MISSING = 2  # a float op with no gradient registered: an error when a gradient passes through
-CUT = 3  # as STOP, and no tape follows what comes out
-CALL = 4  # Python's to say: b is the row that has what it depends on as operands
+STOP = 1  # not differentiable: the gradient is None
+MISSING = 2  # a float op without a gradient: an error if a gradient passes through
+CUT = 3  # as STOP, and no tape follows the result
+CALL = 4  # Python computes it: b is a row whose operands are the dependencies
 
 # Flags of `follow`.
 FOLLOWED = 1  # the tape follows the value: it was watched, or is of float dtype and RECORDED
 NEEDED = 2  # followed, and it depends on a source
-RECORDED = 4  # the tape recorded how it was computed, from something that it followed by then
+RECORDED = 4  # the tape recorded its computation from an operand that it followed by then
 SOURCE = 8
 
 # Values of `follow` for a variable, besides 0: a tape does not watch it.
 WATCHED = 1
-SEEN_WATCHED = 2  # watched, and it was read
+SEEN_WATCHED = 2  # watched, and read
 AT_FIRST_READ = 4  # the first read watches it
 
 # A row's state.

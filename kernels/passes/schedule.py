@@ -1,8 +1,8 @@
-"""Groups that follow what they read: a lane group directly behind the whole-array row it waits for.
+"""Moves lane groups directly after the whole-array row that they wait for.
 
-The row's result is still in the cache then. If the kernel computes its result part by part, in
-order, threads continue with the blocks of each part immediately; see `groups.whole` in
-``kernels/cpu``.
+The row's result is still in the cache then. If its kernel computes the result in parts, in order,
+threads continue with the blocks of each part immediately; see `run_array_kernels` in
+``kernels/cpu/groups.py``.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .tables import Codes, Log, Plan, Specs, Work
 def bring_near(
     log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, n_groups: int, follow: int
 ) -> None:
-    """Move lane groups in front of what stands between them and the last row that they wait for.
+    """Move lane groups directly after the last group that they read.
 
-    That row is to be a whole-array one of as many elements; one group follows it, and G_BLOCKS of
-    the row's group is 1 then. All other groups stay in their order, so that a group still comes
-    after those that it reads. Without ``follow`` nothing moves.
+    That group must be a whole-array row with as many elements. At most one group follows it, and
+    sets G_BLOCKS of the row's group to 1. All other groups keep their order, so each group still
+    runs after those that it reads. Without ``follow``, no group moves.
     """
     groups, order, table = out.groups, out.order, work.tables
-    # By group: which one follows it; whether it follows one. By place: which group goes there;
-    # its kind; where its rows begin.
+    # By old index: the group that follows it; whether it follows one. By new index: the old index;
+    # the kind; the start of the rows.
     follows, places, kinds, begins = n_groups, 2 * n_groups, 3 * n_groups, 4 * n_groups
     for g in range(n_groups):
         groups[GROUP * g + G_BLOCKS] = 0

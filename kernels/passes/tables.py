@@ -1,9 +1,9 @@
-"""The records of columns that passes take: a parameter for what belongs together.
+"""The records of columns that passes take as parameters.
 
-Passes and what they call take pointers, by the dozen; as named tuples of pointers they have names
-and cost nothing, for a tuple's members are passed one by one. `core.compile.passes` reads the
-fields, and the parameters of passes, from the text: a control block has a slot for each of them,
-in this order. A kind is ``int``, one of the pointers, or (of a parameter) a record.
+Passes and their functions take dozens of pointers. Named tuples group them at no cost, because
+members of a tuple are passed one by one. `core.compile.passes` reads the fields, and the parameters
+of passes, from the text: a control block has a slot for each of them, in this order. A kind is
+``int``, a pointer, or (of a parameter) a record.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ class Flow(NamedTuple):
     """Adjoints of the rows and the variables of a log."""
 
     flags: U8  # by row, from `follow`
-    adjoint: I32  # by row: the row of what flows back, or -1
+    adjoint: I32  # by row: the row of its adjoint, or -1
     variable_source: I32  # by variable: negative if it is not a source
     variable_adjoint: I32  # by variable: as ``adjoint``
 
 
 class Index(NamedTuple):
-    """The hash table of templates: entries (see ENTRY), whose number is a power of two."""
+    """The hash table of templates; the number of entries (see ENTRY) is a power of two."""
 
     array: I64
-    mask: int  # that number less 1
+    mask: int  # that number minus 1
 
 
 class Templates(NamedTuple):
-    """All templates: their rows, what they give to operands, the constants in them."""
+    """All templates: their rows, the adjoints of operands, and constants."""
 
     start: I32  # by template, of its rows
     end: I32
     result_start: I32
-    operands: I32  # how many its variadic rows have
+    operands: I32  # the number of operands of its variadic rows
     code: I32
     a: I32
     b: I32
     c: I32
     spec: I32
-    result: I32  # and of a variadic row its operands: ``b`` of them, from ``a`` on
+    result: I32  # also operands of variadic rows: ``b`` of them, from ``a`` on
     pool_bits: I64
     pool_spec: I32
 
@@ -74,26 +74,26 @@ class Specs(NamedTuple):
 
     size: I64
     bytes: I64
-    shape: I32  # the same number for the same shape
+    shape: I32  # equal numbers for equal shapes
     dtype: I32
     item: I32
     rank: I32
     is_float: U8
-    dims: I64  # MAX_RANK a spec
+    dims: I64  # MAX_RANK for each spec
 
 
 class Tape(NamedTuple):
     """The rows that a tape recorded, and its watch events."""
 
-    ranges: I32  # start and end of each stretch of rows that was recorded
+    ranges: I32  # start and end of each range of recorded rows
     stretches: int
-    positions: I32  # for each event: from which row on the tape watched something,
-    watched: I32  # and which row that is, or ``~number`` of a variable
+    positions: I32  # for each event: the row from which on the tape watches it,
+    watched: I32  # and the watched row, or ``~number`` of a variable
     events: int
 
 
 class Lanes(NamedTuple):
-    """Addresses of lane kernels, by op, operand dtype and result dtype; 0 for an empty segment."""
+    """Addresses of lane kernels, by op, operand dtype and result dtype; 0 if not compiled yet."""
 
     kernels: I64
     dtypes: int
@@ -109,36 +109,36 @@ class Calls(NamedTuple):
 class Asked(NamedTuple):
     """The input of the planner."""
 
-    bottom: int  # the rows that are wanted lie between these two
+    bottom: int  # the wanted rows lie between these two
     top: int
-    retain: int  # whether to keep what a tape may need
+    retain: int  # whether to keep values that a tape may need
     widest: int  # elements of a block at most, a multiple of RUN
     few: int  # elements of a small row at most
-    follow: int  # whether groups are moved behind what they read, see passes/near.py
+    follow: int  # whether groups move behind their operands, see passes/schedule.py
 
 
 class Plan(NamedTuple):
     """The tables that executions read; see passes/layout.py."""
 
-    order: I32  # the rows, group after group
+    order: I32  # the rows, group by group
     storage: U8  # IN_SLOT, TEMPORARY or KEPT, in this order
     offset: I64  # of temporaries in the arena, in this order
-    groups: I64  # GROUP a group
-    program: I64  # STEP an instruction
+    groups: I64  # GROUP for each group
+    program: I64  # STEP for each instruction
 
 
 class Work(NamedTuple):
     """Scratch arrays of the planner; by row unless stated otherwise."""
 
-    canon: I32  # the first of the rows that compute the same
-    operands: I32  # three a row
-    many: I32  # as a log's ``extra``
+    canon: I32  # the first of the equal rows
+    operands: I32  # three for each row
+    many: I32  # like ``extra`` of a log
     phase: I32
     group: I32
-    last: I32  # who reads it last
+    last: I32  # the last group that reads it
     root: I32  # the row whose buffer it shares
     slot: I32
-    until: I32  # the place in the order of who reads it last in its group of small rows
+    until: I32  # the position of its last reader in its group of small rows
     stamp: I32  # the last lane group that loaded it
     escape: I32
     kernel: I64
@@ -152,10 +152,10 @@ class Work(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Addresses of what a sweep, or a thread's part of it, needs besides the values' buffers."""
+    """Addresses of the memory of a thread that executes a plan, besides the values' buffers."""
 
     scratch: int  # slots
-    partials: int  # what reductions find
+    partials: int  # partial results of reductions
     arena: int  # temporaries
-    places: int  # 8 int64 an instruction of a lane group
+    places: int  # 8 int64 for each instruction of a lane group
     counter: int  # an int64

@@ -1,8 +1,8 @@
 """The reverse pass: append the adjoint rows of a log to the same log.
 
-A rule runs once, in Python, for every combination of code, operand specs and needed operands;
-what it recorded is a *template*, and this pass only instantiates templates. Shapes were
-settled when the template was made, so nothing here knows about them, nor about any op.
+A rule runs once, in Python, for every combination of code, operand specs and needed operands. The
+rows that it records are a *template*, and this pass only instantiates templates. It is independent
+of ops and of shapes, which are fixed in the template.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..jit import inline, jit
 from .rows import CALL, LEAF, NEEDED, READ, RECORDED, STOP, VALUE, VARIADIC
 from .tables import I32, I64, Codes, Flow, Index, Log, Templates
 
-# How `transpose` returns. After anything but DONE the caller acts and calls again.
+# Results of `transpose`. After any result but DONE, the caller acts and calls again.
 DONE = 0
 NO_TEMPLATE = 1  # for the row in cursor[0]
-OUT_OF_CAPACITY = 2  # the columns are too short, or ``extra`` is
-CALLS = 3  # Python has the adjoints of what the row in cursor[0] depends on
+OUT_OF_CAPACITY = 2  # the columns or ``extra`` are too short
+CALLS = 3  # Python computes the adjoints of the dependencies of the row in cursor[0]
 
 # References inside a template: its own rows from 0 on, or one of these.
 NOTHING = -1
@@ -104,12 +104,11 @@ def transpose(
 ) -> int:
     """Walk the rows ``cursor[0]`` down to ``first`` and append adjoint rows at ``cursor[1]``.
 
-    Operands of variadic ones are appended at ``cursor[2]`` to ``extra``, which has room for
-    ``cursor[3]``.
-    ``flow.adjoint`` holds the seeds on entry; contributions are added in the order of the walk.
-    ``flow.variable_adjoint`` collects the reads of each variable that is a source. ``pool_row``
-    starts at 0 and remembers the rows, plus 1, of constants of the pool that have one already;
-    ``local`` is scratch for the longest template.
+    Operands of variadic rows are appended at ``cursor[2]`` to ``extra``, which has capacity
+    ``cursor[3]``. ``flow.adjoint`` holds the seeds on entry; contributions are added in the order
+    of the walk. ``flow.variable_adjoint`` accumulates over the reads of each variable that is a
+    source. ``pool_row`` starts at 0 and has, plus 1, the row of each constant of the pool that is
+    in the log already; ``local`` is scratch for the longest template.
     """
     row = cursor[0]
     m = cursor[1]
@@ -141,7 +140,7 @@ def transpose(
                     m += 1
             row -= 1
             continue
-        if codes.gradient[this] == STOP:  # it is a source itself
+        if codes.gradient[this] == STOP:  # reached only if it is a source itself
             row -= 1
             continue
         if codes.gradient[this] == CALL:
