@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Work:
+class MinimalWork:
     """The minimal work of one step, however it is computed.
 
     Attributes:
@@ -51,7 +51,7 @@ class Data(Protocol):
     def compute_observed(self, result: object, weights: list[Array]) -> list[Array]:
         """Gives the same from what a step returned and the weights it left."""
 
-    def work(self) -> Work:
+    def work(self) -> MinimalWork:
         """Says what one step cannot do without."""
 
 
@@ -78,10 +78,10 @@ class Chain:
         """The slope is all there is."""
         return [np.asarray(result)]
 
-    def work(self) -> Work:
+    def work(self) -> MinimalWork:
         """Each sine of the way there is a cosine of the way back."""
         calls = {"sin": self.length, "cos": self.length}
-        return Work(2 * self.x.nbytes, 0, calls, self.x.dtype.name)
+        return MinimalWork(2 * self.x.nbytes, 0, calls, self.x.dtype.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Network:
         # Nobody asks for the gradient by x.
         return [*forward, *itertools.chain.from_iterable(back)][:-1]
 
-    def work(self) -> Work:
+    def work(self) -> MinimalWork:
         """The weights are both read and written; back through tanh and relu costs no calls."""
         read = [self.x, self.target, *self.weights]
         traffic = sum(a.nbytes for a in [*read, *self.weights]) + self.x.itemsize
@@ -155,11 +155,11 @@ class Network:
         calls: dict[str, int] = {"tanh": hidden} if self.activation == "tanh" else {}
         if self.loss == "cross_entropy":
             calls |= {"exp": batch * outputs, "log": batch}
-        return Work(traffic, products, calls, self.x.dtype.name)
+        return MinimalWork(traffic, products, calls, self.x.dtype.name)
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class BenchmarkProgram:
     """A program of arrays with one number as its value; the step gives it and its gradients.
 
     Attributes:
@@ -180,7 +180,7 @@ class Program:
     calls: dict[str, int]
     products: int = 0
 
-    def for_check(self) -> Program:
+    def for_check(self) -> BenchmarkProgram:
         """Arrays of full size: smaller ones may take another path."""
         return self
 
@@ -197,16 +197,16 @@ class Program:
         """Gives the shapes of the value and of the gradients."""
         return [(), *(x.shape for x in self.inputs)]
 
-    def work(self) -> Work:
+    def work(self) -> MinimalWork:
         """A gradient is as large as its input."""
         first = self.inputs[0]
         traffic = 2 * sum(x.nbytes for x in self.inputs) + first.itemsize
         traffic += sum(x.nbytes for x in self.constants)
-        return Work(traffic, self.products, self.calls, first.dtype.name)
+        return MinimalWork(traffic, self.products, self.calls, first.dtype.name)
 
 
 @dataclass(frozen=True, eq=False)
-class Formula(Program):
+class Formula(BenchmarkProgram):
     """A formula over arrays of one size, elementwise but for sums.
 
     Where the value is an array, the gradients are those of its sum.
@@ -223,12 +223,12 @@ class Formula(Program):
         value, *gradients = super().shapes()
         return [(self.value_size,) if self.value_size > 1 else value, *gradients]
 
-    def work(self) -> Work:
+    def work(self) -> MinimalWork:
         """Each element takes the same."""
         first = self.inputs[0]
         calls = {name: count * first.size for name, count in self.calls.items()}
         traffic = 2 * sum(x.nbytes for x in self.inputs) + self.value_size * first.itemsize
-        return Work(traffic, 0, calls, first.dtype.name)
+        return MinimalWork(traffic, 0, calls, first.dtype.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,11 +267,11 @@ class Derivatives:
         """The matrix is what a step returns."""
         return [np.asarray(result)]
 
-    def work(self) -> Work:
+    def work(self) -> MinimalWork:
         """The matrix is written."""
         read = self.x.nbytes + sum(x.nbytes for x in self.constants)
         traffic = read + self.x.size * self.x.nbytes
-        return Work(traffic, self.products, self.calls, self.x.dtype.name)
+        return MinimalWork(traffic, self.products, self.calls, self.x.dtype.name)
 
 
 def relative_error(observed: list[Array], expected: list[Array]) -> float:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from benchmarks.cases import CASES, OURS, Case
 from benchmarks.libs import GRADIENT_AT, LIBRARIES, USUAL, LeftOut
-from benchmarks.report import Row
-from benchmarks.worker import Batch, Failed, Worker, in_worker
+from benchmarks.report import ReportRow
+from benchmarks.worker import Batch, BenchmarkWorker, Failed, in_worker
 
 ROOT = Path(__file__).resolve().parents[1]
 PROCESS_TIMEOUT = 120.0
@@ -59,13 +59,13 @@ class Workers:
     def __init__(self, settings: Settings) -> None:
         """Starts nothing yet."""
         self._settings = settings
-        self._running: dict[str, Worker] = {}
+        self._running: dict[str, BenchmarkWorker] = {}
 
-    def __getitem__(self, library: str) -> Worker:
+    def __getitem__(self, library: str) -> BenchmarkWorker:
         """Gives the library's worker."""
         if library not in self._running:
             patience = 180.0 if library in USUAL else 900.0  # some compile C for minutes
-            self._running[library] = Worker(library, self._settings.environment, patience)
+            self._running[library] = BenchmarkWorker(library, self._settings.environment, patience)
         return self._running[library]
 
     def drop(self, library: str) -> None:
@@ -79,9 +79,9 @@ class Workers:
             self.drop(library)
 
 
-def time_steps(case: Case, libraries: list[str], workers: Workers, settings: Settings) -> Row:
+def time_steps(case: Case, libraries: list[str], workers: Workers, settings: Settings) -> ReportRow:
     """Times a case's step in every variant of every library, in turns."""
-    row = Row()
+    row = ReportRow()
     turns: list[tuple[str, str]] = []
     for library in libraries:
         try:
@@ -157,9 +157,9 @@ def time_process(library: str, environment: dict[str, str]) -> tuple[float, floa
     return imported, done
 
 
-def time_fresh_processes(libraries: list[str], settings: Settings) -> dict[str, Row]:
+def time_fresh_processes(libraries: list[str], settings: Settings) -> dict[str, ReportRow]:
     """Times import and first gradient with warm caches, library after library in each round."""
-    rows = {"import_only": Row(), "import_first_gradient": Row()}
+    rows = {"import_only": ReportRow(), "import_first_gradient": ReportRow()}
     failed: set[str] = set()
     warm_up = 0 if settings.quick else 1
     for turn in range(settings.processes + warm_up):
@@ -180,9 +180,9 @@ def time_fresh_processes(libraries: list[str], settings: Settings) -> dict[str, 
     return rows
 
 
-def time_empty_cache(case: Case, settings: Settings) -> Row:
+def time_empty_cache(case: Case, settings: Settings) -> ReportRow:
     """Times numtape's first gradient with a cache folder that has nothing in it."""
-    row = Row()
+    row = ReportRow()
     for _ in range(1 if settings.quick else 3):
         with tempfile.TemporaryDirectory() as folder:
             empty = {"NUMTAPE_CACHE_DIR": folder}
@@ -197,9 +197,9 @@ def time_empty_cache(case: Case, settings: Settings) -> Row:
     return row
 
 
-def measure_figure(case: Case, settings: Settings) -> Row:
+def measure_figure(case: Case, settings: Settings) -> ReportRow:
     """Measures a figure of numtape's in a process that has done nothing else."""
-    row = Row()
+    row = ReportRow()
     try:
         details = in_worker(
             OURS, settings.environment, "run", "benchmarks.figures", case.name, settings.quick
@@ -212,9 +212,9 @@ def measure_figure(case: Case, settings: Settings) -> Row:
     return row
 
 
-def measure_peaks(case: Case, libraries: list[str], settings: Settings) -> Row:
+def measure_peaks(case: Case, libraries: list[str], settings: Settings) -> ReportRow:
     """Measures the memory of each library's first steps in their own processes."""
-    row = Row()
+    row = ReportRow()
     for library in libraries:
         # A first process may have to compile; of three it is not the median.
         for _ in range(1 if settings.quick else 3):
@@ -230,16 +230,16 @@ def measure_peaks(case: Case, libraries: list[str], settings: Settings) -> Row:
 
 def measure(
     cases: list[Case], libraries: list[str], settings: Settings
-) -> Iterator[tuple[Case, Row]]:
+) -> Iterator[tuple[Case, ReportRow]]:
     """Measures the cases one after another."""
-    fresh: dict[str, Row] = {}
+    fresh: dict[str, ReportRow] = {}
     with contextlib.closing(Workers(settings)) as workers:
         for case in (c for c in cases if c.kind == "step"):
             yield case, time_steps(case, libraries, workers, settings)
     for case in (c for c in cases if c.kind != "step"):
         taking_part = [name for name in libraries if name in (case.libraries or USUAL)]
         if not taking_part:
-            yield case, Row()
+            yield case, ReportRow()
         elif case.kind == "figure":
             yield case, measure_figure(case, settings)
         elif case.kind == "memory":

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.inputs import Array, Derivatives, Program
+from benchmarks.inputs import Array, BenchmarkProgram, Derivatives
 
 STRIKE, YEARS = 100.0, 1.0
 
@@ -168,23 +168,25 @@ def layers_by_hand(x: Array, weights: Array) -> list[Array]:
 # The inputs of the cases.
 
 
-def asian_option(paths: int = 10_000, steps: int = 64) -> Program:
+def asian_option(paths: int = 10_000, steps: int = 64) -> BenchmarkProgram:
     """A Python loop over the steps of all paths."""
     noise = np.random.default_rng(11).normal(size=(steps, paths))
     greeks = [np.asarray(x) for x in (100.0, 0.03, 0.2)]
     calls = {"exp": noise.size + 1}
-    return Program(asian, asian_by_hand, greeks, [noise], (), calls)
+    return BenchmarkProgram(asian, asian_by_hand, greeks, [noise], (), calls)
 
 
-def small_solves(batch: int = 2_000, size: int = 8) -> Program:
+def small_solves(batch: int = 2_000, size: int = 8) -> BenchmarkProgram:
     """Systems so small that what a library does for each of them counts."""
     rng = np.random.default_rng(12)
     matrices = rng.normal(size=(batch, size, size)) + 2 * size * np.eye(size)
     sides = rng.normal(size=(batch, size, 1))
-    return Program(solves, solves_by_hand, [matrices, sides], [], ("solve",), {})
+    return BenchmarkProgram(solves, solves_by_hand, [matrices, sides], [], ("solve",), {})
 
 
-def lstm_step(steps: int = 20, batch: int = 32, features: int = 32, hidden: int = 64) -> Program:
+def lstm_step(
+    steps: int = 20, batch: int = 32, features: int = 32, hidden: int = 64
+) -> BenchmarkProgram:
     """The cell is written out, for all."""
     rng = np.random.default_rng(13)
     kernel = rng.normal(0, features**-0.5, (features, 4 * hidden)).astype(np.float32)
@@ -195,7 +197,7 @@ def lstm_step(steps: int = 20, batch: int = 32, features: int = 32, hidden: int 
     cells = steps * batch * hidden
     # Back: a product by what comes in, and two, but for the first step, by what was there before.
     products = 2 * steps * batch * 4 * hidden * (2 * features + 3 * hidden)
-    return Program(
+    return BenchmarkProgram(
         lstm,
         lstm_by_hand,
         [kernel, recurrent, bias],
@@ -208,7 +210,7 @@ def lstm_step(steps: int = 20, batch: int = 32, features: int = 32, hidden: int 
 
 def convolution_step(
     batch: int = 32, size: int = 16, channels: tuple[int, ...] = (1, 16, 32)
-) -> Program:
+) -> BenchmarkProgram:
     """Two layers of filters of 3 by 3."""
     rng = np.random.default_rng(14)
     first, second = (
@@ -218,7 +220,7 @@ def convolution_step(
     images = rng.uniform(size=(batch, size, size, channels[0])).astype(np.float32)
     inner, outer = batch * (size - 2) ** 2, batch * (size - 4) ** 2
     products = 2 * (2 * inner * first.size + 3 * outer * second.size)
-    return Program(
+    return BenchmarkProgram(
         convolutions, convolutions_by_hand, [first, second], [images], ("convolved",), {}, products
     )
 

@@ -32,7 +32,7 @@ class Named(Protocol):
 
 
 @dataclass
-class Row:
+class ReportRow:
     """The measurements of one case: samples by round and details per column, or why none."""
 
     samples: dict[str, list[list[float]]] = field(default_factory=dict)
@@ -164,7 +164,7 @@ def round_value(value: Any) -> Any:
 
 
 def collect(
-    rows: dict[str, Row],
+    rows: dict[str, ReportRow],
     headings: list[str],
     rates: dict[str, Any],
     scaling: dict[str, Any],

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.inputs import Work, large_net
+from benchmarks.inputs import MinimalWork, large_net
 
 COPIED = 2**28  # bytes: beyond the last-level cache of any machine this is likely to meet
 # Operations that take far longer than a product or a sum; a reciprocal stands for any division.
@@ -107,7 +107,7 @@ def call_costs(quick: bool) -> dict[str, dict[str, float]]:
     return costs
 
 
-def floors(work: Work, rates: dict[str, Any], measured: float | None) -> dict[str, Any]:
+def floors(work: MinimalWork, rates: dict[str, Any], measured: float | None) -> dict[str, Any]:
     """Gives a step's floors in seconds, and its time as a multiple of them.
 
     A machine moves data while it computes: of traffic, and of products and calls together, the

@@ -18,7 +18,7 @@ from benchmarks.gpu.cases import CASES as GPU_CASES
 from benchmarks.gpu.libs import LIBRARIES as GPU_LIBRARIES
 from benchmarks.libs import LIBRARIES, USUAL
 from benchmarks.measure import ROOT, Settings, measure
-from benchmarks.report import Row
+from benchmarks.report import ReportRow
 from benchmarks.worker import Failed, in_worker
 
 DEVICES = ("cpu", "reference", "cuda")
@@ -176,7 +176,7 @@ def main(argv: list[str] | None = None) -> int:
     if any(case.kind == "step" for case in cases):
         rates = measure_rates(installed, settings)
         progress("rates of the machine")
-    rows: dict[str, Row] = {}
+    rows: dict[str, ReportRow] = {}
     for case, row in measure(cases, installed, settings):
         progress(case.name)
         rows[case.name] = row

@@ -26,7 +26,7 @@ ROUNDS = 15
 
 
 @dataclass(frozen=True)
-class Row:
+class TimingRow:
     """A function.
 
     Attributes:
@@ -56,38 +56,38 @@ def _rsqrt(x: Any) -> Any:
 
 # By name in `numtape.core.ops.elementwise` and `activations`.
 ROWS = {
-    "exp": Row(np.exp, "exp(x)", "exp", ((-8, 8),)),
-    "expm1": Row(np.expm1, "expm1(x)", "expm1", ((-2, 2),)),
-    "log": Row(np.log, "log(x)", "log", ((0, 8),)),
-    "log1p": Row(np.log1p, "log1p(x)", "log1p", ((-0.9, 4),)),
-    "pow_float": Row(np.power, "pow(x, y)", "power", ((0, 4), (-3, 3))),
-    "rsqrt": Row(_rsqrt, "1.0 / sqrt(x)", lambda x: 1 / mpmath.sqrt(x), ((0, 8),)),
-    "sin": Row(np.sin, "sin(x)", "sin", ((-8, 8),)),
-    "cos": Row(np.cos, "cos(x)", "cos", ((-8, 8),)),
-    "tan": Row(np.tan, "tan(x)", "tan", ((-8, 8),)),
-    "asin": Row(np.arcsin, "asin(x)", "asin"),
-    "acos": Row(np.arccos, "acos(x)", "acos"),
-    "atan": Row(np.arctan, "atan(x)", "atan", ((-4, 4),)),
-    "atan2": Row(np.arctan2, "atan2(x, y)", "atan2", ((-4, 4), (-4, 4))),
-    "sinh": Row(np.sinh, "sinh(x)", "sinh", ((-4, 4),)),
-    "cosh": Row(np.cosh, "cosh(x)", "cosh", ((-4, 4),)),
-    "tanh": Row(np.tanh, "tanh(x)", "tanh", ((-4, 4),)),
-    "asinh": Row(np.arcsinh, "asinh(x)", "asinh", ((-4, 4),)),
-    "acosh": Row(np.arccosh, "acosh(x)", "acosh", ((1, 8),)),
-    "atanh": Row(np.arctanh, "atanh(x)", "atanh", ((-0.99, 0.99),)),
-    "erf": Row(scipy.special.erf, "erf(x)", "erf", ((-3, 3),)),
-    "erfc": Row(scipy.special.erfc, "erfc(x)", "erfc", ((-3, 6),)),
-    "sigmoid": Row(scipy.special.expit, "1.0 / (1.0 + exp(-x))", _sigmoid, ((-8, 8),)),
-    "softplus": Row(
+    "exp": TimingRow(np.exp, "exp(x)", "exp", ((-8, 8),)),
+    "expm1": TimingRow(np.expm1, "expm1(x)", "expm1", ((-2, 2),)),
+    "log": TimingRow(np.log, "log(x)", "log", ((0, 8),)),
+    "log1p": TimingRow(np.log1p, "log1p(x)", "log1p", ((-0.9, 4),)),
+    "pow_float": TimingRow(np.power, "pow(x, y)", "power", ((0, 4), (-3, 3))),
+    "rsqrt": TimingRow(_rsqrt, "1.0 / sqrt(x)", lambda x: 1 / mpmath.sqrt(x), ((0, 8),)),
+    "sin": TimingRow(np.sin, "sin(x)", "sin", ((-8, 8),)),
+    "cos": TimingRow(np.cos, "cos(x)", "cos", ((-8, 8),)),
+    "tan": TimingRow(np.tan, "tan(x)", "tan", ((-8, 8),)),
+    "asin": TimingRow(np.arcsin, "asin(x)", "asin"),
+    "acos": TimingRow(np.arccos, "acos(x)", "acos"),
+    "atan": TimingRow(np.arctan, "atan(x)", "atan", ((-4, 4),)),
+    "atan2": TimingRow(np.arctan2, "atan2(x, y)", "atan2", ((-4, 4), (-4, 4))),
+    "sinh": TimingRow(np.sinh, "sinh(x)", "sinh", ((-4, 4),)),
+    "cosh": TimingRow(np.cosh, "cosh(x)", "cosh", ((-4, 4),)),
+    "tanh": TimingRow(np.tanh, "tanh(x)", "tanh", ((-4, 4),)),
+    "asinh": TimingRow(np.arcsinh, "asinh(x)", "asinh", ((-4, 4),)),
+    "acosh": TimingRow(np.arccosh, "acosh(x)", "acosh", ((1, 8),)),
+    "atanh": TimingRow(np.arctanh, "atanh(x)", "atanh", ((-0.99, 0.99),)),
+    "erf": TimingRow(scipy.special.erf, "erf(x)", "erf", ((-3, 3),)),
+    "erfc": TimingRow(scipy.special.erfc, "erfc(x)", "erfc", ((-3, 6),)),
+    "sigmoid": TimingRow(scipy.special.expit, "1.0 / (1.0 + exp(-x))", _sigmoid, ((-8, 8),)),
+    "softplus": TimingRow(
         lambda x, out: np.logaddexp(0, x, out=out),
         "max(x, 0) + log1p(exp(-abs(x)))",
         _softplus,
         ((-8, 8),),
     ),
-    "floor": Row(np.floor, "floor(x)", "floor", ((-8, 8),)),
-    "ceil": Row(np.ceil, "ceil(x)", "ceil", ((-8, 8),)),
-    "round_float": Row(np.rint, "rint(x)", "nint", ((-8, 8),)),
-    "floor_mod_float": Row(np.mod, "fmod(x, y)", "fmod", ((-8, 8), (0.5, 4))),
+    "floor": TimingRow(np.floor, "floor(x)", "floor", ((-8, 8),)),
+    "ceil": TimingRow(np.ceil, "ceil(x)", "ceil", ((-8, 8),)),
+    "round_float": TimingRow(np.rint, "rint(x)", "nint", ((-8, 8),)),
+    "floor_mod_float": TimingRow(np.mod, "fmod(x, y)", "fmod", ((-8, 8), (0.5, 4))),
 }
 
 
@@ -161,7 +161,7 @@ def _repeater() -> Any:
     return repeat
 
 
-def error(row: Row, operands: list[Any], actual: Any) -> float:
+def error(row: TimingRow, operands: list[Any], actual: Any) -> float:
     """The largest error in units in the last place of the exact value."""
     function = getattr(mpmath, row.exact) if isinstance(row.exact, str) else row.exact
     limits, worst = np.finfo(actual.dtype), 0.0
@@ -205,7 +205,9 @@ def measure(name: str, dtype: str, repeat: Any, times: int, rounds: int) -> tupl
     part = slice(None, None, 4)
     exact_row = name == "floor_mod_float"  # fmod of mpmath is floor_mod
     worst = error(
-        row if not exact_row else Row(np.mod, "", "fmod"), [x[part] for x in operands], out[part]
+        row if not exact_row else TimingRow(np.mod, "", "fmod"),
+        [x[part] for x in operands],
+        out[part],
     )
     return (*map(statistics.median, samples), worst)
 

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import memory
 from benchmarks.cases import CASES
 from benchmarks.inputs import Data, relative_error
-from benchmarks.libs import LIBRARIES, LeftOut, Variant
+from benchmarks.libs import LIBRARIES, LeftOut, LibraryVariant
 
 MAX_REPEATS = 5_000
 AGREE = 1e-4
@@ -53,12 +53,12 @@ class _Served:
 
     def __init__(self, library: str) -> None:
         self.library = library
-        self.variants: dict[str, Variant] = {}
+        self.variants: dict[str, LibraryVariant] = {}
 
-    def make(self, data: Data) -> dict[str, Variant]:
+    def make(self, data: Data) -> dict[str, LibraryVariant]:
         """Gives the library's variants; it is imported at the first call."""
         module = importlib.import_module(f"benchmarks.libs.{self.library}_")
-        variants: dict[str, Variant] = module.variants(data)
+        variants: dict[str, LibraryVariant] = module.variants(data)
         return variants
 
     def prepare(self, name: str) -> dict[str, dict[str, float] | LeftOut | str]:
@@ -176,7 +176,7 @@ def serve(
         pass  # the harness is gone, or is being stopped and says so itself
 
 
-class Worker:
+class BenchmarkWorker:
     """The harness's side."""
 
     def __init__(
@@ -232,9 +232,9 @@ def in_worker(library: str, environment: dict[str, str], *request: object) -> An
     """Asks a worker that has done nothing before and does nothing after.
 
     Raises:
-        Failed: As ``Worker.call`` does.
+        Failed: As ``BenchmarkWorker.call`` does.
     """
-    worker = Worker(library, environment)
+    worker = BenchmarkWorker(library, environment)
     try:
         method, *arguments = request
         return worker.call(str(method), *arguments)

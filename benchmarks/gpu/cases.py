@@ -18,7 +18,7 @@ SIZES = ("full", "small", "tiny")
 
 
 @dataclass(frozen=True)
-class Case:
+class GpuCase:
     """One row of the table.
 
     Attributes:
@@ -69,7 +69,7 @@ ROWS = (2**16, 2**12)  # float32: 1 GiB
 CASES = {
     case.name: case
     for case in (
-        Case(
+        GpuCase(
             "long_chain",
             "sum(tanh(sin(x² + y) exp(-x)) y) and gradients, 2²⁸ float32",
             inputs.long_chain,
@@ -78,7 +78,7 @@ CASES = {
             (43,),
             _both(STREAMED, (1.0, JAX)),
         ),
-        Case(
+        GpuCase(
             "black_scholes_float32",
             "Black-Scholes and 5 Greeks, 64M options, float32",
             inputs.black_scholes,
@@ -87,7 +87,7 @@ CASES = {
             (43, "float32"),
             _both(STREAMED, (1.0, JAX)),
         ),
-        Case(
+        GpuCase(
             "black_scholes_float64",
             "Black-Scholes and 5 Greeks, 64M options, float64",
             inputs.black_scholes,
@@ -96,7 +96,7 @@ CASES = {
             (43, "float64"),
             _both(STREAMED, (1.0, JAX)),
         ),
-        Case(
+        GpuCase(
             "large_net",
             "4096-8192-8192-10 network step, batch 8192, float32",
             inputs.large_net,
@@ -106,7 +106,7 @@ CASES = {
             _both((1.05, BEST_PEER)),
             inner=1,
         ),
-        Case(
+        GpuCase(
             "large_net_tf32",
             "the same with TF32",
             inputs.large_net,
@@ -120,7 +120,7 @@ CASES = {
             tolerance=0.1,
             agreement=0.1,
         ),
-        Case(
+        GpuCase(
             "small_net",
             "2-64-64-1 network step, batch 32",
             inputs.small_net,
@@ -130,7 +130,7 @@ CASES = {
             (Limit(30e-6, column=REPLAYED), Limit(1 / 2, "PyTorch", REPLAYED)),
             inner=20,
         ),
-        Case(
+        GpuCase(
             "asian",
             "Asian option and 4 Greeks, 1M paths of 252 steps, float32",
             inputs.asian,
@@ -143,7 +143,7 @@ CASES = {
             agreement=3e-2,
             drawn=True,
         ),
-        Case(
+        GpuCase(
             "sum",
             "sum of 1 GiB, float32",
             inputs.total,
@@ -152,7 +152,7 @@ CASES = {
             (5, 7, None),
             _both(STREAMED),
         ),
-        Case(
+        GpuCase(
             "sum_rows",
             "sum of each row of 1 GiB",
             inputs.total,
@@ -161,7 +161,7 @@ CASES = {
             (5, 7, 1),
             _both(STREAMED),
         ),
-        Case(
+        GpuCase(
             "sum_columns",
             "sum of each column of 1 GiB",
             inputs.total,
@@ -170,7 +170,7 @@ CASES = {
             (5, 7, 0),
             _both(STREAMED),
         ),
-        Case(
+        GpuCase(
             "softmax",
             "softmax of rows, 1 GiB",
             inputs.softmax,
@@ -179,7 +179,7 @@ CASES = {
             (3, 7, False),
             _both(STREAMED),
         ),
-        Case(
+        GpuCase(
             "softmax_gradient",
             "softmax of rows and its gradient, 1 GiB",
             inputs.softmax,
@@ -188,7 +188,7 @@ CASES = {
             (3, 7, True),
             _both(STREAMED),
         ),
-        Case(
+        GpuCase(
             "layer_norm",
             "layer norm of rows, 1 GiB",
             inputs.layer_norm,
@@ -197,7 +197,7 @@ CASES = {
             (3, 7, False),
             _both(STREAMED),
         ),
-        Case(
+        GpuCase(
             "layer_norm_gradient",
             "layer norm of rows and its gradients, 1 GiB",
             inputs.layer_norm,
@@ -206,7 +206,7 @@ CASES = {
             (3, 7, True),
             _both(STREAMED),
         ),
-        Case(
+        GpuCase(
             "gather",
             "gather of 4M random rows of 64, 1 GiB",
             inputs.gather,
@@ -215,7 +215,7 @@ CASES = {
             (6, 3),
             _both(STREAMED),
         ),
-        Case(
+        GpuCase(
             "scatter_add",
             "scatter-add of 4M rows of 64 at random, 1 GiB",
             inputs.scatter_add,

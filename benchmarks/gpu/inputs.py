@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks import formulas, inputs
-from benchmarks.inputs import Array, Network, Work
+from benchmarks.inputs import Array, MinimalWork, Network
 
 BLOCK = 2**20
 EPSILON = 1e-5  # of the layer norm: PyTorch's default
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class GpuProgram:
     """A function of arrays; a step gives its value and the gradients by its first inputs.
 
     Where the value is an array, the gradients are those of its sum, or of what ``upstream`` weighs
@@ -49,7 +49,7 @@ class Program:
     draws: tuple[int, ...] | None = None
     scatters: bool = False
 
-    def for_check(self) -> Program:
+    def for_check(self) -> GpuProgram:
         """Draws are given: only so is there one right result."""
         if self.draws is None:
             return self
@@ -66,12 +66,12 @@ class Program:
         """The same from what a step gave."""
         return [np.asarray(array) for array in result]
 
-    def work(self) -> Work:
+    def work(self) -> MinimalWork:
         """Nothing is counted but what is moved."""
-        return Work(self.moved, 0, {}, self.inputs[0].dtype.name)
+        return MinimalWork(self.moved, 0, {}, self.inputs[0].dtype.name)
 
 
-Data = Program | Network
+Data = GpuProgram | Network
 
 
 def after(data: Data, weights: list[Array]) -> Data:
@@ -99,37 +99,39 @@ def _move(*arrays: Array) -> int:
     return sum(array.nbytes for array in arrays)
 
 
-def long_chain(size: int) -> Program:
+def long_chain(size: int) -> GpuProgram:
     """A chain of elementwise ops that ends in a sum, and both gradients."""
     x, y = (_uniform(seed, (size,), -1, 1, np.float32) for seed in (8, 9))
     # Each input is read, and its gradient written.
     moved = 2 * _move(x, y) + x.itemsize
-    return Program(formulas.long_chain, formulas.long_chain_by_hand, [x, y], moved, 2)
+    return GpuProgram(formulas.long_chain, formulas.long_chain_by_hand, [x, y], moved, 2)
 
 
-def black_scholes(size: int, dtype: str) -> Program:
+def black_scholes(size: int, dtype: str) -> GpuProgram:
     """Prices of options, and five Greeks of each."""
     bounds = ((50, 150), (50, 150), (0.01, 0.05), (0.1, 0.5), (0.1, 2))
     arrays = [_uniform(seed, (size,), low, high, dtype) for seed, (low, high) in enumerate(bounds)]
     moved = 2 * _move(*arrays) + arrays[0].nbytes
-    return Program(formulas.black_scholes, formulas.black_scholes_by_hand, arrays, moved, sources=5)
+    return GpuProgram(
+        formulas.black_scholes, formulas.black_scholes_by_hand, arrays, moved, sources=5
+    )
 
 
-def asian(paths: int, steps: int) -> Program:
+def asian(paths: int, steps: int) -> GpuProgram:
     """An Asian option by Monte Carlo: price, delta, rho, vega, and the slope by the strike.
 
     Nothing has to be moved: a path can be drawn and followed by one thread.
     """
     values = [np.asarray(x, np.float32) for x in (100.0, 0.03, 0.2, 100.0)]
     function = functools.partial(formulas.asian, (paths, steps))
-    return Program(function, formulas.asian_by_hand, values, 0, 4, draws=(paths, steps))
+    return GpuProgram(function, formulas.asian_by_hand, values, 0, 4, draws=(paths, steps))
 
 
-def total(rows: int, columns: int, axis: int | None) -> Program:
+def total(rows: int, columns: int, axis: int | None) -> GpuProgram:
     """A sum over everything, or along an axis."""
     x = _uniform(10, (rows, columns), 0, 1, np.float32)
     retained = 1 if axis is None else x.shape[1 - axis]
-    return Program(
+    return GpuProgram(
         lambda ops, x: ops.sum(x, axis),
         lambda x: [x.sum(axis)],
         [x],
@@ -137,11 +139,11 @@ def total(rows: int, columns: int, axis: int | None) -> Program:
     )
 
 
-def softmax(rows: int, columns: int, gradient: bool) -> Program:
+def softmax(rows: int, columns: int, gradient: bool) -> GpuProgram:
     """A softmax of each row; with its gradient, for what comes from above."""
     x = _uniform(11, (rows, columns), -3, 3, np.float32)
     upstream = _uniform(12, x.shape, -1, 1, np.float32) if gradient else None
-    return Program(
+    return GpuProgram(
         lambda ops, x: ops.softmax(x),
         formulas.softmax_by_hand,
         [x],
@@ -151,14 +153,14 @@ def softmax(rows: int, columns: int, gradient: bool) -> Program:
     )
 
 
-def layer_norm(rows: int, columns: int, gradient: bool) -> Program:
+def layer_norm(rows: int, columns: int, gradient: bool) -> GpuProgram:
     """A layer norm of each row with scale and shift; with the gradients by all three."""
     x = _uniform(13, (rows, columns), -3, 3, np.float32)
     gamma = _uniform(14, (columns,), 0.5, 1.5, np.float32)
     beta = _uniform(15, (columns,), -1, 1, np.float32)
     upstream = _uniform(16, x.shape, -1, 1, np.float32) if gradient else None
     moved = _move(x, x, gamma, beta)
-    return Program(
+    return GpuProgram(
         lambda ops, x, gamma, beta: ops.layer_norm(x, gamma, beta),
         functools.partial(formulas.layer_norm_by_hand, EPSILON),
         [x, gamma, beta],
@@ -168,13 +170,13 @@ def layer_norm(rows: int, columns: int, gradient: bool) -> Program:
     )
 
 
-def gather(rows: int, columns: int) -> Program:
+def gather(rows: int, columns: int) -> GpuProgram:
     """As many rows as a table has, taken from it at random."""
     table = _uniform(17, (rows, columns), -1, 1, np.float32)
     at = np.random.default_rng(18).integers(rows, size=rows, dtype=np.int32)
     # A row that is taken twice has to be read once.
     read = int(np.count_nonzero(np.bincount(at))) * columns * table.itemsize
-    return Program(
+    return GpuProgram(
         lambda ops, table, at: ops.gather(table, at),
         lambda table, at: [table[at]],
         [table, at],
@@ -182,11 +184,11 @@ def gather(rows: int, columns: int) -> Program:
     )
 
 
-def scatter_add(rows: int, columns: int) -> Program:
+def scatter_add(rows: int, columns: int) -> GpuProgram:
     """The same rows added back at random places: the gradient of a gather."""
     added = _uniform(19, (rows, columns), -1, 1, np.float32)
     at = np.random.default_rng(20).integers(rows, size=rows, dtype=np.int32)
-    return Program(
+    return GpuProgram(
         lambda ops, added, at: ops.scatter_add(added, at, rows),
         functools.partial(formulas.scatter_add_by_hand, rows),
         [added, at],

@@ -18,9 +18,9 @@ from benchmarks.cases import OURS
 from benchmarks.gpu.cases import CASES
 from benchmarks.gpu.libs import LIBRARIES
 from benchmarks.gpu.worker import Served
-from benchmarks.inputs import Array, Work
-from benchmarks.report import Row
-from benchmarks.worker import Batch, Failed, Worker
+from benchmarks.inputs import Array, MinimalWork
+from benchmarks.report import ReportRow
+from benchmarks.worker import Batch, BenchmarkWorker, Failed
 
 FIRST = "long_chain"  # whose first step says what compiling takes
 TIMEOUT = 120.0  # of a request: no case is to take the time of all others
@@ -42,8 +42,8 @@ class Found:
         first_call: Seconds of import, start and first step in a fresh process.
     """
 
-    rows: dict[str, Row]
-    works: dict[str, Work] = field(default_factory=dict)
+    rows: dict[str, ReportRow]
+    works: dict[str, MinimalWork] = field(default_factory=dict)
     tails: dict[str, dict[str, list[Array]]] = field(default_factory=dict)
     gpus: dict[str, dict[str, str]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Session:
     """
 
     def __init__(self, cases: list[str], size: str, batch: Batch, budget: float) -> None:
-        self.found = Found({name: Row() for name in cases})
+        self.found = Found({name: ReportRow() for name in cases})
         self._size, self._batch, self._budget = size, batch, budget
         self._began = time.perf_counter()
 
@@ -120,7 +120,7 @@ class Session:
                 yield f"{library}: {name}"
 
     def _request(
-        self, library: str, worker: Worker, method: str, otherwise: Any, *arguments: object
+        self, library: str, worker: BenchmarkWorker, method: str, otherwise: Any, *arguments: object
     ) -> Any:
         try:
             return worker.call(method, *arguments)
@@ -188,8 +188,8 @@ def _caches(folder: str) -> dict[str, str]:
     return {variable: os.path.join(folder, part) for variable, part in parts.items()}
 
 
-def _start(library: str, caches: dict[str, str], stack: contextlib.ExitStack) -> Worker:
-    worker = Worker(library, {**environment(), **caches}, TIMEOUT, Served)
+def _start(library: str, caches: dict[str, str], stack: contextlib.ExitStack) -> BenchmarkWorker:
+    worker = BenchmarkWorker(library, {**environment(), **caches}, TIMEOUT, Served)
     return stack.enter_context(contextlib.closing(worker))
 
 
@@ -199,7 +199,7 @@ def missing() -> str | None:
     Raises:
         Failed: If numtape itself does not start.
     """
-    with contextlib.closing(Worker(OURS, environment(), TIMEOUT, Served)) as worker:
+    with contextlib.closing(BenchmarkWorker(OURS, environment(), TIMEOUT, Served)) as worker:
         about: dict[str, str] = worker.call("ready")
     return about.get("missing")
 

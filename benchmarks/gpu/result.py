@@ -6,12 +6,12 @@ from typing import Any
 
 from benchmarks import report
 from benchmarks.cases import OURS
-from benchmarks.gpu.cases import CASES, FLOOR, OWN, Case
+from benchmarks.gpu.cases import CASES, FLOOR, OWN, GpuCase
 from benchmarks.gpu.libs import LIBRARIES
 from benchmarks.gpu.measure import Found
 from benchmarks.gpu.worker import difference
-from benchmarks.inputs import Array, Work
-from benchmarks.report import Row
+from benchmarks.inputs import Array, MinimalWork
+from benchmarks.report import ReportRow
 
 SCHEMA = 1
 
@@ -21,7 +21,7 @@ def best(ceilings: dict[str, dict[str, float]]) -> dict[str, float]:
     return {what: max(rates.values()) for what, rates in ceilings.items() if rates}
 
 
-def floors(work: Work, tensor_float: bool, rates: dict[str, float]) -> dict[str, Any]:
+def floors(work: MinimalWork, tensor_float: bool, rates: dict[str, float]) -> dict[str, Any]:
     """Gives a step's floors in seconds: its bytes at the rate of copying, and its products.
 
     They go on at once, so the larger one is what a step cannot beat. There is none where nothing
@@ -41,7 +41,7 @@ def floors(work: Work, tensor_float: bool, rates: dict[str, float]) -> dict[str,
     }
 
 
-def _compare(case: Case, row: Row, tails: dict[str, list[Array]]) -> None:
+def _compare(case: GpuCase, row: ReportRow, tails: dict[str, list[Array]]) -> None:
     """Takes out columns whose results, where they were timed, are not those of the first one."""
     first = next(iter(tails), None)
     for heading, tail in tails.items():
@@ -53,7 +53,7 @@ def _compare(case: Case, row: Row, tails: dict[str, list[Array]]) -> None:
 
 
 def _case(
-    case: Case, row: Row, headings: list[str], roofline: dict[str, Any], rough: bool
+    case: GpuCase, row: ReportRow, headings: list[str], roofline: dict[str, Any], rough: bool
 ) -> dict[str, Any]:
     columns: dict[str, Any] = {
         heading: {

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu import inputs
-from benchmarks.gpu.cases import CASES, Case
+from benchmarks.gpu.cases import CASES, GpuCase
 from benchmarks.gpu.inputs import Data
-from benchmarks.gpu.libs import LIBRARIES, Library, NoGpuError, Step
-from benchmarks.inputs import Array, Work, relative_error
+from benchmarks.gpu.libs import LIBRARIES, BenchmarkStep, Library, NoGpuError
+from benchmarks.inputs import Array, MinimalWork, relative_error
 from benchmarks.worker import MAX_REPEATS, Batch, in_words
 
 CHECKED = 2  # steps: the second one of what is recorded or compiled is not as the first one was
@@ -49,7 +49,9 @@ class Served:
         except NoGpuError as problem:
             return {"missing": str(problem)}
 
-    def measure(self, name: str, size: str, batch: Batch) -> tuple[Work, dict[str, dict[str, Any]]]:
+    def measure(
+        self, name: str, size: str, batch: Batch
+    ) -> tuple[MinimalWork, dict[str, dict[str, Any]]]:
         """Checks and times each variant of a case.
 
         Returns:
@@ -80,7 +82,7 @@ class Served:
         library.free()
         return work, outcome
 
-    def _check(self, case: Case, data: Data, step: Step) -> dict[str, Any]:
+    def _check(self, case: GpuCase, data: Data, step: BenchmarkStep) -> dict[str, Any]:
         """Compares steps with what they must give."""
         worst = 0.0
         for _ in range(CHECKED):
@@ -93,7 +95,7 @@ class Served:
             worst, data = max(worst, error), inputs.after(data, weights)
         return {"relative_error": worst}
 
-    def _time(self, case: Case, step: Step, batch: Batch) -> dict[str, Any]:
+    def _time(self, case: GpuCase, step: BenchmarkStep, batch: Batch) -> dict[str, Any]:
         library, run = self.library, step.run
         begin = time.perf_counter()
         results = run()
@@ -121,7 +123,7 @@ class Served:
             "kernels": kernels,
         }
 
-    def _together(self, case: Case, run: Callable[[], object]) -> int:
+    def _together(self, case: GpuCase, run: Callable[[], object]) -> int:
         """How many steps to measure at once: those of a slow one by themselves."""
         if self.library.seconds(run, 1) < LONG:
             return case.inner

@@ -37,7 +37,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Case:
+class GradBenchCase:
     """An eval at one size.
 
     Attributes:
@@ -150,7 +150,7 @@ def _cells(size: Size) -> float:
 
 
 CASES = {
-    "det": Case(
+    "det": GradBenchCase(
         "det",
         "det, 11 rows by minors",
         det,
@@ -160,7 +160,7 @@ CASES = {
         lambda s: _minors(s[0]),
         (Goal("operation", 8.0), Goal("stack", 1 << 30)),
     ),
-    "det_recursive": Case(
+    "det_recursive": GradBenchCase(
         "det_recursive",
         "det, as one recursive kernel",
         det,
@@ -170,7 +170,7 @@ CASES = {
         lambda s: _minors(s[0]),
         (Goal("operation", 15.0),),
     ),
-    "det_recomputed": Case(
+    "det_recomputed": GradBenchCase(
         "det_recomputed",
         "det, minors of 8 and of 5 done again",
         det,
@@ -180,7 +180,7 @@ CASES = {
         lambda s: _minors(s[0]),
         (Goal("stack", 1 << 20),),
     ),
-    "lstm": Case(
+    "lstm": GradBenchCase(
         "lstm",
         "lstm, 6 layers, 8192 characters",
         lstm,
@@ -191,7 +191,7 @@ CASES = {
         (Goal("ratio", 1.6),),
         {"torch": (6, 256), "autograd": (6, 64)},
     ),
-    "llsq": Case(
+    "llsq": GradBenchCase(
         "llsq",
         "llsq, 16392 points, degree 127",
         llsq,
@@ -205,7 +205,7 @@ CASES = {
             Goal("against", 1.0, peer="JAX"),
         ),
     ),
-    "lse": Case(
+    "lse": GradBenchCase(
         "lse",
         "lse, 1.28 M",
         lse,
@@ -219,7 +219,7 @@ CASES = {
             Goal("against", 1.0, "array ops", "JAX"),
         ),
     ),
-    "ode": Case(
+    "ode": GradBenchCase(
         "ode",
         "ode, 10⁵ parameters, 100 steps",
         ode,
@@ -229,7 +229,7 @@ CASES = {
         lambda s: 16.0 * s[0] * s[1],
         (Goal("ratio", 3.2), Goal("against", 0.7, peer="JAX")),
     ),
-    "ode_small": Case(
+    "ode_small": GradBenchCase(
         "ode",
         "ode, 10⁴ parameters, 100 steps",
         ode,
@@ -239,7 +239,7 @@ CASES = {
         lambda s: 16.0 * s[0] * s[1],
         (Goal("against", 1.0, peer="JAX"),),
     ),
-    "logistic": Case(
+    "logistic": GradBenchCase(
         "logistic",
         "10⁶ steps of y = r·y·(1 - y)",
         logistic,

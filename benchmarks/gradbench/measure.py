@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gradbench.cases import CASES, Case
+from benchmarks.gradbench.cases import CASES, GradBenchCase
 from benchmarks.gradbench.libs import LIBRARIES
-from benchmarks.worker import Failed, Worker
+from benchmarks.worker import BenchmarkWorker, Failed
 
 AGREE = 1e-10
 ENVIRONMENT = {
@@ -94,12 +94,12 @@ def measure(case_name: str, libraries: list[str], rounds: int, seconds: float, s
       went wrong.
     """
     case = CASES[case_name]
-    workers: dict[str, Worker] = {}
+    workers: dict[str, BenchmarkWorker] = {}
     columns: dict[str, Any] = {}
     expected = None
     try:
         for library in libraries:  # ours comes first: the others are compared with it
-            workers[library] = Worker(library, ENVIRONMENT, 600.0, Served)
+            workers[library] = BenchmarkWorker(library, ENVIRONMENT, 600.0, Served)
             full = case.small if small else case.size
             size = full if small else case.shorter.get(library, full)
             try:
@@ -140,7 +140,7 @@ def measure(case_name: str, libraries: list[str], rounds: int, seconds: float, s
     return {heading: _figures(case, column) for heading, column in columns.items()}
 
 
-def _figures(case: Case, column: dict[str, Any]) -> dict[str, Any]:
+def _figures(case: GradBenchCase, column: dict[str, Any]) -> dict[str, Any]:
     if "failed" in column:
         return {"failed": column["failed"]}
     primal, gradient = (statistics.median(times) for times in zip(*column["times"], strict=True))

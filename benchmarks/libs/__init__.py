@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.inputs import Array, Data, Derivatives, Program
+from benchmarks.inputs import Array, BenchmarkProgram, Data, Derivatives
 
 
 class LeftOut(Exception):
@@ -22,7 +22,7 @@ class LeftOut(Exception):
 
 
 @dataclass(frozen=True)
-class Variant:
+class LibraryVariant:
     """One way to perform a step.
 
     Attributes:
@@ -36,8 +36,8 @@ class Variant:
 
 
 def build(
-    data: Data, builders: Mapping[type, Callable[..., Variant]], *arguments: object
-) -> Variant:
+    data: Data, builders: Mapping[type, Callable[..., LibraryVariant]], *arguments: object
+) -> LibraryVariant:
     """Gives what the builder for this kind of inputs makes of them.
 
     A kind that has none is built as the more general kind that it belongs to.
@@ -52,7 +52,7 @@ def build(
 
 
 def function_of(
-    data: Program | Derivatives,
+    data: BenchmarkProgram | Derivatives,
     ops: Any,
     written: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
 ) -> Callable[..., Any]:
@@ -74,7 +74,7 @@ def function_of(
     return partial(data.function, ops)
 
 
-def reshape_like(data: Program, value: Iterable[Any]) -> list[Any]:
+def reshape_like(data: BenchmarkProgram, value: Iterable[Any]) -> list[Any]:
     """Gives a value and its gradients in the shapes of their case.
 
     Some libraries have no arrays without axes, or none with a single one.
@@ -88,7 +88,7 @@ def reshape_like(data: Program, value: Iterable[Any]) -> list[Any]:
 FIRST_ORDER = "no derivatives of derivatives"
 _NO_KIND = {
     "Network": "no layers of networks",
-    "Program": "no such programs",
+    "BenchmarkProgram": "no such programs",
     "Derivatives": "no derivatives of vectors",
 }
 _NO_FUNCTION = {

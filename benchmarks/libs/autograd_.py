@@ -8,11 +8,11 @@ from typing import Any
 from autograd import grad, hessian, jacobian, make_vjp, numpy as anp, value_and_grad
 from autograd.scipy.special import erf
 
-from benchmarks.inputs import Array, Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, build, function_of
+from benchmarks.inputs import Array, BenchmarkProgram, Chain, Data, Derivatives, Network
+from benchmarks.libs import LibraryVariant, build, function_of
 
 
-def _chain(data: Chain) -> Variant:
+def _chain(data: Chain) -> LibraryVariant:
     def f(x: Array) -> Array:
         y = x
         for _ in range(data.length):
@@ -20,10 +20,10 @@ def _chain(data: Chain) -> Variant:
         return y
 
     gradient = grad(f)
-    return Variant(lambda: float(gradient(data.x)))
+    return LibraryVariant(lambda: float(gradient(data.x)))
 
 
-def _network(data: Network) -> Variant:
+def _network(data: Network) -> LibraryVariant:
     weights = [w.copy() for w in data.weights]
     rows = anp.arange(len(data.x))
     # The product with the mask is cheaper than maximum, whose derivative looks for ties.
@@ -48,7 +48,7 @@ def _network(data: Network) -> Variant:
             w -= data.learning_rate * g
         return float(loss)
 
-    return Variant(step, lambda: [w.copy() for w in weights])
+    return LibraryVariant(step, lambda: [w.copy() for w in weights])
 
 
 # It has no convolutions that are meant for networks.
@@ -67,7 +67,7 @@ OPS = SimpleNamespace(
 )
 
 
-def _program(data: Program) -> Variant:
+def _program(data: BenchmarkProgram) -> LibraryVariant:
     f = function_of(data, OPS)
     by = tuple(range(len(data.inputs)))
     transpose = make_vjp(lambda *inputs: f(*inputs, *data.constants), by)
@@ -76,19 +76,19 @@ def _program(data: Program) -> Variant:
         vjp, value = transpose(*data.inputs)
         return [value, *vjp(anp.ones_like(value))]
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-def _derivatives(data: Derivatives) -> Variant:
+def _derivatives(data: Derivatives) -> LibraryVariant:
     of = {"hessian": hessian, "jacobian": jacobian}[data.kind]
     f = function_of(data, OPS)
     matrix = of(lambda x: f(x, *data.constants))
-    return Variant(lambda: matrix(data.x))
+    return LibraryVariant(lambda: matrix(data.x))
 
 
-BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Derivatives: _derivatives}
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     return {"autograd": build(data, BUILDERS)}

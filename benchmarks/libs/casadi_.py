@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 
 from benchmarks import programs
-from benchmarks.inputs import Array, Chain, Data, Derivatives, Formula, Network, Program
-from benchmarks.libs import LeftOut, Variant, build, function_of, reshape_like
+from benchmarks.inputs import Array, BenchmarkProgram, Chain, Data, Derivatives, Formula, Network
+from benchmarks.libs import LeftOut, LibraryVariant, build, function_of, reshape_like
 
 
 def _sum(x: Any) -> Any:
@@ -35,16 +35,16 @@ LARGE = 10_000  # weights
 MANY = 1_000_000  # elements
 
 
-def _chain(data: Chain) -> Variant:
+def _chain(data: Chain) -> LibraryVariant:
     x = ca.SX.sym("x")
     y = x
     for _ in range(data.length):
         y = ca.sin(y) * x
     gradient = ca.Function("gradient", [x], [ca.gradient(y, x)])
-    return Variant(lambda: float(gradient(data.x)))
+    return LibraryVariant(lambda: float(gradient(data.x)))
 
 
-def _network(data: Network) -> Variant:
+def _network(data: Network) -> LibraryVariant:
     """Rows and columns change places: CasADi keeps matrices by columns."""
     if sum(w.size for w in data.weights) > LARGE:
         raise LeftOut("products of large matrices take seconds")
@@ -65,7 +65,7 @@ def _network(data: Network) -> Variant:
         loss, *weights = function(*weights)
         return float(loss)
 
-    return Variant(
+    return LibraryVariant(
         step,
         lambda: [
             np.array(new).T.reshape(old.shape)
@@ -74,7 +74,7 @@ def _network(data: Network) -> Variant:
     )
 
 
-def _formula(data: Formula) -> Variant:
+def _formula(data: Formula) -> LibraryVariant:
     """The formula of one element, mapped over all of them."""
     if data.inputs[0].size > MANY:
         raise LeftOut("ten million elements take half a minute")
@@ -88,10 +88,10 @@ def _formula(data: Formula) -> Variant:
         value, *gradients = (np.asarray(value).ravel() for value in mapped(*rows))
         return [value if data.value_size > 1 else value.sum(), *gradients]
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-def _asian(data: Program, f: Callable[..., Any]) -> Variant:
+def _asian(data: BenchmarkProgram, f: Callable[..., Any]) -> LibraryVariant:
     """A function of one path, mapped over all, its results summed."""
     steps, paths = data.constants[0].shape
     shared = [ca.SX.sym(name) for name in ("spot", "rate", "volatility")]
@@ -101,10 +101,10 @@ def _asian(data: Program, f: Callable[..., Any]) -> Variant:
     path = ca.Function("path", [*shared, noise], outputs)
     mapped = path.map("paths", "serial", paths, [0, 1, 2], [0, 1, 2, 3])
     arguments = [ca.DM(x) for x in (*data.inputs, *data.constants)]
-    return Variant(lambda: reshape_like(data, mapped(*arguments)))
+    return LibraryVariant(lambda: reshape_like(data, mapped(*arguments)))
 
 
-def _solves(data: Program, f: Callable[..., Any]) -> Variant:
+def _solves(data: BenchmarkProgram, f: Callable[..., Any]) -> LibraryVariant:
     """A function of one system, mapped over all, its values summed; systems lie side by side."""
     symbols = [ca.MX.sym(f"x{k}", *x.shape[1:]) for k, x in enumerate(data.inputs)]
     value = f(*symbols)
@@ -118,10 +118,10 @@ def _solves(data: Program, f: Callable[..., Any]) -> Variant:
         stacked = (np.stack(np.hsplit(np.asarray(g), batch)) for g in gradients)
         return reshape_like(data, [value, *stacked])
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-def _lstm(data: Program, f: Callable[..., Any]) -> Variant:
+def _lstm(data: BenchmarkProgram, f: Callable[..., Any]) -> LibraryVariant:
     """The bias is repeated: nothing is broadcast here."""
     symbols = [ca.MX.sym(f"w{k}", *np.atleast_2d(w).shape) for k, w in enumerate(data.inputs)]
     kernel, recurrent, bias = symbols
@@ -134,13 +134,13 @@ def _lstm(data: Program, f: Callable[..., Any]) -> Variant:
     outputs = [value, *(ca.gradient(value, w) for w in symbols)]
     function = ca.Function("lstm", symbols, outputs)
     arguments = [ca.DM(np.atleast_2d(w)) for w in data.inputs]
-    return Variant(lambda: [np.asarray(x) for x in reshape_like(data, function(*arguments))])
+    return LibraryVariant(lambda: [np.asarray(x) for x in reshape_like(data, function(*arguments))])
 
 
 PROGRAMS = {programs.asian: _asian, programs.solves: _solves, programs.lstm: _lstm}
 
 
-def _program(data: Program) -> Variant:
+def _program(data: BenchmarkProgram) -> LibraryVariant:
     f = function_of(data, OPS)
     return PROGRAMS[data.function](data, f)
 
@@ -150,7 +150,7 @@ def _layers(x: ca.MX, weights: ca.DM) -> ca.MX:
     return ca.tanh(weights @ ca.tanh(weights @ x))
 
 
-def _derivatives(data: Derivatives) -> Variant:
+def _derivatives(data: Derivatives) -> LibraryVariant:
     """Expressions of scalars where few meet, of matrices where all do."""
     f = function_of(data, OPS, {programs.layers: _layers})
     hessian = data.kind == "hessian"
@@ -159,18 +159,18 @@ def _derivatives(data: Derivatives) -> Variant:
     matrix = ca.hessian(y, x)[0] if hessian else ca.jacobian(y, x)
     function = ca.Function(data.kind, [x], [matrix])
     at = ca.DM(data.x)
-    return Variant(lambda: function(at).full())
+    return LibraryVariant(lambda: function(at).full())
 
 
 BUILDERS = {
     Chain: _chain,
     Network: _network,
     Formula: _formula,
-    Program: _program,
+    BenchmarkProgram: _program,
     Derivatives: _derivatives,
 }
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs; it computes in float64 throughout."""
     return {"CasADi": build(data, BUILDERS)}

@@ -10,8 +10,8 @@ import numpy as np
 from drjit.llvm.ad import Float, Float64, TensorXf, TensorXf64, UInt32
 
 from benchmarks import programs
-from benchmarks.inputs import Array, Chain, Data, Derivatives, Formula, Network, Program
-from benchmarks.libs import FIRST_ORDER, LeftOut, Variant, build, function_of, reshape_like
+from benchmarks.inputs import Array, BenchmarkProgram, Chain, Data, Derivatives, Formula, Network
+from benchmarks.libs import FIRST_ORDER, LeftOut, LibraryVariant, build, function_of, reshape_like
 
 
 def _relu(x: Any) -> Any:
@@ -37,7 +37,7 @@ def _tensors(arrays: list[Array]) -> list[Any]:
     return [(TensorXf64 if x.dtype == np.float64 else TensorXf)(x) for x in arrays]
 
 
-def _chain(data: Chain) -> Variant:
+def _chain(data: Chain) -> LibraryVariant:
     @dr.freeze
     def gradient(x: Any) -> Any:
         dr.enable_grad(x)
@@ -47,10 +47,10 @@ def _chain(data: Chain) -> Variant:
         dr.backward(y)
         return dr.grad(x)
 
-    return Variant(lambda: gradient(Float(data.x))[0])
+    return LibraryVariant(lambda: gradient(Float(data.x))[0])
 
 
-def _network(data: Network) -> Variant:
+def _network(data: Network) -> LibraryVariant:
     x, *weights = _tensors([data.x, *data.weights])
     classes = data.loss == "cross_entropy"
     target = UInt32(data.target) if classes else TensorXf(data.target)
@@ -83,7 +83,7 @@ def _network(data: Network) -> Variant:
         dr.eval(loss, weights)
         return float(np.asarray(loss).item())
 
-    return Variant(step, lambda: [np.array(w) for w in weights])
+    return LibraryVariant(step, lambda: [np.array(w) for w in weights])
 
 
 def _asian(spot: Any, rate: Any, volatility: Any, noise: Any) -> Any:
@@ -108,16 +108,18 @@ def _lstm(kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: Any) -> An
 WRITTEN = {programs.asian: _asian, programs.lstm: _lstm}
 
 
-def _program(data: Program) -> Variant:
+def _program(data: BenchmarkProgram) -> LibraryVariant:
     return _value_and_gradients(data, _tensors(data.inputs), _tensors(data.constants))
 
 
-def _formula(data: Formula) -> Variant:
+def _formula(data: Formula) -> LibraryVariant:
     kind = Float64 if data.inputs[0].dtype == np.float64 else Float
     return _value_and_gradients(data, [kind(x) for x in data.inputs], [])
 
 
-def _value_and_gradients(data: Program, inputs: list[Any], constants: list[Any]) -> Variant:
+def _value_and_gradients(
+    data: BenchmarkProgram, inputs: list[Any], constants: list[Any]
+) -> LibraryVariant:
     f = function_of(data, OPS, WRITTEN)
 
     @dr.freeze
@@ -134,10 +136,10 @@ def _value_and_gradients(data: Program, inputs: list[Any], constants: list[Any])
         dr.sync_thread()
         return reshape_like(data, result)
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-def _derivatives(data: Derivatives) -> Variant:
+def _derivatives(data: Derivatives) -> LibraryVariant:
     """It has no map over unit vectors: each row of a Jacobian is a separate reverse pass."""
     if data.kind == "hessian":
         raise LeftOut(FIRST_ORDER)
@@ -164,18 +166,18 @@ def _derivatives(data: Derivatives) -> Variant:
         dr.eval(rows)
         return np.stack([np.asarray(row) for row in rows])
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
 BUILDERS = {
     Chain: _chain,
     Network: _network,
     Formula: _formula,
-    Program: _program,
+    BenchmarkProgram: _program,
     Derivatives: _derivatives,
 }
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     return {"Dr.Jit": build(data, BUILDERS)}

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, build, function_of
+from benchmarks.inputs import BenchmarkProgram, Chain, Data, Derivatives, Network
+from benchmarks.libs import LibraryVariant, build, function_of
 
 OPS = SimpleNamespace(
     log=jnp.log,
@@ -29,7 +29,7 @@ OPS = SimpleNamespace(
 )
 
 
-def _chain(data: Chain) -> Variant:
+def _chain(data: Chain) -> LibraryVariant:
     def f(x: jax.Array) -> jax.Array:
         y = x
         for _ in range(data.length):
@@ -38,10 +38,10 @@ def _chain(data: Chain) -> Variant:
 
     x = jnp.asarray(data.x)
     gradient = jax.jit(jax.grad(f))
-    return Variant(lambda: float(gradient(x)))
+    return LibraryVariant(lambda: float(gradient(x)))
 
 
-def network(data: Network) -> Variant:
+def network(data: Network) -> LibraryVariant:
     """Steps of training, whose losses need not have been waited for."""
     x, target = jnp.asarray(data.x), jnp.asarray(data.target)
     weights = [jnp.array(w) for w in data.weights]
@@ -70,16 +70,16 @@ def network(data: Network) -> Variant:
         loss, weights = compiled(weights, x, target)
         return loss
 
-    return Variant(step, lambda: [np.array(w) for w in weights])
+    return LibraryVariant(step, lambda: [np.array(w) for w in weights])
 
 
-def _network(data: Network) -> Variant:
+def _network(data: Network) -> LibraryVariant:
     advancing = network(data)
     # One program: the weights are done when the loss is.
-    return Variant(lambda: float(advancing.step()), advancing.weights)
+    return LibraryVariant(lambda: float(advancing.step()), advancing.weights)
 
 
-def _program(data: Program) -> Variant:
+def _program(data: BenchmarkProgram) -> LibraryVariant:
     f = function_of(data, OPS)
 
     def value_and_gradients(
@@ -99,10 +99,10 @@ def _program(data: Program) -> Variant:
         with jax.enable_x64(wide):
             return jax.block_until_ready(compiled(inputs, constants))
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-def _derivatives(data: Derivatives) -> Variant:
+def _derivatives(data: Derivatives) -> LibraryVariant:
     of = {"hessian": jax.hessian, "jacobian": jax.jacrev}[data.kind]
     compiled = jax.jit(of(function_of(data, OPS)))
     with jax.enable_x64(True):
@@ -112,12 +112,12 @@ def _derivatives(data: Derivatives) -> Variant:
         with jax.enable_x64(True):
             return jax.block_until_ready(compiled(*arrays))
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Derivatives: _derivatives}
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     return {"JAX jit": build(data, BUILDERS)}

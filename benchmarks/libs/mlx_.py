@@ -8,8 +8,8 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 
-from benchmarks.inputs import Array, Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, build, function_of
+from benchmarks.inputs import Array, BenchmarkProgram, Chain, Data, Derivatives, Network
+from benchmarks.libs import LibraryVariant, build, function_of
 
 # Its solver of systems cannot be differentiated.
 OPS = SimpleNamespace(
@@ -33,7 +33,7 @@ def _arrays(arrays: list[Array]) -> list[mx.array]:
     return [mx.array(x, dtype=getattr(mx, x.dtype.name)) for x in arrays]
 
 
-def _chain(data: Chain) -> Variant:
+def _chain(data: Chain) -> LibraryVariant:
     def f(x: mx.array) -> mx.array:
         y = x
         for _ in range(data.length):
@@ -42,10 +42,10 @@ def _chain(data: Chain) -> Variant:
 
     gradient = mx.compile(mx.grad(f))
     x = mx.array(data.x)
-    return Variant(lambda: gradient(x).item())
+    return LibraryVariant(lambda: gradient(x).item())
 
 
-def _network(data: Network) -> Variant:
+def _network(data: Network) -> LibraryVariant:
     x, target = mx.array(data.x), mx.array(data.target)
     weights = [mx.array(w) for w in data.weights]
     activation = {"tanh": mx.tanh, "relu": nn.relu}[data.activation]
@@ -71,10 +71,10 @@ def _network(data: Network) -> Variant:
         mx.eval(loss, weights)
         return loss.item()
 
-    return Variant(step, lambda: [np.array(w) for w in weights])
+    return LibraryVariant(step, lambda: [np.array(w) for w in weights])
 
 
-def _program(data: Program) -> Variant:
+def _program(data: BenchmarkProgram) -> LibraryVariant:
     inputs, constants = _arrays(data.inputs), _arrays(data.constants)
     shape = data.shapes()[0]
     f = function_of(data, OPS)
@@ -93,10 +93,10 @@ def _program(data: Program) -> Variant:
         mx.eval(result)
         return result
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-def _derivatives(data: Derivatives) -> Variant:
+def _derivatives(data: Derivatives) -> LibraryVariant:
     """All rows at once: a product with each unit vector, by ``vmap``."""
     f = function_of(data, OPS)
     x, *constants = _arrays([data.x, *data.constants])
@@ -117,13 +117,13 @@ def _derivatives(data: Derivatives) -> Variant:
         mx.eval(result)
         return result
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Derivatives: _derivatives}
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     mx.set_default_device(mx.cpu)
     return {"MLX": build(data, BUILDERS)}

@@ -10,8 +10,8 @@ import numpy as np
 
 import numtape as nt
 from benchmarks.cases import COMPILED, OURS, REPLAYED, UNFUSED
-from benchmarks.inputs import Chain, Data, Derivatives, Formula, Network, Program
-from benchmarks.libs import Variant, build, function_of
+from benchmarks.inputs import BenchmarkProgram, Chain, Data, Derivatives, Formula, Network
+from benchmarks.libs import LibraryVariant, build, function_of
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.log.log import Log, local
 
@@ -33,7 +33,7 @@ OPS = SimpleNamespace(
 )
 
 
-def _chain(data: Chain, created: Made) -> Variant:
+def _chain(data: Chain, created: Made) -> LibraryVariant:
     x = nt.constant(data.x)
 
     @created
@@ -45,10 +45,10 @@ def _chain(data: Chain, created: Made) -> Variant:
                 y = nt.sin(y) * x
         return tape.gradient(y, x)
 
-    return Variant(lambda: float(gradient(x)))
+    return LibraryVariant(lambda: float(gradient(x)))
 
 
-def network(data: Network, created: Made) -> Variant:
+def network(data: Network, created: Made) -> LibraryVariant:
     """Steps of training, whose losses need not have been looked at."""
     x, target = nt.constant(data.x), nt.constant(data.target)
     variables = [nt.Variable(w) for w in data.weights]
@@ -74,16 +74,16 @@ def network(data: Network, created: Made) -> Variant:
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return loss
 
-    return Variant(lambda: update(x, target), lambda: [v.numpy() for v in variables])
+    return LibraryVariant(lambda: update(x, target), lambda: [v.numpy() for v in variables])
 
 
-def _network(data: Network, created: Made) -> Variant:
+def _network(data: Network, created: Made) -> LibraryVariant:
     advancing = network(data, created)
     # Eager, a look at the loss computes the pending updates too.
-    return Variant(lambda: float(advancing.step()), advancing.weights)
+    return LibraryVariant(lambda: float(advancing.step()), advancing.weights)
 
 
-def _program(data: Program, created: Made) -> Variant:
+def _program(data: BenchmarkProgram, created: Made) -> LibraryVariant:
     inputs = [nt.constant(x) for x in data.inputs]
     constants = [nt.constant(x) for x in data.constants]
     f = function_of(data, OPS)
@@ -101,10 +101,10 @@ def _program(data: Program, created: Made) -> Variant:
         float(results[0][-1] if len(results[0].shape) else results[0])
         return results
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-def _derivatives(data: Derivatives, created: Made) -> Variant:
+def _derivatives(data: Derivatives, created: Made) -> LibraryVariant:
     x, constants = nt.constant(data.x), [nt.constant(c) for c in data.constants]
     f = function_of(data, OPS)
 
@@ -121,13 +121,13 @@ def _derivatives(data: Derivatives, created: Made) -> Variant:
             y = gradient(x) if data.kind == "hessian" else f(x, *constants)
         return tape.jacobian(y, x)
 
-    return Variant(lambda: np.asarray(matrix(x)))
+    return LibraryVariant(lambda: np.asarray(matrix(x)))
 
 
-BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Derivatives: _derivatives}
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     ways: dict[str, Made] = {
         OURS: lambda function: function,
@@ -140,7 +140,7 @@ def variants(data: Data) -> dict[str, Variant]:
     return variants
 
 
-def _disable_fusion(variant: Variant) -> Variant:
+def _disable_fusion(variant: LibraryVariant) -> LibraryVariant:
     """The same with its own log, whose plans are never compiled."""
     own, step = Log(), variant.step
 
@@ -152,4 +152,4 @@ def _disable_fusion(variant: Variant) -> Variant:
         finally:
             local.log, cpu.HOT = before, hot
 
-    return Variant(alone, variant.weights)
+    return LibraryVariant(alone, variant.weights)

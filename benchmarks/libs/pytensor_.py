@@ -10,8 +10,8 @@ import pytensor
 import pytensor.tensor as pt
 
 from benchmarks import programs
-from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, build, function_of
+from benchmarks.inputs import BenchmarkProgram, Chain, Data, Derivatives, Network
+from benchmarks.libs import LibraryVariant, build, function_of
 
 OPS = SimpleNamespace(
     log=pt.log,
@@ -70,7 +70,7 @@ def _lstm(kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: Any) -> An
 WRITTEN = {programs.asian: _asian, programs.lstm: _lstm}
 
 
-def _chain(data: Chain) -> Variant:
+def _chain(data: Chain) -> LibraryVariant:
     x = pt.fscalar("x")
     y = x
     for _ in range(data.length):
@@ -78,10 +78,10 @@ def _chain(data: Chain) -> Variant:
     gradient = pytensor.function([x], pytensor.grad(y, x))
     gradient.trust_input = True
     at = np.asarray(data.x)
-    return Variant(lambda: float(gradient(at)))
+    return LibraryVariant(lambda: float(gradient(at)))
 
 
-def _network(data: Network) -> Variant:
+def _network(data: Network) -> LibraryVariant:
     weights = [pytensor.shared(w) for w in data.weights]
     x, target = pytensor.shared(data.x), pytensor.shared(data.target)
     activation = {"tanh": pt.tanh, "relu": _relu}
@@ -99,35 +99,35 @@ def _network(data: Network) -> Variant:
     gradients = pytensor.grad(loss, weights)
     updates = [(w, w - rate * g) for w, g in zip(weights, gradients, strict=True)]
     step = pytensor.function([], loss, updates=updates)
-    return Variant(lambda: float(step()), lambda: [w.get_value() for w in weights])
+    return LibraryVariant(lambda: float(step()), lambda: [w.get_value() for w in weights])
 
 
 def _relu(x: Any) -> Any:
     return pt.maximum(x, np.float32(0.0))
 
 
-def _program(data: Program) -> Variant:
+def _program(data: BenchmarkProgram) -> LibraryVariant:
     inputs = [pt.tensor(dtype=x.dtype.name, shape=(None,) * x.ndim) for x in data.inputs]
     constants = [pytensor.shared(x) for x in data.constants]
     value = function_of(data, OPS, WRITTEN)(*inputs, *constants)
     gradients = pytensor.grad(value.sum(), inputs)
     compiled = pytensor.function(inputs, [value, *gradients])
     compiled.trust_input = True
-    return Variant(lambda: compiled(*data.inputs))
+    return LibraryVariant(lambda: compiled(*data.inputs))
 
 
-def _derivatives(data: Derivatives) -> Variant:
+def _derivatives(data: Derivatives) -> LibraryVariant:
     x = pt.dvector("x")
     y = function_of(data, OPS)(x, *(pytensor.shared(c) for c in data.constants))
     of = {"hessian": pytensor.gradient.hessian, "jacobian": pytensor.gradient.jacobian}
     compiled = pytensor.function([x], of[data.kind](y, x))
     compiled.trust_input = True
-    return Variant(lambda: compiled(data.x))
+    return LibraryVariant(lambda: compiled(data.x))
 
 
-BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Derivatives: _derivatives}
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     return {"PyTensor": build(data, BUILDERS)}

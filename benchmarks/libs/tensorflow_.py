@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, build, function_of
+from benchmarks.inputs import BenchmarkProgram, Chain, Data, Derivatives, Network
+from benchmarks.libs import LibraryVariant, build, function_of
 
 # Transformations of a function before it is called.
 Made = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -19,7 +19,7 @@ def _as_written(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _chain(data: Chain, created: Made) -> Variant:
+def _chain(data: Chain, created: Made) -> LibraryVariant:
     x = tf.constant(data.x)
 
     def gradient(x: tf.Tensor) -> tf.Tensor:
@@ -31,10 +31,10 @@ def _chain(data: Chain, created: Made) -> Variant:
         return tape.gradient(y, x)
 
     called = created(gradient)
-    return Variant(lambda: float(called(x)))
+    return LibraryVariant(lambda: float(called(x)))
 
 
-def _network(data: Network, created: Made) -> Variant:
+def _network(data: Network, created: Made) -> LibraryVariant:
     x, target = tf.constant(data.x), tf.constant(data.target)
     variables = [tf.Variable(w) for w in data.weights]
     *hidden, last = zip(variables[::2], variables[1::2], strict=True)
@@ -59,7 +59,7 @@ def _network(data: Network, created: Made) -> Variant:
         return loss
 
     called = created(update)
-    return Variant(lambda: float(called(x, target)), lambda: [v.numpy() for v in variables])
+    return LibraryVariant(lambda: float(called(x, target)), lambda: [v.numpy() for v in variables])
 
 
 OPS = SimpleNamespace(
@@ -78,7 +78,7 @@ OPS = SimpleNamespace(
 )
 
 
-def _program(data: Program, created: Made) -> Variant:
+def _program(data: BenchmarkProgram, created: Made) -> LibraryVariant:
     inputs = [tf.constant(x) for x in data.inputs]
     constants = [tf.constant(x) for x in data.constants]
     f = function_of(data, OPS)
@@ -90,10 +90,10 @@ def _program(data: Program, created: Made) -> Variant:
         return [value, *tape.gradient(value, inputs)]
 
     called = created(value_and_gradients)
-    return Variant(lambda: called(*inputs))
+    return LibraryVariant(lambda: called(*inputs))
 
 
-def _derivatives(data: Derivatives, created: Made) -> Variant:
+def _derivatives(data: Derivatives, created: Made) -> LibraryVariant:
     x, constants = tf.constant(data.x), [tf.constant(c) for c in data.constants]
     f = function_of(data, OPS)
 
@@ -110,13 +110,13 @@ def _derivatives(data: Derivatives, created: Made) -> Variant:
         return tape.jacobian(y, x)
 
     called = created(matrix)
-    return Variant(lambda: called(x))
+    return LibraryVariant(lambda: called(x))
 
 
-BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Derivatives: _derivatives}
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     ways = {"TF eager": _as_written, "tf.function": tf.function}
     return {heading: build(data, BUILDERS, created) for heading, created in ways.items()}

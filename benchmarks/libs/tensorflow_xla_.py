@@ -7,10 +7,10 @@ import functools
 import tensorflow as tf
 
 from benchmarks.inputs import Data
-from benchmarks.libs import Variant, build
+from benchmarks.libs import LibraryVariant, build
 from benchmarks.libs.tensorflow_ import BUILDERS
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     return {"TF XLA": build(data, BUILDERS, functools.partial(tf.function, jit_compile=True))}

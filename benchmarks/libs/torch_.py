@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import torch
 
-from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant, build, function_of
+from benchmarks.inputs import BenchmarkProgram, Chain, Data, Derivatives, Network
+from benchmarks.libs import LibraryVariant, build, function_of
 
 
 def _convolve(images: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
@@ -32,7 +32,7 @@ OPS = SimpleNamespace(
 )
 
 
-def _chain(data: Chain, compiled: bool) -> Variant:
+def _chain(data: Chain, compiled: bool) -> LibraryVariant:
     x = torch.tensor(data.x, requires_grad=True)
 
     def value_of(x: torch.Tensor) -> torch.Tensor:
@@ -47,10 +47,10 @@ def _chain(data: Chain, compiled: bool) -> Variant:
     def step() -> float:
         return torch.autograd.grad(value_of(x), x)[0].item()
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-def network(data: Network, device: str = "cpu", compiled: bool = False) -> Variant:
+def network(data: Network, device: str = "cpu", compiled: bool = False) -> LibraryVariant:
     """Steps of training, whose losses need not have been waited for."""
     x, target = (torch.from_numpy(a).to(device) for a in (data.x, data.target))
     activation = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[data.activation]
@@ -80,15 +80,15 @@ def network(data: Network, device: str = "cpu", compiled: bool = False) -> Varia
         optimizer.step()
         return loss.detach()
 
-    return Variant(step, lambda: [p.detach().cpu().numpy().T.copy() for p in parameters])
+    return LibraryVariant(step, lambda: [p.detach().cpu().numpy().T.copy() for p in parameters])
 
 
-def _network(data: Network, compiled: bool) -> Variant:
+def _network(data: Network, compiled: bool) -> LibraryVariant:
     advancing = network(data, compiled=compiled)
-    return Variant(lambda: advancing.step().item(), advancing.weights)
+    return LibraryVariant(lambda: advancing.step().item(), advancing.weights)
 
 
-def _program(data: Program, compiled: bool) -> Variant:
+def _program(data: BenchmarkProgram, compiled: bool) -> LibraryVariant:
     inputs = [torch.tensor(x, requires_grad=True) for x in data.inputs]
     constants = [torch.tensor(x) for x in data.constants]
     f = function_of(data, OPS)
@@ -104,22 +104,22 @@ def _program(data: Program, compiled: bool) -> Variant:
         gradients = torch.autograd.grad(value, inputs, torch.ones_like(value))
         return [value.detach(), *gradients]
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-def _derivatives(data: Derivatives, compiled: bool) -> Variant:
+def _derivatives(data: Derivatives, compiled: bool) -> LibraryVariant:
     x, constants = torch.tensor(data.x), [torch.tensor(c) for c in data.constants]
     of = {"hessian": torch.func.hessian, "jacobian": torch.func.jacrev}[data.kind]
     f = function_of(data, OPS)
     matrix = of(lambda x: f(x, *constants))
     if compiled:
         matrix = torch.compile(matrix)
-    return Variant(lambda: matrix(x))
+    return LibraryVariant(lambda: matrix(x))
 
 
-BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Derivatives: _derivatives}
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     return {"PyTorch": build(data, BUILDERS, False)}

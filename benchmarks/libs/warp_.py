@@ -10,8 +10,8 @@ import numpy as np
 import warp as wp
 
 from benchmarks import formulas, programs
-from benchmarks.inputs import Array, Chain, Data, Derivatives, Program
-from benchmarks.libs import FIRST_ORDER, LeftOut, Variant, build, function_of, reshape_like
+from benchmarks.inputs import Array, BenchmarkProgram, Chain, Data, Derivatives
+from benchmarks.libs import FIRST_ORDER, LeftOut, LibraryVariant, build, function_of, reshape_like
 
 # A loop that is not unrolled keeps no values of its passes, and gives a wrong gradient.
 wp.config.max_unroll = 64
@@ -139,13 +139,13 @@ def _differentiate(
     return step
 
 
-def _chain(data: Chain) -> Variant:
+def _chain(data: Chain) -> LibraryVariant:
     assert data.length == LENGTH
     step = _differentiate(_sines, [np.array([data.x])], [], 1, 1)
-    return Variant(lambda: float(step()[1][0]))
+    return LibraryVariant(lambda: float(step()[1][0]))
 
 
-def _program(data: Program) -> Variant:
+def _program(data: BenchmarkProgram) -> LibraryVariant:
     """A value that is one number, and its gradients by numbers, are arrays of one element."""
     kernel = function_of(data, OPS, KERNELS)
     size = math.prod(data.shapes()[0])
@@ -155,10 +155,10 @@ def _program(data: Program) -> Variant:
         assert steps == STEPS
     inputs = [np.atleast_1d(x) for x in data.inputs]
     step = _differentiate(kernel, inputs, data.constants, size, launches)
-    return Variant(lambda: reshape_like(data, step()))
+    return LibraryVariant(lambda: reshape_like(data, step()))
 
 
-def _derivatives(data: Derivatives) -> Variant:
+def _derivatives(data: Derivatives) -> LibraryVariant:
     """Each row is a separate reverse pass: ``warp.autograd.jacobian`` accumulates intermediates."""
     if data.kind == "hessian":
         raise LeftOut(FIRST_ORDER)
@@ -175,12 +175,12 @@ def _derivatives(data: Derivatives) -> Variant:
                 wp.launch(_squash, size, [product], [after], device="cpu")
         return np.stack([_back(tape, stages[-1], unit, [x])[0] for unit in units])
 
-    return Variant(step)
+    return LibraryVariant(step)
 
 
-BUILDERS = {Chain: _chain, Program: _program, Derivatives: _derivatives}
+BUILDERS = {Chain: _chain, BenchmarkProgram: _program, Derivatives: _derivatives}
 
 
-def variants(data: Data) -> dict[str, Variant]:
+def variants(data: Data) -> dict[str, LibraryVariant]:
     """Gives the variants for a case's inputs."""
     return {"Warp": build(data, BUILDERS)}

@@ -42,8 +42,8 @@ P_START = P_ENTRIES + 16 * MOST
 PATIENCE = 64  # calls after which a pile is trimmed if it was much higher before
 MUCH = 1 << 22
 
-# Parameters: the table, the sweeps, the numbers of operands before the arguments and of all operands,
-# the number of words of the sweeps, the bytes for copies before a stack, its limit (0: no limit),
+# Parameters: the table, the sweeps, the numbers of operands before the arguments and of all, the
+# number of words of the sweeps, the bytes for copies before a stack, its limit (0: no limit),
 # whether it waits, the number of elements of the row and their bytes, the number of results (0: one
 # float), of their words on top of the stack, and of the seeds of the reverse sweep; then, for each
 # word of the sweeps, its kind and four numbers; then, for each result, nine numbers.

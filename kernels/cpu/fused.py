@@ -35,7 +35,7 @@ _INTRINSICS = {
 NAMES = {*ELEMENTARY, *_INTRINSICS, "select", "cast", "isnan", "isinf", "isfinite", "copysign"}
 
 
-class Step(NamedTuple):
+class LoopStep(NamedTuple):
     """One op of a loop: body, operands (indices of values), their dtypes, the result's dtype."""
 
     body: str
@@ -54,7 +54,7 @@ class Loop(NamedTuple):
     """
 
     loads: tuple[tuple[str, bool], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[LoopStep, ...]
     stores: tuple[int, ...]
 
 
@@ -214,7 +214,7 @@ def _loop_function(module: Any, name: str, loop: Loop) -> Any:
     return function
 
 
-def write_kernel(module: Any, symbol: str, step: Step) -> None:
+def write_kernel(module: Any, symbol: str, step: LoopStep) -> None:
     """Write the lane kernel of an op: ``symbol(out, x, y, z, n)``, four addresses and a number.
 
     A second loop recomputes elements that are out of range for a function, or all elements if one

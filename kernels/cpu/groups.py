@@ -21,7 +21,7 @@ from ..passes.layout import (
     SPREAD,
     STEP,
 )
-from ..passes.tables import I64, Log, Plan, Room, Specs
+from ..passes.tables import I64, LogColumns, PlanTables, Room, Specs
 
 i8, i16, i32, i64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
 numbers = POINTERS["int64"]
@@ -127,7 +127,7 @@ def spread(
 
 
 @inline
-def address(log: Log, cells: int, size: int, row: int) -> int:
+def address(log: LogColumns, cells: int, size: int, row: int) -> int:
     """The address of a row's value: its cell for one element, else its buffer."""
     return cells + 8 * row if size == 1 else log.cell[row]
 
@@ -136,7 +136,7 @@ def address(log: Log, cells: int, size: int, row: int) -> int:
 def _place(
     ref: int,
     row: int,
-    log: Log,
+    log: LogColumns,
     cells: int,
     specs: Specs,
     room: Room,
@@ -158,14 +158,16 @@ def _place(
 
 
 @inline
-def count_blocks(plan: Plan, g: int) -> int:
+def count_blocks(plan: PlanTables, g: int) -> int:
     """The number of blocks of a lane group."""
     width = plan.groups[GROUP * g + G_WIDTH]
     return (plan.groups[GROUP * g + G_SIZE] + width - 1) // width
 
 
 @jit
-def prepare(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room) -> None:
+def prepare(
+    log: LogColumns, cells: int, specs: Specs, plan: PlanTables, g: int, room: Room
+) -> None:
     """Fill a thread's slots and places, before it runs blocks of a lane group."""
     groups, program = plan.groups, plan.program
     begin = groups[GROUP * g + G_CODE]
@@ -194,7 +196,14 @@ def prepare(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room) 
 
 @jit
 def run_blocks(
-    log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, first: int, last: int
+    log: LogColumns,
+    cells: int,
+    specs: Specs,
+    plan: PlanTables,
+    g: int,
+    room: Room,
+    first: int,
+    last: int,
 ) -> None:
     """Run blocks ``first : last`` of a lane group, after `prepare` in this thread."""
     groups, program = plan.groups, plan.program
@@ -242,7 +251,9 @@ def run_blocks(
 
 
 @jit
-def lanes(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, chunk: int) -> int:
+def lanes(
+    log: LogColumns, cells: int, specs: Specs, plan: PlanTables, g: int, room: Room, chunk: int
+) -> int:
     """Run blocks of a lane group, ``chunk`` at a time, until the counter has passed the last one.
 
     Several threads may share a group, each with separate slots and offsets. The counter is the
@@ -281,7 +292,14 @@ def units(
 
 @jit
 def run_array_kernels(
-    log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, chunk: int
+    log: LogColumns,
+    cells: int,
+    specs: Specs,
+    plan: PlanTables,
+    g: int,
+    both: int,
+    room: Room,
+    chunk: int,
 ) -> int:
     """Run `units` of a group that is one whole-array kernel.
 

@@ -18,7 +18,7 @@ IR = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
 ITEM = {"float32": 4, "float64": 8}
 
 
-class Lanes(NamedTuple):
+class LaneOps(NamedTuple):
     """The operations on vectors of a dtype."""
 
     subtract: Any  # (target, factor, x): target -= factor * x
@@ -49,7 +49,7 @@ def _operation(count: int, result: Any, emit: Callable[..., Any]) -> Any:
     return intrinsic(namespace["operation"])
 
 
-def lanes(dtype: str) -> Lanes:
+def lanes(dtype: str) -> LaneOps:
     """The functions for vectors of float32 or float64."""
     bits, kind = 8 * ITEM[dtype], IR[dtype]
     count = BYTES // ITEM[dtype]
@@ -123,7 +123,7 @@ def lanes(dtype: str) -> Lanes:
         store(builder, second, x)
         store(builder, first, y)
 
-    return Lanes(
+    return LaneOps(
         _operation(3, types.void, subtract),
         _operation(2, types.void, divide),
         _operation(2, types.void, divide_unless_0),

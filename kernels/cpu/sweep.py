@@ -33,7 +33,7 @@ from ..passes.layout import (
     TEMPORARY,
 )
 from ..passes.rows import SEEN, VALUE
-from ..passes.tables import I64, Log, Plan, Room, Specs
+from ..passes.tables import I64, LogColumns, PlanTables, Room, Specs
 from .groups import MAX_RANK, address, copy, lanes, run_array_kernels, splat, spread
 from .thread_team import lead, present
 
@@ -45,7 +45,7 @@ OF_ARRAYS = 4  # elements of a lane group that take as long as a unit of work of
 
 
 @inline
-def _combine(cells: int, plan: Plan, g: int, partials: int) -> None:
+def _combine(cells: int, plan: PlanTables, g: int, partials: int) -> None:
     """Combine the partial results of a lane group's reductions, run by run, until one is left."""
     groups, program = plan.groups, plan.program
     runs = (groups[GROUP * g + G_SIZE] + RUN - 1) // RUN
@@ -66,7 +66,7 @@ def _combine(cells: int, plan: Plan, g: int, partials: int) -> None:
 
 
 @inline
-def _at(ref: int, log: Log, cells: int, room: Room) -> int:
+def _at(ref: int, log: LogColumns, cells: int, room: Room) -> int:
     """The address of an operand or output of a small row; see PARTIALS."""
     if ref < 0:
         return log.cell[~ref]
@@ -75,7 +75,7 @@ def _at(ref: int, log: Log, cells: int, room: Room) -> int:
 
 @jit
 def small_rows(
-    log: Log, cells: int, specs: Specs, program: I64, begin: int, end: int, room: Room
+    log: LogColumns, cells: int, specs: Specs, program: I64, begin: int, end: int, room: Room
 ) -> None:
     """Run the instructions of a group of small rows, one after the other."""
     k = begin
@@ -154,7 +154,7 @@ def small_rows(
 
 
 @inline
-def _lane_work(plan: Plan, g: int) -> int:
+def _lane_work(plan: PlanTables, g: int) -> int:
     """Instructions times elements of a lane group."""
     groups = plan.groups
     steps = groups[GROUP * g + G_CODE_END] - groups[GROUP * g + G_BODY]
@@ -162,7 +162,7 @@ def _lane_work(plan: Plan, g: int) -> int:
 
 
 @inline
-def _point(log: Log, specs: Specs, plan: Plan, g: int, room: Room) -> None:
+def _point(log: LogColumns, specs: Specs, plan: PlanTables, g: int, room: Room) -> None:
     """Set the cells of a group's temporaries to their addresses in the arena."""
     for k in range(plan.groups[GROUP * g + G_ROWS], plan.groups[GROUP * g + G_ROWS_END]):
         row = plan.order[k]
@@ -172,10 +172,10 @@ def _point(log: Log, specs: Specs, plan: Plan, g: int, room: Room) -> None:
 
 @jit
 def sweep(
-    log: Log,
+    log: LogColumns,
     cells: int,
     specs: Specs,
-    plan: Plan,
+    plan: PlanTables,
     begin_group: int,
     computed: int,
     n_groups: int,

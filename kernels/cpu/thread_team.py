@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ..jit import POINTERS, call0, exchange, fetch_add, inline, jit, load_now, pause
 from ..passes.layout import G_KIND, G_WIDTH, GROUP, LANES
-from ..passes.tables import Log, Plan, Room, Specs
+from ..passes.tables import LogColumns, PlanTables, Room, Specs
 from .groups import count_blocks, lanes, run_array_kernels
 
 numbers = POINTERS["int64"]
@@ -39,7 +39,14 @@ def present(team: int) -> bool:
 
 @inline
 def _part(
-    log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, threads: int
+    log: LogColumns,
+    cells: int,
+    specs: Specs,
+    plan: PlanTables,
+    g: int,
+    both: int,
+    room: Room,
+    threads: int,
 ) -> None:
     """Take blocks of a group, or of two, until none is left."""
     groups = plan.groups
@@ -55,7 +62,14 @@ def _part(
 
 @jit
 def lead(
-    log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, team: int
+    log: LogColumns,
+    cells: int,
+    specs: Specs,
+    plan: PlanTables,
+    g: int,
+    both: int,
+    room: Room,
+    team: int,
 ) -> None:
     """Compute a group, with ``both`` also the next one, together with the polling threads."""
     numbers(room.counter)[0] = 0
@@ -76,7 +90,14 @@ def lead(
 
 @jit
 def assist(
-    log: Log, cells: int, specs: Specs, plan: Plan, room: Room, team: int, hiring: int, begun: int
+    log: LogColumns,
+    cells: int,
+    specs: Specs,
+    plan: PlanTables,
+    room: Room,
+    team: int,
+    hiring: int,
+    begun: int,
 ) -> int:
     """Take part in rounds of ``hiring``, until it ends or no round has opened for long.
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from .simulated_memory import KernelError, Pointer, Shared, Watched, unset
+from .simulated_memory import Shared, SimulatedKernelError, SimulatedPointer, Watched, unset
 
 THREADS, WARP = 8, 4  # threads of a block, and of a warp
 SHUFFLED = "int32", "int64", "float32", "float64"  # the dtypes that Numba's shuffles support
@@ -45,7 +45,7 @@ class Dim:
         self.x = x
 
 
-class Thread:
+class SimulatedThread:
     """A thread of a block.
 
     Attributes:
@@ -80,7 +80,7 @@ def _runners(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1024, "numtape-block")
 
 
-class Block:
+class SimulatedBlock:
     """A running block.
 
     Attributes:
@@ -91,10 +91,10 @@ class Block:
 
     def __init__(self, number: int, function: Callable[..., Any], threads: int) -> None:
         self.number, self.function, self.args = number, function, list[Any]()
-        self.threads = [Thread(number) for number in range(threads)]
+        self.threads = [SimulatedThread(number) for number in range(threads)]
         self.rounds, self.arrays = 0, dict[Any, Any]()
         self._runnable = self.threads[::-1]
-        self._waiting: list[Thread] = []
+        self._waiting: list[SimulatedThread] = []
         self._done = threading.Lock()
         self._error: BaseException | None = None
         self.current = self.threads[0]
@@ -108,7 +108,7 @@ class Block:
         if self._error is not None:
             raise self._error
 
-    def _run(self, thread: Thread | None) -> None:
+    def _run(self, thread: SimulatedThread | None) -> None:
         """Run a thread, then further threads that have not started, or resume a waiting one."""
         while thread is not None:
             self._enter(thread)
@@ -125,16 +125,16 @@ class Block:
                 return
         self._done.release()
 
-    def _enter(self, thread: Thread) -> None:
+    def _enter(self, thread: SimulatedThread) -> None:
         self.current = thread
         cuda.threadIdx = thread.index
 
-    def _next(self) -> Thread | None:
+    def _next(self) -> SimulatedThread | None:
         """Choose the thread to run next; None if all have ended."""
         if not self._runnable and self._waiting:
             try:
                 self._release()
-            except KernelError as error:
+            except SimulatedKernelError as error:
                 self._fail(error)
         if not self._runnable:
             return None
@@ -155,7 +155,7 @@ class Block:
             raise _Stopped
         here.waits = name, mask, argument, self._places()
         if mask and not mask >> here.lane & 1:
-            raise KernelError(f"{here}, but is not in the mask {mask:#x}")
+            raise SimulatedKernelError(f"{here}, but is not in the mask {mask:#x}")
         self._waiting.append(here)
         if here.lock is None:
             here.lock = threading.Lock()
@@ -179,7 +179,7 @@ class Block:
         frame, lines = sys._getframe(2), []
         while frame.f_code.co_filename == __file__:
             frame = frame.f_back  # type: ignore[assignment]
-        while frame is not None and frame.f_code is not Block._run.__code__:
+        while frame is not None and frame.f_code is not SimulatedBlock._run.__code__:
             lines.append((frame.f_code, frame.f_lasti, frame.f_lineno))
             frame = frame.f_back  # type: ignore[assignment]
         return tuple(lines)
@@ -201,7 +201,7 @@ class Block:
             self.rounds += 1
             self._waiting, self._runnable = [], sorted(rest, key=lambda thread: -thread.number)
             return
-        still_waiting: list[Thread] = []
+        still_waiting: list[SimulatedThread] = []
         for begin in range(0, len(self.threads), WARP):
             warp = self.threads[begin : begin + WARP]
             waiting = [thread for thread in warp if thread.waits and not thread.left]
@@ -209,12 +209,12 @@ class Block:
                 still_waiting += waiting
         if len(still_waiting) == count:
             threads = ", ".join(map(str, self.threads))
-            raise KernelError(f"threads wait for others that never arrive: {threads}")
+            raise SimulatedKernelError(f"threads wait for others that never arrive: {threads}")
         self._waiting = still_waiting
         self._runnable = [thread for thread in rest if thread not in still_waiting]
         self._runnable.sort(key=lambda thread: -thread.number)
 
-    def _complete(self, warp: list[Thread], size: int) -> bool:
+    def _complete(self, warp: list[SimulatedThread], size: int) -> bool:
         """Complete a collective call of a warp's threads. Return False if some are missing."""
         if not warp or warp[0].waits is None or warp[0].waits[0] == "syncthreads":
             return False
@@ -233,39 +233,39 @@ class Block:
 # Collective functions of a warp.
 
 
-def _argument_of(thread: Thread) -> Any:
+def _argument_of(thread: SimulatedThread) -> Any:
     assert thread.waits is not None
     return thread.waits[2]
 
 
-def _syncwarp(warp: list[Thread]) -> None:
+def _syncwarp(warp: list[SimulatedThread]) -> None:
     for thread in warp:
         thread.rounds += 1
 
 
-def _vote(warp: list[Thread]) -> None:
+def _vote(warp: list[SimulatedThread]) -> None:
     votes = sum(1 << thread.lane for thread in warp if _argument_of(thread))
     for thread in warp:
         thread.received = votes - (votes >> 31 << 32)  # as an int32
 
 
-def _shuffle(source: Callable[[int, int], int]) -> Callable[[list[Thread]], None]:
+def _shuffle(source: Callable[[int, int], int]) -> Callable[[list[SimulatedThread]], None]:
     """A shuffle from lane ``source(lane, argument)``; from the own lane if that is out of range."""
 
-    def collective(warp: list[Thread]) -> None:
+    def collective(warp: list[SimulatedThread]) -> None:
         values = {thread.lane: _argument_of(thread)[0] for thread in warp}
         for thread in warp:
             lane = source(thread.lane, int(_argument_of(thread)[1]))
             if not 0 <= lane <= WARP - 1:
                 lane = thread.lane
             if lane not in values:
-                raise KernelError(f"{thread} for lane {lane}, which does not take part")
+                raise SimulatedKernelError(f"{thread} for lane {lane}, which does not take part")
             thread.received = values[lane]
 
     return collective
 
 
-_COLLECTIVE: dict[str, Callable[[list[Thread]], None]] = {
+_COLLECTIVE: dict[str, Callable[[list[SimulatedThread]], None]] = {
     "syncwarp": _syncwarp,
     "ballot_sync": _vote,
     "shfl_sync": _shuffle(lambda lane, other: other % WARP),
@@ -426,7 +426,7 @@ def _launch(function: Callable[..., Any], blocks: int, threads: int, args: Seque
         _orders[-1].shuffle(order)
     cuda.blockDim, cuda.gridDim = Dim(threads), Dim(blocks)
     for number in order:
-        block = Block(number, function, threads)
+        block = SimulatedBlock(number, function, threads)
         cuda.blockIdx, cuda.block = Dim(number), block
         block.run(
             [
@@ -434,7 +434,7 @@ def _launch(function: Callable[..., Any], blocks: int, threads: int, args: Seque
                 if not isinstance(arg, np.ndarray)
                 else Watched(block, arg, uses)
                 if _watching[-1]
-                else Pointer(arg)
+                else SimulatedPointer(arg)
                 for arg in args
             ]
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-class KernelError(RuntimeError):
+class SimulatedKernelError(RuntimeError):
     """A kernel's behavior would be undefined on a GPU."""
 
 
@@ -59,7 +59,7 @@ def _happens_before(thread: Any, other: Any, rounds: int) -> bool:
 
 
 class Shared:
-    """Shared memory of a block; raises `KernelError` on a race."""
+    """Shared memory of a block; raises `SimulatedKernelError` on a race."""
 
     __slots__ = ("_array", "_block", "_uses")
 
@@ -76,7 +76,7 @@ class Shared:
         if use is None:
             use = self._uses[i] = _Use(block)
         if use.races(block, write, atomic):
-            raise KernelError(
+            raise SimulatedKernelError(
                 f"thread {block.current.number} {'writes' if write else 'reads'} element {i} "
                 "of shared memory that another thread uses, with no barrier between them"
             )
@@ -96,7 +96,7 @@ class Shared:
         return before
 
 
-class Pointer:
+class SimulatedPointer:
     """Global memory from an address on."""
 
     __slots__ = ("_array",)
@@ -121,8 +121,8 @@ class Pointer:
         return before
 
 
-class Watched(Pointer):
-    """Global memory that records uses of each byte; raises `KernelError` on a race."""
+class Watched(SimulatedPointer):
+    """Global memory that records uses of each byte; raises `SimulatedKernelError` on a race."""
 
     __slots__ = ("_block", "_uses")
 
@@ -138,7 +138,7 @@ class Watched(Pointer):
             if use is None:
                 use = self._uses[byte] = _Use(block)
             if use.races(block, write, atomic):
-                raise KernelError(
+                raise SimulatedKernelError(
                     f"thread {block.current.number} of block {block.number} "
                     f"{'writes' if write else 'reads'} element {i} of an array that another thread "
                     "uses, with no barrier between them"

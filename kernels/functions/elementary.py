@@ -13,7 +13,7 @@ from . import circular, exponential, logarithm, value
 from .value import Function, Value, widen
 
 
-class Row(NamedTuple):
+class FunctionRow(NamedTuple):
     """A function and its names in the targets.
 
     Attributes:
@@ -30,8 +30,8 @@ class Row(NamedTuple):
     arity: int = 1
 
 
-def _of_both(function: Function, numpy: str, libdevice: str, arity: int = 1) -> Row:
-    return Row(function, function, numpy, libdevice, arity)
+def _of_both(function: Function, numpy: str, libdevice: str, arity: int = 1) -> FunctionRow:
+    return FunctionRow(function, function, numpy, libdevice, arity)
 
 
 TABLE = {
@@ -41,7 +41,7 @@ TABLE = {
     "sinh": _of_both(exponential.sinh, "sinh", "sinh"),
     "cosh": _of_both(exponential.cosh, "cosh", "cosh"),
     "erf": _of_both(exponential.erf, "", "erf"),
-    "erfc": Row(widen(exponential.erfc_32), exponential.erfc_64, "", "erfc"),
+    "erfc": FunctionRow(widen(exponential.erfc_32), exponential.erfc_64, "", "erfc"),
     "sigmoid": _of_both(exponential.sigmoid, "", ""),
     "divisor_adjoint": _of_both(value.divisor_adjoint, "", "", 3),
     "tanh_slope": _of_both(exponential.tanh_slope, "", "", 2),
@@ -51,21 +51,21 @@ TABLE = {
     "asinh": _of_both(logarithm.asinh, "arcsinh", "asinh"),
     "acosh": _of_both(logarithm.acosh, "arccosh", "acosh"),
     "atanh": _of_both(logarithm.atanh, "arctanh", "atanh"),
-    "power": Row(logarithm.power_32, logarithm.power_64, "power", "pow", 2),
-    "sin": Row(circular.sin_32, circular.sin_64, "sin", "sin"),
-    "cos": Row(circular.cos_32, circular.cos_64, "cos", "cos"),
-    "tan": Row(circular.tan_32, circular.tan_64, "tan", "tan"),
+    "power": FunctionRow(logarithm.power_32, logarithm.power_64, "power", "pow", 2),
+    "sin": FunctionRow(circular.sin_32, circular.sin_64, "sin", "sin"),
+    "cos": FunctionRow(circular.cos_32, circular.cos_64, "cos", "cos"),
+    "tan": FunctionRow(circular.tan_32, circular.tan_64, "tan", "tan"),
     "asin": _of_both(circular.asin, "arcsin", "asin"),
     "acos": _of_both(circular.acos, "arccos", "acos"),
     "atan": _of_both(circular.atan, "arctan", "atan"),
     "atan2": _of_both(circular.atan2, "arctan2", "atan2", 2),
     "beyond": _of_both(circular.beyond, "", ""),  # whether an argument is too large for `LIMITED`
-    "sqrt": Row(None, None, "sqrt", "sqrt"),
-    "floor": Row(None, None, "floor", "floor"),
-    "ceil": Row(None, None, "ceil", "ceil"),
-    "rint": Row(None, None, "rint", "rint"),
-    "fmod": Row(None, None, "fmod", "fmod", 2),
-    "copysign": Row(None, None, "copysign", "copysign", 2),
+    "sqrt": FunctionRow(None, None, "sqrt", "sqrt"),
+    "floor": FunctionRow(None, None, "floor", "floor"),
+    "ceil": FunctionRow(None, None, "ceil", "ceil"),
+    "rint": FunctionRow(None, None, "rint", "rint"),
+    "fmod": FunctionRow(None, None, "fmod", "fmod", 2),
+    "copysign": FunctionRow(None, None, "copysign", "copysign", 2),
 }
 
 ELEMENTARY: dict[str, tuple[Function, Function]] = {

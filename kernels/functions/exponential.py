@@ -32,8 +32,8 @@ ENDS = {FLOAT32: (-105.0, 89.0), FLOAT64: (-746.0, 710.0)}
 MINUS_ONE = {FLOAT32: -20.0, FLOAT64: -40.0}
 # Where exp(2 * x) has become inf, and the derivative of tanh is below all normal numbers.
 FLAT = {FLOAT32: 44.6, FLOAT64: 355.1}
-# The largest y for which derivatives of tanh and sigmoid are computed from y: beyond it, 1 - y has too
-# few digits.
+# The largest value y of tanh and sigmoid from which their derivatives are computed: beyond it,
+# 1 - y has too few digits.
 STEEP = 1.0 - 2.0**-10
 # (exp(r) - 1 - r) / r**2 for |r| <= ln 2 / 2
 EXP: Coefficients = {

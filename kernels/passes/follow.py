@@ -17,18 +17,18 @@ from .rows import (
     STOP,
     VARIADIC,
 )
-from .tables import I32, U8, Codes, Flow, Log, Specs, Tape
+from .tables import I32, U8, AdjointFlow, Codes, LogColumns, Specs, TapeRecord
 
 
 @jit
 def follow(
-    log: Log,
+    log: LogColumns,
     n: int,
-    tape: Tape,
+    tape: TapeRecord,
     sources: I32,
     source_count: int,
     variable_watched: U8,
-    flow: Flow,
+    flow: AdjointFlow,
     codes: Codes,
     specs: Specs,
 ) -> int:

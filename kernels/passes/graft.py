@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from ..jit import jit
 from .rows import CALL, READ, VALUE, VARIADIC
-from .tables import I32, Codes, Log
+from .tables import I32, Codes, LogColumns
 
 
 @jit
 def graft(
-    source: Log, count: int, numbers: I32, codes: Codes, log: Log, n: int, extra_n: int, to: I32
+    source: LogColumns,
+    count: int,
+    numbers: I32,
+    codes: Codes,
+    log: LogColumns,
+    n: int,
+    extra_n: int,
+    to: I32,
 ) -> int:
     """Append ``count`` rows of ``source`` to the first ``n`` of ``log``.
 

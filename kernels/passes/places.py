@@ -19,11 +19,11 @@ from .layout import (
     TEMPORARY,
 )
 from .rows import SEEN, VARIADIC
-from .tables import I32, U8, Codes, Log, Plan, Specs, Work
+from .tables import I32, U8, Codes, LogColumns, PlannerScratch, PlanTables, Specs
 
 
 @inline
-def _use(x: int, g: int, until: int, retain: int, work: Work) -> None:
+def _use(x: int, g: int, until: int, retain: int, work: PlannerScratch) -> None:
     """Record that group ``g`` reads ``x`` while groups up to ``until`` run.
 
     A value of another group must therefore be stored outside of that group's slots.
@@ -39,13 +39,13 @@ def _use(x: int, g: int, until: int, retain: int, work: Work) -> None:
 
 @jit
 def place_values(
-    log: Log,
+    log: LogColumns,
     codes: Codes,
     specs: Specs,
     want: U8,
     retain: int,
-    work: Work,
-    out: Plan,
+    work: PlannerScratch,
+    out: PlanTables,
     n_groups: int,
 ) -> None:
     """Decide which values leave their group: ``work.escape`` is IN_SLOT, TEMPORARY or KEPT.
@@ -112,12 +112,12 @@ def _give(begin: int, size: int, free: I32, capacity: int, stretches: int) -> in
 
 
 @inline
-def _lines(row: int, log: Log, specs: Specs) -> int:
+def _lines(row: int, log: LogColumns, specs: Specs) -> int:
     return (specs.bytes[log.spec[row]] + LINE - 1) // LINE
 
 
 @inline
-def _read_by(k: int, x: int, g: int, work: Work) -> None:
+def _read_by(k: int, x: int, g: int, work: PlannerScratch) -> None:
     """Record that the row at position ``k`` of group ``g`` reads ``x``."""
     if x >= 0 and work.group[x] == g:
         work.until[x] = k
@@ -125,7 +125,14 @@ def _read_by(k: int, x: int, g: int, work: Work) -> None:
 
 @inline
 def _let_go(
-    k: int, x: int, g: int, log: Log, specs: Specs, work: Work, free: I32, nexts: I32
+    k: int,
+    x: int,
+    g: int,
+    log: LogColumns,
+    specs: Specs,
+    work: PlannerScratch,
+    free: I32,
+    nexts: I32,
 ) -> None:
     """Free the memory of ``x`` for other rows of group ``g`` if position ``k`` reads it last."""
     if x >= 0 and work.group[x] == g and work.until[x] == k and work.escape[x] == IN_SLOT:
@@ -137,7 +144,13 @@ def _let_go(
 
 @jit
 def place_small(
-    g: int, log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, free: I32
+    g: int,
+    log: LogColumns,
+    codes: Codes,
+    specs: Specs,
+    work: PlannerScratch,
+    out: PlanTables,
+    free: I32,
 ) -> int:
     """Assign memory to values inside a group of small rows, counted in lines from 0 on.
 
@@ -182,7 +195,13 @@ def place_small(
 
 @jit
 def place_temporaries(
-    log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, n_groups: int, capacity: int
+    log: LogColumns,
+    codes: Codes,
+    specs: Specs,
+    work: PlannerScratch,
+    out: PlanTables,
+    n_groups: int,
+    capacity: int,
 ) -> tuple[int, int]:
     """Give each temporary a range of the arena, first fit, which is freed after its last use.
 

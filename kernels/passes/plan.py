@@ -41,11 +41,24 @@ from .places import place_temporaries, place_values
 from .program import row_of, write_program
 from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, VALUE, VARIADIC, VIEW, WIDE
 from .schedule import bring_near
-from .tables import I64, U8, Asked, Calls, Codes, Lanes, Log, Plan, Specs, Work
+from .tables import (
+    I64,
+    U8,
+    Asked,
+    CallTable,
+    Codes,
+    LaneTable,
+    LogColumns,
+    PlannerScratch,
+    PlanTables,
+    Specs,
+)
 
 
 @jit
-def mark_needed(log: Log, codes: Codes, want: U8, work: Work, bottom: int, top: int) -> int:
+def mark_needed(
+    log: LogColumns, codes: Codes, want: U8, work: PlannerScratch, bottom: int, top: int
+) -> int:
     """Mark the rows that the wanted rows need; list them in ``work.rows``, descending.
 
     The wanted rows lie between ``bottom`` and ``top``.
@@ -77,7 +90,7 @@ def mark_needed(log: Log, codes: Codes, want: U8, work: Work, bottom: int, top: 
 
 
 @inline
-def _need(row: int, log: Log, work: Work) -> int:
+def _need(row: int, log: LogColumns, work: PlannerScratch) -> int:
     if log.state[row] == VALUE or work.mark[row]:
         return 0
     work.mark[row] = 1
@@ -85,14 +98,14 @@ def _need(row: int, log: Log, work: Work) -> int:
 
 
 @inline
-def _canonical(row: int, work: Work) -> int:
+def _canonical(row: int, work: PlannerScratch) -> int:
     """An operand as later steps see it: its merged row, or ``~row`` if it has a value."""
     return work.canon[row] if work.mark[row] else ~row
 
 
 @jit
 def merge_equal(
-    log: Log, codes: Codes, want: U8, work: Work, count: int, size: int
+    log: LogColumns, codes: Codes, want: U8, work: PlannerScratch, count: int, size: int
 ) -> tuple[int, int]:
     """Map rows that compute the same value to the first of them: ``work.canon``.
 
@@ -173,7 +186,9 @@ def merge_equal(
 
 
 @inline
-def _after(x: int, lane: int, log: Log, specs: Specs, work: Work, classes: int) -> int:
+def _after(
+    x: int, lane: int, log: LogColumns, specs: Specs, work: PlannerScratch, classes: int
+) -> int:
     """The first phase in which a row of class ``lane`` may read operand ``x``."""
     if x < 0:
         return 0
@@ -191,7 +206,7 @@ def _few(spec: int, specs: Specs, few: int) -> bool:
 
 
 @inline
-def _call(row: int, log: Log, codes: Codes, work: Work, calls: Calls) -> int:
+def _call(row: int, log: LogColumns, codes: Codes, work: PlannerScratch, calls: CallTable) -> int:
     """The entry of the kernel that computes a row; -1 if it is not in the table yet."""
     this = log.code[row]
     many = codes.arity[this] == VARIADIC  # the code determines the specs of the operands
@@ -212,7 +227,13 @@ def _call(row: int, log: Log, codes: Codes, work: Work, calls: Calls) -> int:
 
 @jit
 def _small(
-    row: int, log: Log, codes: Codes, specs: Specs, work: Work, calls: Calls, few: int
+    row: int,
+    log: LogColumns,
+    codes: Codes,
+    specs: Specs,
+    work: PlannerScratch,
+    calls: CallTable,
+    few: int,
 ) -> int:
     """Whether a row that is not elementwise is a small row: 1 or 0.
 
@@ -244,15 +265,15 @@ def _small(
 
 @jit
 def group_rows(
-    log: Log,
+    log: LogColumns,
     codes: Codes,
     specs: Specs,
-    calls: Calls,
-    work: Work,
+    calls: CallTable,
+    work: PlannerScratch,
     count: int,
     size: int,
     few: int,
-    out: Plan,
+    out: PlanTables,
 ) -> int:
     """Assign a phase and a group to each row; fill ``out.order`` with the rows, group by group.
 
@@ -372,15 +393,15 @@ def group_rows(
 
 @jit
 def plan(
-    log: Log,
+    log: LogColumns,
     want: U8,
     asked: Asked,
     codes: Codes,
     specs: Specs,
-    lanes: Lanes,
-    calls: Calls,
-    work: Work,
-    out: Plan,
+    lanes: LaneTable,
+    calls: CallTable,
+    work: PlannerScratch,
+    out: PlanTables,
     cursor: I64,
 ) -> int:
     """Plan the computation of the rows that are WANTED in ``want`` (uint8 by row).

@@ -46,7 +46,7 @@ from .layout import (
     WHOLE,
 )
 from .rows import REDUCTION, VARIADIC, VIEW
-from .tables import I64, Calls, Codes, Lanes, Log, Plan, Specs, Work
+from .tables import I64, CallTable, Codes, LaneTable, LogColumns, PlannerScratch, PlanTables, Specs
 
 
 @inline
@@ -56,7 +56,7 @@ def row_of(x: int) -> int:
 
 
 @inline
-def lane_spec(row: int, log: Log, codes: Codes, work: Work) -> int:
+def lane_spec(row: int, log: LogColumns, codes: Codes, work: PlannerScratch) -> int:
     """The spec with the shape that a row of a lane group iterates over."""
     if codes.kind[log.code[row]] == REDUCTION:
         return log.spec[row_of(work.operands[3 * row])]
@@ -65,7 +65,13 @@ def lane_spec(row: int, log: Log, codes: Codes, work: Work) -> int:
 
 @jit
 def write_lanes(
-    g: int, at: int, log: Log, codes: Codes, specs: Specs, work: Work, out: Plan
+    g: int,
+    at: int,
+    log: LogColumns,
+    codes: Codes,
+    specs: Specs,
+    work: PlannerScratch,
+    out: PlanTables,
 ) -> tuple[int, int, int, int]:
     """Write the instructions of one lane group from ``at`` on.
 
@@ -161,14 +167,14 @@ def write_lanes(
 
 
 @inline
-def _place(row: int, log: Log, specs: Specs) -> int:
+def _place(row: int, log: LogColumns, specs: Specs) -> int:
     """The reference of a value of a group of small rows: its cell, or its buffer."""
     return row if specs.size[log.spec[row]] == 1 else ~row
 
 
 @inline
 def _write(
-    out: Plan, at: int, kernel: int, first: int, second: int, third: int, fourth: int
+    out: PlanTables, at: int, kernel: int, first: int, second: int, third: int, fourth: int
 ) -> int:
     program = out.program
     program[STEP * at] = kernel
@@ -181,7 +187,14 @@ def _write(
 
 @inline
 def _operand(
-    j: int, row: int, n: int, at: int, log: Log, specs: Specs, work: Work, out: Plan
+    j: int,
+    row: int,
+    n: int,
+    at: int,
+    log: LogColumns,
+    specs: Specs,
+    work: PlannerScratch,
+    out: PlanTables,
 ) -> tuple[int, int]:
     """The reference of operand ``j`` of a small elementwise row of ``n`` elements.
 
@@ -200,7 +213,14 @@ def _operand(
 
 @jit
 def write_small(
-    g: int, at: int, log: Log, codes: Codes, specs: Specs, calls: Calls, work: Work, out: Plan
+    g: int,
+    at: int,
+    log: LogColumns,
+    codes: Codes,
+    specs: Specs,
+    calls: CallTable,
+    work: PlannerScratch,
+    out: PlanTables,
 ) -> int:
     """Write the instructions of one group of small rows from ``at`` on. Returns their end."""
     operands, program = work.operands, out.program
@@ -246,13 +266,13 @@ def write_small(
 
 @jit
 def write_program(
-    log: Log,
+    log: LogColumns,
     codes: Codes,
     specs: Specs,
-    lanes: Lanes,
-    calls: Calls,
-    work: Work,
-    out: Plan,
+    lanes: LaneTable,
+    calls: CallTable,
+    work: PlannerScratch,
+    out: PlanTables,
     n_groups: int,
     widest: int,
     cursor: I64,

@@ -14,7 +14,7 @@ from ..jit import POINTERS, call0, call1, call2, call4, jit
 from .guards import LIST_ITEMS, SIZE, TYPE, _at
 from .replay_rows import differ, recall
 from .rows import VALUE
-from .tables import Log
+from .tables import LogColumns
 
 # Words of the process: C API functions, objects, and byte offsets in objects. These indices and
 # those of an evaluation are as in numtape/core/cpu/repeated_evaluation.py (a test compares).
@@ -299,7 +299,7 @@ def _mark_wanted(process: int, address: int, log: int, tensor: int) -> bool:
 
 
 @jit
-def _same(process: int, address: int, log: int, tensor: int, rows: Log) -> bool:
+def _same(process: int, address: int, log: int, tensor: int, rows: LogColumns) -> bool:
     """Whether rows and their wants are as recorded; clears the wants."""
     e = _at(address)
     low, count, want = e[LOW], e[COUNT], _u8(e[WANT])
@@ -413,7 +413,7 @@ def _rewound(process: int, address: int, log: int, room: int) -> int:
 def _execute(process: int, address: int, log: int, tensor: int) -> int:
     """Evaluate a tensor completely, or change no visible state and return `DECLINED`."""
     p, e = _at(process), _at(address)
-    rows = Log(
+    rows = LogColumns(
         _i32(e[CODE]),
         _i32(e[A]),
         _i32(e[B]),

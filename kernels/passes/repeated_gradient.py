@@ -52,7 +52,7 @@ from .repeated_evaluation import (
     _put,
 )
 from .replay_rows import repeat
-from .tables import Log
+from .tables import LogColumns
 
 # Words of the process, after those of evaluations. These indices and those of a gradient are as in
 # numtape/core/derive/repeated_gradients.py (a test compares).
@@ -380,7 +380,7 @@ def _as_before(process: int, address: int, log: int, tape: int, target: int, sou
         return False
     if not _question_as_before(process, address, log, target, sources):
         return False
-    rows = Log(
+    rows = LogColumns(
         _i32(e[CODE]),
         _i32(e[A]),
         _i32(e[B]),

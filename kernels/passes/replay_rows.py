@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..jit import jit
 from .rows import VALUE
-from .tables import I32, I64, U8, Log
+from .tables import I32, I64, U8, LogColumns
 
 
 @jit
-def differ(log: Log, low: int, columns: I32, count: int) -> bool:
+def differ(log: LogColumns, low: int, columns: I32, count: int) -> bool:
     """Whether any of ``count`` rows from ``low`` on differs from ``columns``.
 
     The loops do not end early, so that they are vectorized.
@@ -28,7 +28,7 @@ def differ(log: Log, low: int, columns: I32, count: int) -> bool:
 
 
 @jit
-def operands_differ(log: Log, operands: I32, count: int) -> bool:
+def operands_differ(log: LogColumns, operands: I32, count: int) -> bool:
     """Whether any of the first ``count`` operands of variadic rows differs."""
     different = 0
     for k in range(count):
@@ -38,7 +38,7 @@ def operands_differ(log: Log, operands: I32, count: int) -> bool:
 
 @jit
 def recall(
-    log: Log,
+    log: LogColumns,
     want: U8,
     low: int,
     count: int,
@@ -69,7 +69,7 @@ def recall(
 
 @jit
 def repeat(
-    log: Log,
+    log: LogColumns,
     n: int,
     columns: I32,
     operands: I32,

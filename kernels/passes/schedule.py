@@ -10,12 +10,18 @@ from __future__ import annotations
 from ..jit import jit
 from .layout import G_BLOCKS, G_KIND, G_ROWS, G_ROWS_END, GROUP, LANES, WHOLE
 from .program import lane_spec
-from .tables import Codes, Log, Plan, Specs, Work
+from .tables import Codes, LogColumns, PlannerScratch, PlanTables, Specs
 
 
 @jit
 def bring_near(
-    log: Log, codes: Codes, specs: Specs, work: Work, out: Plan, n_groups: int, follow: int
+    log: LogColumns,
+    codes: Codes,
+    specs: Specs,
+    work: PlannerScratch,
+    out: PlanTables,
+    n_groups: int,
+    follow: int,
 ) -> None:
     """Move lane groups directly after the last group that they read.
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 U8 = I32 = I64 = Any
 
 
-class Log(NamedTuple):
+class LogColumns(NamedTuple):
     """The columns of a log, and the operands of its variadic rows; see passes/rows.py."""
 
     code: I32
@@ -36,7 +36,7 @@ class Codes(NamedTuple):
     lane: I32
 
 
-class Flow(NamedTuple):
+class AdjointFlow(NamedTuple):
     """Adjoints of the rows and the variables of a log."""
 
     flags: U8  # by row, from `follow`
@@ -82,7 +82,7 @@ class Specs(NamedTuple):
     dims: I64  # MAX_RANK for each spec
 
 
-class Tape(NamedTuple):
+class TapeRecord(NamedTuple):
     """The rows that a tape recorded, and its watch events."""
 
     ranges: I32  # start and end of each range of recorded rows
@@ -92,14 +92,14 @@ class Tape(NamedTuple):
     events: int
 
 
-class Lanes(NamedTuple):
+class LaneTable(NamedTuple):
     """Addresses of lane kernels, by op, operand dtype and result dtype; 0 if not compiled yet."""
 
     kernels: I64
     dtypes: int
 
 
-class Calls(NamedTuple):
+class CallTable(NamedTuple):
     """Whole-array kernels of small rows, by code and specs; see ENTRY in passes/layout.py."""
 
     first: I32  # by code: its first entry + 1
@@ -117,7 +117,7 @@ class Asked(NamedTuple):
     follow: int  # whether groups move behind their operands, see passes/schedule.py
 
 
-class Plan(NamedTuple):
+class PlanTables(NamedTuple):
     """The tables that executions read; see passes/layout.py."""
 
     order: I32  # the rows, group by group
@@ -127,7 +127,7 @@ class Plan(NamedTuple):
     program: I64  # STEP for each instruction
 
 
-class Work(NamedTuple):
+class PlannerScratch(NamedTuple):
     """Scratch arrays of the planner; by row unless stated otherwise."""
 
     canon: I32  # the first of the equal rows

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..jit import inline, jit
 from .rows import CALL, LEAF, NEEDED, READ, RECORDED, STOP, VALUE, VARIADIC
-from .tables import I32, I64, Codes, Flow, Index, Log, Templates
+from .tables import I32, I64, AdjointFlow, Codes, Index, LogColumns, Templates
 
 # Results of `transpose`. After any result but DONE, the caller acts and calls again.
 DONE = 0
@@ -68,7 +68,7 @@ def find_template(index: Index, k0: int, k1: int, k2: int, k3: int, k4: int, k5:
 
 
 @inline
-def _operand(log: Log, row: int, arity: int, j: int) -> int:
+def _operand(log: LogColumns, row: int, arity: int, j: int) -> int:
     if arity == VARIADIC:
         return log.extra[log.a[row] + j]
     if j == 0:
@@ -77,7 +77,7 @@ def _operand(log: Log, row: int, arity: int, j: int) -> int:
 
 
 @inline
-def _resolve(ref: int, log: Log, row: int, arity: int, g: int, local: I32) -> int:
+def _resolve(ref: int, log: LogColumns, row: int, arity: int, g: int, local: I32) -> int:
     if ref >= 0:
         return local[ref]
     if ref == G:
@@ -89,10 +89,10 @@ def _resolve(ref: int, log: Log, row: int, arity: int, g: int, local: I32) -> in
 
 @jit
 def transpose(
-    log: Log,
+    log: LogColumns,
     first: int,
     capacity: int,
-    flow: Flow,
+    flow: AdjointFlow,
     codes: Codes,
     index: Index,
     templates: Templates,

@@ -149,7 +149,7 @@ class Kernel:
         try:
             return self._runs[kinds, argnums, keeps_stack]
         except KeyError:
-            run_type = importlib.import_module("numtape.core.loops.runtime.rows").Run
+            run_type = importlib.import_module("numtape.core.loops.runtime.rows").Specialization
             return self._runs.setdefault(
                 (kinds, argnums, keeps_stack), run_type(self, kinds, argnums, keeps_stack)
             )

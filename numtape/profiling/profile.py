@@ -30,7 +30,7 @@ EXAMPLES = 4  # signatures to keep as examples
 
 
 @dataclass
-class Function:
+class ProfiledFunction:
     """A function that is recorded and replayed.
 
     Attributes:
@@ -80,7 +80,7 @@ class Profile:
         self.persistent: dict[str, int] = {}
         self.twice: Counter[str] = Counter()
         self.steps: Counter[str] = Counter()
-        self.functions: dict[int, tuple[Any, Function]] = {}
+        self.functions: dict[int, tuple[Any, ProfiledFunction]] = {}
         self._tapes: WeakObjectMap[list[Any]] = WeakObjectMap()
         self.clock = Clock()
         self._hooks: Hooks | None = None
@@ -126,7 +126,7 @@ class Profile:
                 else (f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "")
             )
             name = getattr(function, "__qualname__", type(function).__name__)
-            value = Function(name.rpartition("<locals>.")[2], line)
+            value = ProfiledFunction(name.rpartition("<locals>.")[2], line)
             self.functions[id(calls.limit)] = calls.limit, value
         value.calls += 1
         value.recorded += recorded

@@ -14,7 +14,7 @@ from ..data.pipeline import Iterator
 from ..deferred_restore import notify_changed
 from ..errors import UnimplementedError
 from .arrays import SUFFIX, pack, write
-from .parts import Graph, alternative_names, is_trackable, parts
+from .parts import ObjectGraph, alternative_names, is_trackable, parts
 from .reading import read_checkpoint
 from .restoring import CheckpointLoadStatus, InitializationOnlyStatus, Restoration
 from .state import record_state
@@ -114,7 +114,7 @@ class Checkpoint:
           >>> [name for name, shape in tf.train.list_variables(path)]
           ['v/.ATTRIBUTES/VARIABLE_VALUE']
         """
-        graph = Graph(self)
+        graph = ObjectGraph(self)
         arrays = {key: v._current_tensor()._array() for key, v in graph.variables.items()}
         path = os.fspath(file_prefix)
         write(path + SUFFIX, pack(arrays, {"checkpoint": graph.nodes}))

@@ -1,4 +1,4 @@
-"""`Graph`: the object graph that a checkpoint stores: objects, their named parts, variables."""
+"""`ObjectGraph`: the graph that a checkpoint stores: objects, their named parts, variables."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def escape(name: str) -> str:
     return name.replace(".", "..").replace("/", ".S")
 
 
-class Graph:
+class ObjectGraph:
     """A root object and all objects reachable from it, breadth first.
 
     Args:

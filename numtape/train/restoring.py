@@ -13,7 +13,7 @@ from ..core.values.tensor import of_array
 from ..core.values.weakrefs import WeakObjectMap
 from ..deferred_restore import forget, wait
 from ..errors import InvalidArgumentError, UnimplementedError
-from .parts import Graph, alternative_names, named_parts, parts
+from .parts import ObjectGraph, alternative_names, named_parts, parts
 
 
 class Restoration:
@@ -21,7 +21,7 @@ class Restoration:
 
     Args:
       where: The file's name.
-      nodes: The file's graph; see `Graph`.
+      nodes: The file's graph; see `ObjectGraph`.
       arrays: The file's arrays.
       without: Classes whose instances are not restored.
 
@@ -241,7 +241,7 @@ class Restoration:
 
     def unmatched(self, root: Any) -> list[Variable]:
         """Return the variables inside a root that were not restored."""
-        graph = Graph(root, self._without)
+        graph = ObjectGraph(root, self._without)
         return [v for v in graph.variables.values() if not self._is_bound(v)]
 
 

@@ -11,8 +11,8 @@ from cuda_compilation import CAPABILITY, MARKS, NUMBERS, check, in_turn_with, ke
 from numtape.core.cuda.codegen import (
     LONGEST,
     WIDTH,
-    Loop,
-    Step,
+    KernelLoop,
+    KernelStep,
     fill_source,
     function,
     in_turn,
@@ -73,8 +73,10 @@ def after(count, values):
 
 @pytest.mark.parametrize("op, operands, result", list(in_one_dtype()))
 def test_every_elementwise_op(op, operands, result):
-    step = Step(op.body, tuple(range(op.arity)), tuple(x.dtype for x in operands), result.dtype)
-    loop = Loop((2, 3), operands, (step,), (op.arity,), ())
+    step = KernelStep(
+        op.body, tuple(range(op.arity)), tuple(x.dtype for x in operands), result.dtype
+    )
+    loop = KernelLoop((2, 3), operands, (step,), (op.arity,), ())
     text = loop_source(loop)
     check(lambda: function(text, []), parameters(loop), "kernel_of_an_op", STACK)
 
@@ -118,11 +120,11 @@ def random_loop(seed):
         count = 2 if re.search(r"\by\b", body) else 1
         recent = range(max(0, values - 8), values)
         operands = tuple(draw.choice(recent) for _ in range(count))
-        steps.append(Step(body, operands, (dtype,) * count, dtype))
+        steps.append(KernelStep(body, operands, (dtype,) * count, dtype))
         values += 1
     stores = tuple(sorted({values - 1, draw.randrange(len(loads), values)}))
     reductions = ((draw.choice(["sum", "max", "min"]), values - 1),) * draw.randrange(2)
-    return Loop(shape, loads, tuple(steps), stores, reductions)
+    return KernelLoop(shape, loads, tuple(steps), stores, reductions)
 
 
 @pytest.mark.parametrize("seed", after(8, range(60)))
@@ -234,7 +236,9 @@ def test_draws(name, dtype):
 def test_sixteen_bytes_are_loaded_at_a_time(name, width):
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     spec = intern((64, 64), BY_NAME[name])
-    loop = Loop((64, 64), (spec,), (Step("x * x", (0,), (spec.dtype,), spec.dtype),), (1,), ())
+    loop = KernelLoop(
+        (64, 64), (spec,), (KernelStep("x * x", (0,), (spec.dtype,), spec.dtype),), (1,), ()
+    )
     text = compiler.ptx(function(loop_source(loop), []), parameters(loop), "square", CAPABILITY)
     moved = set(re.findall(r"(?:ld|st)\.global\.(?:nc\.)?(\w+\.\w+|\w+)", text))
     assert moved == {f"v{width}.f{128 // width}"}
@@ -245,8 +249,11 @@ def test_sums_and_products_are_rounded_each():
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     spec = intern((64,), BY_NAME["float32"])
     kind = spec.dtype
-    steps = Step("x * y", (0, 1), (kind, kind), kind), Step("x + y", (3, 2), (kind, kind), kind)
-    loop = Loop((64,), (spec,) * 3, steps, (4,), ())
+    steps = (
+        KernelStep("x * y", (0, 1), (kind, kind), kind),
+        KernelStep("x + y", (3, 2), (kind, kind), kind),
+    )
+    loop = KernelLoop((64,), (spec,) * 3, steps, (4,), ())
     text = compiler.ptx(function(loop_source(loop), []), parameters(loop), "sum", CAPABILITY)
     assert "fma" not in text
     assert "mul.rn.f32" in text
@@ -267,8 +274,12 @@ def test_groups_side_by_side(count):
         kind = BY_NAME["float64" if k % 3 == 2 else "float32"]
         spec, one = intern((k + 1, 7), kind), intern((), kind)
         bodies = ("x * y", (1, 4)), ("x - y", (0, 5)), ("sqrt(x)", (2,)), ("x / y", (6, 7))
-        steps = tuple(Step(body, of, (kind,) * len(of), kind) for body, of in bodies[: 2 + k % 3])
-        loops.append(Loop((k + 1, 7), (spec, spec, spec, intern((7,), kind), one), steps, (6,), ()))
+        steps = tuple(
+            KernelStep(body, of, (kind,) * len(of), kind) for body, of in bodies[: 2 + k % 3]
+        )
+        loops.append(
+            KernelLoop((k + 1, 7), (spec, spec, spec, intern((7,), kind), one), steps, (6,), ())
+        )
     text = side_by_side(
         [loop_source(loop) for loop in loops], [1 + k % 2 for k in range(count)], 256
     )
@@ -280,10 +291,12 @@ def test_launches_in_turn():
     """A group with a reduction, one that reads what it stored, and a sum of that, as one kernel."""
     one, spec = intern((), BY_NAME["float32"]), intern((32, 64), BY_NAME["float32"])
     kind = spec.dtype
-    step = Step("tanh(x)", (0,), (kind,), kind)
+    step = KernelStep("tanh(x)", (0,), (kind,), kind)
     loops = [
-        Loop((32, 64), (spec,), (step,), (1,), (("sum", 1),)),
-        Loop((32, 64), (spec, one), (step, Step("x * y", (2, 1), (kind, kind), kind)), (3,), ()),
+        KernelLoop((32, 64), (spec,), (step,), (1,), (("sum", 1),)),
+        KernelLoop(
+            (32, 64), (spec, one), (step, KernelStep("x * y", (2, 1), (kind, kind), kind)), (3,), ()
+        ),
     ]
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     kernels = [

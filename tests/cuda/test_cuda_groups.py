@@ -13,7 +13,14 @@ import pytest
 from processes import ROOT, run
 
 from numtape.core.cuda import launches
-from numtape.core.cuda.codegen import WIDTH, Loop, Step, function, loop_source, parameters
+from numtape.core.cuda.codegen import (
+    WIDTH,
+    KernelLoop,
+    KernelStep,
+    function,
+    loop_source,
+    parameters,
+)
 from numtape.core.cuda.launches import FIRST, PARTIALS, ROUNDS, blocks
 from numtape.core.values.dtypes import DTYPES
 from numtape.core.values.spec import intern
@@ -126,8 +133,8 @@ def test_registers_of_benchmarks(benchmarked, name, dtype, most):
 
 def sum_of(shape, other, dtype="float32"):
     kind = BY_NAME[dtype]
-    step = Step("x + y", (0, 1), (kind, kind), kind)
-    return Loop(shape, (intern(shape, kind), intern(other, kind)), (step,), (2,), ())
+    step = KernelStep("x + y", (0, 1), (kind, kind), kind)
+    return KernelLoop(shape, (intern(shape, kind), intern(other, kind)), (step,), (2,), ())
 
 
 # How the other operand of a sum is loaded for the neighbours that a thread computes.
@@ -163,7 +170,7 @@ def test_short_kernels_load_ahead(dtype, vector):
     text, registers, _ = compiled(sum_of((LARGE,), (LARGE,), dtype))
     assert accesses(text) == [*[load] * 4, *[store] * 2, load, load, store]
     assert registers <= 32
-    alone = Loop((LARGE,), (intern((LARGE,), BY_NAME[dtype]),), (), (), (("sum", 0),))
+    alone = KernelLoop((LARGE,), (intern((LARGE,), BY_NAME[dtype]),), (), (), (("sum", 0),))
     text, registers, _ = compiled(alone)
     assert accesses(text.split("add.rn")[0]) == [load] * 4
     assert registers <= 32
@@ -172,10 +179,10 @@ def test_short_kernels_load_ahead(dtype, vector):
 def circular(*bodies):
     """A loop of steps that all take the first operand, and the sum of them."""
     kind = BY_NAME["float32"]
-    steps = [Step(body, (0,), (kind,), kind) for body in bodies]
-    steps.append(Step("x + y", (1, len(bodies)), (kind, kind), kind))
+    steps = [KernelStep(body, (0,), (kind,), kind) for body in bodies]
+    steps.append(KernelStep("x + y", (1, len(bodies)), (kind, kind), kind))
     stores = tuple(range(1, 2 + len(bodies)))
-    return Loop((LARGE,), (intern((LARGE,), kind),), tuple(steps), stores, ())
+    return KernelLoop((LARGE,), (intern((LARGE,), kind),), tuple(steps), stores, ())
 
 
 @needs_compiler

@@ -359,13 +359,13 @@ from numtape.core.cuda import executor, launches
 programs = []
 
 
-class Program(executor.Program):
+class Program(executor.CudaProgram):
     def __init__(self, *args):
         super().__init__(*args)
         programs.append(self)
 
 
-executor.Program = Program
+executor.CudaProgram = Program
 
 
 def launched(step, *batch):

@@ -39,11 +39,11 @@ def program(dtype, n, loads, *parts):
         args = ", ".join("xyzw"[: len(operands)])
         body = f"def body({args}):\n    return ({dtype}({what}),)\n\n"
         op = what if what in OPERANDS else ""
-        steps.append(fusion.Part(op, "" if op else body, operands, (value,), 1e-5 * bool(op)))
+        steps.append(fusion.FusedPart(op, "" if op else body, operands, (value,), 1e-5 * bool(op)))
         value += 1
     way = row_tiling.way(n, int(dtype[-2:]) // 8)
     stores = tuple(range(len(loads), value))
-    return fusion.Program(dtype, way, loads, tuple(steps), stores)
+    return fusion.FusedProgram(dtype, way, loads, tuple(steps), stores)
 
 
 def row_kernel(name, dtype, n):

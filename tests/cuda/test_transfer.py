@@ -299,7 +299,7 @@ def test_so_many_kernels_wait_for_use(monkeypatch):
     """The one that was not asked for longest is released; who has it keeps it."""
     monkeypatch.setattr(launches, "_kernels", OrderedDict())
     monkeypatch.setattr(launches, "KERNELS", 3)
-    monkeypatch.setattr(launches.Kernel, "__init__", lambda self, made, begin: None)
+    monkeypatch.setattr(launches.CudaKernel, "__init__", lambda self, made, begin: None)
     first, second, third = (launches.kernel(None, [], name) for name in "abc")
     assert launches.kernel(None, [], "a") is first
     launches.kernel(None, [], "d")

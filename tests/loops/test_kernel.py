@@ -266,7 +266,7 @@ def test_errors_of_a_call():
 def test_dtypes_that_numba_sees_otherwise_are_refused():
     """A value goes onto the stack as what it is, or not at all."""
     from numtape.core.loops.ir import Lines
-    from numtape.core.loops.program import Program
+    from numtape.core.loops.program import LoopProgram
     from numtape.core.loops.runtime.compiled_sweeps import compile_sweeps
 
     text = """
@@ -286,7 +286,7 @@ def f_gradient(x_at, d_x_at, SP, END, OUT, MARK, SEED):
     parameters = [("number", 0, "float64", 0), ("adjoint", 0, "float64", 0)]
     with pytest.raises(tf.errors.KernelError, match="float64 where int64") as caught:
         compile_sweeps(
-            Program(text, "f", parameters, [], "float64", "here.py", 10, Lines("here.py", 10)),
+            LoopProgram(text, "f", parameters, [], "float64", "here.py", 10, Lines("here.py", 10)),
             False,
         )
     assert (caught.value.file, caught.value.line) == ("here.py", 13)

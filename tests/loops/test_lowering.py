@@ -15,8 +15,8 @@ from numtape.core.loops import rules
 from numtape.core.loops.analysis.types import infer
 from numtape.core.loops.frontend import lowering
 from numtape.core.loops.frontend.lowering import Lowering, normal
-from numtape.core.loops.frontend.source import Source
-from numtape.core.loops.ir import Branch, Call, Count, Repeat, Step, steps, walk
+from numtape.core.loops.frontend.source import FunctionSource
+from numtape.core.loops.ir import Assign, Branch, Call, ForRange, While, steps, walk
 from numtape.core.loops.program import program
 from numtape.core.loops.runtime.invoke import kinds_of
 from numtape.core.ops.elementwise import stop_gradient
@@ -59,7 +59,7 @@ def test_constructs(function, arguments, wanted):
 
 def trees():
     for function, _, _ in (*CASES, *ARRAY_CASES):
-        yield Source(function).tree
+        yield FunctionSource(function).tree
     yield from (ast.parse(text) for text in (*(row[0] for row in FUNCTIONS), *ARRAYS))
 
 
@@ -113,7 +113,7 @@ def test_normal_form_has_one_operation_a_step_and_no_jumps(function, arguments, 
         assert all(
             body.names.get(a) or not a.isidentifier() or a in ("True", "False") for a in step.args
         )
-    others = Step | Branch | Count | Repeat | Call
+    others = Assign | Branch | ForRange | While | Call
     assert all(isinstance(n, others) or n.array for n in walk(body.nodes))
 
 

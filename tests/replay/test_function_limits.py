@@ -502,7 +502,8 @@ def test_exception_while_replaying_leaves_everything_as_before(tf, monkeypatch, 
     from numtape.core.log import evaluate
 
     v, w = tf.Variable(1.0), tf.Variable([1.0, 2.0])
-    programs = importlib.import_module(type(evaluate.executor()).__module__).Program
+    module = importlib.import_module(type(evaluate.executor()).__module__)
+    programs = getattr(module, "CpuProgram", None) or module.CudaProgram
 
     @tf.function
     def f(x):
@@ -1066,8 +1067,8 @@ def test_executor_changes_between_calls(tf):
 @pytest.mark.numtape_only("about numtape's executors")
 def test_replays_run_on_the_executor_of_the_moment(tf, monkeypatch):
     ran = []
-    for name in ("cpu", "reference"):
-        programs = importlib.import_module(f"numtape.core.{name}.executor").Program
+    for name, kind in (("cpu", "CpuProgram"), ("reference", "ReferenceProgram")):
+        programs = getattr(importlib.import_module(f"numtape.core.{name}.executor"), kind)
 
         def run(program, *args, run=programs.run, name=name):
             ran.append(name)

@@ -366,7 +366,7 @@ def test_a_wrong_gpu_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that is off by a little more than rounding is not timed."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.gpu.cases import CASES
-    from benchmarks.gpu.libs import Step
+    from benchmarks.gpu.libs import BenchmarkStep
     from benchmarks.gpu.worker import Served
 
     case = CASES["sum_rows"]
@@ -374,9 +374,9 @@ def test_a_wrong_gpu_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     served = Served("numtape")
     served._library = SimpleNamespace(fetch=np.asarray)
     right = data.compute_expected()[0]
-    assert served._check(case, data, Step(lambda: [right]))["relative_error"] == 0
+    assert served._check(case, data, BenchmarkStep(lambda: [right]))["relative_error"] == 0
     with pytest.raises(ArithmeticError, match="off by"):
-        served._check(case, data, Step(lambda: [right * 1.001]))
+        served._check(case, data, BenchmarkStep(lambda: [right * 1.001]))
 
 
 def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,11 +396,11 @@ def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
         def allow_tensor_float(self, allowed: bool) -> None:
             pass
 
-        def steps(self, data: Data) -> dict[str, Callable[[], libs.Step]]:
-            right = lambda: libs.Step(data.compute_expected)  # noqa: E731
+        def steps(self, data: Data) -> dict[str, Callable[[], libs.BenchmarkStep]]:
+            right = lambda: libs.BenchmarkStep(data.compute_expected)  # noqa: E731
             return {
                 "right": right,
-                "wrong": lambda: libs.Step(lambda: [0 * data.compute_expected()[0]]),
+                "wrong": lambda: libs.BenchmarkStep(lambda: [0 * data.compute_expected()[0]]),
             }
 
         def seconds(self, run: Callable[[], object], count: int) -> float:
@@ -465,18 +465,18 @@ def test_gpu_floors_and_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.cases import BEST_PEER, Limit
     from benchmarks.gpu import result
     from benchmarks.gpu.cases import FLOOR, OWN
-    from benchmarks.inputs import Work
+    from benchmarks.inputs import MinimalWork
     from benchmarks.report import goals
     from benchmarks.tables import TIMES
 
     rates = result.best({"copy": {"one": 3e12, "two": 4e12}, "tf32": {"one": 4e14}, "float64": {}})
     assert rates == {"copy": 4e12, "tf32": 4e14}
-    found = result.floors(Work(8_000_000_000, 0, {}, "float32"), False, rates)
+    found = result.floors(MinimalWork(8_000_000_000, 0, {}, "float32"), False, rates)
     assert found["floor"] == found["floor_memory"] == 2e-3
     assert found["floor_products"] is None
-    found = result.floors(Work(4_000_000, 4 * 10**12, {}, "float32"), True, rates)
+    found = result.floors(MinimalWork(4_000_000, 4 * 10**12, {}, "float32"), True, rates)
     assert found["floor"] == found["floor_products"] == 1e-2
-    found = result.floors(Work(0, 4 * 10**12, {}, "float32"), False, rates)
+    found = result.floors(MinimalWork(0, 4 * 10**12, {}, "float32"), False, rates)
     assert found["floor"] is None
 
     limits = (Limit(1.25, FLOOR, "nt.function"), Limit(1.0, "JAX jit", "nt.function"))
@@ -501,14 +501,14 @@ def test_gpu_result_compares_the_libraries(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.gpu import result, tables
     from benchmarks.gpu.measure import Found
-    from benchmarks.inputs import Work
-    from benchmarks.report import Row
+    from benchmarks.inputs import MinimalWork
+    from benchmarks.report import ReportRow
 
-    row = Row()
+    row = ReportRow()
     for heading, seconds in (("nt.function", 1.0), ("PyTorch", 3.0), ("JAX jit", 2.0)):
         row.samples[heading] = [[seconds, seconds]]
         row.details[heading] = {"first_step": 5.0, "peak_bytes": 2e9, "relative_error": 1e-6}
-    found = Found({"sum": row}, works={"sum": Work(8_000_000_000, 0, {}, "float32")})
+    found = Found({"sum": row}, works={"sum": MinimalWork(8_000_000_000, 0, {}, "float32")})
     one = np.ones(3)
     found.tails["sum"] = {"nt.function": [one], "PyTorch": [one + 1e-6], "JAX jit": [one * 1.01]}
     found.gpus = {name: {"name": "GPU", "clock": "events"} for name in ("numtape", "torch", "jax")}
@@ -537,7 +537,7 @@ def test_gpu_result_compares_the_libraries(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_timer_of_the_gpu() -> None:
     """Events are recorded in the stream, waited for, and given back; the time is in seconds."""
     from numtape.core.cuda.runtime import resources
-    from numtape.core.cuda.runtime.driver import Timer
+    from numtape.core.cuda.runtime.driver import CudaTimer
 
     calls: list[tuple[object, ...]] = []
 
@@ -552,7 +552,7 @@ def test_a_timer_of_the_gpu() -> None:
             calls.append((name, *arguments))
             return {"cuEventCreate": len(calls), "cuEventElapsedTime": 1.5}.get(name)
 
-    timer = Timer(Device())  # type: ignore[arg-type]
+    timer = CudaTimer(Device())  # type: ignore[arg-type]
     timer.begin()
     assert timer.end() == 1.5e-3
     del timer

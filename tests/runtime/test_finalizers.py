@@ -142,12 +142,12 @@ def test_the_gpu_is_asked_later():
     device = Device()
     resources.let_go()
     things = [
-        resources.Memory(device, 64, 8),
-        resources.Memory(device, 128, 8),
-        resources.Graph(device, 3, 1),
+        resources.DeviceMemory(device, 64, 8),
+        resources.DeviceMemory(device, 128, 8),
+        resources.CudaGraph(device, 3, 1),
         resources.Borrowed(device, np.ones(2)),
         resources.Code(device, 9, "kernel"),
-        resources.Timer(device),
+        resources.CudaTimer(device),
     ]
     things[1].is_lent = True
     assert (things[0].is_lent, things[1].is_lent) == (False, True)

@@ -166,7 +166,7 @@ def test_what_llvm_makes_of_a_loop(monkeypatch):
     seen = []
     monkeypatch.setattr(llvm, "needs", lambda optimised: seen.append(str(optimised)))
     module = ir.Module("exps")
-    exp = loops_of_llvm.Step("exp(x)", (0,), ("float32",), "float32")
+    exp = loops_of_llvm.LoopStep("exp(x)", (0,), ("float32",), "float32")
     loops_of_llvm.write_lanes(
         module, "exps", loops_of_llvm.Loop((("float32", False),), (exp,), (1,))
     )

@@ -15,7 +15,7 @@ from parallel_threads import run_in_threads
 
 from numtape.core.compile import cache, expressions, kernel_sources, llvm, passes, translate
 from numtape.core.compile.expressions import INT, Fields, Unknown
-from numtape.core.compile.translate import Entry
+from numtape.core.compile.translate import EntryPoint
 
 pytestmark = [pytest.mark.numtape_only("compiles functions"), pytest.mark.cpu_only("of the CPU")]
 
@@ -40,7 +40,7 @@ def built(monkeypatch, text, kinds, name="f"):
     """A function of a kernel module with this text, called with the words of its arguments."""
     own = f"own{next(unit)}"
     monkeypatch.setattr(kernel_sources, "kernel_source", lambda *modules: HEAD + text)
-    written = translate.translate([Entry(own, own, name, kinds)])
+    written = translate.translate([EntryPoint(own, own, name, kinds)])
     address = cache.load(own, written, lambda: llvm.compile_text(written, [own]))[own]
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
 

@@ -230,7 +230,7 @@ def check_summed():
 
 def check_order():
     """Positions are sorted by their index, and stay in their order where it is the same."""
-    from numtape.core.cuda.launches import Row
+    from numtape.core.cuda.launches import LaunchRow
     from numtape.core.cuda.ops.scatter import order
     from numtape.core.cuda.runtime.device import device
     from numtape.core.log.op import CODES
@@ -246,7 +246,7 @@ def check_order():
         memories.append(gpu.empty(size))
         return len(memories) - 1
 
-    row = Row(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], room)
+    row = LaunchRow(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], room)
     launches, keys, place, kind = order(row, 90, y.size)
     for launch in launches:
         launch.run(gpu, [memory.address for memory in memories])

@@ -1,7 +1,7 @@
 """The simulator of a GPU finds what is wrong with kernels; and threads give each other values."""
 
 import numpy as np
-from numtape.kernels.cuda.simulated import KernelError, cuda, launch, shuffle, watch
+from numtape.kernels.cuda.simulated import SimulatedKernelError, cuda, launch, shuffle, watch
 
 ALL = 0xF
 
@@ -13,7 +13,7 @@ def run(kernel, *args, blocks=1):
 def refused(kernel, *words, **options):
     try:
         run(kernel, np.zeros(8), **options)
-    except KernelError as error:
+    except SimulatedKernelError as error:
         for word in words:
             assert word in str(error), error
     else:

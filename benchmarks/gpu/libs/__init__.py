@@ -19,7 +19,7 @@ class NoGpuError(Exception):
 
 
 @dataclass(frozen=True)
-class Step:
+class BenchmarkStep:
     """One way to perform a step.
 
     Attributes:
@@ -52,7 +52,7 @@ class Library:
         """Lets products of float32 be computed with TF32, or not."""
         raise NotImplementedError
 
-    def steps(self, data: Data) -> dict[str, Callable[[], Step]]:
+    def steps(self, data: Data) -> dict[str, Callable[[], BenchmarkStep]]:
         """Gives what makes each variant's step on these inputs, by column heading.
 
         Raises:
@@ -94,7 +94,7 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LibraryEntry:
     """A row of the table below.
 
     Attributes:
@@ -122,13 +122,15 @@ _OURS = (
 
 # In the order in which they are measured: what takes longest to compile is last.
 LIBRARIES = {
-    "numtape": Entry(
+    "numtape": LibraryEntry(
         "numtape",
         "numtape_",
         ("numtape", "nt.function", "atomics"),
         _OURS,
     ),
-    "torch": Entry("torch", "torch_", ("PyTorch",), ("torch", "triton")),
-    "jax": Entry("jax", "jax_", ("JAX jit",), ("jax", "jaxlib", "jax-cuda13-plugin")),
-    "torch.compile": Entry("torch", "torch_compile_", ("torch.compile",), ("torch", "triton")),
+    "torch": LibraryEntry("torch", "torch_", ("PyTorch",), ("torch", "triton")),
+    "jax": LibraryEntry("jax", "jax_", ("JAX jit",), ("jax", "jaxlib", "jax-cuda13-plugin")),
+    "torch.compile": LibraryEntry(
+        "torch", "torch_compile_", ("torch.compile",), ("torch", "triton")
+    ),
 }

@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.gpu import libs
 from benchmarks.gpu.cases import JAX
-from benchmarks.gpu.inputs import EPSILON, Data, Program
-from benchmarks.gpu.libs import NoGpuError, Step
+from benchmarks.gpu.inputs import EPSILON, Data, GpuProgram
+from benchmarks.gpu.libs import BenchmarkStep, NoGpuError
 from benchmarks.inputs import Array, Network
 from benchmarks.libs import jax_ as on_cpu
 
@@ -42,7 +42,7 @@ def _ops(key: jax.Array) -> SimpleNamespace:
     )
 
 
-def _program(data: Program) -> Step:
+def _program(data: GpuProgram) -> BenchmarkStep:
     # The switch holds for the process; nothing of another case is left in it.
     jax.config.update("jax_enable_x64", data.inputs[0].dtype == np.float64)
     inputs = [jnp.asarray(x) for x in data.inputs]
@@ -68,13 +68,13 @@ def _program(data: Program) -> Step:
         key, results = compiled(key, inputs, upstream)
         return results
 
-    return Step(run)
+    return BenchmarkStep(run)
 
 
-def _network(data: Network) -> Step:
+def _network(data: Network) -> BenchmarkStep:
     jax.config.update("jax_enable_x64", False)
     advancing = on_cpu.network(data)
-    return Step(lambda: [advancing.step()], advancing.weights)
+    return BenchmarkStep(lambda: [advancing.step()], advancing.weights)
 
 
 class Library(libs.Library):
@@ -99,7 +99,7 @@ class Library(libs.Library):
         precision = "tensorfloat32" if allowed else "highest"
         jax.config.update("jax_default_matmul_precision", precision)
 
-    def steps(self, data: Data) -> dict[str, Callable[[], Step]]:
+    def steps(self, data: Data) -> dict[str, Callable[[], BenchmarkStep]]:
         """Gives what makes the step on these inputs."""
         return {JAX: lambda: _network(data) if isinstance(data, Network) else _program(data)}
 

@@ -14,13 +14,13 @@ import numtape as nt
 from benchmarks.cases import OURS, REPLAYED
 from benchmarks.gpu import libs
 from benchmarks.gpu.cases import ATOMICS
-from benchmarks.gpu.inputs import EPSILON, Data, Program
-from benchmarks.gpu.libs import NoGpuError, Step
+from benchmarks.gpu.inputs import EPSILON, Data, GpuProgram
+from benchmarks.gpu.libs import BenchmarkStep, NoGpuError
 from benchmarks.inputs import Array, Network
 from benchmarks.libs import numtape_ as on_cpu
 from benchmarks.libs.numtape_ import Made
 from numtape.core.cuda import launches
-from numtape.core.cuda.codegen import Loop
+from numtape.core.cuda.codegen import KernelLoop
 from numtape.core.cuda.runtime.device import device
 from numtape.core.log.log import Log, local
 
@@ -54,7 +54,7 @@ OPS = SimpleNamespace(
 )
 
 
-def _program(data: Program, inputs: list[nt.Tensor], created: Made) -> Step:
+def _program(data: GpuProgram, inputs: list[nt.Tensor], created: Made) -> BenchmarkStep:
     def value_and_gradients(*provided: nt.Tensor) -> list[nt.Tensor]:
         inputs, upstream = provided[: len(data.inputs)], provided[len(data.inputs) :]
         if not data.sources:
@@ -66,15 +66,15 @@ def _program(data: Program, inputs: list[nt.Tensor], created: Made) -> Step:
         weight = upstream[0] if upstream else None
         return [value, *tape.gradient(value, sources, output_gradients=weight)]
 
-    return Step(functools.partial(created(value_and_gradients), *inputs))
+    return BenchmarkStep(functools.partial(created(value_and_gradients), *inputs))
 
 
-def _network(data: Network, created: Made) -> Step:
+def _network(data: Network, created: Made) -> BenchmarkStep:
     advancing = on_cpu.network(data, created)
-    return Step(lambda: [advancing.step()], advancing.weights)
+    return BenchmarkStep(lambda: [advancing.step()], advancing.weights)
 
 
-def _compute(step: Step) -> Step:
+def _compute(step: BenchmarkStep) -> BenchmarkStep:
     """The same step, whose results are computed, and left where they are."""
 
     def run() -> list[nt.Tensor]:
@@ -83,7 +83,7 @@ def _compute(step: Step) -> Step:
             result._stored_value()
         return results
 
-    return Step(run, step.weights)
+    return BenchmarkStep(run, step.weights)
 
 
 class Library(libs.Library):
@@ -113,11 +113,11 @@ class Library(libs.Library):
         """Lets products of float32 be computed with TF32, or not."""
         nt.config.experimental.enable_tensor_float_32_execution(allowed)
 
-    def steps(self, data: Data) -> dict[str, Callable[[], Step]]:
+    def steps(self, data: Data) -> dict[str, Callable[[], BenchmarkStep]]:
         """Gives what makes each variant's step on these inputs, by column heading."""
         ways: dict[str, Made] = {OURS: lambda function: function, REPLAYED: nt.function}
         if isinstance(data, Network):
-            make: Callable[[Made], Step] = functools.partial(_network, data)
+            make: Callable[[Made], BenchmarkStep] = functools.partial(_network, data)
         else:
             provided = data.inputs if data.upstream is None else [*data.inputs, data.upstream]
             # They go to the GPU in the first step, and stay there.
@@ -164,7 +164,7 @@ class Library(libs.Library):
     def _copy(self, count: int) -> Callable[[], object]:
         source, target = (self._gpu.empty(4 * count) for _ in range(2))
         self._gpu.upload(np.zeros(count, np.float32), source.address)
-        loop = Loop((count,), (nt.zeros(count)._spec,), (), (0,), ())
+        loop = KernelLoop((count,), (nt.zeros(count)._spec,), (), (0,), ())
         (launch,) = launches.elementwise(loop, [0, 1], [], lambda _: 0)
         addresses = source.address, target.address
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from benchmarks.gpu import libs
-from benchmarks.gpu.inputs import EPSILON, Data, Program
-from benchmarks.gpu.libs import NoGpuError, Step
+from benchmarks.gpu.inputs import EPSILON, Data, GpuProgram
+from benchmarks.gpu.libs import BenchmarkStep, NoGpuError
 from benchmarks.inputs import Array, Network
 from benchmarks.libs.torch_ import network
 
@@ -53,7 +53,7 @@ class _Ops:
         return added.new_zeros((rows, *added.shape[1:])).index_add_(0, at, added)
 
 
-def _program(data: Program, compiled: bool) -> Step:
+def _program(data: GpuProgram, compiled: bool) -> BenchmarkStep:
     def function(*inputs: torch.Tensor) -> torch.Tensor:
         return data.function(_Ops, *inputs)
 
@@ -71,12 +71,12 @@ def _program(data: Program, compiled: bool) -> Step:
         weight = value.new_ones(()).expand_as(value) if upstream is None else upstream
         return [value.detach(), *torch.autograd.grad(value, sources, weight)]
 
-    return Step(run)
+    return BenchmarkStep(run)
 
 
-def _network(data: Network, compiled: bool) -> Step:
+def _network(data: Network, compiled: bool) -> BenchmarkStep:
     advancing = network(data, CUDA, compiled)
-    return Step(lambda: [advancing.step()], advancing.weights)
+    return BenchmarkStep(lambda: [advancing.step()], advancing.weights)
 
 
 class Library(libs.Library):
@@ -99,7 +99,7 @@ class Library(libs.Library):
         """Lets products of float32 be computed with TF32, or not."""
         torch.set_float32_matmul_precision("high" if allowed else "highest")
 
-    def steps(self, data: Data) -> dict[str, Callable[[], Step]]:
+    def steps(self, data: Data) -> dict[str, Callable[[], BenchmarkStep]]:
         """Gives what makes the step on these inputs."""
         make: Any = _network if isinstance(data, Network) else _program
         return {self.heading: functools.partial(make, data, self.compiled)}

@@ -31,10 +31,10 @@ _SOURCES = (
 )
 
 # Cached results by code and specs.
-_calls: dict[tuple[Any, ...], Call | None] = intern_table.clearable_cache()
+_calls: dict[tuple[Any, ...], ArrayCall | None] = intern_table.clearable_cache()
 
 
-class Call(NamedTuple):
+class ArrayCall(NamedTuple):
     """How to compute a row: kernel and parameters, at ``address`` (the plan keeps them alive).
 
     A kernel that is ``unsure`` may leave the row to Python.
@@ -49,7 +49,7 @@ class Call(NamedTuple):
     part: int
 
 
-def call_of(code: OpCode, out: Spec, operands: list[Spec]) -> Call | None:
+def call_of(code: OpCode, out: Spec, operands: list[Spec]) -> ArrayCall | None:
     """Return the kernel call of a row; None if there is no kernel, so that NumPy computes it.
 
     The kernel of a variadic op takes the address of its operands' addresses as x.
@@ -68,7 +68,7 @@ def call_of(code: OpCode, out: Spec, operands: list[Spec]) -> Call | None:
     if native is not None:
         kernel = array_kernel(native.kernel, native.dtypes)
         parameters = np.array([*native.parameters, 0], np.int64)
-        call = Call(
+        call = ArrayCall(
             kernel,
             address_of(parameters),
             native.units,
@@ -113,7 +113,7 @@ def _compile_kernel(
     source = kernel_source(*VECTOR_SOURCES, *_SOURCES, *more)
 
     def build() -> disk.Built:
-        from .numba_compiler import Function, compile_unit
+        from .numba_compiler import CompiledFunction, compile_unit
 
         room: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
         jit = importlib.import_module("numtape.kernels.jit")
@@ -121,7 +121,7 @@ def _compile_kernel(
         # Reductions are loops over memory: longer optimization pays.
         compile_function = jit.jit_loops if function.__module__.endswith(".reduce") else jit.jit
         built: disk.Built = compile_unit(
-            symbol, [Function(symbol, compile_function(function), [""] * count)]
+            symbol, [CompiledFunction(symbol, compile_function(function), [""] * count)]
         )
         return built
 

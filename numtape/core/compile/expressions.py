@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
-from .kernel_sources import Definition, Module, Pointer, Special
+from .kernel_sources import Definition, KernelModule, Pointer, Special
 
 INT, UINT, BOOL, NONE = "int", "uint", "bool", "none"  # kinds of values, besides pointers
 
@@ -24,12 +24,12 @@ class Fields(NamedTuple):
     kinds: tuple[Any, ...]
 
 
-class Value(NamedTuple):
+class TextValue(NamedTuple):
     """A value: its kind and its LLVM text, or the parts of a record or tuple."""
 
     kind: Any
     text: str = ""
-    parts: tuple[Value, ...] = ()
+    parts: tuple[TextValue, ...] = ()
 
 
 # Types in memory, and their conversion to a word.
@@ -79,14 +79,14 @@ def type_of(kind: Any) -> str:
     return f"{{ {', '.join(map(type_of, kind))} }}"
 
 
-def flat_of(value: Value) -> list[Value]:
+def flat_of(value: TextValue) -> list[TextValue]:
     """The values that a value is passed as: the parts of a record, else itself."""
     if isinstance(value.kind, Fields):
         return [flat for part in value.parts for flat in flat_of(part)]
     return [value]
 
 
-def join_arguments(values: list[Value]) -> str:
+def join_arguments(values: list[TextValue]) -> str:
     """The text of an argument or parameter list."""
     return ", ".join(f"{type_of(value.kind)} {value.text}" for value in values)
 
@@ -94,10 +94,10 @@ def join_arguments(values: list[Value]) -> str:
 class Expressions(ABC):
     """Writes the instructions of expressions, one line each."""
 
-    def __init__(self, names: Module) -> None:
+    def __init__(self, names: KernelModule) -> None:
         self._names = names
         self._lines: list[str] = []
-        self._variables: dict[str, Value] = {}  # the parts of a record, else the stack slot
+        self._variables: dict[str, TextValue] = {}  # the parts of a record, else the stack slot
         self._count = 0
         self._label = "start"
         self._open = True  # whether the next instruction can be reached
@@ -157,14 +157,14 @@ class Expressions(ABC):
 
     # Values.
 
-    def _value(self, node: ast.expr) -> Value:
+    def _value(self, node: ast.expr) -> TextValue:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise self._unknown(node)
-        value: Value = method(node)
+        value: TextValue = method(node)
         return value
 
-    def _as(self, kind: Any, value: Value, node: ast.AST) -> str:
+    def _as(self, kind: Any, value: TextValue, node: ast.AST) -> str:
         """The text of a value converted to a kind."""
         if value.kind == kind:
             return value.text
@@ -172,37 +172,37 @@ class Expressions(ABC):
             return self._emit(f"zext i1 {value.text} to i64")
         raise self._unknown(node)
 
-    def _truth(self, value: Value, node: ast.AST) -> str:
+    def _truth(self, value: TextValue, node: ast.AST) -> str:
         if value.kind == BOOL:
             return value.text
         if value.kind in (INT, UINT):
             return self._emit(f"icmp ne i64 {value.text}, 0")
         raise self._unknown(node)
 
-    def _constant(self, node: ast.Constant) -> Value:
+    def _constant(self, node: ast.Constant) -> TextValue:
         return self._literal(node.value, node)
 
-    def _literal(self, value: Any, node: ast.AST) -> Value:
+    def _literal(self, value: Any, node: ast.AST) -> TextValue:
         if isinstance(value, bool):
-            return Value(BOOL, "true" if value else "false")
+            return TextValue(BOOL, "true" if value else "false")
         if not isinstance(value, int):
             raise self._unknown(node)
-        return Value(INT, str((value + (1 << 63)) % (1 << 64) - (1 << 63)))
+        return TextValue(INT, str((value + (1 << 63)) % (1 << 64) - (1 << 63)))
 
-    def _name(self, node: ast.Name) -> Value:
+    def _name(self, node: ast.Name) -> TextValue:
         if node.id not in self._variables:
             return self._literal(self._names.names.get(node.id), node)
         variable = self._variables[node.id]
         if variable.parts:
             return variable
         text = self._emit(f"load {type_of(variable.kind)}, ptr {variable.text}")
-        return Value(variable.kind, text)
+        return TextValue(variable.kind, text)
 
-    def _tuple(self, node: ast.Tuple) -> Value:
+    def _tuple(self, node: ast.Tuple) -> TextValue:
         parts = tuple(self._value(x) for x in node.elts)
-        return Value(tuple(part.kind for part in parts), parts=parts)
+        return TextValue(tuple(part.kind for part in parts), parts=parts)
 
-    def _attribute(self, node: ast.Attribute) -> Value:
+    def _attribute(self, node: ast.Attribute) -> TextValue:
         holder = self._value(node.value)
         if not isinstance(holder.kind, Fields) or node.attr not in holder.kind.names:
             raise self._unknown(node)
@@ -216,48 +216,48 @@ class Expressions(ABC):
         kind = _ELEMENTS[holder.kind.dtype][0]
         return holder.kind, self._emit(f"getelementptr {kind}, ptr {holder.text}, i64 {index}")
 
-    def _subscript(self, node: ast.Subscript) -> Value:
+    def _subscript(self, node: ast.Subscript) -> TextValue:
         return self._get(*self._element(node))
 
-    def _get(self, pointer: Pointer, place: str) -> Value:
+    def _get(self, pointer: Pointer, place: str) -> TextValue:
         kind, way = _ELEMENTS[pointer.dtype]
         text = self._emit(f"load {kind}, ptr {place}")
         if way:
             text = self._emit(f"{way} {kind} {text} to i64")
-        return Value(UINT if pointer.dtype == "uint64" else INT, text)
+        return TextValue(UINT if pointer.dtype == "uint64" else INT, text)
 
-    def _put(self, pointer: Pointer, place: str, value: Value, node: ast.AST) -> None:
+    def _put(self, pointer: Pointer, place: str, value: TextValue, node: ast.AST) -> None:
         kind, way = _ELEMENTS[pointer.dtype]
         text = value.text if value.kind == UINT else self._as(INT, value, node)
         if way:
             text = self._emit(f"trunc i64 {text} to {kind}")
         self._line(f"store {kind} {text}, ptr {place}")
 
-    def _unaryop(self, node: ast.UnaryOp) -> Value:
+    def _unaryop(self, node: ast.UnaryOp) -> TextValue:
         value = self._value(node.operand)
         if isinstance(node.op, ast.Not):
-            return Value(BOOL, self._emit(f"xor i1 {self._truth(value, node)}, true"))
+            return TextValue(BOOL, self._emit(f"xor i1 {self._truth(value, node)}, true"))
         text = self._as(INT, value, node)
         if isinstance(node.op, ast.USub):
-            return Value(INT, self._emit(f"sub i64 0, {text}"))
+            return TextValue(INT, self._emit(f"sub i64 0, {text}"))
         if isinstance(node.op, ast.Invert):
-            return Value(INT, self._emit(f"xor i64 {text}, -1"))
+            return TextValue(INT, self._emit(f"xor i64 {text}, -1"))
         raise self._unknown(node)
 
-    def _binop(self, node: ast.BinOp) -> Value:
+    def _binop(self, node: ast.BinOp) -> TextValue:
         return self._binary_op(node.op, self._value(node.left), self._value(node.right), node)
 
-    def _binary_op(self, op: ast.operator, x: Value, y: Value, node: ast.AST) -> Value:
+    def _binary_op(self, op: ast.operator, x: TextValue, y: TextValue, node: ast.AST) -> TextValue:
         if x.kind == y.kind == BOOL and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
-            return Value(BOOL, self._emit(f"{_SIMPLE[type(op)]} i1 {x.text}, {y.text}"))
+            return TextValue(BOOL, self._emit(f"{_SIMPLE[type(op)]} i1 {x.text}, {y.text}"))
         kind = UINT if x.kind == UINT else INT
         a, b = self._as(kind, x, node), self._as(kind, y, node)
         if type(op) in _SIMPLE:
-            return Value(kind, self._emit(f"{_SIMPLE[type(op)]} i64 {a}, {b}"))
+            return TextValue(kind, self._emit(f"{_SIMPLE[type(op)]} i64 {a}, {b}"))
         if isinstance(op, ast.RShift):
-            return Value(kind, self._emit(f"{'lshr' if kind is UINT else 'ashr'} i64 {a}, {b}"))
+            return TextValue(kind, self._emit(f"{'lshr' if kind is UINT else 'ashr'} i64 {a}, {b}"))
         if kind is INT and isinstance(op, ast.FloorDiv | ast.Mod):
-            return Value(INT, self._divide(a, b, isinstance(op, ast.Mod)))
+            return TextValue(INT, self._divide(a, b, isinstance(op, ast.Mod)))
         raise self._unknown(node)
 
     def _divide(self, a: str, b: str, rest: bool) -> str:
@@ -279,7 +279,7 @@ class Expressions(ABC):
             rounded = self._emit(f"sub i64 {quotient}, {self._emit(f'zext i1 {below} to i64')}")
         return self._emit(f"select i1 {zero}, i64 0, i64 {rounded}")
 
-    def _compare(self, node: ast.Compare) -> Value:
+    def _compare(self, node: ast.Compare) -> TextValue:
         x = self._value(node.left)
         condition = ""
         for op, right in zip(node.ops, node.comparators, strict=True):
@@ -294,7 +294,7 @@ class Expressions(ABC):
             one = self._emit(f"icmp {way} i64 {a}, {b}")
             condition = self._emit(f"and i1 {condition}, {one}") if condition else one
             x = y
-        return Value(BOOL, condition)
+        return TextValue(BOOL, condition)
 
     def _is_bool(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):
@@ -306,7 +306,7 @@ class Expressions(ABC):
             return isinstance(node.op, ast.Not)
         return isinstance(node, ast.Compare)
 
-    def _boolop(self, node: ast.BoolOp) -> Value:
+    def _boolop(self, node: ast.BoolOp) -> TextValue:
         if not self._is_bool(node):
             raise self._unknown(node)
         yes, no, after = self._labels("yes", "no", "after")
@@ -315,9 +315,9 @@ class Expressions(ABC):
             self._begin(label)
             self._jump(after)
         self._begin(after)
-        return Value(BOOL, self._emit(f"phi i1 [true, %{yes}], [false, %{no}]"))
+        return TextValue(BOOL, self._emit(f"phi i1 [true, %{yes}], [false, %{no}]"))
 
-    def _ifexp(self, node: ast.IfExp) -> Value:
+    def _ifexp(self, node: ast.IfExp) -> TextValue:
         yes, no, after = self._labels("yes", "no", "after")
         self._test(node.test, yes, no)
         ways = []
@@ -333,16 +333,16 @@ class Expressions(ABC):
         if x.kind != kind:  # convert a bool to an int at the end of its branch
             text = f"%v{self._new()}"
             self._lines.insert(x_end[0], f"  {text} = zext i1 {x.text} to i64")
-            x = Value(INT, text)
+            x = TextValue(INT, text)
         ways.append(f"[{x.text}, %{x_end[1]}]")
         self._begin(after)
         if kind not in (INT, UINT, BOOL) and not isinstance(kind, Pointer):
             raise self._unknown(node)
-        return Value(kind, self._emit(f"phi {type_of(kind)} {', '.join(ways)}"))
+        return TextValue(kind, self._emit(f"phi {type_of(kind)} {', '.join(ways)}"))
 
     # Calls.
 
-    def _call(self, node: ast.Call) -> Value:
+    def _call(self, node: ast.Call) -> TextValue:
         if node.keywords:
             raise self._unknown(node)
         args = [self._value(x) for x in node.args]
@@ -355,27 +355,27 @@ class Expressions(ABC):
         if isinstance(known, Pointer):
             (address,) = args
             text = self._emit(f"inttoptr i64 {self._as(INT, address, node)} to ptr")
-            return Value(known, text)
+            return TextValue(known, text)
         if known is None and name in ("min", "max") and args:
             texts = [self._as(INT, value, node) for value in args]
             extreme = texts[0]
             for text in texts[1:]:
                 extreme = self._emit(f"call i64 @llvm.s{name}.i64(i64 {extreme}, i64 {text})")
-            return Value(INT, extreme)
+            return TextValue(INT, extreme)
         if type(known) is tuple and len(known) == len(args):  # a record, by its fields' names
-            return Value(Fields(known, tuple(value.kind for value in args)), parts=tuple(args))
+            return TextValue(Fields(known, tuple(value.kind for value in args)), parts=tuple(args))
         if isinstance(known, Special):
             return self._special(known.name, [self._as(INT, x, node) for x in args], node)
         raise self._unknown(node)
 
-    def _convert(self, name: str, args: list[Value], node: ast.AST) -> Value:
+    def _convert(self, name: str, args: list[TextValue], node: ast.AST) -> TextValue:
         kind = {"np.int64": INT, "np.uint64": UINT}.get(name)
         if kind is None or len(args) != 1:
             raise self._unknown(node)
         (value,) = args
-        return Value(kind, value.text if value.kind == UINT else self._as(INT, value, node))
+        return TextValue(kind, value.text if value.kind == UINT else self._as(INT, value, node))
 
-    def _call_of(self, known: Definition, args: list[Value], node: ast.AST) -> Value:
+    def _call_of(self, known: Definition, args: list[TextValue], node: ast.AST) -> TextValue:
         name, kind = self._function(known, tuple(value.kind for value in args))
         if kind is None:  # it calls itself
             raise self._unknown(node)
@@ -383,26 +383,26 @@ class Expressions(ABC):
         call = f'call {type_of(kind)} @"{name}"({join_arguments(flat)})'
         if kind is NONE:
             self._line(call)
-            return Value(NONE)
+            return TextValue(NONE)
         result = self._emit(call)
         if isinstance(kind, str | Pointer):
-            return Value(kind, result)
+            return TextValue(kind, result)
         parts = tuple(
-            Value(one, self._emit(f"extractvalue {type_of(kind)} {result}, {k}"))
+            TextValue(one, self._emit(f"extractvalue {type_of(kind)} {result}, {k}"))
             for k, one in enumerate(kind)
         )
-        return Value(kind, parts=parts)
+        return TextValue(kind, parts=parts)
 
-    def _special(self, name: str, args: list[str], node: ast.AST) -> Value:
+    def _special(self, name: str, args: list[str], node: ast.AST) -> TextValue:
         if name in ("fetch_add", "exchange", "load_now"):
             place = f"ptr {self._emit(f'inttoptr i64 {args[0]} to ptr')}"
             if name == "load_now":
-                return Value(INT, self._emit(f"load atomic i64, {place} seq_cst, align 8"))
+                return TextValue(INT, self._emit(f"load atomic i64, {place} seq_cst, align 8"))
             way = "add" if name == "fetch_add" else "xchg"
-            return Value(INT, self._emit(f"atomicrmw {way} {place}, i64 {args[1]} seq_cst"))
+            return TextValue(INT, self._emit(f"atomicrmw {way} {place}, i64 {args[1]} seq_cst"))
         if name == "pause":
             self._lines += [f"  call void @{x}" for x in _PAUSES.get(_PROCESSOR, ())]
-            return Value(NONE)
+            return TextValue(NONE)
         if name not in _CALLED or len(args) != _CALLED[name][0] + 1:
             raise self._unknown(node)
         result = _CALLED[name][1]
@@ -410,5 +410,5 @@ class Expressions(ABC):
         call = f"call {result} {function}({', '.join(f'i64 {x}' for x in args[1:])})"
         if result == "void":
             self._line(call)
-            return Value(NONE)
-        return Value(INT, self._emit(call))
+            return TextValue(NONE)
+        return TextValue(INT, self._emit(call))

@@ -68,13 +68,13 @@ class Special(NamedTuple):
 class Definition:
     """A jitted function: its module, its tree, and whether it is always inlined."""
 
-    module: Module
+    module: KernelModule
     node: ast.FunctionDef
     inline: bool
 
 
 @dataclass(eq=False)
-class Module:
+class KernelModule:
     """The meanings of names in a kernel module: ints, pointers, functions."""
 
     name: str
@@ -90,12 +90,12 @@ _POINTERS = _Pointers()
 
 
 @cache
-def module(name: str) -> Module:
+def module(name: str) -> KernelModule:
     """Read a kernel module from its text.
 
     Leaves out imports from outside the kernels, and values that known names do not determine.
     """
-    module_text = Module(name)
+    module_text = KernelModule(name)
     for node in tree(kernel_source(name)).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             origin = ".".join(_package(name, node))

@@ -61,7 +61,7 @@ def compile_lane(op: Op, operands: tuple[DType, ...], result: DType) -> int:
         fused = importlib.import_module("numtape.kernels.cpu.fused")
         if not fused.fits(op.body, dtypes, result.name):
             return _compile(symbol, source)
-        step = fused.Step(op.body, tuple(range(len(dtypes))), dtypes, result.name)
+        step = fused.LoopStep(op.body, tuple(range(len(dtypes))), dtypes, result.name)
         return compile_written(symbol, lambda module: fused.write_kernel(module, symbol, step))
 
     return disk.load(symbol, writers() + source, build)[symbol]
@@ -167,7 +167,7 @@ def compile_written(symbol: str, write: Callable[[Any], None]) -> disk.Built:
 def _compile(symbol: str, source: str) -> disk.Built:
     from numba import types
 
-    from .numba_compiler import Function, compile_unit
+    from .numba_compiler import CompiledFunction, compile_unit
 
     jit = importlib.import_module("numtape.kernels.jit")
     scalar = importlib.import_module("numtape.kernels.cpu.scalar")
@@ -177,5 +177,7 @@ def _compile(symbol: str, source: str) -> disk.Built:
     scope |= {dtype.name: getattr(types, dtype.name) for dtype in DTYPES if not dtype.is_bool}
     scope["bool"] = types.uint8
     exec(compile(source, f"<{symbol}>", "exec"), scope)
-    built: disk.Built = compile_unit(symbol, [Function(symbol, jit.jit(scope[symbol]), [""] * 5)])
+    built: disk.Built = compile_unit(
+        symbol, [CompiledFunction(symbol, jit.jit(scope[symbol]), [""] * 5)]
+    )
     return built

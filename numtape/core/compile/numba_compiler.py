@@ -27,7 +27,7 @@ class Record:
 
 
 @dataclass
-class Function:
+class CompiledFunction:
     """A function of a unit.
 
     Attributes:
@@ -62,7 +62,7 @@ def _argument(context: Any, builder: Any, kind: Any, values: Iterator[Any]) -> A
 
 
 @global_compiler_lock  # type: ignore[untyped-decorator]
-def compile_unit(name: str, functions: list[Function]) -> Built:
+def compile_unit(name: str, functions: list[CompiledFunction]) -> Built:
     """Compile functions into one object: C functions that take int64 and return one.
 
     Kernels never raise, so the status that Numba's calling convention returns is ignored.

@@ -129,7 +129,7 @@ def _compile_unit(unit: str) -> disk.Built:
     """Compile passes, with Numba only if `translate` does not support one of them."""
     from .expressions import INT, Fields, Unknown
     from .llvm import compile_text
-    from .translate import Entry, translate
+    from .translate import EntryPoint, translate
 
     def kind(name: str) -> Any:
         fields = _records().get(name)
@@ -138,7 +138,9 @@ def _compile_unit(unit: str) -> disk.Built:
         return Pointer(_KINDS[name]) if _KINDS[name] else INT
 
     entries = [
-        Entry(f"numtape_{symbol}", module, symbol, tuple(map(kind, _parameters(symbol).values())))
+        EntryPoint(
+            f"numtape_{symbol}", module, symbol, tuple(map(kind, _parameters(symbol).values()))
+        )
         for symbol, module in _UNITS[unit].items()
     ]
     try:
@@ -150,7 +152,7 @@ def _compile_unit(unit: str) -> disk.Built:
 
 
 def _compile_with_numba(unit: str) -> disk.Built:
-    from .numba_compiler import Function, Record, compile_unit
+    from .numba_compiler import CompiledFunction, Record, compile_unit
 
     records = importlib.import_module("numtape.kernels.passes.tables")
 
@@ -164,7 +166,7 @@ def _compile_with_numba(unit: str) -> disk.Built:
     for symbol, module in _UNITS[unit].items():
         jitted = getattr(importlib.import_module(f"numtape.kernels.{module}"), symbol)
         parameters = [infer_type(kind) for kind in _parameters(symbol).values()]
-        functions.append(Function(f"numtape_{symbol}", jitted, parameters, block=True))
+        functions.append(CompiledFunction(f"numtape_{symbol}", jitted, parameters, block=True))
     built: disk.Built = compile_unit(unit, functions)
     return built
 

@@ -24,15 +24,15 @@ from .expressions import (
     UINT,
     Expressions,
     Fields,
+    TextValue,
     Unknown,
-    Value,
     join_arguments,
     type_of,
 )
 from .kernel_sources import Definition, Pointer, module
 
 
-class Entry(NamedTuple):
+class EntryPoint(NamedTuple):
     """An entry point: a function that takes the address of a block with its arguments.
 
     Without ``block`` it takes the arguments themselves, as words.
@@ -64,7 +64,7 @@ class _Unit:
         return self._known[key]
 
 
-def translate(entries: list[Entry]) -> str:
+def translate(entries: list[EntryPoint]) -> str:
     """LLVM text of functions and all that they call."""
     unit = _Unit()
     for entry in entries:
@@ -73,7 +73,7 @@ def translate(entries: list[Entry]) -> str:
             raise Unknown(f"{entry.name} is not a jitted function of {entry.module}.")
         name, kind = unit.function(definition, entry.kinds)
         lines = ["%p = inttoptr i64 %block to ptr"] if entry.block else []
-        flat: list[Value] = []
+        flat: list[TextValue] = []
         for of in entry.kinds:
             for one in of.kinds if isinstance(of, Fields) else (of,):
                 k = len(flat)
@@ -84,7 +84,7 @@ def translate(entries: list[Entry]) -> str:
                     ]
                 if isinstance(one, Pointer):
                     lines.append(f"%v{k} = inttoptr i64 %w{k} to ptr")
-                flat.append(Value(one, f"%v{k}" if isinstance(one, Pointer) else f"%w{k}"))
+                flat.append(TextValue(one, f"%v{k}" if isinstance(one, Pointer) else f"%w{k}"))
         call = f'call {type_of(kind)} @"{name}"({join_arguments(flat)})'
         if kind is NONE:
             lines += [call, "ret i64 0"]
@@ -122,12 +122,12 @@ class _Body(Expressions):
         node = self._definition.node
         if len(node.args.args) != len(self._kinds):
             raise self._unknown(node)
-        parameters: list[Value] = []
+        parameters: list[TextValue] = []
 
-        def take(kind: Any) -> Value:
+        def take(kind: Any) -> TextValue:
             if isinstance(kind, Fields):
-                return Value(kind, parts=tuple(map(take, kind.kinds)))
-            parameters.append(Value(kind, f"%p{len(parameters)}"))
+                return TextValue(kind, parts=tuple(map(take, kind.kinds)))
+            parameters.append(TextValue(kind, f"%p{len(parameters)}"))
             return parameters[-1]
 
         for argument, kind in zip(node.args.args, self._kinds, strict=True):
@@ -179,7 +179,7 @@ class _Body(Expressions):
         else:
             raise self._unknown(node)
 
-    def _store(self, target: ast.expr, value: Value) -> None:
+    def _store(self, target: ast.expr, value: TextValue) -> None:
         if isinstance(target, ast.Name):
             self._assign(target.id, value, target)
         elif isinstance(target, ast.Tuple) and len(target.elts) == len(value.parts):
@@ -190,7 +190,7 @@ class _Body(Expressions):
         else:
             raise self._unknown(target)
 
-    def _assign(self, name: str, value: Value, node: ast.AST) -> None:
+    def _assign(self, name: str, value: TextValue, node: ast.AST) -> None:
         if isinstance(value.kind, Fields):  # a record is assigned only once
             if name in self._variables:
                 raise self._unknown(node)
@@ -201,7 +201,7 @@ class _Body(Expressions):
                 raise self._unknown(node)
             place = f"%{name}.at"
             self._places.append(f"  {place} = alloca {type_of(value.kind)}")
-            self._variables[name] = Value(value.kind, place)
+            self._variables[name] = TextValue(value.kind, place)
         kind, place, _ = self._variables[name]
         text = self._as(kind, value, node)
         self._line(f"store {type_of(kind)} {text}, ptr {place}")
@@ -273,13 +273,13 @@ class _Body(Expressions):
         self._line(f"br i1 {inside}, label %{body}, label %{after}")
         # The variable is set where the body begins.
         self._begin(body)
-        self._assign(target.id, Value(INT, now), node)
+        self._assign(target.id, TextValue(INT, now), node)
         (begin,) = self._labels("begin")
         self._jump(begin)
         self._loop(node.body, begin, more, after)
 
     def _return(self, node: ast.Return) -> None:
-        value = Value(NONE) if node.value is None else self._value(node.value)
+        value = TextValue(NONE) if node.value is None else self._value(node.value)
         if self.returns is None:
             self.returns = tuple(p.kind for p in value.parts) if value.parts else value.kind
         if self.returns is NONE:

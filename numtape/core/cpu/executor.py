@@ -20,7 +20,7 @@ from .sweeper import LONG_WORK, Sweeper
 from .workers import settle
 
 
-class Workspace(Planner):
+class CpuWorkspace(Planner):
     """The memory and plans for computing one log's values."""
 
     def __init__(self, log: Log) -> None:
@@ -33,12 +33,16 @@ class Executor:
 
     def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:
         """Compute the required rows; with ``retain``, keep expensive intermediate values."""
-        work: Workspace | None = log.workspace
+        work: CpuWorkspace | None = log.workspace
         capacity = log.columns.capacity
         if settings.moved:
             log.fetch()
-        if type(work) is not Workspace or work.capacity != capacity or work.extra is not log.extra:
-            before, work = work, Workspace(log)
+        if (
+            type(work) is not CpuWorkspace
+            or work.capacity != capacity
+            or work.extra is not log.extra
+        ):
+            before, work = work, CpuWorkspace(log)
             if before is not None:  # keep the flags of welcome rows
                 work.want[: before.want.size] = before.want
             log.workspace = work
@@ -73,14 +77,14 @@ class Executor:
         compiled: bool = False,
         looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
-    ) -> Program:
+    ) -> CpuProgram:
         """Return a program that computes rows repeatedly; ``compiled`` now, or when it is hot."""
         plan = Planner(log).plan_for(log, required, [], False) if required else None
         if plan is not None:
             plan.own()
             if compiled:
                 plan = fuse.fuse_plan(log, plan)
-        return Program(log, required, plan)
+        return CpuProgram(log, required, plan)
 
     def draw(self, name: str, key: list[int], spec: Spec) -> Array:
         """Random floats, ``uniform`` or ``normal``, from the two words of a Philox key."""
@@ -91,7 +95,7 @@ class Executor:
         return np.full(spec.shape, value, spec.dtype.numpy_dtype)
 
 
-class Program:
+class CpuProgram:
     """A plan that runs repeatedly, with new values in the leaves.
 
     Attributes:
@@ -112,9 +116,9 @@ class Program:
         self.sweeper = Sweeper(log)
         self.place = places(plan, required)
 
-    def another(self, log: Log) -> Program:
+    def another(self, log: Log) -> CpuProgram:
         """The same program for a copy of its log."""
-        return Program(log, list(self.place), self.plan)
+        return CpuProgram(log, list(self.place), self.plan)
 
     def run(self) -> None:
         """Compute the required rows, in their own buffers."""

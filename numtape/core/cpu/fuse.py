@@ -56,7 +56,7 @@ LONGEST = 96  # steps of a loop: compile time grows faster than the length
 LEAST = 2
 
 
-class Run(NamedTuple):
+class InstructionRun(NamedTuple):
     """Instructions that one loop replaces.
 
     Attributes:
@@ -151,7 +151,7 @@ def _runs(log: Log, group: _Group) -> list[tuple[int, int]]:
     return runs
 
 
-def _run(log: Log, group: _Group, first: int, last: int) -> Run:
+def _run(log: Log, group: _Group, first: int, last: int) -> InstructionRun:
     """Build one loop for a range of steps."""
     fused = importlib.import_module("numtape.kernels.cpu.fused")
     loads: dict[int, str] = {}
@@ -176,13 +176,13 @@ def _run(log: Log, group: _Group, first: int, last: int) -> Run:
             for ref, maker in group.operands[k]
         )
         dtype = SPECS.specs[log.spec[group.rows[k]]].dtype.name
-        steps.append(fused.Step(op.body, operands, _dtypes(log, group.rows[k]), dtype))
+        steps.append(fused.LoopStep(op.body, operands, _dtypes(log, group.rows[k]), dtype))
     loop = fused.Loop(
         tuple((dtype, ref in group.splats) for ref, dtype in loads.items()),
         tuple(steps),
         tuple(len(loads) + k - first for k in stores),
     )
-    return Run(first, last, loop, [*loads, *(group.steps[k][1] for k in stores)])
+    return InstructionRun(first, last, loop, [*loads, *(group.steps[k][1] for k in stores)])
 
 
 class _Rows:
@@ -267,7 +267,7 @@ def fuse_plan(log: Log, plan: Plan) -> Plan:
     return plan.with_program(new_groups, np.concatenate(pieces), scratch, body)
 
 
-def _write_group(group: _Group, runs: list[Run]) -> list[list[int]]:
+def _write_group(group: _Group, runs: list[InstructionRun]) -> list[list[int]]:
     """The instructions of a group, with its loops inserted."""
     instructions = list(group.spreads)
     starts = {run.first: run for run in runs}

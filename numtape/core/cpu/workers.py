@@ -34,7 +34,8 @@ class _Task:
       call: The call.
       keeps: Objects that keep its memory alive.
       end_soon: Asks the call to end soon. Returns whether the owner need not wait for it.
-      taken: Who took the task: `WORKER`, or `OWNER` to cancel it. Test and set are one atomic step.
+      taken: The side that took the task: `WORKER`, or `OWNER` to cancel it. Test and set are one
+        atomic step.
       done: Whether the call has ended.
       ended: A lock that is released when the call ends.
     """

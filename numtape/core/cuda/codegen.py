@@ -1,6 +1,6 @@
 """Code generation: from elementwise rows to the source text of one CUDA kernel.
 
-A `Loop` goes in; `loop_source` returns the text and `function` compiles it to a Python function.
+Input: a `KernelLoop`. `loop_source` returns the text, and `function` compiles it to a function.
 The text is complete: groups with the same text share a kernel. Operands come through pointers and
 are read in one of three ways: elementwise, one element for all, or broadcast from another shape,
 with the index arithmetic written out.
@@ -28,7 +28,7 @@ AHEAD, MOST = 64, 4  # most bytes, and vectors, that a thread of such a kernel l
 LONGEST = 128  # most steps of a kernel: each takes some 8 ms to compile; values stay in registers
 
 
-class Step(NamedTuple):
+class KernelStep(NamedTuple):
     """An elementwise row: op body, operands (numbers of values), operand dtypes, result dtype."""
 
     body: str
@@ -37,7 +37,7 @@ class Step(NamedTuple):
     dtype: DType
 
 
-class Loop(NamedTuple):
+class KernelLoop(NamedTuple):
     """The computation of an elementwise kernel. Values are numbered: first the loads, then steps.
 
     Attributes:
@@ -50,7 +50,7 @@ class Loop(NamedTuple):
 
     shape: tuple[int, ...]
     loads: tuple[Spec, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[KernelStep, ...]
     stores: tuple[int, ...]
     reductions: tuple[tuple[str, int], ...]
 
@@ -60,7 +60,7 @@ class Loop(NamedTuple):
         return self.loads[value].dtype if value < count else self.steps[value - count].dtype
 
 
-def width(loop: Loop) -> int:
+def width(loop: KernelLoop) -> int:
     """How many adjacent elements a thread loads at a time.
 
     Elements of 8 bytes take two registers each; with four of them, occupancy would be low.
@@ -69,7 +69,7 @@ def width(loop: Loop) -> int:
     return WIDTH // 2 if any(loop.dtype(value).size > 4 for value in values) else WIDTH
 
 
-def share(loop: Loop) -> int:
+def share(loop: KernelLoop) -> int:
     """How many adjacent elements a thread owns.
 
     With reductions the number is fixed, so that the order of combination, and thus the bits, do
@@ -83,7 +83,7 @@ def memory_dtype(dtype: DType) -> str:
     return "uint8" if dtype.is_bool else dtype.name
 
 
-def parameters(loop: Loop) -> list[str]:
+def parameters(loop: KernelLoop) -> list[str]:
     """The dtypes of a kernel's parameters; ``*`` stands before those of arrays."""
     values = [*range(len(loop.loads)), *loop.stores, *(value for _, value in loop.reductions)]
     return ["int64", *("*" + memory_dtype(loop.dtype(value)) for value in values)]
@@ -106,7 +106,7 @@ class _Named(ast.NodeTransformer):
         return ast.Call(ast.Name(name), args, [])
 
 
-def _line(loop: Loop, number: int) -> str:
+def _line(loop: KernelLoop, number: int) -> str:
     """The assignment that computes a step."""
     step = loop.steps[number]
     literal = step.dtypes[-1]
@@ -115,7 +115,7 @@ def _line(loop: Loop, number: int) -> str:
     return f"    v{len(loop.loads) + number} = {step.dtype.name}({text})"
 
 
-def _lines(loop: Loop) -> list[str]:
+def _lines(loop: KernelLoop) -> list[str]:
     """The assignments that compute the steps.
 
     A sin and a cos of one value are computed together: they share most of their work, and
@@ -185,7 +185,7 @@ class _Axes(NamedTuple):
         return " + ".join(terms)
 
 
-def loop_source(loop: Loop) -> str:
+def loop_source(loop: KernelLoop) -> str:
     """The text of ``body``, which computes one element, and of ``kernel``, which calls it.
 
     ``kernel(n, *loads, *stores, *partials)`` computes ``n`` elements. Each block writes one
@@ -228,7 +228,7 @@ def loop_source(loop: Loop) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _vectors(loop: Loop, axes: dict[int, _Axes], kind: str) -> list[str]:
+def _vectors(loop: KernelLoop, axes: dict[int, _Axes], kind: str) -> list[str]:
     """The loop over whole shares of elements, in vectors; the caller handles the rest."""
     lanes, each = width(loop), share(loop)
     lines = [
@@ -246,7 +246,7 @@ def _vectors(loop: Loop, axes: dict[int, _Axes], kind: str) -> list[str]:
     return lines + _round(loop, axes, kind, 1)
 
 
-def _round(loop: Loop, axes: dict[int, _Axes], kind: str, many: int) -> list[str]:
+def _round(loop: KernelLoop, axes: dict[int, _Axes], kind: str, many: int) -> list[str]:
     """The lines by which a thread computes ``many`` shares, ``i`` being the first."""
     loaded, computed = [], []
     parts = share(loop) // width(loop)
@@ -270,7 +270,7 @@ def _round(loop: Loop, axes: dict[int, _Axes], kind: str, many: int) -> list[str
     return [*itertools.chain(*passes), f"        i = {kind}(i + {many} * threads)"]
 
 
-def _arguments(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
+def _arguments(loop: KernelLoop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
     """The lines that load the operands of vector ``a{name}``, except those loaded one by one."""
     arguments, lanes = [], width(loop)
     for k in axes:
@@ -282,7 +282,7 @@ def _arguments(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list
     return arguments
 
 
-def _results(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
+def _results(loop: KernelLoop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
     """The lines that compute, store and reduce vector ``a{name}``."""
     results, lanes = [], width(loop)
     ways = {k: axes[k].way(lanes) for k in axes}
@@ -309,21 +309,21 @@ def _results(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[s
     return results
 
 
-def _of(loop: Loop, value: int, element: str) -> str:
+def _of(loop: KernelLoop, value: int, element: str) -> str:
     """An element of memory as a value."""
     return f"{element} != 0" if loop.dtype(value).is_bool else element
 
 
-def _load(loop: Loop, value: int, index: str) -> str:
+def _load(loop: KernelLoop, value: int, index: str) -> str:
     return _of(loop, value, f"p{value}[{index}]")
 
 
-def _to_memory(loop: Loop, value: int, text: str) -> str:
+def _to_memory(loop: KernelLoop, value: int, text: str) -> str:
     """A value as an element of memory."""
     return f"uint8({text})" if loop.dtype(value).is_bool else text
 
 
-def _combine(loop: Loop, k: int, name: str, value: int, text: str) -> str:
+def _combine(loop: KernelLoop, k: int, name: str, value: int, text: str) -> str:
     return f"        sum{k} = combine_{name}_{loop.dtype(value).name}(sum{k}, {text})"
 
 

@@ -3,7 +3,7 @@
 Values passed between groups stay on the GPU: large ones in their own buffers or in a plan's
 arena, single elements in a block of cells. Before a plan runs, the cells of its leaves are
 uploaded; afterwards the computed cells are downloaded. Only reading a value waits for the GPU.
-`Executor` is the entry point; `Program` replays a plan.
+`Executor` is the entry point; `CudaProgram` replays a plan.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _largest(log: Log, plan: GpuPlan) -> str:
     return f"Of the memory requested, {largest_text}temporaries: {plan.arena / 2**20:.1f} MiB."
 
 
-class Workspace(GpuPlanner):
+class CudaWorkspace(GpuPlanner):
     """The planner and the runner of one log."""
 
     def __init__(self, log: Log) -> None:
@@ -145,8 +145,8 @@ class Workspace(GpuPlanner):
         self.runner = Runner()
 
 
-class Program:
-    """A plan that is run repeatedly; see `core.cpu.executor.Program`.
+class CudaProgram:
+    """A plan that is run repeatedly; see `core.cpu.executor.CpuProgram`.
 
     Results lie in pooled buffers, so that addresses repeat, and launches with the same addresses
     are replayed as a CUDA graph. A value whose address keeps changing is copied to or from a
@@ -182,9 +182,9 @@ class Program:
         if plan is not None:
             _bring(log, plan)
 
-    def another(self, log: Log) -> Program:
+    def another(self, log: Log) -> CudaProgram:
         """Return the same program for a copy of its log."""
-        return Program(log, list(self.place), self.plan, self.looked, self.deferred)
+        return CudaProgram(log, list(self.place), self.plan, self.looked, self.deferred)
 
     def feed(self, row: int, tensor: Tensor) -> None:
         """Set the value of a leaf for the next run."""
@@ -296,7 +296,7 @@ def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
 
 
 # Owners of memory that is freed when the GPU's memory is exhausted.
-_PROGRAMS: WeakRefs[Program] = WeakRefs()
+_PROGRAMS: WeakRefs[CudaProgram] = WeakRefs()
 _RUNNERS: WeakRefs[Runner] = WeakRefs()
 
 
@@ -316,10 +316,14 @@ class Executor:
 
     def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:
         """Compute the requested rows; with ``retain``, keep values that are expensive."""
-        work: Workspace | None = log.workspace
+        work: CudaWorkspace | None = log.workspace
         capacity = log.columns.capacity
-        if type(work) is not Workspace or work.capacity != capacity or work.extra is not log.extra:
-            before, work = work, Workspace(log)
+        if (
+            type(work) is not CudaWorkspace
+            or work.capacity != capacity
+            or work.extra is not log.extra
+        ):
+            before, work = work, CudaWorkspace(log)
             if before is not None:  # keep the marks of optional rows
                 work.want[: before.want.size] = before.want
             log.workspace = work
@@ -347,7 +351,7 @@ class Executor:
         compiled: bool = False,
         looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
-    ) -> Program:
+    ) -> CudaProgram:
         """Return a program that computes the requested rows repeatedly."""
         plan: Any = GpuPlanner(log, True).plan_for(log, required, [], False) if required else None
         if plan is not None:
@@ -355,7 +359,7 @@ class Executor:
         deferred = bool(checks) and not looked and self._defer_checks(plan, required, checks)
         if plan is not None:
             plan.launches = chain_launches(plan.launches)
-        return Program(log, required, plan, looked or (bool(checks) and not deferred), deferred)
+        return CudaProgram(log, required, plan, looked or (bool(checks) and not deferred), deferred)
 
     def _defer_checks(
         self, plan: GpuPlan | None, required: list[int], checks: Sequence[tuple[int, str]]

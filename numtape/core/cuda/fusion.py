@@ -2,7 +2,7 @@
 
 A thread holds its part of a row in registers from the first load to the last store, so that ops
 pass values in registers and shared operands are loaded once. `Fuser` finds the groups of a plan
-to fuse; `text_of` generates the source of a `Program`.
+to fuse; `text_of` generates the source of a `FusedProgram`.
 
 Here a row op works on the rows of an array, along the last axis; other "rows" are rows of the log.
 """
@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from ..log.op import REDUCTION
 from ..plan.plan import LANES_GROUP, WHOLE
 from ..values.spec import Spec
-from .codegen import LONGEST, Loop, Step, loop_source
-from .launches import Kernel, Launch, Room, kernel, threads
+from .codegen import LONGEST, KernelLoop, KernelStep, loop_source
+from .launches import CudaKernel, Launch, Room, kernel, threads
 from .ops.axes import along, cut_of
 from .ops.row_tiling import PART, Tiling, way
 
@@ -31,7 +31,7 @@ BUSY = 256  # blocks of rows that keep a GPU busy
 AHEAD = 32  # how many groups after the first one are considered for fusion
 
 
-class Part(NamedTuple):
+class FusedPart(NamedTuple):
     """A step of a kernel between loads and stores: a row op, or an elementwise function.
 
     Attributes:
@@ -48,7 +48,7 @@ class Part(NamedTuple):
     epsilon: float
 
 
-class Program(NamedTuple):
+class FusedProgram(NamedTuple):
     """The description of a fused kernel.
 
     Attributes:
@@ -65,12 +65,12 @@ class Program(NamedTuple):
     dtype: str
     way: Tiling
     loads: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[FusedPart, ...]
     stores: tuple[int, ...]
     sums: tuple[int, ...] = ()
 
 
-def text_of(program: Program) -> str:
+def text_of(program: FusedProgram) -> str:
     """The text of ``kernel(units, n, *loads, *stores, *sums)`` and of the bodies it calls."""
     dtype, loads = program.dtype, program.loads
     bodies = "".join(
@@ -100,7 +100,7 @@ def text_of(program: Program) -> str:
     return bodies + "\n".join(lines) + "\n"
 
 
-def _of_a_row(program: Program) -> list[str]:
+def _of_a_row(program: FusedProgram) -> list[str]:
     """The lines that process one row."""
     loads = program.loads
     lines = [f"    {_load_text(program, k)}" for k, how in enumerate(loads) if how == "each"]
@@ -129,7 +129,7 @@ def _of_a_row(program: Program) -> list[str]:
     return lines
 
 
-def _apply_text(program: Program, number: int) -> str:
+def _apply_text(program: FusedProgram, number: int) -> str:
     """The line that applies a row op. `normalize_grad` reuses the result of `normalize`."""
     part = program.parts[number]
     name, operands, last = part.op, part.operands, repr(part.epsilon)
@@ -144,19 +144,19 @@ def _apply_text(program: Program, number: int) -> str:
     return f"{left}{name}({names}, count, n, lane, {last})"
 
 
-def _column_sum_lines(program: Program, x: int) -> list[str]:
+def _column_sum_lines(program: FusedProgram, x: int) -> list[str]:
     """The lines that add a value to the sums of its columns, if the program has such sums."""
     if x not in program.sums:
         return []
     return ["    for k in range(SIZE):", f"        s{x}[k] = {program.dtype}(s{x}[k] + h{x}[k])"]
 
 
-def _load_text(program: Program, k: int) -> str:
+def _load_text(program: FusedProgram, k: int) -> str:
     begin = "at" if program.loads[k] == "each" else "0"
     return f"fetch(h{k}, p{k}, {begin}, count, lane, {program.dtype}(0))"
 
 
-def function(program: Program) -> Any:
+def function(program: FusedProgram) -> Any:
     """Compile a program's text and return the function ``kernel``."""
     target, scalar, rows, held_rows = (
         importlib.import_module(f"numtape.kernels.cuda.{name}")
@@ -179,19 +179,19 @@ def function(program: Program) -> Any:
     return scope["kernel"]
 
 
-def parameters(program: Program) -> list[str]:
+def parameters(program: FusedProgram) -> list[str]:
     """The dtypes of a kernel's parameters; ``*`` stands before those of arrays."""
     pointers = len(program.loads) + len(program.stores) + len(program.sums)
     return ["int64", "int64", *[f"*{program.dtype}"] * pointers]
 
 
 def launch_of(
-    program: Program, units: int, n: int, places: Sequence[int], blocks: int | None = None
+    program: FusedProgram, units: int, n: int, places: Sequence[int], blocks: int | None = None
 ) -> Launch:
     """The launch for ``units`` rows of ``n``; ``places`` are those of loads, stores and sums."""
     text = f"{text_of(program)}# {program.way}\n"
     symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    compiled: Kernel = kernel(lambda: function(program), parameters(program), symbol, text)
+    compiled: CudaKernel = kernel(lambda: function(program), parameters(program), symbol, text)
     count = blocks or program.way.blocks(units)
     return Launch(compiled, count, threads(), (units, n), tuple(places))
 
@@ -204,8 +204,8 @@ def single(
     how = way(n, out.dtype.size)
     if how is None:
         return None
-    part = Part(name, "", tuple(range(count)), (count,), epsilon)
-    program = Program(out.dtype.name, how, ("each",) * count, (part,), (count,))
+    part = FusedPart(name, "", tuple(range(count)), (count,), epsilon)
+    program = FusedProgram(out.dtype.name, how, ("each",) * count, (part,), (count,))
     return launch_of(program, out.size // n, n, [*places[1:], places[0]])
 
 
@@ -222,7 +222,7 @@ class Group(NamedTuple):
 class FusedGroup(NamedTuple):
     """Groups fused into one kernel: the rows it loads, stores and sums, and the group numbers."""
 
-    program: Program
+    program: FusedProgram
     spec: Spec
     loads: tuple[int, ...]
     stores: tuple[int, ...]
@@ -355,7 +355,7 @@ class Fuser:
         )
 
     def _lies(self, x: int, spec: Spec) -> str:
-        """The layout of a load (see `Program`), or "" if it has none of these layouts."""
+        """The layout of a load (see `FusedProgram`), or "" if it has none of these layouts."""
         own = self._rows.spec(x)
         if own.size == 1:
             return "one"
@@ -410,12 +410,14 @@ class Fuser:
                 (row,) = members
                 arguments = tuple(value[x] for x in rows.operands(row))
                 epsilon = float(rows.op(row)[1].get("epsilon", 0.0))
-                parts.append(Part(self._op(row), "", arguments, (value[row],), epsilon))
+                parts.append(FusedPart(self._op(row), "", arguments, (value[row],), epsilon))
             else:
-                parts.append(Part("", self._body(spec, members, operands, results), *numbered, 0.0))
+                parts.append(
+                    FusedPart("", self._body(spec, members, operands, results), *numbered, 0.0)
+                )
         stores = [row for k in numbers for row in self._escaping(k, everything)]
         sums = [self._groups[k].members[0] for k in columns]
-        program = Program(
+        program = FusedProgram(
             spec.dtype.name,
             how,
             tuple(self._lies(x, spec) for x in loads),
@@ -430,7 +432,7 @@ class Fuser:
         rows = self._rows
         value = {row: k for k, row in enumerate((*operands, *members))}
         steps = [
-            Step(
+            KernelStep(
                 rows.op(row)[0].body or "x",
                 tuple(value[x] for x in rows.operands(row)),
                 tuple(rows.spec(x).dtype for x in rows.operands(row)),
@@ -438,7 +440,7 @@ class Fuser:
             )
             for row in members
         ]
-        loop = Loop(
+        loop = KernelLoop(
             tuple(spec.shape),
             tuple(rows.spec(x) for x in operands),
             tuple(steps),

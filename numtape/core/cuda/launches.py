@@ -1,7 +1,7 @@
 """Launches: a kernel with its arguments. Kernels compile in background threads when first needed.
 
 Rows of a plan become `Launch`, `Product` or `OnHost` records, each with a method ``run``. `kernel`
-looks a kernel up or starts its compilation; `elementwise` makes the launches of a `Loop`.
+looks a kernel up or starts its compilation; `elementwise` makes the launches of a `KernelLoop`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..log.op import Op
 from ..reference.bodies import apply
 from ..values.spec import Spec
 from .codegen import (
-    Loop,
+    KernelLoop,
     fill_source,
     function,
     in_turn,
@@ -42,7 +42,7 @@ from .runtime.device_array import DeviceArray
 if TYPE_CHECKING:
     from .plan import GpuPlan
 
-_kernels: OrderedDict[tuple[str, ...], Kernel] = OrderedDict()  # least recently used first
+_kernels: OrderedDict[tuple[str, ...], CudaKernel] = OrderedDict()  # least recently used first
 KERNELS = 2048  # most cached kernels: programs whose shapes keep changing need ever new ones
 _lock = threading.RLock()
 _COMPILERS = 2  # threads: one makes PTX, which is serialized by a lock, while the other links
@@ -59,7 +59,7 @@ class KernelSource(NamedTuple):
     text: str
 
 
-class Kernel:
+class CudaKernel:
     """A kernel that has been compiled or is being compiled.
 
     Attributes:
@@ -87,7 +87,7 @@ class Kernel:
 class Launch(NamedTuple):
     """A kernel and its arguments: values, then the addresses of places, given by number."""
 
-    kernel: Kernel
+    kernel: CudaKernel
     blocks: int
     threads: int
     values: tuple[int, ...]
@@ -129,7 +129,7 @@ class OnHost(NamedTuple):
         gpu.upload(result, at[self.places[0]])
 
 
-class Row(NamedTuple):
+class LaunchRow(NamedTuple):
     """A row that is not elementwise.
 
     Attributes:
@@ -170,17 +170,17 @@ def _compilers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_COMPILERS, "numtape-cuda")
 
 
-def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str = "") -> Kernel:
+def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str = "") -> CudaKernel:
     """Return the kernel that ``make`` makes, from the cache in memory or on disk if possible.
 
-    Otherwise it is compiled in another thread; `Kernel.get` waits for it.
+    Otherwise it is compiled in another thread; `CudaKernel.get` waits for it.
     """
     key = (name, text, *dtypes)
     with _lock:
         entry = _kernels.get(key)
         if entry is None:
             source = _source() + text
-            entry = _kernels[key] = Kernel(
+            entry = _kernels[key] = CudaKernel(
                 KernelSource(make, tuple(dtypes), name, text),
                 lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source),
             )
@@ -192,7 +192,7 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
 
 def library_kernel(
     module: str, name: str, arguments: Sequence[str], dtypes: Sequence[str]
-) -> Kernel:
+) -> CudaKernel:
     """A kernel from a module of ``numtape.kernels.cuda``, made for these arguments."""
 
     def make() -> Any:
@@ -252,12 +252,14 @@ def blocks(work: int, reduced: bool = False) -> int:
     return max(1, min(needed, most))
 
 
-def _blocks_of(loop: Loop) -> int:
+def _blocks_of(loop: KernelLoop) -> int:
     """How many blocks a loop gets."""
     return blocks(-(-math.prod(loop.shape) // share(loop)), bool(loop.reductions))
 
 
-def elementwise(loop: Loop, arrays: list[int], outputs: list[int], room: Room) -> list[Launch]:
+def elementwise(
+    loop: KernelLoop, arrays: list[int], outputs: list[int], room: Room
+) -> list[Launch]:
     """The launch of a loop, and the launches that finish its reductions.
 
     ``arrays`` are the place numbers of its loads and stores, ``outputs`` those of its reductions.
@@ -283,7 +285,7 @@ def elementwise(loop: Loop, arrays: list[int], outputs: list[int], room: Room) -
 PARTS = 32  # most loops of one launch
 
 
-def launch_together(loops: Sequence[tuple[Loop, list[int]]]) -> list[Launch]:
+def launch_together(loops: Sequence[tuple[KernelLoop, list[int]]]) -> list[Launch]:
     """Launches that each compute up to ``PARTS`` independent loops without reductions.
 
     Each loop comes with the place numbers of its arrays.

@@ -28,7 +28,7 @@ from ..plan.plan import (
 )
 from ..values import dtypes
 from ..values.spec import SPECS, Spec, intern
-from .codegen import LONGEST, Loop, Step
+from .codegen import LONGEST, KernelLoop, KernelStep
 from .fusion import FusedGroup, Fuser, Group
 from .launches import Launch, OnHost, elementwise, launch_together
 from .ops.array import array_launches
@@ -280,7 +280,7 @@ class _Maker:
 
     def _loop(
         self, members: list[int], shape: tuple[int, ...]
-    ) -> tuple[Loop, list[int], list[int]]:
+    ) -> tuple[KernelLoop, list[int], list[int]]:
         """Return a kernel's loop, the place numbers of its arrays, and those of its reductions."""
         rows = self._rows
         inside = {row for row in members if rows.kind(row) != REDUCTION or shape == ()}
@@ -296,10 +296,12 @@ class _Maker:
             # A reduction or a reshape of one element is that element.
             body = op.body if op.body and op.kind != REDUCTION else "x"
             kinds = tuple(_word(rows.spec(x)).dtype for x in operands)
-            step = Step(body, tuple(value[x] for x in operands), kinds, _word(rows.spec(row)).dtype)
+            step = KernelStep(
+                body, tuple(value[x] for x in operands), kinds, _word(rows.spec(row)).dtype
+            )
             steps.append(step)
         stores = [row for row in members if row in inside and row in self._stored]
-        loop = Loop(
+        loop = KernelLoop(
             shape,
             tuple(_word(rows.spec(x)) for x in loads),
             tuple(steps),

@@ -55,7 +55,7 @@ class Lines:
 
 
 @dataclass(eq=False, slots=True)
-class Step:
+class Assign:
     """One operation.
 
     Attributes:
@@ -94,7 +94,7 @@ class Branch:
 
 
 @dataclass(eq=False, slots=True)
-class Count:
+class ForRange:
     """``for name in range(low, high, step): body``; nothing in it assigns these names."""
 
     name: str
@@ -106,7 +106,7 @@ class Count:
 
 
 @dataclass(eq=False, slots=True)
-class Repeat:
+class While:
     """``while`` the steps of ``head`` give a true ``test``, the body; the head only computes it.
 
     ``count`` is the name that holds the number of the round in the body; "" if nothing reads it.
@@ -120,7 +120,7 @@ class Repeat:
 
 
 @dataclass(eq=False, slots=True)
-class Make:
+class Alloc:
     """A local array: ``size`` elements, filled with ``fill`` ("" for nothing), or a copy."""
 
     array: str
@@ -200,7 +200,7 @@ class Array:
 
 
 WRITES = ("store", "acc", "sub")  # steps that write to arrays
-Node = Step | Branch | Count | Repeat | Make | Call
+Node = Assign | Branch | ForRange | While | Alloc | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,10 +303,10 @@ def is_constant(operand: str) -> bool:
     return not operand.isidentifier() or operand in ("True", "False")
 
 
-def steps(nodes: list[Node]) -> Iterator[Step]:
+def steps(nodes: list[Node]) -> Iterator[Assign]:
     """All steps, in the order of the text."""
     for node in walk(nodes):
-        if isinstance(node, Step):
+        if isinstance(node, Assign):
             yield node
 
 
@@ -317,9 +317,9 @@ def walk(nodes: list[Node]) -> Iterator[Node]:
         if isinstance(node, Branch):
             yield from walk(node.body)
             yield from walk(node.other)
-        elif isinstance(node, Count):
+        elif isinstance(node, ForRange):
             yield from walk(node.body)
-        elif isinstance(node, Repeat):
+        elif isinstance(node, While):
             yield from walk(node.head)
             yield from walk(node.body)
 
@@ -328,15 +328,15 @@ def assigned_in(nodes: list[Node]) -> set[str]:
     """The names that are assigned in nodes."""
     names: set[str] = set()
     for node in walk(nodes):
-        if isinstance(node, Step):
+        if isinstance(node, Assign):
             names.add(node.out)
         elif isinstance(node, Call):
             names |= node.assigned_names(3)
-        elif isinstance(node, Count):
+        elif isinstance(node, ForRange):
             names.add(node.name)
-        elif isinstance(node, Repeat):
+        elif isinstance(node, While):
             names.add(node.count)
-        elif isinstance(node, Make):
+        elif isinstance(node, Alloc):
             names |= {address(node.array), shadow(node.array)}
     return names - {""}
 
@@ -353,7 +353,7 @@ def shadow(array: str) -> str:
 
 def straight(node: Node) -> bool:
     """Whether a node has neither a loop nor a new array nor a call in it."""
-    return not any(isinstance(inner, Count | Repeat | Make | Call) for inner in walk([node]))
+    return not any(isinstance(inner, ForRange | While | Alloc | Call) for inner in walk([node]))
 
 
 def calls(body: Body) -> list[Call]:

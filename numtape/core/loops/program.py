@@ -21,7 +21,7 @@ from .ir import Body, Lines, Raised, calls, is_constant
 
 
 @dataclass
-class Program:
+class LoopProgram:
     """A function's sweeps.
 
     Attributes:
@@ -72,7 +72,7 @@ def program(
     divisions: bool = False,
     several: bool = False,
     rule: FunctionType | None = None,
-) -> Program:
+) -> LoopProgram:
     """The sweeps of a function.
 
     Args:
@@ -134,7 +134,7 @@ def program(
             True,
         )
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
-    return Program(
+    return LoopProgram(
         "\n".join(lines),
         body.name,
         face.parameters,

@@ -14,14 +14,14 @@ import numpy as np
 from ...errors import ResourceExhaustedError
 from .analysis.types import SIZES
 from .emit.text import LINES, NO_ROOM
-from .program import Program
+from .program import LoopProgram
 
 FAR = 1 << 40  # beyond the stack: what counts as the address of an argument
 Array = np.ndarray[Any, Any]
 
 
 def run(
-    program: Program, arguments: list[Any], stack: int = 1 << 20, count: Any = None
+    program: LoopProgram, arguments: list[Any], stack: int = 1 << 20, count: Any = None
 ) -> tuple[int, Any, list[Any]]:
     """Both sweeps, as Python.
 
@@ -105,7 +105,7 @@ class Adjoint:
         kernel's lines follow, counted from its first.
     """
 
-    def __init__(self, program: Program, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, program: LoopProgram, arguments: tuple[Any, ...]) -> None:
         self._program, self._arguments = program, arguments
         self._stored: dict[int, int] | None = None
         self.source = program.source

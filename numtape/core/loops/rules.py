@@ -25,7 +25,7 @@ from ..values.dtypes import bool_, float64
 from ..values.spec import intern
 
 
-class Function(NamedTuple):
+class RuleFunction(NamedTuple):
     """A function of numbers.
 
     Attributes:
@@ -42,11 +42,11 @@ class Function(NamedTuple):
     cheap: bool = False
 
 
-def _of(name: str, recorder: Any) -> Function:
-    return Function(f"math.{name}({{0}})", recorder.op)
+def _of(name: str, recorder: Any) -> RuleFunction:
+    return RuleFunction(f"math.{name}({{0}})", recorder.op)
 
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, RuleFunction] = {
     name: _of(name, getattr(ops, name))
     for name in (
         "exp",
@@ -71,55 +71,55 @@ FUNCTIONS: dict[str, Function] = {
     )
 }
 FUNCTIONS |= {
-    "+": Function("{0} + {1}", ops.add.op, "same", True),
-    "-": Function("{0} - {1}", ops.subtract.op, "same", True),
-    "*": Function("{0} * {1}", ops.multiply.op, "same", True),
-    "/": Function("{0} / {1}", ops.real_divide.op),
-    "//": Function("{0} // {1}", ops.floor_divide_float.op, "same"),
-    "%": Function("{0} % {1}", ops.floor_mod_float.op, "same"),
-    "**": Function("{0} ** {1}", ops.pow_float.op, "same"),
-    "math.pow": Function("math.pow({0}, {1})", ops.pow_float.op),
-    "negative": Function("-{0}", ops.negative.op, "same", True),
-    "copy": Function("{0}", ops.stop_gradient.op, "same", True),
-    "stop_gradient": Function("{0}", ops.stop_gradient.op, "same", True),
-    "abs": Function("abs({0})", ops.abs_.op, "same", True),
-    "fabs": Function("math.fabs({0})", ops.abs_.op, cheap=True),
-    "max": Function("max({0}, {1})", ops.maximum.op, "same", True),
-    "min": Function("min({0}, {1})", ops.minimum.op, "same", True),
-    "maximum": Function(
+    "+": RuleFunction("{0} + {1}", ops.add.op, "same", True),
+    "-": RuleFunction("{0} - {1}", ops.subtract.op, "same", True),
+    "*": RuleFunction("{0} * {1}", ops.multiply.op, "same", True),
+    "/": RuleFunction("{0} / {1}", ops.real_divide.op),
+    "//": RuleFunction("{0} // {1}", ops.floor_divide_float.op, "same"),
+    "%": RuleFunction("{0} % {1}", ops.floor_mod_float.op, "same"),
+    "**": RuleFunction("{0} ** {1}", ops.pow_float.op, "same"),
+    "math.pow": RuleFunction("math.pow({0}, {1})", ops.pow_float.op),
+    "negative": RuleFunction("-{0}", ops.negative.op, "same", True),
+    "copy": RuleFunction("{0}", ops.stop_gradient.op, "same", True),
+    "stop_gradient": RuleFunction("{0}", ops.stop_gradient.op, "same", True),
+    "abs": RuleFunction("abs({0})", ops.abs_.op, "same", True),
+    "fabs": RuleFunction("math.fabs({0})", ops.abs_.op, cheap=True),
+    "max": RuleFunction("max({0}, {1})", ops.maximum.op, "same", True),
+    "min": RuleFunction("min({0}, {1})", ops.minimum.op, "same", True),
+    "maximum": RuleFunction(
         "({0} if {0} >= {1} else {1} if {1} > {0} else {0} + {1})", ops.maximum.op, "same", True
     ),
-    "minimum": Function(
+    "minimum": RuleFunction(
         "({0} if {0} <= {1} else {1} if {1} < {0} else {0} + {1})", ops.minimum.op, "same", True
     ),
-    "square": Function("{0} * {0}", ops.square.op, "same", True),
-    "atan2": Function("math.atan2({0}, {1})", ops.atan2.op),
-    "hypot": Function("math.hypot({0}, {1})", ops.hypot.op),
-    "floor": Function("math.floor({0})", ops.floor.op, "whole"),
-    "ceil": Function("math.ceil({0})", ops.ceil.op, "whole"),
-    "np.floor": Function("np.floor({0})", ops.floor.op),
-    "np.ceil": Function("np.ceil({0})", ops.ceil.op),
-    "where": Function("({1} if {0} else {2})", ops.SELECT, "same", True),
-    "isnan": Function("math.isnan({0})", None, "truth"),
-    "isinf": Function("math.isinf({0})", None, "truth"),
-    "isfinite": Function("math.isfinite({0})", None, "truth"),
-    "lgamma": Function("math.lgamma({0})", special.lgamma.op),
-    "gamma": Function("math.gamma({0})", special.gamma),
-    "np.fmod": Function("np.fmod({0}, {1})", special.fmod),
-    "copysign": Function("math.copysign({0}, {1})", special.copysign),
-    "cbrt": Function("np.cbrt({0})", special.cbrt),
-    "exp2": Function("math.exp2({0})", special.exp2),
-    "log2": Function("math.log2({0})", special.log2),
-    "log10": Function("math.log10({0})", special.log10),
-    "degrees": Function("math.degrees({0})", special.degrees),
-    "radians": Function("math.radians({0})", special.radians),
-    "logaddexp": Function("np.logaddexp({0}, {1})", special.logaddexp),
-    "fmax": Function("np.fmax({0}, {1})", special.fmax, "same"),
-    "fmin": Function("np.fmin({0}, {1})", special.fmax, "same"),
-    "rint": Function("np.rint({0})", ops.rint.op),
-    "np.trunc": Function("np.trunc({0})", ops.truncate_divide_float.op),
-    "trunc": Function("math.trunc({0})", ops.truncate_divide_float.op, "whole"),
-    "sign": Function("np.sign({0})", ops.sign.op, "same"),
+    "square": RuleFunction("{0} * {0}", ops.square.op, "same", True),
+    "atan2": RuleFunction("math.atan2({0}, {1})", ops.atan2.op),
+    "hypot": RuleFunction("math.hypot({0}, {1})", ops.hypot.op),
+    "floor": RuleFunction("math.floor({0})", ops.floor.op, "whole"),
+    "ceil": RuleFunction("math.ceil({0})", ops.ceil.op, "whole"),
+    "np.floor": RuleFunction("np.floor({0})", ops.floor.op),
+    "np.ceil": RuleFunction("np.ceil({0})", ops.ceil.op),
+    "where": RuleFunction("({1} if {0} else {2})", ops.SELECT, "same", True),
+    "isnan": RuleFunction("math.isnan({0})", None, "truth"),
+    "isinf": RuleFunction("math.isinf({0})", None, "truth"),
+    "isfinite": RuleFunction("math.isfinite({0})", None, "truth"),
+    "lgamma": RuleFunction("math.lgamma({0})", special.lgamma.op),
+    "gamma": RuleFunction("math.gamma({0})", special.gamma),
+    "np.fmod": RuleFunction("np.fmod({0}, {1})", special.fmod),
+    "copysign": RuleFunction("math.copysign({0}, {1})", special.copysign),
+    "cbrt": RuleFunction("np.cbrt({0})", special.cbrt),
+    "exp2": RuleFunction("math.exp2({0})", special.exp2),
+    "log2": RuleFunction("math.log2({0})", special.log2),
+    "log10": RuleFunction("math.log10({0})", special.log10),
+    "degrees": RuleFunction("math.degrees({0})", special.degrees),
+    "radians": RuleFunction("math.radians({0})", special.radians),
+    "logaddexp": RuleFunction("np.logaddexp({0}, {1})", special.logaddexp),
+    "fmax": RuleFunction("np.fmax({0}, {1})", special.fmax, "same"),
+    "fmin": RuleFunction("np.fmin({0}, {1})", special.fmax, "same"),
+    "rint": RuleFunction("np.rint({0})", ops.rint.op),
+    "np.trunc": RuleFunction("np.trunc({0})", ops.truncate_divide_float.op),
+    "trunc": RuleFunction("math.trunc({0})", ops.truncate_divide_float.op, "whole"),
+    "sign": RuleFunction("np.sign({0})", ops.sign.op, "same"),
 }
 
 _NUMPY = {

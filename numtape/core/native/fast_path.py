@@ -98,10 +98,10 @@ def translated_pass(name: str, *dependencies: str) -> int:
         # than the rest.
         from ..compile.expressions import INT, Unknown
         from ..compile.llvm import compile_text
-        from ..compile.translate import Entry, translate
+        from ..compile.translate import EntryPoint, translate
 
         try:
-            entry = Entry(symbol, f"passes.{name}", name, (INT,) * 4, block=False)
+            entry = EntryPoint(symbol, f"passes.{name}", name, (INT,) * 4, block=False)
             return compile_text(translate([entry]), [symbol])
         except Unknown as reason:
             raise UnsupportedLayout(str(reason)) from None

@@ -28,7 +28,7 @@ from .layout import NativeLayout, address_of_call, find_layout
 from .lazy_build import LazyBuild, keep_forever
 
 if TYPE_CHECKING:
-    from .recorder import Entry
+    from .recorder import RecorderEntry
 
 _turn: list[int] = [0]  # taken out by who is at it: others do not wait, and record as they can
 
@@ -56,21 +56,21 @@ def _closure_indices(maker: Any) -> dict[str, int]:
     return {name: k for k, name in enumerate(inner.co_freevars)}
 
 
-def entries() -> list[Entry]:
+def entries() -> list[RecorderEntry]:
     """The functions of machine code, under the names of what makes those that they stand in."""
-    from .recorder import Entry
+    from .recorder import RecorderEntry
 
     inside = {k: tuple(_closure_indices(maker).items()) for k, maker in enumerate(_RECORDERS, 1)}
     method = sys.version_info < (3, 12)
     path = (0, -1) if method else ()  # from what others call to the recorder
     names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
-    result = [Entry(name, k, (), inside[k], method=method) for k, name in names]
+    result = [RecorderEntry(name, k, (), inside[k], method=method) for k, name in names]
     if method:
-        result += [Entry(_STUB_MAKERS[name], k, path, inside[k]) for k, name in names]
+        result += [RecorderEntry(_STUB_MAKERS[name], k, path, inside[k]) for k, name in names]
     for maker in _OPERATORS:
         name = maker.__name__
         result.append(
-            Entry(
+            RecorderEntry(
                 name,
                 2,
                 (_closure_indices(maker)["record"], *path),

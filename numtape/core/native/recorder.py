@@ -48,7 +48,7 @@ NO, NUMBER = 0, 1  # in the place of an operand's spec: none; that of a Python n
 
 
 @dataclass(frozen=True)
-class Entry:
+class RecorderEntry:
     """A function of machine code that stands in a function of Python.
 
     Attributes:
@@ -73,7 +73,7 @@ class Entry:
 
 
 def build(
-    entries: Sequence[Entry],
+    entries: Sequence[RecorderEntry],
     functions: Sequence[str],
     offsets: dict[str, int],
     names: Sequence[str],
@@ -674,7 +674,7 @@ class _Writer(Writer):
         b.ret(self.call("PyDict_GetItemWithError", same, specs[0]))
         return function
 
-    def recorder(self, entry: Entry, shared: dict[str, Any]) -> None:
+    def recorder(self, entry: RecorderEntry, shared: dict[str, Any]) -> None:
         """A function that records, and the way on to Python's if it cannot."""
         symbol = entry.symbol + "_" * entry.method
         function = self.function(symbol, 4, internal=entry.method)
@@ -781,7 +781,7 @@ class _Writer(Writer):
             method = self.function(entry.symbol, 3)
             self.builder.ret(self.builder.call(function, [*method.args, WORD(0)]))
 
-    def _closure(self, called: Any, entry: Entry, declined: Any) -> Any:
+    def _closure(self, called: Any, entry: RecorderEntry, declined: Any) -> Any:
         """The closure of the recorder that a function leads to."""
         for hop in entry.hops:
             if hop < 0:
@@ -792,7 +792,7 @@ class _Writer(Writer):
                 called = self.field(cell, "cell")
         return self.field(called, "function.closure")
 
-    def _cell(self, closure: Any, entry: Entry, name: str) -> Any:
+    def _cell(self, closure: Any, entry: RecorderEntry, name: str) -> Any:
         """The contents of a closure cell."""
         return self.field(self.item(closure, dict(entry.closure)[name]), "cell")
 

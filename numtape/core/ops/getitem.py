@@ -22,10 +22,10 @@ from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
 from .movement import store_plan
-from .slicing import SLICE, Cut, Way, slice_into_zeros, slices, way_of
+from .slicing import SLICE, Cut, SliceView, slice_into_zeros, slices, way_of
 
 # How to record a slice, by spec and static key.
-_slice_cache: dict[Any, Way] = clearable_cache()
+_slice_cache: dict[Any, SliceView] = clearable_cache()
 
 
 def getitem(x: Any, key: Any) -> Tensor:

@@ -321,7 +321,7 @@ def split(
     return result
 
 
-class Way(NamedTuple):
+class SliceView(NamedTuple):
     """How a slice is recorded: as one row, and one more if it is seen under another shape.
 
     Attributes:
@@ -339,10 +339,10 @@ class Way(NamedTuple):
     seen: tuple[OpCode, Spec] | None
 
 
-_known: dict[Any, Way] = clearable_cache()
+_known: dict[Any, SliceView] = clearable_cache()
 
 
-def way_of(x: Spec, cut: Cut, shape: Ints) -> Way | None:
+def way_of(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
     """How a slice is recorded; None where it is all there is."""
     key = x, cut, shape
     way = _known.get(key)
@@ -350,7 +350,7 @@ def way_of(x: Spec, cut: Cut, shape: Ints) -> Way | None:
         attributes = small(x, cut, shape)
         if x.size <= FEW:
             code = SMALL_SLICE.with_attributes(attributes)
-            way = Way(code, intern(shape, x.dtype), SMALL_SLICE, None, None)
+            way = SliceView(code, intern(shape, x.dtype), SMALL_SLICE, None, None)
         else:
             counts = attributes["counts"]
             code = SLICE.with_attributes({"counts": counts, "steps": attributes["steps"]})
@@ -358,12 +358,12 @@ def way_of(x: Spec, cut: Cut, shape: Ints) -> Way | None:
             if shape != counts:
                 visited = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
             begin = attributes["begin"], NUMBER
-            way = Way(code, intern(counts, x.dtype), SLICE, begin, visited)
+            way = SliceView(code, intern(counts, x.dtype), SLICE, begin, visited)
         store_plan(_known, key, way)
     return way
 
 
-def take(x: Any, way: Way) -> Tensor:
+def take(x: Any, way: SliceView) -> Tensor:
     """The slice of a tensor or variable."""
     code, spec, op, begin, visited = way
     result = append(code, spec, x, op, begin)

@@ -24,8 +24,8 @@ def operands(log: Log, row: int) -> list[int]:
     return [column[row] for column in (log.a, log.b, log.c)[: op.arity]]
 
 
-class Program:
-    """Computes rows repeatedly; see `core.cpu.executor.Program`."""
+class ReferenceProgram:
+    """Computes rows repeatedly; see `core.cpu.executor.CpuProgram`."""
 
     feed = None
     deferred = unsure = False
@@ -41,9 +41,9 @@ class Program:
             if not SPECS.specs[log.spec[row]].single and row not in log.buffers
         ]
 
-    def another(self, log: Log) -> Program:
+    def another(self, log: Log) -> ReferenceProgram:
         """The same program for a copy of its log."""
-        return Program(log, list(self.place))
+        return ReferenceProgram(log, list(self.place))
 
     def run(self) -> None:
         """Compute the required rows."""
@@ -83,9 +83,9 @@ class Executor:
         compiled: bool = False,
         looked: bool = True,
         checks: Sequence[tuple[int, str]] = (),
-    ) -> Program:
+    ) -> ReferenceProgram:
         """Return a program that computes the requested rows repeatedly."""
-        return Program(log, required)
+        return ReferenceProgram(log, required)
 
     def draw(self, name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
         """Random floats, ``uniform`` or ``normal``, from the two words of a Philox key."""

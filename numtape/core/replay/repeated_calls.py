@@ -228,10 +228,10 @@ class _CallStub:
 
 
 def _compile_stub() -> disk.Built:
-    from ..compile.numba_compiler import Function, compile_unit
+    from ..compile.numba_compiler import CompiledFunction, compile_unit
 
     kernel = importlib.import_module("numtape.kernels.passes.repeated_call").repeated_call
-    function = Function("numtape_repeated_call", kernel, [""] * 4)
+    function = CompiledFunction("numtape_repeated_call", kernel, [""] * 4)
     built: disk.Built = compile_unit("repeated call", [function])
     return built
 
@@ -269,7 +269,7 @@ def make_entry(
     """Return what machine code needs to repeat the last call of a function.
 
     Args:
-      function: The `Function`.
+      function: The `CompiledFunction`.
       calls: Its calls with arguments of some specs, all of them tensors.
       distinct: Whether all arguments must be different tensors.
       defaults: The defaults that complete the arguments; None if none are used.

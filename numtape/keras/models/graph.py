@@ -1,4 +1,4 @@
-"""`Graph`: the operations between symbolic inputs and outputs, in topological order."""
+"""`LayerGraph`: the operations between symbolic inputs and outputs, in topological order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..input import InputLayer
 from ..symbolic import KerasTensor, Node
 
 
-class Graph:
+class LayerGraph:
     """The calls that compute symbolic outputs from symbolic inputs.
 
     Attributes:
@@ -264,10 +264,10 @@ def _leaves_of(structure: Any, inputs: Any, path: str = "") -> list[Any]:
     return [leaf for key, part, value in pairs for leaf in _leaves_of(part, value, f"{path}{key}.")]
 
 
-def chain(layers: list[Any]) -> Graph:
+def chain(layers: list[Any]) -> LayerGraph:
     """Return the graph of a chain of layers that begins with an `InputLayer`."""
     first: InputLayer = layers[0]
     x = first.output
     for layer in layers[1:]:
         x = layer(x)
-    return Graph(first.output, x, rank_only=True)
+    return LayerGraph(first.output, x, rank_only=True)

@@ -1,4 +1,4 @@
-"""Convert a `Graph` of layers to a JSON-serializable config (`to_config`) and back (`graph_of`)."""
+"""Convert a `LayerGraph` to a JSON-serializable config (`to_config`) and back (`graph_of`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...core.values.tensor import Tensor
 from ...nest import flatten, map_structure
 from ..layers.base import deserialize, serialize
 from ..symbolic import OPERATIONS, KerasTensor, Operation
-from .graph import Graph
+from .graph import LayerGraph
 
 Places = dict[int, tuple[str, int, int]]  # tensor id -> operation name, call index, output index
 
@@ -18,7 +18,7 @@ _SLICE = ("start", "stop", "step")
 _OPS = "keras.src.ops.numpy"  # Keras's module of operations, for compatible configs
 
 
-def to_config(graph: Graph) -> dict[str, Any]:
+def to_config(graph: LayerGraph) -> dict[str, Any]:
     """Return the operations of a graph and their connections.
 
     Args:

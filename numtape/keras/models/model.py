@@ -15,7 +15,7 @@ from ..error_context import MODEL
 from ..layer import Layer
 from ..registry import readable
 from ..symbolic import is_symbolic, shapes_for, symbols_of
-from .graph import Graph
+from .graph import LayerGraph
 from .graph_config import graph_of, to_config
 from .summary import summary
 from .trainer import Trainer
@@ -168,7 +168,7 @@ class Model(Trainer):
 
     _nt_internal = Layer._nt_internal | Trainer._nt_training_state
     _allow_non_tensor_positional_args = True
-    _nt_graph: Graph | None = None
+    _nt_graph: LayerGraph | None = None
     _nt_functional: type[Model]
     _nt_built_for: dict[str, Any] | None = None  # the shapes passed to `build`
 
@@ -185,14 +185,14 @@ class Model(Trainer):
             inputs, outputs, *others = [*args, *named]
             if others:
                 kwargs["name"] = others[0]
-            graph = Graph(inputs, outputs)
+            graph = LayerGraph(inputs, outputs)
             args = ()
         super().__init__(*args, **kwargs)
         self._nt_begin_training()
         if graph is not None:
             self._nt_set_graph(graph)
 
-    def _nt_set_graph(self, graph: Graph) -> None:
+    def _nt_set_graph(self, graph: LayerGraph) -> None:
         self._nt_graph = graph
         self._nt_graph_layers = graph.layers
         self.built = True
@@ -325,7 +325,7 @@ class Model(Trainer):
             result["optimizer"] = self.optimizer
         return result
 
-    def _nt_the_graph(self, what: str) -> Graph:
+    def _nt_the_graph(self, what: str) -> LayerGraph:
         if self._nt_graph is None:
             raise AttributeError(f"{type(self).__name__} '{self.name}' has no defined {what} yet.")
         return self._nt_graph

@@ -12,7 +12,7 @@ from ..layer import Layer
 from ..layers.base import deserialize, serialize
 from ..registry import readable
 from ..symbolic import KerasTensor
-from .graph import Graph, chain
+from .graph import LayerGraph, chain
 from .model import Model
 
 
@@ -100,7 +100,7 @@ class Sequential(Model):
                     self._nt_rebuild()
                 else:
                     results = self._nt_inside(layer, before.results)
-                    self._nt_set_graph(Graph(before.structure, results, rank_only=True))
+                    self._nt_set_graph(LayerGraph(before.structure, results, rank_only=True))
             except BaseException:
                 self._nt_stack.pop()
                 if before is not None:

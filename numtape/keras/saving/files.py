@@ -16,7 +16,7 @@ from ...core.values.dtypes import repr_of
 from ...errors import DataLossError, NotFoundError, UnimplementedError
 from ...train.arrays import SUFFIX, pack, read, unpack, write
 from ...train.checkpoint import Checkpoint
-from ...train.parts import Graph, check_nodes
+from ...train.parts import ObjectGraph, check_nodes
 from ...train.restoring import Restoration
 from ..metrics.metric import Metric
 from ..models import Model
@@ -66,7 +66,7 @@ def _root(model: Any) -> Checkpoint:
 def _pack(model: Any) -> bytes:
     """Serialize the variables of a model, and of its optimizer if any."""
     root = _root(model)
-    graph = Graph(root, Metric)  # as in Keras, without the state of metrics
+    graph = ObjectGraph(root, Metric)  # as in Keras, without the state of metrics
     arrays = {key: v._current_tensor()._array() for key, v in graph.variables.items()}
     return pack(arrays, {"weights": graph.nodes})
 
@@ -84,7 +84,7 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
         if not getattr(model.optimizer, "built", True):
             model.optimizer.build(model.trainable_variables)
     skipped: list[str] = []
-    full = Graph(model, (Metric, Optimizer)).variables.values()
+    full = ObjectGraph(model, (Metric, Optimizer)).variables.values()
     Restoration(where, nodes, arrays, Metric).begin(
         [_root(model)], None if skip_mismatch else full, skipped if skip_mismatch else None
     )

@@ -12,10 +12,10 @@ from .. import fusion
 from ..codegen import fill_source, memory_dtype
 from ..launches import (
     Launch,
+    LaunchRow,
     OnHost,
     Product,
     Room,
-    Row,
     blocks,
     library_kernel,
     threads,
@@ -38,7 +38,7 @@ def array_launches(
     """
     if not out.size:
         return []
-    row = Row(op, attributes, out, operands, places, room)
+    row = LaunchRow(op, attributes, out, operands, places, room)
     if any(spec.wide for spec in (out, *operands)):  # halves and complex numbers
         return [OnHost(op, attributes, (out, *operands), tuple(places))]
     if op.name in MAKERS:
@@ -66,7 +66,7 @@ def _array(
     return Launch(kernel, blocks(work), threads(), values, tuple(places))
 
 
-def _matmul(row: Row) -> list[Any]:
+def _matmul(row: LaunchRow) -> list[Any]:
     """A product by cuBLAS, or by a kernel (ints); broadcasts operands over batches first."""
     out, (ta, tb) = row.out, (row.attributes["ta"], row.attributes["tb"])
     launches: list[Any] = []
@@ -118,7 +118,7 @@ def _matrix_strides(x: Spec, transposed: bool) -> tuple[int, int]:
     return (1, columns) if transposed else (columns, 1)
 
 
-def _contrast(row: Row) -> list[Launch]:
+def _contrast(row: LaunchRow) -> list[Launch]:
     """Contrast adjustment: sums over height and width, then one elementwise kernel."""
     out, images, factor = row.places
     *before, height, width, inner = row.out.shape
@@ -130,7 +130,7 @@ def _contrast(row: Row) -> list[Launch]:
 
 
 # By op name: ops that need several launches, or parameters that op records do not have.
-MAKERS: dict[str, Callable[[Row], list[Any]]] = {
+MAKERS: dict[str, Callable[[LaunchRow], list[Any]]] = {
     **axes.MAKERS,
     **conv.MAKERS,
     **gather.MAKERS,

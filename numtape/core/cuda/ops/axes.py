@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 from ...values.dtypes import as_dtype
 from ..codegen import WIDTH, fill_source, memory_dtype
-from ..launches import Launch, Room, Row, blocks, library_kernel, most_blocks, threads, written_out
+from ..launches import (
+    Launch,
+    LaunchRow,
+    Room,
+    blocks,
+    library_kernel,
+    most_blocks,
+    threads,
+    written_out,
+)
 from .row_tiling import loop_tiling
 
 SHORTEST = 64  # a column of up to so many elements is one thread's
@@ -140,7 +149,7 @@ def _reduce_axes(
     return launches
 
 
-def _reduction(row: Row) -> list[Launch]:
+def _reduction(row: LaunchRow) -> list[Launch]:
     (x,), dtype = row.operands, memory_dtype(row.out.dtype)
     name = row.op.body or {"All": "min", "Any": "max"}[row.op.name]
     if row.op.name == "All" and not x.size:  # the smallest of no bytes is 255
@@ -151,7 +160,7 @@ def _reduction(row: Row) -> list[Launch]:
     )
 
 
-def _mean(row: Row) -> list[Launch]:
+def _mean(row: LaunchRow) -> list[Launch]:
     """The mean of integers: their sum, then a division."""
     (x,), dtype = row.operands, memory_dtype(row.out.dtype)
     out, source = row.places
@@ -165,7 +174,7 @@ def _mean(row: Row) -> list[Launch]:
     return [*launches, Launch(kernel, blocks(row.out.size), threads(), sizes, (total, out))]
 
 
-def _along_one(row: Row) -> Sizes:
+def _along_one(row: LaunchRow) -> Sizes:
     """The operand's shape as (outer, n, inner), with the op's axis in the middle."""
     shape, axis = row.operands[0].shape, row.attributes["axis"]
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
@@ -209,7 +218,7 @@ def _extreme_launch(
     return Launch(kernel, blocks(units), threads(), values, places)
 
 
-def _extreme(row: Row) -> list[Launch]:
+def _extreme(row: LaunchRow) -> list[Launch]:
     """Find a candidate in each stretch, then reduce the candidates until one is left."""
     name = {"ArgMax": "max", "ArgMin": "min"}[row.op.name]
     dtype = memory_dtype(row.operands[0].dtype)
@@ -240,7 +249,7 @@ def _extreme(row: Row) -> list[Launch]:
 # Cumulative sums.
 
 
-def _cumsum(row: Row) -> list[Launch]:
+def _cumsum(row: LaunchRow) -> list[Launch]:
     dtype = memory_dtype(row.out.dtype)
     name = "max" if row.out.dtype.is_bool else "sum"  # NumPy adds bools to bools
     how = int(row.attributes["exclusive"]), int(row.attributes["reverse"])
@@ -281,7 +290,7 @@ def scan_launches(
     return launches
 
 
-MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
+MAKERS: dict[str, Callable[[LaunchRow], list[Launch]]] = {
     **dict.fromkeys(("Sum", "Max", "Min", "All", "Any"), _reduction),
     "Mean": _mean,
     "ArgMax": _extreme,

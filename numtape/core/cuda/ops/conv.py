@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable
 
 from ..codegen import memory_dtype
-from ..launches import Launch, Row, blocks, library_kernel, threads
+from ..launches import Launch, LaunchRow, blocks, library_kernel, threads
 from .permute import zeros
 
 
-def _conv(name: str, channels: int, features: int) -> Callable[[Row], list[Launch]]:
+def _conv(name: str, channels: int, features: int) -> Callable[[LaunchRow], list[Launch]]:
     """The maker for a convolution kernel.
 
     ``channels`` and ``features`` name the arrays whose last axis has them: operand 0 or 1, or the
     result, 2.
     """
 
-    def launches(row: Row) -> list[Launch]:
+    def launches(row: LaunchRow) -> list[Launch]:
         geometry = row.attributes["geometry"]
         if not all(x.size for x in row.operands):
             return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
@@ -32,8 +32,8 @@ def _conv(name: str, channels: int, features: int) -> Callable[[Row], list[Launc
     return launches
 
 
-def _pool(name: str) -> Callable[[Row], list[Launch]]:
-    def launches(row: Row) -> list[Launch]:
+def _pool(name: str) -> Callable[[LaunchRow], list[Launch]]:
+    def launches(row: LaunchRow) -> list[Launch]:
         geometry = row.attributes["geometry"]
         if not all(x.size for x in row.operands) or not math.prod(geometry.outer):
             return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
@@ -50,7 +50,7 @@ def _pool(name: str) -> Callable[[Row], list[Launch]]:
     return launches
 
 
-MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
+MAKERS: dict[str, Callable[[LaunchRow], list[Launch]]] = {
     "Conv": _conv("forward", 0, 2),
     "ConvBackpropInput": _conv("by_input", 2, 0),
     "ConvBackpropFilter": _conv("by_filter", 0, 1),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..launches import Launch, Row, blocks, library_kernel, threads
+from ..launches import Launch, LaunchRow, blocks, library_kernel, threads
 from .permute import divisor, grid, magnitude, parameters, pointer, word, word_dtype, zeros
 
 
-def _gather(row: Row) -> list[Launch]:
+def _gather(row: LaunchRow) -> list[Launch]:
     (x, y), axis = row.operands, row.attributes["axis"]
     if not x.size:  # all indices are out of bounds
         return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
@@ -24,7 +24,7 @@ def _gather(row: Row) -> list[Launch]:
     return [Launch(kernel, grid(n), threads(), values, tuple(row.places))]
 
 
-def _pick(row: Row) -> list[Launch]:
+def _pick(row: LaunchRow) -> list[Launch]:
     x, y = row.operands
     kind = word_dtype(x.dtype.size)
     values = row.out.size, x.shape[-1]
@@ -32,7 +32,7 @@ def _pick(row: Row) -> list[Launch]:
     return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(row.places))]
 
 
-def _place(row: Row) -> list[Launch]:
+def _place(row: LaunchRow) -> list[Launch]:
     _, y = row.operands
     kind, n = word_dtype(row.out.dtype.size), row.out.shape[-1]
     values = row.out.size, n, *divisor(n)
@@ -41,7 +41,7 @@ def _place(row: Row) -> list[Launch]:
     return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(row.places))]
 
 
-MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
+MAKERS: dict[str, Callable[[LaunchRow], list[Launch]]] = {
     "GatherV2": _gather,
     "Pick": _pick,
     "Place": _place,

@@ -22,7 +22,7 @@ from ..copies import (
     strided_copy_source,
     transpose_source,
 )
-from ..launches import Launch, Row, most_blocks, threads, written_out
+from ..launches import Launch, LaunchRow, most_blocks, threads, written_out
 
 UNROLL = 4  # words that a thread moves at a time; as in kernels/cuda/pieces.py (a test compares)
 LARGE = 1 << 31  # sizes from here on need 64-bit indices
@@ -88,34 +88,34 @@ def _word_strides(shape: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]
     return tuple(s * step for s, step in zip(strides_of(shape), steps, strict=True))
 
 
-def _transpose(row: Row) -> list[Launch]:
+def _transpose(row: LaunchRow) -> list[Launch]:
     strides = strides_of(row.operands[0].shape)
     there = tuple(strides[k] for k in row.attributes["perm"])
     return [copy_launch(Move(tuple(row.out.shape), there, 0, False), row.out, row.places)]
 
 
-def _slice(row: Row) -> list[Launch]:
+def _slice(row: LaunchRow) -> list[Launch]:
     strides = _word_strides(row.operands[0].shape, row.attributes["steps"])
     return [copy_launch(Move(tuple(row.out.shape), strides, None, False), row.out, row.places)]
 
 
-def _small_slice(row: Row) -> list[Launch]:
+def _small_slice(row: LaunchRow) -> list[Launch]:
     strides = _word_strides(row.operands[0].shape, row.attributes["steps"])
     move = Move(row.attributes["counts"], strides, row.attributes["begin"], False)
     return [copy_launch(move, row.out, row.places)]
 
 
-def _small_slice_grad(row: Row) -> list[Launch]:
+def _small_slice_grad(row: LaunchRow) -> list[Launch]:
     strides = _word_strides(row.out.shape, row.attributes["steps"])
     return _among(row, Move(row.attributes["counts"], strides, row.attributes["begin"], True), "0")
 
 
-def _slice_grad(row: Row) -> list[Launch]:
+def _slice_grad(row: LaunchRow) -> list[Launch]:
     strides = _word_strides(row.out.shape, row.attributes["steps"])
     return _among(row, Move(tuple(row.operands[0].shape), strides, None, True), "0")
 
 
-def _pad(row: Row) -> list[Launch]:
+def _pad(row: LaunchRow) -> list[Launch]:
     (x, *_), mode = row.operands, row.attributes.get("mode", "constant")
     paddings = row.attributes["paddings"]
     if mode != "constant":
@@ -132,7 +132,7 @@ def _pad(row: Row) -> list[Launch]:
     return _among(row, Move(tuple(x.shape), tuple(strides), begin, True), other)
 
 
-def _pad_edges(row: Row) -> Launch:
+def _pad_edges(row: LaunchRow) -> Launch:
     """Padding with zeros in one launch; axes without padding are merged with those before them."""
     item, axes = row.out.dtype.size, [Padding(1, 0, 1)]
     for dim, (before, after) in zip(row.operands[0].shape, row.attributes["paddings"], strict=True):
@@ -150,7 +150,7 @@ def _pad_edges(row: Row) -> Launch:
     return launch._replace(blocks=grid(size))
 
 
-def _among(row: Row, move: Move, other: str) -> list[Launch]:
+def _among(row: LaunchRow, move: Move, other: str) -> list[Launch]:
     """A copy into an array, after filling the rest with ``other``, which may read operand ``x``."""
     launches, size = [], math.prod(move.shape)
     if size < row.out.size and other == "0":
@@ -164,7 +164,7 @@ def _among(row: Row, move: Move, other: str) -> list[Launch]:
     return launches
 
 
-def _concat(row: Row) -> list[Launch]:
+def _concat(row: LaunchRow) -> list[Launch]:
     strides, begin, moves = strides_of(row.out.shape), 0, []
     axis = row.attributes["axis"]
     for x, place in zip(row.operands, row.places[1:], strict=True):
@@ -175,7 +175,7 @@ def _concat(row: Row) -> list[Launch]:
     return moves
 
 
-def _pack(row: Row) -> list[Launch]:
+def _pack(row: LaunchRow) -> list[Launch]:
     strides, axis = strides_of(row.out.shape), row.attributes["axis"]
     others = tuple(strides[:axis] + strides[axis + 1 :])
     return [
@@ -265,7 +265,7 @@ def copy_launch(move: Move, out: Any, places: Sequence[int]) -> Launch:
     return written_out(text, "move", kind, size, places)._replace(blocks=grid(size))
 
 
-def _text(row: Row, text: str, name: str, places: Sequence[int] = ()) -> Launch:
+def _text(row: LaunchRow, text: str, name: str, places: Sequence[int] = ()) -> Launch:
     return written_out(text, name, memory_dtype(row.out.dtype), row.out.size, places or row.places)
 
 
@@ -288,7 +288,7 @@ def _pieces(origin: Any) -> list[Piece]:
     return pieces
 
 
-def _unfold(row: Row) -> list[Launch]:
+def _unfold(row: LaunchRow) -> list[Launch]:
     (g,), axis = row.operands, row.attributes["axis"]
     strides = strides_of(g.shape)
     axes: list[tuple[list[Piece], int]] = [
@@ -298,13 +298,13 @@ def _unfold(row: Row) -> list[Launch]:
     return [_text(row, gather_source(axes), "mirror")]
 
 
-def _fold(row: Row) -> list[Launch]:
+def _fold(row: LaunchRow) -> list[Launch]:
     size, inner = row.attributes["size"], math.prod(row.out.shape[row.attributes["axis"] + 1 :])
     pieces = _pieces(np.array(row.attributes["origin"]))
     return [_text(row, fold_source(pieces, size, inner, memory_dtype(row.out.dtype)), "fold")]
 
 
-MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
+MAKERS: dict[str, Callable[[LaunchRow], list[Launch]]] = {
     "Transpose": _transpose,
     "StridedSlice": _slice,
     "StridedSliceGrad": _slice_grad,

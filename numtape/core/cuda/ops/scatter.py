@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ... import settings
 from ...values.dtypes import as_dtype
 from ..codegen import memory_dtype
-from ..launches import Launch, Row, library_kernel, most_blocks, threads
+from ..launches import Launch, LaunchRow, library_kernel, most_blocks, threads
 from ..runtime.device import device
 from .axes import scan_launches
 from .permute import block_count, divisor, magnitude, parameters, zeros
@@ -43,7 +43,7 @@ class Scatter(NamedTuple):
             launch.run(gpu, at)
 
 
-def scatter_add(row: Row) -> list[Any]:
+def scatter_add(row: LaunchRow) -> list[Any]:
     """The derivative of ``gather``."""
     if not row.operands[1].size:
         return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
@@ -70,7 +70,7 @@ class _Shape(NamedTuple):
         return *divisor(self.inner), *divisor(many)
 
 
-def _shape(row: Row, vectors: bool = True) -> _Shape:
+def _shape(row: LaunchRow, vectors: bool = True) -> _Shape:
     shape, axis, count = row.out.shape, row.attributes["axis"], row.operands[1].size
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     lanes = LANES if vectors and inner % LANES == 0 else 1
@@ -97,7 +97,7 @@ def _over(work: int) -> int:
     return max(1, -(-work // threads()))
 
 
-def _sort_and_add(row: Row) -> list[Launch]:
+def _sort_and_add(row: LaunchRow) -> list[Launch]:
     shape = outer, size, count, inner, lanes, large = _shape(row)
     dtype, (out, x, _) = memory_dtype(row.out.dtype), row.places
     launches, keys, positions, kind = order(row, size, count)
@@ -155,7 +155,7 @@ def _bytes(kind: str) -> int:
     return as_dtype(kind).size
 
 
-def order(row: Row, size: int, count: int) -> tuple[list[Launch], int, int, str]:
+def order(row: LaunchRow, size: int, count: int) -> tuple[list[Launch], int, int, str]:
     """Sort positions by their indices.
 
     Returns:
@@ -192,7 +192,7 @@ def order(row: Row, size: int, count: int) -> tuple[list[Launch], int, int, str]
     return launches, keys, positions, kind
 
 
-def _atomic(row: Row) -> list[Launch]:
+def _atomic(row: LaunchRow) -> list[Launch]:
     dtype, index = memory_dtype(row.out.dtype), row.operands[1].dtype.name
     vectors = dtype == "float32" and device().capability >= VECTOR_ATOMICS
     shape = _, size, count, inner, lanes, large = _shape(row, vectors)

@@ -19,7 +19,7 @@ from ... import settings
 from ...compile import cache as disk
 from ...values.memory import Array, address_of
 from .context import STAYS, Entered, Thread, entering
-from .resources import GONE, Code, Graph, Memory, Timer, let_go
+from .resources import GONE, Code, CudaGraph, CudaTimer, DeviceMemory, let_go
 from .transfer import DISABLE_TIMING, SMALL, Ring, Staging
 
 OLDEST = (7, 5)  # compute capability
@@ -146,7 +146,7 @@ class Driver:
     # Memory.
 
     @entering
-    def empty(self, size: int) -> Memory:
+    def empty(self, size: int) -> DeviceMemory:
         """Allocate ``size`` bytes of uninitialized memory.
 
         Raises:
@@ -155,7 +155,7 @@ class Driver:
         if GONE or self._pending:
             self._let_go()
         address = int(self._do("cuMemAllocAsync", max(size, 1), self.stream))
-        return Memory(self, address, size)
+        return DeviceMemory(self, address, size)
 
     @entering
     def release(self, address: int) -> None:
@@ -232,9 +232,9 @@ class Driver:
         if GONE or self._pending:
             self._let_go()
 
-    def timer(self) -> Timer:
+    def timer(self) -> CudaTimer:
         """A timer of operations in the stream."""
-        return Timer(self)
+        return CudaTimer(self)
 
     # Synchronization with other libraries, which use other streams.
 
@@ -345,7 +345,7 @@ class Driver:
     # Graphs.
 
     @entering
-    def capture(self, run: Callable[[Any], None]) -> Graph | None:
+    def capture(self, run: Callable[[Any], None]) -> CudaGraph | None:
         """Capture the kernels and products that ``run(launcher)`` launches, for `replay`.
 
         Returns None during another capture, which a signal handler may interrupt.
@@ -369,12 +369,12 @@ class Driver:
                 self._in_capture = False
                 count, self.launches = self.launches - before, before
         try:
-            return Graph(self, self._do("cuGraphInstantiate", graph, 0), count)
+            return CudaGraph(self, self._do("cuGraphInstantiate", graph, 0), count)
         finally:
             self._do("cuGraphDestroy", graph)
 
     @entering
-    def replay(self, graph: Graph) -> None:
+    def replay(self, graph: CudaGraph) -> None:
         """Launch a captured graph."""
         self._do("cuGraphLaunch", graph.handle, self.stream)
         self.launches += graph.launches

@@ -55,7 +55,7 @@ def _after(device: Any, lent: list[bool], work: Callable[[], None]) -> None:
     work()
 
 
-class Memory(Lendable):
+class DeviceMemory(Lendable):
     """Memory on the GPU that is freed when the object is garbage collected.
 
     Attributes:
@@ -82,7 +82,7 @@ class Borrowed(Lendable):
         GONE.add(self, partial(_after, device, self._lent, partial(device.keep, shadow)))
 
 
-class Module:
+class CudaModule:
     """Loaded machine code, unloaded when the object is garbage collected."""
 
     def __init__(self, device: Driver, handle: Any) -> None:
@@ -100,12 +100,12 @@ class Code:
     """A loaded kernel. It is unloaded after its last launch is done."""
 
     def __init__(self, device: Driver, handle: Any, symbol: str) -> None:
-        module = Module(device, handle)
+        module = CudaModule(device, handle)
         GONE.add(self, partial(device.keep, module))
         self.function = device._do("cuModuleGetFunction", handle, symbol.encode())
 
 
-class Graph:
+class CudaGraph:
     """Captured launches, replayed by one call."""
 
     def __init__(self, device: Driver, handle: Any, launches: int) -> None:
@@ -113,7 +113,7 @@ class Graph:
         GONE.add(self, partial(device.forget, handle))
 
 
-class Timer:
+class CudaTimer:
     """Measures the GPU's time from ``begin`` to ``end`` by events in the stream."""
 
     def __init__(self, device: Driver) -> None:

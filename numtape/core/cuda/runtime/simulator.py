@@ -51,7 +51,7 @@ class _Launcher:
 
 
 class Timer:
-    """See `driver.Timer`; the clock is the host's."""
+    """See `resources.CudaTimer`; the clock is the host's."""
 
     def __init__(self) -> None:
         self._begun = 0.0

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from ....errors import KernelError
 from ..ir import (
     WRITES,
+    Alloc,
+    Assign,
     Body,
     Call,
-    Count,
-    Make,
-    Step,
+    ForRange,
     address,
     calls,
     is_constant,
@@ -51,11 +51,11 @@ def analyse(body: Body, differentiated: list[str], is_callee: bool = False) -> A
     names, arrays = body.names, body.arrays
     edges: list[tuple[list[str], str]] = []
     for node in walk(body.nodes):
-        if isinstance(node, Step):
+        if isinstance(node, Assign):
             target, sources = _edge(node)
             if target and (arrays[target].dtype if target in arrays else names[target]) not in INTS:
                 edges.append((sources, target))
-        elif isinstance(node, Make) and node.copied and arrays[node.array].dtype not in INTS:
+        elif isinstance(node, Alloc) and node.copied and arrays[node.array].dtype not in INTS:
             edges.append(([node.copied], node.array))
         elif isinstance(node, Call):
             edges += _flows_through_call(node, body)
@@ -70,19 +70,19 @@ def analyse(body: Body, differentiated: list[str], is_callee: bool = False) -> A
     _refuse(body, varied, active)
     counts = Counter[str]()
     for node in walk(body.nodes):
-        if isinstance(node, Step):
+        if isinstance(node, Assign):
             counts[node.out] += 1
-        elif isinstance(node, Count):
+        elif isinstance(node, ForRange):
             counts[node.name] += 1
         elif isinstance(node, Call):
             counts.update(node.assigned_names(3))
-        elif isinstance(node, Make):
+        elif isinstance(node, Alloc):
             counts.update([address(node.array), shadow(node.array)])
-    top = {n.out for n in body.nodes if isinstance(n, Step)}
+    top = {n.out for n in body.nodes if isinstance(n, Assign)}
     for node in body.nodes:
         if isinstance(node, Call) and node.array:
             top |= node.assigned_names(body.arrays[node.array].ndim)
-        elif isinstance(node, Make):
+        elif isinstance(node, Alloc):
             top |= {address(node.array), shadow(node.array)}
     arguments = body.argument_names()
     fixed = {x for x in arguments if not counts[x]}
@@ -153,7 +153,7 @@ def with_aliases(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
     return connected
 
 
-def _edge(step: Step) -> tuple[str, list[str]]:
+def _edge(step: Assign) -> tuple[str, list[str]]:
     """Where a step's value goes, and where derivatives come from."""
     if step.op == "load":
         return step.out, [step.array]

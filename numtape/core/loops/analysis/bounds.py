@@ -18,7 +18,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..frontend.lowering import constant
-from ..ir import Body, Branch, Call, Count, Make, Node, Repeat, Step, assigned_in, is_constant, walk
+from ..ir import (
+    Alloc,
+    Assign,
+    Body,
+    Branch,
+    Call,
+    ForRange,
+    Node,
+    While,
+    assigned_in,
+    is_constant,
+    walk,
+)
 from .recompute import reads
 from .types import SIGNED
 
@@ -45,7 +57,7 @@ class Hoisted:
       low: The lowest index that is allowed, as text: 0, or minus the length.
     """
 
-    step: Step
+    step: Assign
     factor: int
     rest: str
     length: str
@@ -156,7 +168,7 @@ class Bounds:
     # Nodes.
 
     def _nodes(
-        self, nodes: list[Node], scope: _Scope, loop: Count | None, outer: list[str]
+        self, nodes: list[Node], scope: _Scope, loop: ForRange | None, outer: list[str]
     ) -> None:
         """Go through nodes in their order.
 
@@ -165,7 +177,7 @@ class Bounds:
         """
         self._join_constants(nodes)
         for node in nodes:
-            if isinstance(node, Step):
+            if isinstance(node, Assign):
                 self._step(node, scope, loop, outer)
             elif isinstance(node, Branch):
                 sides = []
@@ -175,11 +187,11 @@ class Bounds:
                     self._nodes(body, inner, None, [])
                     sides.append(body)
                 scope.forget(assigned_in([*sides[0], *sides[1]]))
-            elif isinstance(node, Count):
+            elif isinstance(node, ForRange):
                 self._loop(node, scope)
-            elif isinstance(node, Repeat):
+            elif isinstance(node, While):
                 self._repeat(node, scope)
-            elif isinstance(node, Make):
+            elif isinstance(node, Alloc):
                 for k in range(self.body.arrays[node.array].ndim):
                     length = self._form(f"{node.array}_n{k}", scope)
                     if length is not None:  # a negative one is an error
@@ -193,9 +205,9 @@ class Bounds:
 
         Each check is a branch, and Numba's analysis of many branches in a row recurses deeply.
         """
-        checks: dict[str, Step] = {}  # the check that others are joined with, by the length
+        checks: dict[str, Assign] = {}  # the check that others are joined with, by the length
         for node in nodes:
-            if not isinstance(node, Step) or node.op == "raise":
+            if not isinstance(node, Assign) or node.op == "raise":
                 checks.clear()
                 continue
             if (
@@ -210,7 +222,7 @@ class Bounds:
                 highest = max(int(self.highest.get(id(check), check.args[0])), int(node.args[0]))
                 self.highest[id(check)] = str(highest)
 
-    def _repeat(self, node: Repeat, scope: _Scope) -> None:
+    def _repeat(self, node: While, scope: _Scope) -> None:
         names = assigned_in([node])
         scope.forget(names)
         inner = scope.copy()
@@ -222,9 +234,9 @@ class Bounds:
         self._nodes(node.body, inner, None, [])
         scope.forget(names)
 
-    def _count_up(self, node: Repeat, scope: _Scope) -> None:
+    def _count_up(self, node: While, scope: _Scope) -> None:
         """The values of induction variables in the loop's head; see `counters`."""
-        steps = [x for x in node.body if isinstance(x, Step)]
+        steps = [x for x in node.body if isinstance(x, Assign)]
         for counter in [x for x in steps if x.op == "counter" and len(x.args) == 3]:
             form = self._value(counter, scope)
             for step in steps:
@@ -236,7 +248,7 @@ class Bounds:
                         if copy.op == "copy" and copy.args == [step.out]:
                             scope.forms[copy.out] = form
 
-    def _loop(self, node: Count, scope: _Scope) -> None:
+    def _loop(self, node: ForRange, scope: _Scope) -> None:
         names = assigned_in(node.body) | {node.name}
         low, high = self._form(node.low, scope), self._form(node.high, scope)
         for name in reads(node.body, self.body):  # what has its value before the loop
@@ -250,12 +262,12 @@ class Bounds:
             ends = (low, _sum(high, one, -1)) if node.step > 0 else (_sum(high, one), low)
             self._loops[next(iter(variable))] = _Loop(*ends)
             inner.facts.append(_sum(ends[1], ends[0], -1))  # there is a round
-        ends_early = any(isinstance(x, Step) and x.op == "raise" for x in walk(node.body))
+        ends_early = any(isinstance(x, Assign) and x.op == "raise" for x in walk(node.body))
         outer = [name for name in scope.forms if name not in names]
         self._nodes(node.body, inner, None if ends_early else node, [*outer, *self._fixed_forms])
         scope.forget(names)
 
-    def _step(self, step: Step, scope: _Scope, loop: Count | None, outer: list[str]) -> None:
+    def _step(self, step: Assign, scope: _Scope, loop: ForRange | None, outer: list[str]) -> None:
         if step.op == "check":
             self._check(step, scope, loop, outer)
         if not step.out:
@@ -268,7 +280,7 @@ class Bounds:
         elif self.body.names.get(step.out) in SIGNED or step.out in self._lengths:
             scope.forms[step.out] = self._value(step, scope)
 
-    def _value(self, step: Step, scope: _Scope) -> Form:
+    def _value(self, step: Assign, scope: _Scope) -> Form:
         """The value of a step."""
         forms = [self._form(x, scope) for x in step.args]
         if step.array or any(form is None for form in forms):
@@ -325,7 +337,7 @@ class Bounds:
             turned = _sum({}, difference, -1)
             scope.facts.append(_sum(turned, one, -1) if operator == "<" else turned)
 
-    def _check(self, step: Step, scope: _Scope, loop: Count | None, outer: list[str]) -> None:
+    def _check(self, step: Assign, scope: _Scope, loop: ForRange | None, outer: list[str]) -> None:
         operand = self.highest.get(id(step), step.args[0])
         index, length = self._form(operand, scope), self._form(step.args[1], scope)
         if index is None or length is None or id(step) in self.left_out:
@@ -346,11 +358,11 @@ class Bounds:
 
     def _hoist(
         self,
-        step: Step,
+        step: Assign,
         index: Form,
         length: Form,
         from_end: bool,
-        loop: Count,
+        loop: ForRange,
         scope: _Scope,
         outer: list[str],
     ) -> None:

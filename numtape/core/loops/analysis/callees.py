@@ -281,7 +281,7 @@ def _result(body: Body) -> str:
     return known.dtype if known is not None else ""
 
 
-class Frame:
+class CalleeFrame:
     """The cells of a call, as text for both sweeps.
 
     Attributes:

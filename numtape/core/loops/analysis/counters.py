@@ -10,7 +10,19 @@ from __future__ import annotations
 import math
 
 from ..frontend.lowering import constant
-from ..ir import Body, Branch, Call, Count, Make, Node, Repeat, Step, assigned_in, is_constant, walk
+from ..ir import (
+    Alloc,
+    Assign,
+    Body,
+    Branch,
+    Call,
+    ForRange,
+    Node,
+    While,
+    assigned_in,
+    is_constant,
+    walk,
+)
 from .recompute import reads
 from .types import INTS, of
 
@@ -21,8 +33,8 @@ def unroll(body: Body) -> None:
 
 
 def _block(nodes: list[Node], body: Body) -> None:
-    for loop in [x for x in nodes if isinstance(x, Count | Repeat)]:
-        for step in [x for x in loop.body if isinstance(x, Step)]:
+    for loop in [x for x in nodes if isinstance(x, ForRange | While)]:
+        for step in [x for x in loop.body if isinstance(x, Assign)]:
             _rewrite(loop, step, nodes, body)
     for node in nodes:
         for inner in _inside(node):
@@ -32,23 +44,25 @@ def _block(nodes: list[Node], body: Body) -> None:
 def _inside(node: Node) -> list[list[Node]]:
     if isinstance(node, Branch):
         return [node.body, node.other]
-    return [node.body] if isinstance(node, Count | Repeat) else []
+    return [node.body] if isinstance(node, ForRange | While) else []
 
 
-def _rewrite(loop: Count | Repeat, step: Step, nodes: list[Node], body: Body) -> None:
+def _rewrite(loop: ForRange | While, step: Assign, nodes: list[Node], body: Body) -> None:
     """Replace an induction variable that ``step`` changes by a name per iteration, if it is one."""
     name, place = step.out, loop.body.index(step)
     changed = assigned_in([loop])
     if name not in step.args or body.names.get(name) != _dtype(step, body):
         return
-    if isinstance(loop, Count) and loop.step != 1:
+    if isinstance(loop, ForRange) and loop.step != 1:
         return
     if sum(_assigns(node, name) for node in walk([loop])) != 1:
         return
     start = _start(name, nodes[: nodes.index(loop)], body)
     is_int = body.names[name] == "int64"
     by = [a for a in step.args if a != name]
-    number = loop.name if isinstance(loop, Count) else loop.count or _fresh(body, "count", "int64")
+    number = (
+        loop.name if isinstance(loop, ForRange) else loop.count or _fresh(body, "count", "int64")
+    )
     if step.op == "negative" and start:
         text = f"({start} if {{0}} & 1 == 0 else {_negative(start, is_int)})"
         args = [number]
@@ -61,28 +75,28 @@ def _rewrite(loop: Count | Repeat, step: Step, nodes: list[Node], body: Body) ->
     ):
         if not start:
             start = _fresh(body, "first", "int64")
-            nodes.insert(nodes.index(loop), Step(start, "copy", [name], "{0}", loop.line))
+            nodes.insert(nodes.index(loop), Assign(start, "copy", [name], "{0}", loop.line))
         text, args = f"{{0}} {step.op} {{1}} * {{2}}", [start, number, by[0]]
     else:
         return
     steps: list[Node] = []
-    if isinstance(loop, Repeat):
+    if isinstance(loop, While):
         loop.count = number
     elif loop.low != "0":
         args[args.index(number)] = count = _fresh(body, "round", "int64")
-        steps.append(Step(count, "-", [number, loop.low], "{0} - {1}", step.line))
+        steps.append(Assign(count, "-", [number, loop.low], "{0} - {1}", step.line))
     own = _fresh(body, "now", body.names[name])
-    steps.append(Step(own, "counter", args, text, step.line))
+    steps.append(Assign(own, "counter", args, text, step.line))
     _rename(loop.body[: place + 1], name, own)
     rest = loop.body[place + 1 :]
     if name in reads(rest, body):
         step.out = _fresh(body, "next", body.names[name])
         _rename(rest, name, step.out)
-        loop.body.insert(place + 1, Step(name, "copy", [step.out], "{0}", step.line))
+        loop.body.insert(place + 1, Assign(name, "copy", [step.out], "{0}", step.line))
     loop.body[:0] = steps
 
 
-def _dtype(step: Step, body: Body) -> str:
+def _dtype(step: Assign, body: Body) -> str:
     """The dtype of what the step makes of operands of one dtype; "" if it could be another one."""
     kinds = {of(a, body.names) for a in step.args}
     kind = kinds.pop() if len(kinds) == 1 else ""
@@ -90,18 +104,18 @@ def _dtype(step: Step, body: Body) -> str:
 
 
 def _assigns(node: Node, name: str) -> bool:
-    if isinstance(node, Step):
+    if isinstance(node, Assign):
         return node.out == name
-    if isinstance(node, Count):
+    if isinstance(node, ForRange):
         return node.name == name
-    return isinstance(node, Call | Make) and name in assigned_in([node])
+    return isinstance(node, Call | Alloc) and name in assigned_in([node])
 
 
 def _start(name: str, before: list[Node], body: Body) -> str:
     """The constant that a name holds in front of a loop; "" if it is none, or not known here."""
     for node in reversed(before):
         if name in assigned_in([node]):
-            if isinstance(node, Step) and node.op == "copy" and is_constant(node.args[0]):
+            if isinstance(node, Assign) and node.op == "copy" and is_constant(node.args[0]):
                 start = node.args[0]
                 number = constant(start)
                 same = of(start, body.names) == body.names[name]
@@ -129,13 +143,13 @@ def _rename(nodes: list[Node], name: str, own: str) -> None:
         return own if operand == name else operand
 
     for node in walk(nodes):
-        if isinstance(node, Step):
+        if isinstance(node, Assign):
             node.args = [read(a) for a in node.args]
-        elif isinstance(node, Count):
+        elif isinstance(node, ForRange):
             node.low, node.high = read(node.low), read(node.high)
-        elif isinstance(node, Branch | Repeat):
+        elif isinstance(node, Branch | While):
             node.test = read(node.test)
-        elif isinstance(node, Make):
+        elif isinstance(node, Alloc):
             node.size = read(node.size)
         else:
             node.names = [read(x) for x in node.names]

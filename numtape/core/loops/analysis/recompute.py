@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Set
 
 from ..ir import (
+    Alloc,
+    Assign,
     Body,
     Branch,
     Call,
-    Count,
-    Make,
+    ForRange,
     Node,
-    Repeat,
-    Step,
+    While,
     address,
     assigned_in,
     is_constant,
@@ -37,14 +37,14 @@ DEEPEST = 16  # steps that are done again for one name
 _MOVED = ("load", "copy", "stop_gradient", "negative", "abs", "weak")  # round nothing
 
 
-def cheap(step: Step, body: Body, written: Set[str]) -> bool:
+def cheap(step: Assign, body: Body, written: Set[str]) -> bool:
     """Whether a step is done again rather than stored."""
     if step.op in FUNCTIONS:
         return FUNCTIONS[step.op].cheap or (step.op in ("//", "%") and body.names[step.out] in INTS)
     return step.op != "load" or step.array not in written
 
 
-def moves(step: Step) -> bool:
+def moves(step: Assign) -> bool:
     """Whether a step only takes a value elsewhere, or changes its sign: nothing is rounded."""
     return step.op in _MOVED
 
@@ -53,15 +53,15 @@ def reads(nodes: list[Node], body: Body) -> set[str]:
     """The names of numbers that nodes read."""
     names: set[str] = set()
     for node in walk(nodes):
-        if isinstance(node, Step):
+        if isinstance(node, Assign):
             names.update(node.args)
             if node.array and not body.arrays[node.array].argument:
                 names |= {address(node.array), shadow(node.array)}
-        elif isinstance(node, Count):
+        elif isinstance(node, ForRange):
             names |= {node.low, node.high}
-        elif isinstance(node, Branch | Repeat):
+        elif isinstance(node, Branch | While):
             names.add(node.test)
-        elif isinstance(node, Make):
+        elif isinstance(node, Alloc):
             names.add(node.size)
         else:
             assert isinstance(node, Call)
@@ -84,31 +84,31 @@ class Recompute:
         for node in walk(body.nodes):
             self._counts.update(
                 [node.out]
-                if isinstance(node, Step)
+                if isinstance(node, Assign)
                 else ()
                 if isinstance(node, Branch)
                 else assigned_in([node])
-                if isinstance(node, Make | Call)
-                else [node.name if isinstance(node, Count) else node.count]
+                if isinstance(node, Alloc | Call)
+                else [node.name if isinstance(node, ForRange) else node.count]
             )
 
     def exact(self, operand: str) -> bool:
         """Whether an operand that the reverse sweep has is what it was, bit by bit."""
         return operand not in self.rounded
 
-    def block(self, nodes: list[Node], known: Set[str]) -> dict[str, Step]:
+    def block(self, nodes: list[Node], known: Set[str]) -> dict[str, Assign]:
         """The steps that are recomputed at the beginning of a block's reverse, in order.
 
         Args:
           nodes: The block.
           known: The names that its reverse has from elsewhere.
         """
-        steps_: dict[str, Step] = {}
+        steps_: dict[str, Assign] = {}
         deep: dict[str, int] = {}
         before: set[str] = set()  # what was read so far: maybe what the last round left
         for node in nodes:
             before |= reads([node], self.body)
-            if not isinstance(node, Step) or not node.out or node.out in known | before:
+            if not isinstance(node, Assign) or not node.out or node.out in known | before:
                 continue
             needs = self.needs(node)
             if (
@@ -125,7 +125,7 @@ class Recompute:
                         self.rounded.add(node.out)
         return steps_
 
-    def needs(self, step: Step) -> list[str]:
+    def needs(self, step: Assign) -> list[str]:
         """The operands of a step, with where an array lies."""
         if step.op == "load" and not self.body.arrays[step.array].argument:
             return [*step.args, address(step.array)]

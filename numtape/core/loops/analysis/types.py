@@ -14,15 +14,15 @@ from ....errors import KernelError
 from ..ir import (
     ONE_NUMBER,
     WRITES,
+    Alloc,
     Array,
+    Assign,
     Body,
     Branch,
     Call,
-    Count,
-    Make,
+    ForRange,
     Node,
-    Repeat,
-    Step,
+    While,
     address,
     dtype_of,
     shadow,
@@ -103,7 +103,7 @@ def infer_names(body: Body) -> None:
     while True:
         before = dict(names), [array.dtype for array in derived.values()]
         for node in walk(body.nodes):
-            if isinstance(node, Count):
+            if isinstance(node, ForRange):
                 names[node.name] = common_dtype(names.get(node.name, ""), "int64")
             elif isinstance(node, Call):
                 result: str = node.functions.result(node, body)
@@ -111,10 +111,10 @@ def infer_names(body: Body) -> None:
                     body.arrays[node.array].dtype = result or body.arrays[node.array].dtype
                 elif node.out:
                     names[node.out] = common_dtype(names.get(node.out, ""), result)
-            elif isinstance(node, Step) and node.out:
+            elif isinstance(node, Assign) and node.out:
                 dtype = _result(node, names, body.arrays)
                 names[node.out] = common_dtype(names.get(node.out, ""), dtype)
-            elif isinstance(node, Step) and node.first and node.array in derived:
+            elif isinstance(node, Assign) and node.first and node.array in derived:
                 array = derived[node.array]
                 if array.like:
                     continue
@@ -136,19 +136,21 @@ def finish(body: Body) -> None:
     """Check the dtypes of all names, when they are known, and write what depends on them."""
     _check(body)
     for node in walk(body.nodes):
-        if isinstance(node, Step) and node.op == "start":
+        if isinstance(node, Assign) and node.op == "start":
             node.text = _STARTS.get(body.names[node.out], "{0}")
-        elif isinstance(node, Step) and node.op == "weak" and of(node.args[0], body.names) in INTS:
+        elif (
+            isinstance(node, Assign) and node.op == "weak" and of(node.args[0], body.names) in INTS
+        ):
             node.text = _STARTS.get(body.names[node.out], "{0}")
-        elif isinstance(node, Step) and node.dtype == "real":
+        elif isinstance(node, Assign) and node.dtype == "real":
             node.text = "np.float64({0})" if of(node.args[0], body.names) in INTS else "{0}"
-        elif isinstance(node, Step) and node.op == "beyond":
+        elif isinstance(node, Assign) and node.op == "beyond":
             node.text = f"{{0}} + {{1}} * {SIZES[body.arrays[node.dtype].dtype]}"
-        elif isinstance(node, Step) and node.text:
+        elif isinstance(node, Assign) and node.text:
             _widen(node, [of(a, body.names) for a in node.args])
 
 
-def _widen(step: Step, kinds: list[str]) -> None:
+def _widen(step: Assign, kinds: list[str]) -> None:
     """Write what Numba makes of ints, so that the text means the same to Python."""
     if "uint16" in kinds and "float32" in kinds and step.op not in _CHOOSING:
         for k, kind in enumerate(kinds):  # Numba computes in float64, NumPy in float32
@@ -174,7 +176,7 @@ def _result_of_ints(op: str, kinds: list[str]) -> str:
     return "uint64" if {*own} <= {*UNSIGNED} else "int64"
 
 
-def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
+def _result(step: Assign, names: dict[str, str], arrays: dict[str, Array]) -> str:
     kinds = [of(a, names) for a in step.args]
     op = step.op
     if op == "load":
@@ -259,17 +261,17 @@ def _check(body: Body) -> None:
                 "Take its own name for each.",
             )
     for node in walk(body.nodes):
-        if isinstance(node, Count):
+        if isinstance(node, ForRange):
             for bound in (node.low, node.high):
                 require_int(bound, "a bound of a range", node)
                 if of(bound, names) in UNSIGNED:
                     refuse("a range of unsigned ints", node, "Take np.int64(...) of its bounds.")
             if names[node.name] not in INTS:
                 refuse("a loop over a name that holds a float elsewhere", node, "Rename it.")
-        elif isinstance(node, Make):
+        elif isinstance(node, Alloc):
             if node.size:
                 require_int(node.size, "an array's axis", node)
-        elif isinstance(node, Step):
+        elif isinstance(node, Assign):
             for operand in node.args:
                 if not of(operand, names):
                     refuse("a name that is read and never assigned", node, "Assign it first.")
@@ -322,6 +324,6 @@ def _check(body: Body) -> None:
                     node,
                     "Return a number on a way that calls nothing.",
                 )
-        elif isinstance(node, Branch | Repeat):
+        elif isinstance(node, Branch | While):
             if not of(node.test, names):
                 refuse("a condition that is never assigned", node, "Assign it first.")

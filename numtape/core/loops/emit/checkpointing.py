@@ -17,14 +17,14 @@ from ..analysis.recompute import Recompute, cheap, moves
 from ..analysis.types import INTS, SIZES
 from ..ir import (
     WRITES,
+    Alloc,
+    Assign,
     Body,
     Branch,
     Call,
-    Count,
-    Make,
+    ForRange,
     Node,
-    Repeat,
-    Step,
+    While,
     address,
     is_constant,
     shadow,
@@ -74,7 +74,7 @@ def outside(nodes: list[Node], outputs: list[str]) -> set[str]:
     def survey(nodes: list[Node]) -> None:
         own: set[str] = set()
         for node in nodes:
-            if isinstance(node, Step):
+            if isinstance(node, Assign):
                 names.update(set(node.args) - own)
                 own.add(node.out)
                 continue
@@ -83,14 +83,14 @@ def outside(nodes: list[Node], outputs: list[str]) -> set[str]:
                 names.add(node.test)
                 survey(node.body)
                 survey(node.other)
-            elif isinstance(node, Count):
+            elif isinstance(node, ForRange):
                 names.update((node.low, node.high))
                 survey(node.body)
-            elif isinstance(node, Repeat):
+            elif isinstance(node, While):
                 names.add(node.test)
                 survey(node.head)
                 survey(node.body)
-            elif isinstance(node, Make):
+            elif isinstance(node, Alloc):
                 names.add(node.size)
             elif isinstance(node, Call):
                 names.update(node.operands())
@@ -106,7 +106,7 @@ class StraightReverse:
         self,
         body: Body,
         activity: Activity,
-        steps: list[Step],
+        steps: list[Assign],
         known: Set[str],
         varying: Set[str],
         read: Set[str],
@@ -115,7 +115,7 @@ class StraightReverse:
     ) -> None:
         self.body, self.activity, self.varying, self.known = body, activity, varying, known
         self.used, self._computed = used, recompute
-        self.defs: dict[Version, tuple[int, Step, list[Operand]]] = {}
+        self.defs: dict[Version, tuple[int, Assign, list[Operand]]] = {}
         self.stored: dict[Version, None] = {}
         self.order: list[Version] = []
         self._pushes: dict[Version, set[Version]] = {}
@@ -124,7 +124,7 @@ class StraightReverse:
         def now(a: str) -> Operand:
             return a if is_constant(a) else (a, counts.get(a, 0))
 
-        ssa: list[tuple[Step, Version | None, list[Operand]]] = []
+        ssa: list[tuple[Assign, Version | None, list[Operand]]] = []
         self._bases: dict[int, tuple[Version, Version]] = {}  # of a step: where arrays lie then
         for k, step in enumerate(steps):
             args = [now(a) for a in step.args]
@@ -174,7 +174,7 @@ class StraightReverse:
         k, step, args = self.defs[v]
         test = f"_took_{v[0]}", v[1]
         text = f"{{0}}{comparison[0][1:-1]}{{1}}"
-        self.defs[test] = k - 1, Step("", "compare", step.args, text, step.line), args
+        self.defs[test] = k - 1, Assign("", "compare", step.args, text, step.line), args
         return rule.replace(comparison[0], self._need(test))
 
     def _size(self, v: Version) -> int:
@@ -201,7 +201,7 @@ class StraightReverse:
         _, step, args = self.defs[v]
         return step.op != "load" and all(map(self._steady, args))
 
-    def _cheap(self, step: Step) -> bool:
+    def _cheap(self, step: Assign) -> bool:
         return cheap(step, self.body, self.activity.written)
 
     def _roundings(self, v: Operand) -> int:
@@ -244,7 +244,7 @@ class StraightReverse:
         self._pushes[v] = versions
         return versions
 
-    def _base(self, step: Step, which: object) -> Version | None:
+    def _base(self, step: Assign, which: object) -> Version | None:
         """The name that holds the address of a local array."""
         if self.body.arrays[step.array].argument:
             return None
@@ -293,7 +293,7 @@ class StraightReverse:
             self.lines.append(f"{name} = {text}")
             self.live.add(v)
 
-    def _step(self, step: Step, out: Version | None, args: list[Operand]) -> None:
+    def _step(self, step: Assign, out: Version | None, args: list[Operand]) -> None:
         active = self.activity.active
         if step.op in ("load", *WRITES) and step.array in active:
             if step.op == "load" and out not in self.live:

@@ -11,7 +11,7 @@ from collections.abc import Set
 from typing import NoReturn
 
 from ....errors import KernelError
-from ..analysis.callees import Frame, Variant
+from ..analysis.callees import CalleeFrame, Variant
 from ..analysis.types import INTS
 from ..ir import Body, Call, address, shadow
 from .results import Out, outputs_of, words
@@ -52,7 +52,7 @@ def _fill_lines(dtype: str, at: str, size: str, value: str, k: int, line: int) -
 
 def back(
     call: Call,
-    frame: Frame,
+    frame: CalleeFrame,
     rule: Variant,
     body: Body,
     k: int,
@@ -118,7 +118,7 @@ def _read(out: Out, k: int) -> str:
     return f"{out.dtype}_at(T{k} + {8 * out.word})"
 
 
-def _add_lines(call: Call, j: int, out: Out, frame: Frame, body: Body, k: int) -> list[str]:
+def _add_lines(call: Call, j: int, out: Out, frame: CalleeFrame, body: Body, k: int) -> list[str]:
     """Add an array to the adjoint of an argument, if it has its shape."""
     name = call.names[j]
     if out.argument >= 0:  # what the rule was given

@@ -8,17 +8,17 @@ from typing import Any
 
 from ..analysis.activity import Activity
 from ..analysis.bounds import Bounds
-from ..analysis.callees import Frame, Variant
+from ..analysis.callees import CalleeFrame, Variant
 from ..analysis.recompute import Recompute, reads
 from ..ir import (
+    Alloc,
+    Assign,
     Body,
     Branch,
     Call,
-    Count,
-    Make,
+    ForRange,
     Node,
-    Repeat,
-    Step,
+    While,
     address,
     assigned_in,
     is_constant,
@@ -37,11 +37,11 @@ from .text import (
     NO_ROOM,
     RAISED,
     SHAPES,
-    Plan,
+    BranchPlan,
+    ReversePlan,
     Slot,
     Slots,
     Text,
-    Way,
     failure_status,
     groups,
     number,
@@ -63,7 +63,7 @@ class Steps(Text):
         self._loops = 0
         self.bounds = Bounds(body) if checked else None
 
-    def step(self, step: Step) -> None:
+    def step(self, step: Assign) -> None:
         """One step."""
         line, arrays = step.line, self.body.arrays
         names = [operand_text(a) for a in step.args]
@@ -98,7 +98,7 @@ class Steps(Text):
         sign = {"store": "=", "acc": "+=", "sub": "-="}[step.op]
         self.put(f"{base}[{names[0]}] {sign} {names[1]}")
 
-    def check_before(self, loop: Count, k: int) -> None:
+    def check_before(self, loop: ForRange, k: int) -> None:
         """The checks of indices in all rounds, before the loop with a number."""
         written = set()
         for check in [] if self.bounds is None else self.bounds.hoisted.get(id(loop), []):
@@ -118,7 +118,7 @@ class Steps(Text):
     def plain(self, nodes: list[Node]) -> None:
         """Statements that only compute a condition, for which nothing is stored."""
         for node in nodes:
-            if isinstance(node, Step):
+            if isinstance(node, Assign):
                 self.step(node)
             elif isinstance(node, Branch):
                 for head, body in ((f"if {node.test}:", node.body), ("else:", node.other)):
@@ -127,7 +127,7 @@ class Steps(Text):
                     self.put("pass")
                     self.plain(body)
                     self.depth -= 1
-            elif isinstance(node, Count):
+            elif isinstance(node, ForRange):
                 self._loops += 1
                 k = self._loops
                 self.put(rounds(node, k))
@@ -138,7 +138,7 @@ class Steps(Text):
                 self.plain(node.body)
                 self.depth -= 1
             else:
-                assert isinstance(node, Repeat)
+                assert isinstance(node, While)
                 self.put("while True:")
                 self.depth += 1
                 self.plain(node.head)
@@ -161,14 +161,14 @@ class Forward(Steps):
     def __init__(self, body: Body, activity: Activity, checked: bool, divisions: bool) -> None:
         super().__init__(body, checked, divisions)
         self.activity = activity
-        self.plans: dict[int, Plan] = {}
-        self.frames: dict[int, tuple[Frame, Variant]] = {}
+        self.plans: dict[int, ReversePlan] = {}
+        self.frames: dict[int, tuple[CalleeFrame, Variant]] = {}
         self.ways: dict[int, str] = {}
         self.starts: dict[int, list[str]] = {}
         self.used: set[str] = set()
         self.again = Recompute(body, activity)
         self._read = outside(body.nodes, body.result_operands())
-        self._varying = {n.name for n in walk(body.nodes) if isinstance(n, Count)}
+        self._varying = {n.name for n in walk(body.nodes) if isinstance(n, ForRange)}
         with self._begin_block(body.nodes, activity.fixed & body.argument_names()) as known:
             self.nodes(body.nodes, known | activity.fixed)
         self.last = sorted((self.used & activity.fixed) - body.argument_names())
@@ -255,7 +255,7 @@ class Forward(Steps):
                 if something(ways[0]) or something(ways[1]) or len(slots) > count + (not there):
                     test = piece.test if slot is None else slot.read()
                     self.used |= {piece.test} if there else set()
-                    parts.append(Way(test, *ways))
+                    parts.append(BranchPlan(test, *ways))
                 elif slot is not None:  # no need to know which way it went
                     slots.drop()
                     del self.lines[mark]
@@ -308,12 +308,12 @@ class Forward(Steps):
                     size = 8 * slots.words
                     self.insert(mark, [self._room(first.line).format(f" + {size}")])
                     self.put(take_text(str(size), slots.lines))
-                self.plans[id(first)] = Plan(slots=slots, parts=parts)
-            elif isinstance(first, Count):
+                self.plans[id(first)] = ReversePlan(slots=slots, parts=parts)
+            elif isinstance(first, ForRange):
                 self._count(first, known)
-            elif isinstance(first, Repeat):
+            elif isinstance(first, While):
                 self._repeat(first, known)
-            elif isinstance(first, Make):
+            elif isinstance(first, Alloc):
                 self._make(first)
             elif isinstance(first, Call):
                 self._call(first, known)
@@ -332,7 +332,7 @@ class Forward(Steps):
                 self.put(once(0, "bool").write(self._way(first)))
                 self.put(take_text("8", [first.line]))
 
-    def _count(self, loop: Count, known: set[str]) -> None:
+    def _count(self, loop: ForRange, known: set[str]) -> None:
         self._loops += 1
         k = self._loops
         own = assigned_in(loop.body) | {loop.name}
@@ -362,7 +362,7 @@ class Forward(Steps):
         keep = sorted(candidates & (self.used | set(bounds)))
         self.used = before | ((self.used | set(bounds)) - set(keep))
         self._push(keep, loop.line)
-        self.plans[id(loop)] = Plan(k, keep, slots, parts)
+        self.plans[id(loop)] = ReversePlan(k, keep, slots, parts)
 
     def _vectors(self, slots: Slots, k: int, line: int) -> list[str]:
         """The lines that reserve stack space for the values of an innermost loop."""
@@ -376,7 +376,7 @@ class Forward(Steps):
         """The lines that check the stack space for some bytes, which may exceed an int64."""
         return f"if {size} + 64.0 > END - SP: return {failure_status(NO_ROOM, line)}"
 
-    def _repeat(self, loop: Repeat, known: set[str]) -> None:
+    def _repeat(self, loop: While, known: set[str]) -> None:
         self._loops += 1
         k = self._loops
         candidates = reads(loop.body, self.body) - known - assigned_in([loop])
@@ -398,9 +398,9 @@ class Forward(Steps):
         self.put(self._room(loop.line).format(" + 8"))
         self.put(once(0, "int64").write(f"C{k}"))
         self.put(take_text("8", [loop.line]))
-        self.plans[id(loop)] = Plan(k, keep)
+        self.plans[id(loop)] = ReversePlan(k, keep)
 
-    def _make(self, node: Make) -> None:
+    def _make(self, node: Alloc) -> None:
         """A local array, its adjoints behind it, and what takes both away again."""
         self._loops += 1
         k = self._loops
@@ -435,7 +435,7 @@ class Forward(Steps):
         for j, value in enumerate(words):
             self.put(once(j, "int64").write(value))
         self.put(take_text("32", [node.line]))
-        self.plans[id(node)] = Plan(k)
+        self.plans[id(node)] = ReversePlan(k)
 
     def _call(self, node: Call, known: set[str]) -> None:
         """A call of a function that has a separate frame."""
@@ -443,7 +443,7 @@ class Forward(Steps):
         k = self._loops
         active, written = self.activity.active, self.activity.written
         variant = node.functions.variant(node, self.body, set() if node.rule else active, written)
-        frame = Frame(node, variant, self.body, k, written, lambda x: self._have(x, known))
+        frame = CalleeFrame(node, variant, self.body, k, written, lambda x: self._have(x, known))
         self.frames[id(node)] = frame, variant
         size = 8 * frame.words
         self.put(f"# line {node.line}")
@@ -474,4 +474,4 @@ class Forward(Steps):
             for line in frame.fill:
                 self.put(line)
             self.put(take_text(str(size), [node.line]))
-        self.plans[id(node)] = Plan(k)
+        self.plans[id(node)] = ReversePlan(k)

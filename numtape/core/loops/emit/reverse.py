@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from ..ir import Branch, Call, Count, Make, Node, Repeat, straight
+from ..ir import Alloc, Branch, Call, ForRange, Node, While, straight
 from . import custom_vjp
 from .forward import Forward
 from .results import words
-from .text import Plan, Slots, Text, Way, groups, number, once, room, rounds, something
+from .text import (
+    BranchPlan,
+    ReversePlan,
+    Slots,
+    Text,
+    groups,
+    number,
+    once,
+    room,
+    rounds,
+    something,
+)
 
 
 class Reverse(Text):
@@ -42,7 +53,7 @@ class Reverse(Text):
 
     def _parts(self, parts: list[object]) -> None:
         for part in reversed(parts):
-            if isinstance(part, Way):
+            if isinstance(part, BranchPlan):
                 if not any(something(x) for x in (part.body, part.other)):
                     continue
                 for head, inner in ((f"if {part.test}:", part.body), ("else:", part.other)):
@@ -71,9 +82,9 @@ class Reverse(Text):
                 if len(plan.slots):
                     self.put(f"SP -= {8 * plan.slots.words}")
                 self._parts(plan.parts)
-            elif isinstance(first, Count):
+            elif isinstance(first, ForRange):
                 self._count(first, plan)
-            elif isinstance(first, Repeat):
+            elif isinstance(first, While):
                 self.put("SP -= 8")
                 self.put(f"N{plan.k} = {once(0, 'int64').read()}")
                 self._pop(plan.keep)
@@ -85,7 +96,7 @@ class Reverse(Text):
             elif isinstance(first, Call):
                 self._call(first, plan.k)
             else:
-                assert isinstance(first, Make)
+                assert isinstance(first, Alloc)
                 self._make(first, plan)
 
     def _start(self, nodes: list[Node]) -> None:
@@ -105,7 +116,7 @@ class Reverse(Text):
             self.nodes(body)
             self.depth -= 1
 
-    def _count(self, loop: Count, plan: Plan) -> None:
+    def _count(self, loop: ForRange, plan: ReversePlan) -> None:
         k, slots = plan.k, plan.slots
         self._pop(plan.keep)
         self.put(rounds(loop, k))
@@ -126,7 +137,7 @@ class Reverse(Text):
             self.put(f"SP -= {room(f'N{k}', slots.dtypes[j])}")
             self.put(f"S{k}_{j} = {slots.dtypes[j]}_at(SP)")
 
-    def _make(self, node: Make, plan: Plan) -> None:
+    def _make(self, node: Alloc, plan: ReversePlan) -> None:
         self.put("SP -= 32")
         active = self.activity.active
         if node.copied and {node.copied, node.array} <= active:

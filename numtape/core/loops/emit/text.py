@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..analysis.types import SIZES
-from ..ir import Branch, Count, Line, Node, Step, straight
+from ..ir import Assign, Branch, ForRange, Line, Node, straight
 
 # The status of a forward sweep; 0: it is done.
 NO_ROOM, INDEX, DIVISION, NEGATIVE, SHAPES, EMPTY, DEEP, RULE, RAISED = 1, 2, 3, 4, 5, 6, 7, 8, 99
@@ -99,14 +99,14 @@ class Slots:
         return len(self.dtypes)
 
 
-def rounds(loop: Count, k: int) -> str:
+def rounds(loop: ForRange, k: int) -> str:
     """How often a loop runs."""
     if loop.step == 1:
         return f"N{k} = max({loop.high} - ({loop.low}), 0)"
     return f"N{k} = len(range({loop.low}, {loop.high}, {loop.step}))"
 
 
-def number(loop: Count, k: int) -> str:
+def number(loop: ForRange, k: int) -> str:
     """The loop's number in round K."""
     start = "" if loop.low == "0" else f"{loop.low} + "
     return f"{loop.name} = {start}K{k}" + (f" * ({loop.step})" if loop.step != 1 else "")
@@ -129,7 +129,7 @@ class Text:
 
 
 @dataclass
-class Way:
+class BranchPlan:
     """The reverse of a branch in a stretch: which way it went, and the reverse of both."""
 
     test: str
@@ -138,7 +138,7 @@ class Way:
 
 
 @dataclass
-class Plan:
+class ReversePlan:
     """The plan of a straight piece or a loop, which its reverse needs.
 
     Attributes:
@@ -169,11 +169,11 @@ def groups(nodes: list[Node]) -> Iterator[list[Node]]:
         yield run
 
 
-def pieces(nodes: list[Node]) -> Iterator[list[Step] | Branch]:
+def pieces(nodes: list[Node]) -> Iterator[list[Assign] | Branch]:
     """The straight pieces of a stretch, and its branches."""
-    run: list[Step] = []
+    run: list[Assign] = []
     for node in nodes:
-        if isinstance(node, Step):
+        if isinstance(node, Assign):
             run.append(node)
             continue
         if run:
@@ -188,5 +188,6 @@ def pieces(nodes: list[Node]) -> Iterator[list[Step] | Branch]:
 def something(parts: list[Any]) -> bool:
     """Whether the reverse of parts does anything."""
     return any(
-        something(p.body) or something(p.other) if isinstance(p, Way) else bool(p) for p in parts
+        something(p.body) or something(p.other) if isinstance(p, BranchPlan) else bool(p)
+        for p in parts
     )

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from .source import Source
+from .source import FunctionSource
 
 
 class Iterables:
@@ -21,7 +21,7 @@ class Iterables:
       inside: Statements at the beginning of its body.
     """
 
-    def __init__(self, source: Source, loop: ast.For, new: Callable[[str], str]) -> None:
+    def __init__(self, source: FunctionSource, loop: ast.For, new: Callable[[str], str]) -> None:
         self._source, self._loop, self._new = source, loop, new
         self.before: list[ast.stmt] = []
         self.inside: list[ast.stmt] = []
@@ -186,7 +186,7 @@ class JumpElimination:
       made: The names that it adds.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: FunctionSource) -> None:
         self.source = source
         self.flag_names = {DONE, RESULT}
         self._count = 0

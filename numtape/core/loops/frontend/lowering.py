@@ -1,7 +1,7 @@
 """Lowering: from a function's syntax tree to statements of one operation each.
 
-`normal` takes a `Source` and returns a `Body` of `core.loops.ir`: helpers are inlined, and there is
-one exit. Start reading at `Lowering.function`, the first method of the last section.
+`normal` takes a `FunctionSource` and returns a `Body` of `core.loops.ir`: helpers are inlined, and
+there is one exit. Start reading at `Lowering.function`, the first method of the last section.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ..analysis.types import INTS
 from ..ir import (
     ONE_NUMBER,
     WRITES,
+    Alloc,
     Array,
+    Assign,
     Body,
     Branch,
     Call,
-    Count,
+    ForRange,
     Lines,
-    Make,
     Node,
     Raised,
-    Repeat,
-    Step,
+    While,
     address,
     is_constant,
     shadow,
@@ -40,8 +40,8 @@ from ..ir import (
 )
 from ..rules import ARITY, CALLED, FUNCTIONS
 from .jumps import JumpElimination
-from .scope import Frame, Grid, Lazy, Places, Value, View
-from .source import MISSING, Source
+from .scope import ExpressionValue, Frame, Grid, Lazy, Places, View
+from .source import MISSING, FunctionSource
 
 # The text of steps that are no functions.
 _TEXTS = {
@@ -256,7 +256,7 @@ def normal(
       functions: The functions that a kernel calls, if this is one of them; None for a kernel.
       rule: A kernel's custom VJP. Then the result is only a call of it.
     """
-    source = Source(function)
+    source = FunctionSource(function)
     writer = Lowering()
     writer.functions = functions or Functions(source.file, source.line, normal)
     writer.raised, writer.standing = writer.functions.raised, writer.functions.standing
@@ -324,7 +324,7 @@ class Lowering:
         self.form: Any = None
         self.functions: Any = None
 
-    def prefix(self, source: Source) -> str:
+    def prefix(self, source: FunctionSource) -> str:
         """The prefix of a helper's local names."""
         self._helpers += 1
         return f"h{self._helpers - 1}_" if self._helpers > 1 else ""
@@ -348,7 +348,7 @@ class Lowering:
     standing: Lines
 
     def refuse(self, construct: str, node: Any, way: str) -> NoReturn:
-        """Say what a kernel cannot have; see `Source.refuse`."""
+        """Say what a kernel cannot have; see `FunctionSource.refuse`."""
         frame = self.frames[-1]
         for x in ast.walk(node) if isinstance(node, ast.AST) else ():
             name = frame.rename(x.id) if isinstance(x, ast.Name) else ""
@@ -380,7 +380,7 @@ class Lowering:
             text = f"{{0}} {kind} {{1}}"
         else:
             text = _TEXTS.get(op + dtype) or _TEXTS.get(op) or FUNCTIONS[op].text
-        self.out.append(Step(out, op, args, text, self.line(node), dtype=dtype))
+        self.out.append(Assign(out, op, args, text, self.line(node), dtype=dtype))
         if op == "copy" and args[0] in self.callee_names:
             self.callee_names[out] = self.callee_names[args[0]]
         if out in self.once:
@@ -443,14 +443,14 @@ class Lowering:
 
     # Views: parts of arrays that share the memory of the array.
 
-    def all_of(self, array: str) -> Value:
+    def all_of(self, array: str) -> ExpressionValue:
         """An array as a whole."""
         axes = [f"{array}_n{k}" for k in range(self.arrays[array].ndim)]
-        return Value(array=array, grid=View(array, axes))
+        return ExpressionValue(array=array, grid=View(array, axes))
 
-    def of(self, view: View) -> Value:
+    def of(self, view: View) -> ExpressionValue:
         """A view as what an expression is."""
-        return Value(array=view.array, grid=view)
+        return ExpressionValue(array=view.array, grid=view)
 
     def place(self, view: View, indices: list[str], node: Any) -> str:
         """The index in memory of an element, whose indices count from the front."""
@@ -468,7 +468,7 @@ class Lowering:
         """Read an element."""
         out = to or self.fresh()
         place = self.place(view, indices, node)
-        self.write(Step(out, "load", [place], "", self.line(node), view.array))
+        self.write(Assign(out, "load", [place], "", self.line(node), view.array))
         return out
 
     def position(self, index: str, length: str, node: Any) -> str:
@@ -480,7 +480,7 @@ class Lowering:
             position = index
         else:
             position = self.put("", "wrap", [index, length], node)
-        self.write(Step("", "check", [position, length], "", self.line(node)))
+        self.write(Assign("", "check", [position, length], "", self.line(node)))
         return position
 
     def size(self, shape: list[str], node: Any) -> str:
@@ -641,7 +641,7 @@ class Lowering:
             self.refuse(
                 f"`{ast.unparse(node)}`, of lengths {x} and {y}", node, "Give both the same shape."
             )
-        self.write(Step("", "same", [x, y], "", self.line(node)))
+        self.write(Assign("", "same", [x, y], "", self.line(node)))
 
     # Names of arrays.
 
@@ -660,7 +660,7 @@ class Lowering:
             self.move(local, view, node)
         else:
             frozen = self.freeze(view, node)
-            frame.bound[local] = Value(array=frozen.array, grid=frozen)
+            frame.bound[local] = ExpressionValue(array=frozen.array, grid=frozen)
 
     def has(self, local: str, node: Any) -> None:
         """Say that a name has a value now, if that is asked somewhere."""
@@ -715,7 +715,7 @@ class Lowering:
             self.arrays[array] = Array(self.arrays[view.array].dtype, len(view.shape), False)
             self.moving.add(array)
             axes = [f"{array}_m{k}" for k in range(len(view.shape))]
-            known = frame.bound[local] = Value(array=array, grid=View(array, axes))
+            known = frame.bound[local] = ExpressionValue(array=array, grid=View(array, axes))
             self.low.update(dict.fromkeys(axes, 0))
         assert known.grid is not None
         if len(known.grid.shape) != len(view.shape):
@@ -765,11 +765,11 @@ class Lowering:
 
     def combine(
         self,
-        operands: list[Value],
+        operands: list[ExpressionValue],
         node: Any,
         write: Callable[[list[str]], str],
         dtype: str = "",
-    ) -> Value:
+    ) -> ExpressionValue:
         """Apply ``write`` to the elements of arrays, and to numbers.
 
         Args:
@@ -790,7 +790,7 @@ class Lowering:
             grid.shape != shape for grid in grids
         )
         sources = [view for grid in grids for view in self.sources(grid)]
-        return Value(grid=Lazy(shape, element, sources, dtype, needs_copy))
+        return ExpressionValue(grid=Lazy(shape, element, sources, dtype, needs_copy))
 
     def rounds(self, shape: list[str], write: Callable[[list[str]], None], node: Any) -> None:
         """Write loops over all elements of a shape, the last axis innermost."""
@@ -809,7 +809,7 @@ class Lowering:
             indices.append(name)
             with self.inside() as body:
                 axis(k + 1)
-            self.write(Count(name, "0", shape[k], 1, body, self.line(node)))
+            self.write(ForRange(name, "0", shape[k], 1, body, self.line(node)))
 
         before, self._read = self._read, {}
         axis(0)
@@ -839,7 +839,7 @@ class Lowering:
         like = dtype.array if isinstance(dtype, View) else ""
         known = self.arrays[like].dtype if isinstance(dtype, View) else dtype
         self.arrays[array] = Array(known, len(shape), False, like="" if known else like)
-        self.write(Make(array, size, fill, copied, self.line(node)))
+        self.write(Alloc(array, size, fill, copied, self.line(node)))
         self.low[address(array)] = self.low[shadow(array)] = 0
         return View(
             array,
@@ -849,31 +849,33 @@ class Lowering:
     def materialize(self, grid: Grid, node: Any, dtype: str = "") -> View:
         """A local array of the elements of another one, or of an expression."""
         array = self.new(grid.shape, dtype or self.dtype_of(grid), node)
-        self.put_all(array, Value(grid=grid), node, first=True)
+        self.put_all(array, ExpressionValue(grid=grid), node, first=True)
         return array
 
-    def view(self, value: Value, node: Any) -> View:
+    def view(self, value: ExpressionValue, node: Any) -> View:
         """An array in memory: one is made of an expression."""
         assert value.grid is not None
         return value.grid if isinstance(value.grid, View) else self.materialize(value.grid, node)
 
-    def put_all(self, target: View, value: Value, node: Any, first: bool = False) -> None:
+    def put_all(self, target: View, value: ExpressionValue, node: Any, first: bool = False) -> None:
         """Write elements, or one number, to all places of a view."""
 
         def write(indices: list[str]) -> None:
             element = value.name if value.grid is None else self.item(value.grid, indices, node)
             place = self.place(target, indices, node)
             self.write(
-                Step("", "store", [place, element], "", self.line(node), target.array, first=first)
+                Assign(
+                    "", "store", [place, element], "", self.line(node), target.array, first=first
+                )
             )
 
         self.rounds(target.shape, write, node)
 
-    def assign(self, target: View, value: Value, node: Any) -> None:
+    def assign(self, target: View, value: ExpressionValue, node: Any) -> None:
         """Write ``target[:] = value``."""
         self.put_all(target, self.fit(target, value, node), node)
 
-    def change(self, target: View, operator: str, value: Value, node: Any) -> None:
+    def change(self, target: View, operator: str, value: ExpressionValue, node: Any) -> None:
         """Write ``target += value``, or with another operator."""
         source = value.grid
         if (
@@ -897,20 +899,20 @@ class Lowering:
                 op = "acc" if operator == "+" else "sub"
             else:
                 op, old = "store", self.fresh()
-                self.write(Step(old, "load", [place], "", self.line(node), target.array))
+                self.write(Assign(old, "load", [place], "", self.line(node), target.array))
                 element = self.put("", operator, [old, element], node)
-            self.write(Step("", op, [place, element], "", self.line(node), target.array))
+            self.write(Assign("", op, [place, element], "", self.line(node), target.array))
 
         self.rounds(target.shape, write, node)
 
-    def fit(self, target: View, value: Value, node: Any) -> Value:
+    def fit(self, target: View, value: ExpressionValue, node: Any) -> ExpressionValue:
         """A value that may be written to a view as it is read, element by element."""
         grid = value.grid
         if grid is None:
             return value
         self.room(target.shape, grid.shape, node)
         if any(self._meets(target, source, grid) for source in self.sources(grid)):
-            return Value(grid=self.materialize(grid, node))
+            return ExpressionValue(grid=self.materialize(grid, node))
         return value
 
     def room(self, target: list[str], shape: list[str], node: Any) -> None:
@@ -967,7 +969,7 @@ class Lowering:
         value = self.value(node)
         return value.grid if value.grid is not None else value.name or self.number(node)
 
-    def subscript(self, grid: Grid, node: ast.Subscript, to: str = "") -> str | Value:
+    def subscript(self, grid: Grid, node: ast.Subscript, to: str = "") -> str | ExpressionValue:
         """The part of an array that an expression selects."""
         indices = self.indices(node)
         if len(indices) == len(grid.shape) and all(isinstance(x, str) for x in indices):
@@ -975,7 +977,7 @@ class Lowering:
             if isinstance(grid, View):
                 return self.load(grid, own, node, to)
             return grid.element(own)
-        view = self.view(Value(grid=grid), node)
+        view = self.view(ExpressionValue(grid=grid), node)
         if any(isinstance(x, Grid) for x in indices):
             return self.gather(self.places(view, indices, node), node)
         return self.of(self.part(view, indices, node))
@@ -992,7 +994,7 @@ class Lowering:
         if not any(isinstance(x, Grid) for x in indices):
             return self.part(grid, indices, node)
         kept_indices = [
-            self.view(Value(grid=x), node) if isinstance(x, Grid) else x for x in indices
+            self.view(ExpressionValue(grid=x), node) if isinstance(x, Grid) else x for x in indices
         ]
         if any(isinstance(x, View) and self._shares(x, grid) for x in kept_indices):
             self.refuse(
@@ -1048,7 +1050,7 @@ class Lowering:
         def write(own: list[str]) -> None:
             holds = self.item(grid, own, node)  # where it does not, the next one is put there
             self.write(
-                Step("", "store", [count, own[0]], "", self.line(node), array.array, first=True)
+                Assign("", "store", [count, own[0]], "", self.line(node), array.array, first=True)
             )
             self.put(count, "+", [count, holds], node)
 
@@ -1066,7 +1068,7 @@ class Lowering:
             for x, n in zip(places.places, places.view.shape, strict=True)
         ]
 
-    def gather(self, places: Places, node: Any) -> Value:
+    def gather(self, places: Places, node: Any) -> ExpressionValue:
         """Elements at places."""
         view = places.view
 
@@ -1077,9 +1079,11 @@ class Lowering:
             view,
             *(x for grid in places.places if grid is not None for x in self.sources(grid)),
         ]
-        return Value(grid=Lazy(places.shape, element, sources, self.arrays[view.array].dtype, True))
+        return ExpressionValue(
+            grid=Lazy(places.shape, element, sources, self.arrays[view.array].dtype, True)
+        )
 
-    def scatter(self, places: Places, value: Value, node: Any) -> None:
+    def scatter(self, places: Places, value: ExpressionValue, node: Any) -> None:
         """Write a value to places, one after the other: the last of equal places stays."""
         if value.grid is not None:  # all of it is read before
             value = self.of(self.materialize(value.grid, node))
@@ -1088,7 +1092,9 @@ class Lowering:
         def write(own: list[str]) -> None:
             element = value.name if value.grid is None else self.item(value.grid, own, node)
             place = self.place(places.view, self._at(places, own, node), node)
-            self.write(Step("", "store", [place, element], "", self.line(node), places.view.array))
+            self.write(
+                Assign("", "store", [place, element], "", self.line(node), places.view.array)
+            )
 
         self.rounds(places.shape, write, node)
 
@@ -1099,12 +1105,12 @@ class Lowering:
     def target(self, node: ast.Name) -> str:
         """The name that an assignment assigns."""
         frame = self.frames[-1]
-        if frame.bound.get(node.id, Value()).array:
+        if frame.bound.get(node.id, ExpressionValue()).array:
             self.refuse(
                 f"another value for the array `{node.id}`", node, "Take its own name for it."
             )
         name = frame.rename(node.id)
-        frame.bound[node.id] = Value(name)
+        frame.bound[node.id] = ExpressionValue(name)
         self.has(node.id, node)
         self.low.pop(name, None)
         return name
@@ -1125,16 +1131,16 @@ class Lowering:
         """The value of a global name or of its attribute; MISSING if it has none."""
         return self.frames[-1].source.value(node)
 
-    def value(self, node: Any, to: str = "") -> Value:
+    def value(self, node: Any, to: str = "") -> ExpressionValue:
         """Write an expression; a number goes to the name ``to`` if there is one."""
         write = getattr(self, f"_of_{type(node).__name__}", None)
         if write is None:
             self.refuse(f"`{ast.unparse(node)}`", node, "Write it with numbers and elements.")
-        result: str | Value = write(node, to)
+        result: str | ExpressionValue = write(node, to)
         if isinstance(result, str):
-            result = Value(result)
+            result = ExpressionValue(result)
         if to and result.name not in ("", to):
-            return Value(self.put(to, "copy", [result.name], node))
+            return ExpressionValue(self.put(to, "copy", [result.name], node))
         return result
 
     def number(self, node: Any, to: str = "") -> str:
@@ -1149,12 +1155,12 @@ class Lowering:
             )
         return value.name
 
-    def _local(self, node: ast.Name) -> Value | None:
+    def _local(self, node: ast.Name) -> ExpressionValue | None:
         frame = self.frames[-1]
         if node.id in frame.bound:
             return frame.bound[node.id]
         if node.id in frame.source.locals or node.id in frame.exits.flag_names:
-            return Value(frame.rename(node.id))
+            return ExpressionValue(frame.rename(node.id))
         return None
 
     def _of_Constant(self, node: ast.Constant, to: str) -> str:
@@ -1178,7 +1184,7 @@ class Lowering:
             "Use floats and ints, and take arrays as arguments.",
         )
 
-    def _of_Name(self, node: ast.Name, to: str) -> str | Value:
+    def _of_Name(self, node: ast.Name, to: str) -> str | ExpressionValue:
         local = self._local(node)
         self.sure(node)
         if local is not None:
@@ -1189,10 +1195,10 @@ class Lowering:
         if isinstance(value, np.ndarray):
             return self.table(value, node)
         if type(value) is tuple and value:
-            return Value(items=[self.literal(x, node) for x in value])
+            return ExpressionValue(items=[self.literal(x, node) for x in value])
         return self.literal(value, node)
 
-    def table(self, value: Any, node: ast.Name) -> Value:
+    def table(self, value: Any, node: ast.Name) -> ExpressionValue:
         """A constant array, element by element."""
         if value.size > MOST_CONSTANTS or value.dtype.name not in ("bool", "int64", "float64"):
             self.refuse(
@@ -1203,7 +1209,7 @@ class Lowering:
         array = self.new(list(map(str, value.shape)), value.dtype.name, node)
         for k, element in enumerate(value.ravel().tolist()):
             self.write(
-                Step(
+                Assign(
                     "",
                     "store",
                     [str(k), self.literal(element, node)],
@@ -1215,7 +1221,7 @@ class Lowering:
             )
         return self.of(array)
 
-    def _of_Attribute(self, node: ast.Attribute, to: str) -> str | Value:
+    def _of_Attribute(self, node: ast.Attribute, to: str) -> str | ExpressionValue:
         value = self.object(node)
         if value is not MISSING:
             return self.literal(value, node)
@@ -1223,20 +1229,20 @@ class Lowering:
         if grid is None:
             self.refuse(f"`{ast.unparse(node)}`", node, "Take it as an argument.")
         if node.attr == "shape":
-            return Value(items=grid.shape)
+            return ExpressionValue(items=grid.shape)
         if node.attr == "ndim":
             return str(len(grid.shape))
         if node.attr == "size":
             return self.size(grid.shape, node)
         if node.attr == "T":
-            view = self.reverse_axes(self.view(Value(grid=grid), node), node)
+            view = self.reverse_axes(self.view(ExpressionValue(grid=grid), node), node)
             return self.of(view)
         self.refuse(f"`{ast.unparse(node)}`", node, "Use its elements and shape.")
 
-    def _of_Tuple(self, node: ast.Tuple, to: str) -> Value:
-        return Value(items=[self.number(x) for x in node.elts])
+    def _of_Tuple(self, node: ast.Tuple, to: str) -> ExpressionValue:
+        return ExpressionValue(items=[self.number(x) for x in node.elts])
 
-    def _of_Subscript(self, node: ast.Subscript, to: str) -> str | Value:
+    def _of_Subscript(self, node: ast.Subscript, to: str) -> str | ExpressionValue:
         base = self.value(node.value)
         if base.items is not None:
             place = self.number(node.slice)
@@ -1275,12 +1281,12 @@ class Lowering:
     def elementwise(
         self,
         op: str,
-        operands: list[Value],
+        operands: list[ExpressionValue],
         node: Any,
         to: str = "",
         dtype: str = "",
         kind: str = "",
-    ) -> str | Value:
+    ) -> str | ExpressionValue:
         """An operation of numbers, or of the elements of arrays; ``kind``: see `types`."""
         if any(x.items is not None for x in operands):
             self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Use its parts.")
@@ -1321,7 +1327,7 @@ class Lowering:
 
         return self.combine(operands, node, write, dtype)
 
-    def _of_BinOp(self, node: ast.BinOp, to: str) -> str | Value:
+    def _of_BinOp(self, node: ast.BinOp, to: str) -> str | ExpressionValue:
         number = fold_constants(node)
         if number is not None:
             return self.literal(number, node)
@@ -1337,7 +1343,7 @@ class Lowering:
             self.refuse(f"`{ast.unparse(node)}`", node, "Write a loop over elements.")
         return self.elementwise(operator, [left, right], node, to)
 
-    def _of_UnaryOp(self, node: ast.UnaryOp, to: str) -> str | Value:
+    def _of_UnaryOp(self, node: ast.UnaryOp, to: str) -> str | ExpressionValue:
         if isinstance(node.op, ast.Not):
             return self.put(to, "not", [self.number(node.operand)], node)
         operand_value = self.value(node.operand)
@@ -1363,7 +1369,7 @@ class Lowering:
         value = constant(number)
         return str(bool(value)) if value is not None else self.put("", "truth", [number], node)
 
-    def _of_Compare(self, node: ast.Compare, to: str) -> str | Value:
+    def _of_Compare(self, node: ast.Compare, to: str) -> str | ExpressionValue:
         first = self.value(node.left)
         if len(node.ops) == 1:
             symbol = COMPARED.get(type(node.ops[0]))
@@ -1405,7 +1411,7 @@ class Lowering:
             self.write(Branch(test, *((body, []) if both else ([], body)), self.line(node)))
         return out
 
-    def _of_IfExp(self, node: ast.IfExp, to: str) -> str | Value:
+    def _of_IfExp(self, node: ast.IfExp, to: str) -> str | ExpressionValue:
         test = self.truth(node.test)
         if test in ("True", "False"):
             return self.value(node.body if test == "True" else node.orelse, to)
@@ -1428,7 +1434,7 @@ class Lowering:
 
     # Reductions: sums, products, extremes, matrix products.
 
-    def reduce(self, name: str, grid: Grid, axis: int | None, node: Any) -> str | Value:
+    def reduce(self, name: str, grid: Grid, axis: int | None, node: Any) -> str | ExpressionValue:
         """A reduction of all elements, or along an axis."""
         if axis is None:
             shape, ndim = grid.shape, len(grid.shape)
@@ -1516,7 +1522,7 @@ class Lowering:
         self, which: str, shape: list[str], item: Callable[[list[str]], str], node: Any
     ) -> list[str]:
         """The indices of the first of the largest or smallest elements, or of the first NaN."""
-        self.write(Step("", "some", [self.size(shape, node)], "", self.line(node)))
+        self.write(Assign("", "some", [self.size(shape, node)], "", self.line(node)))
         axes = [k for k, length in enumerate(shape) if length != "1"]
         at = {k: self.fresh() for k in axes}
         for name in at.values():
@@ -1532,7 +1538,7 @@ class Lowering:
             one, beats = item(own), self.fresh()
             self.once.add(beats)
             text = f"({{0}} {symbol} {{1}} or ({{0}} != {{0}} and {{1}} == {{1}}))"
-            self.write(Step(beats, "compare", [one, best], text, self.line(node)))
+            self.write(Assign(beats, "compare", [one, best], text, self.line(node)))
             self.put(best, "where", [beats, one, best], node)
             for k, name in at.items():
                 self.put(name, "where", [beats, own[k], name], node)
@@ -1542,7 +1548,9 @@ class Lowering:
 
     # Products.
 
-    def product(self, left: Value, right: Value, node: Any) -> str | Value:
+    def product(
+        self, left: ExpressionValue, right: ExpressionValue, node: Any
+    ) -> str | ExpressionValue:
         """The product of matrices and vectors: ``np.dot`` and ``@``."""
         if left.grid is None or right.grid is None:
             self.refuse(f"`{ast.unparse(node)}` of a number", node, "Write it with `*`.")
@@ -1575,7 +1583,7 @@ class Lowering:
             return self.of(self.materialize(lazy, node))
         return self._columns(one.shape, one, other, node)
 
-    def _columns(self, shape: list[str], one: View, other: View, node: Any) -> Value:
+    def _columns(self, shape: list[str], one: View, other: View, node: Any) -> ExpressionValue:
         """A product whose innermost loop runs along the rows of the second matrix."""
         rows, low = shape
         vector = len(one.shape) == 1
@@ -1587,7 +1595,7 @@ class Lowering:
             value = self.put("", "*", [first, self.item(other, [k, j], node)], node)
             place = self.place(array, [j] if vector else [i, j], node)
             self.write(
-                Step("", "acc", [place, value], "", self.line(node), array.array, first=True)
+                Assign("", "acc", [place, value], "", self.line(node), array.array, first=True)
             )
 
         self.rounds([rows, low, other.shape[1]], write, node)
@@ -1667,7 +1675,7 @@ class Lowering:
             Raised(kind, message_arguments, source.file, node.lineno, source.function.__name__)
         )
         number = str(len(self.raised) - 1)
-        self.write(Step("", "raise", [], "", self.line(node), dtype=number))
+        self.write(Assign("", "raise", [], "", self.line(node), dtype=number))
 
     def _constant_arguments(self, nodes: list[ast.expr]) -> list[Any] | None:
         """The constant arguments of an exception; None if they must be computed."""
@@ -1686,7 +1694,7 @@ class Lowering:
                 values.append(self.object(node))
         return None if any(x is MISSING for x in values) else values
 
-    def _of_Call(self, node: ast.Call, to: str) -> str | Value:
+    def _of_Call(self, node: ast.Call, to: str) -> str | ExpressionValue:
         return self.call(node, to, True)
 
     def helper(self, node: Any) -> FunctionType | None:
@@ -1700,7 +1708,7 @@ class Lowering:
             return None
         return None if (function.__module__ or "").partition(".")[0] == "numpy" else function
 
-    def call(self, node: ast.Call, to: str, needs_value: bool) -> str | Value:
+    def call(self, node: ast.Call, to: str, needs_value: bool) -> str | ExpressionValue:
         """Write a call. Returns its result."""
         called = self.object(node.func)
         text = ast.unparse(node.func)
@@ -1736,26 +1744,26 @@ class Lowering:
         args = [self.value(x) for x in node.args]
         if not isinstance(called, np.ufunc) and called not in (abs, np.where):
             args = [
-                Value(self.number(x)) if v.grid is not None else v
+                ExpressionValue(self.number(x)) if v.grid is not None else v
                 for x, v in zip(node.args, args, strict=True)
             ]
         if name in ("max", "min") and len(args) > 2:
             while len(args) > 2:
-                args[:2] = [Value(self.put("", name, [x.name for x in args[:2]], node))]
+                args[:2] = [ExpressionValue(self.put("", name, [x.name for x in args[:2]], node))]
         if len(args) != ARITY[name]:
             self.refuse(f"`{text}` of {len(args)} arguments", node, f"It takes {ARITY[name]}.")
         kind = "ufunc" if isinstance(called, np.ufunc) else ""
         return self.elementwise(name, args, node, to, kind=kind)
 
-    def length(self, value: Value, node: ast.Call) -> str:
+    def length(self, value: ExpressionValue, node: ast.Call) -> str:
         """How many elements or rows something has."""
         if value.grid is None and value.items is None:
             self.refuse(f"`{ast.unparse(node)}` of a number", node, "Give it an array.")
         return value.grid.shape[0] if value.grid is not None else str(len(value.items or []))
 
-    def _inline(self, helper: FunctionType, node: ast.Call, needs_value: bool) -> Value:
+    def _inline(self, helper: FunctionType, node: ast.Call, needs_value: bool) -> ExpressionValue:
         """Write what a helper does."""
-        source = Source(helper)
+        source = FunctionSource(helper)
         values = [self.value(x) for x in node.args]
         defaults = list(helper.__defaults__ or ())
         missing = len(source.parameters) - len(values)
@@ -1771,7 +1779,9 @@ class Lowering:
                 node,
                 f"It takes {len(source.parameters)}.",
             )
-        values += [Value(self.literal(x, node)) for x in defaults[len(defaults) - missing :]]
+        values += [
+            ExpressionValue(self.literal(x, node)) for x in defaults[len(defaults) - missing :]
+        ]
         kernel = self.object(node.func)
         rule = getattr(kernel, "_rule", None)
         if isinstance(rule, FunctionType):
@@ -1802,8 +1812,8 @@ class Lowering:
         return self.function(frame)
 
     def call_with_rule(
-        self, source: Source, values: list[Value], node: Any, rule: FunctionType
-    ) -> Value:
+        self, source: FunctionSource, values: list[ExpressionValue], node: Any, rule: FunctionType
+    ) -> ExpressionValue:
         """Write a call of a function that has a rule for its derivative."""
         names, axes = self._call_arguments(values, node, lambda view: self.materialize(view, node))
         ndim = self.functions.axes(source.function, tuple([len(x) or -1 for x in axes]))
@@ -1821,19 +1831,19 @@ class Lowering:
         )
         self.write(call)
         if ndim < 0:
-            return Value(out)
+            return ExpressionValue(out)
         self.arrays[out] = Array("", ndim, False)
         self.low.update(dict.fromkeys(call.assigned_names(ndim), 0))
         return self.all_of(out)
 
     def _call_function(
         self,
-        source: Source,
-        values: list[Value],
+        source: FunctionSource,
+        values: list[ExpressionValue],
         node: ast.Call,
         needs_value: bool,
         recompute: bool,
-    ) -> Value:
+    ) -> ExpressionValue:
         """Write a call of a function that has its own sweeps."""
         names, axes = self._call_arguments(
             values,
@@ -1857,10 +1867,10 @@ class Lowering:
         self.write(
             Call(out, source.function, names, axes, self.line(node), recompute, self.functions)
         )
-        return Value(out)
+        return ExpressionValue(out)
 
     def _call_arguments(
-        self, values: list[Value], node: Any, part: Callable[[View], View]
+        self, values: list[ExpressionValue], node: Any, part: Callable[[View], View]
     ) -> tuple[list[str], list[list[str]]]:
         """The arguments of a call: names, and the axes of arrays.
 
@@ -1924,13 +1934,13 @@ class Lowering:
                 self.refuse(f"`{ast.unparse(node)}`", node, "Give it an array.")
             if called is np.copy:
                 return self._copy(grid)
-            dtype, shape, copied = self.view(Value(grid=grid), node), grid.shape, ""
+            dtype, shape, copied = self.view(ExpressionValue(grid=grid), node), grid.shape, ""
         else:
             argument = node.args[0]
             shape_value = (
                 self.value(argument)
                 if not isinstance(argument, ast.Tuple)
-                else Value(items=[self.number(x) for x in argument.elts])
+                else ExpressionValue(items=[self.number(x) for x in argument.elts])
             )
             shape = shape_value.items if shape_value.items is not None else [shape_value.name]
             dtype, copied = "float64", ""
@@ -1965,7 +1975,7 @@ class Lowering:
 
     # Functions and methods of arrays that create, reshape or reduce them.
 
-    def of_arrays(self, node: ast.Call, called: Any) -> str | Value | None:
+    def of_arrays(self, node: ast.Call, called: Any) -> str | ExpressionValue | None:
         """A call of a function that makes or reduces arrays, or of an array's method; else None."""
         if called is MISSING and isinstance(node.func, ast.Attribute):
             return self._method(node, node.func)
@@ -1983,7 +1993,7 @@ class Lowering:
         name, least, most = method
         return self._write_creation(name, node, list(node.args), least, most)
 
-    def _method(self, node: ast.Call, function: ast.Attribute) -> str | Value | None:
+    def _method(self, node: ast.Call, function: ast.Attribute) -> str | ExpressionValue | None:
         name = function.attr
         if name not in OF_ARRAYS and name not in METHODS:
             return None
@@ -1993,14 +2003,16 @@ class Lowering:
         most = 1 + OF_ARRAYS[name]
         return self._write_creation(name, node, [base, *node.args], min(2, most), most)
 
-    def _reduce(self, name: str, base: Value, node: ast.Call, rest: list[Any]) -> str | Value:
+    def _reduce(
+        self, name: str, base: ExpressionValue, node: ast.Call, rest: list[Any]
+    ) -> str | ExpressionValue:
         if base.grid is None:
             self.refuse(f"`{ast.unparse(node)}` of what is not an array", node, "Give it an array.")
         return self.reduce(name, base.grid, self.axis_of(node, rest), node)
 
     def _write_creation(
         self, name: str, node: ast.Call, args: list[Any], least: int, most: int
-    ) -> str | Value:
+    ) -> str | ExpressionValue:
         words = {str(word.arg): word.value for word in node.keywords}
         kind = self._dtype(words.pop("dtype")) if "dtype" in words else ""
         if words:
@@ -2009,13 +2021,13 @@ class Lowering:
             kind = self._dtype(args.pop())
         if not least <= len(args) <= most:
             self.refuse(f"`{ast.unparse(node)}`", node, f"It takes {least} to {most} arguments.")
-        result: str | Value = getattr(self, f"_make_{name}")(node, args, kind)
+        result: str | ExpressionValue = getattr(self, f"_make_{name}")(node, args, kind)
         return result
 
     # The arguments. The first one of a method is already known.
 
-    def _as_value(self, x: Any) -> Value:
-        return x if isinstance(x, Value) else self.value(x)
+    def _as_value(self, x: Any) -> ExpressionValue:
+        return x if isinstance(x, ExpressionValue) else self.value(x)
 
     def _array(self, x: Any, node: ast.Call) -> View:
         value = self._as_value(x)
@@ -2040,40 +2052,40 @@ class Lowering:
 
     # Views and copies.
 
-    def _make_transpose(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_transpose(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         return self.of(self.reverse_axes(self._array(args[0], node), node))
 
-    def _make_reshape(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_reshape(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         shape = [x for one in args[1:] for x in self._lengths(one, node)]
         if len(shape) > 3:
             self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes", node, "Use one to three.")
         return self.of(self.reshape(self._array(args[0], node), shape, node))
 
-    def _make_ravel(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_ravel(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         view = self._array(args[0], node)
         if view.strides is not None:
             view = self.materialize(view, node)
         return self.of(self.reshape(view, ["-1"], node))
 
-    def _make_flatten(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_flatten(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         return self.of(
             self.reshape(self.materialize(self._array(args[0], node), node), ["-1"], node)
         )
 
-    def _make_asarray(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_asarray(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         view = self._array(args[0], node)
         if kind and kind != self.dtype_of(view):
             return self._make_astype(node, [self.of(view), kind], kind)
         return self.of(view)
 
-    def _make_ordered(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_ordered(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         view = self._array(args[0], node)
         return self.of(view if view.strides is None else self.materialize(view, node))
 
-    def _make_copy(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_copy(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         return self.of(self.materialize(self._array(args[0], node), node))
 
-    def _make_expand_dims(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_expand_dims(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         view, axis = self._array(args[0], node), constant(self.number(args[1]))
         count = len(view.shape) + 1
         if not isinstance(axis, int) or not -count <= axis < count:
@@ -2082,7 +2094,7 @@ class Lowering:
         indices.insert(axis % count, ast.Constant(None))
         return self.of(self.part(view, indices, node))
 
-    def _make_astype(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_astype(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         kind = kind or self._dtype(args[1])
         return self.combine(
             [self.of(self._array(args[0], node))],
@@ -2093,7 +2105,7 @@ class Lowering:
 
     # New arrays.
 
-    def _make_array(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_array(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         elements = args[0]
         if not isinstance(elements, ast.List | ast.Tuple):
             view = self._array(elements, node)
@@ -2114,26 +2126,26 @@ class Lowering:
         array = self.new(shape, "", node)
         for k, value in enumerate(values):
             self.write(
-                Step("", "store", [str(k), value], "", self.line(node), array.array, first=True)
+                Assign("", "store", [str(k), value], "", self.line(node), array.array, first=True)
             )
         return self.of(array)
 
-    def _fill(self, shape: list[str], x: Any, kind: str, node: ast.Call) -> Value:
+    def _fill(self, shape: list[str], x: Any, kind: str, node: ast.Call) -> ExpressionValue:
         value = self._to(self.number(x), kind, node)
-        return Value(grid=Lazy(shape, lambda own: value, [], kind))
+        return ExpressionValue(grid=Lazy(shape, lambda own: value, [], kind))
 
-    def _make_full(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_full(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         return self._fill(self._lengths(args[0], node), args[1], kind, node)
 
-    def _make_full_like(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_full_like(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         view = self._array(args[0], node)
         if kind or self.dtype_of(view):
             return self._fill(view.shape, args[1], kind or self.dtype_of(view), node)
         array = self.new(view.shape, view, node)
-        self.put_all(array, Value(self.number(args[1])), node, first=True)
+        self.put_all(array, ExpressionValue(self.number(args[1])), node, first=True)
         return self.of(array)
 
-    def _make_linspace(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_linspace(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         """``start + i * (stop - start) / (n - 1)``, as Numba has it, but ``stop`` at the end."""
         start, stop = (self.put("", "*", [self.number(x), "1.0"], node) for x in args[:2])
         count = self.number(args[2]) if len(args) > 2 else "50"
@@ -2149,9 +2161,9 @@ class Lowering:
             ends = self.put("", "|", [ends, first], node)
             return self.put("", "where", [ends, inner, stop], node)
 
-        return Value(grid=Lazy([count], element, [], "float64"))
+        return ExpressionValue(grid=Lazy([count], element, [], "float64"))
 
-    def _make_arange(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_arange(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         low, high = ("0", args[0]) if len(args) == 1 else (self.number(args[0]), args[1])
         high, step = self.number(high), self.number(args[2]) if len(args) > 2 else "1"
         steps = constant(step)
@@ -2175,68 +2187,73 @@ class Lowering:
             value = self.int_op("+", low, self.int_op("*", own[0], step, node), node)
             return self._to(value, kind, node)
 
-        return Value(grid=Lazy([count], element, [], kind or "int64"))
+        return ExpressionValue(grid=Lazy([count], element, [], kind or "int64"))
 
-    def _make_eye(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_eye(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         count = self.number(args[0])
 
         def element(own: list[str]) -> str:
             same = self.put("", "compare ==", own, node)
             return self._to(self.put("", "where", [same, "1.0", "0.0"], node), kind, node)
 
-        return Value(grid=Lazy([count, count], element, [], kind or "float64"))
+        return ExpressionValue(grid=Lazy([count, count], element, [], kind or "float64"))
 
     # Elements put together.
 
-    def _make_dot(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+    def _make_dot(self, node: ast.Call, args: list[Any], kind: str) -> str | ExpressionValue:
         return self.product(self._as_value(args[0]), self._as_value(args[1]), node)
 
-    def _make_outer(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_outer(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         one, other = (self._array(x, node) for x in args)
         one = self.part(self._flat(one, node), [ast.Slice(), ast.Constant(None)], node)
         product = self.elementwise("*", [self.of(one), self.of(self._flat(other, node))], node)
-        assert isinstance(product, Value)
+        assert isinstance(product, ExpressionValue)
         return product
 
     def _flat(self, view: View, node: ast.Call) -> View:
         return view if len(view.shape) == 1 else self.reshape(view, ["-1"], node)
 
-    def _logical(self, op: str, node: ast.Call, args: list[Any]) -> str | Value:
+    def _logical(self, op: str, node: ast.Call, args: list[Any]) -> str | ExpressionValue:
         truths = []
         for x in args:
             value = self._as_value(x)
             truths.append(self.elementwise("truth", [value], node, dtype="bool"))
-        values = [Value(x) if isinstance(x, str) else x for x in truths]
+        values = [ExpressionValue(x) if isinstance(x, str) else x for x in truths]
         return self.elementwise(op, values, node, dtype="bool")
 
-    def _make_and(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+    def _make_and(self, node: ast.Call, args: list[Any], kind: str) -> str | ExpressionValue:
         return self._logical("&", node, args)
 
-    def _make_or(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+    def _make_or(self, node: ast.Call, args: list[Any], kind: str) -> str | ExpressionValue:
         return self._logical("|", node, args)
 
-    def _make_not(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+    def _make_not(self, node: ast.Call, args: list[Any], kind: str) -> str | ExpressionValue:
         return self._logical("not", node, args)
 
-    def _make_clip(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+    def _make_clip(self, node: ast.Call, args: list[Any], kind: str) -> str | ExpressionValue:
         x, low, high = map(self._as_value, args)
         above = self.elementwise("maximum", [x, low], node)
-        above = Value(above) if isinstance(above, str) else above
+        above = ExpressionValue(above) if isinstance(above, str) else above
         return self.elementwise("minimum", [above, high], node)
 
-    def _make_count_nonzero(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+    def _make_count_nonzero(
+        self, node: ast.Call, args: list[Any], kind: str
+    ) -> str | ExpressionValue:
         is_nonzero = self.elementwise("truth", [self._as_value(args[0])], node, dtype="bool")
         return self._reduce(
-            "sum", is_nonzero if isinstance(is_nonzero, Value) else Value(is_nonzero), node, []
+            "sum",
+            is_nonzero if isinstance(is_nonzero, ExpressionValue) else ExpressionValue(is_nonzero),
+            node,
+            [],
         )
 
-    def _make_flatnonzero(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_flatnonzero(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         view = self._flat(self._array(args[0], node), node)
         is_nonzero = self.elementwise("truth", [self.of(view)], node, dtype="bool")
-        assert isinstance(is_nonzero, Value) and is_nonzero.grid is not None
+        assert isinstance(is_nonzero, ExpressionValue) and is_nonzero.grid is not None
         return self.of(self.where(is_nonzero.grid, node))
 
-    def _make_take(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+    def _make_take(self, node: ast.Call, args: list[Any], kind: str) -> str | ExpressionValue:
         view, index = self._flat(self._array(args[0], node), node), self._as_value(args[1])
         if index.grid is not None:
             return self.gather(self.places(view, [index.grid], node), node)
@@ -2245,12 +2262,12 @@ class Lowering:
     def _make_norm(self, node: ast.Call, args: list[Any], kind: str) -> str:
         view = self._array(args[0], node)
         squares = self.elementwise("square", [self.of(view)], node)
-        assert isinstance(squares, Value) and squares.grid is not None
+        assert isinstance(squares, ExpressionValue) and squares.grid is not None
         total = self.reduce("sum", squares.grid, None, node)
         assert isinstance(total, str)
         return self.put("", "sqrt", [total], node)
 
-    def _make_trace(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+    def _make_trace(self, node: ast.Call, args: list[Any], kind: str) -> str | ExpressionValue:
         view = self._array(args[0], node)
         if len(view.shape) != 2:
             self.refuse(f"`{ast.unparse(node)}` of other than a matrix", node, "Write a loop.")
@@ -2258,7 +2275,7 @@ class Lowering:
         diagonal = Lazy([count], lambda own: self.load(view, own * 2, node), [view], "", True)
         return self.reduce("sum", diagonal, None, node)
 
-    def _make_cumsum(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+    def _make_cumsum(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
         view = self._array(args[0], node)
         if len(view.shape) != 1:
             self.refuse(f"`{ast.unparse(node)}` of more than one axis", node, "Write a loop.")
@@ -2270,7 +2287,7 @@ class Lowering:
 
         return self.of(self.materialize(Lazy(view.shape, element, [view]), node))
 
-    def _make_diff(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+    def _make_diff(self, node: ast.Call, args: list[Any], kind: str) -> str | ExpressionValue:
         view = self._array(args[0], node)
         if len(view.shape) != 1:
             self.refuse(f"`{ast.unparse(node)}` of more than one axis", node, "Subtract slices.")
@@ -2278,21 +2295,21 @@ class Lowering:
         other = self.part(view, [ast.Slice(None, ast.Constant(-1))], node)
         return self.elementwise("-", [self.of(one), self.of(other)], node)
 
-    def _make_shape(self, node: ast.Call, args: list[Any], kind: str) -> Value:
-        return Value(items=self._array(args[0], node).shape)
+    def _make_shape(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
+        return ExpressionValue(items=self._array(args[0], node).shape)
 
     def _make_size(self, node: ast.Call, args: list[Any], kind: str) -> str:
         return self.size(self._array(args[0], node).shape, node)
 
-    def _make_fill(self, node: ast.Call, args: list[Any], kind: str) -> Value:
-        self.assign(self._array(args[0], node), Value(self.number(args[1])), node)
-        return Value(items=[])
+    def _make_fill(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
+        self.assign(self._array(args[0], node), ExpressionValue(self.number(args[1])), node)
+        return ExpressionValue(items=[])
 
     # Statements.
 
-    def function(self, frame: Frame) -> Value:
+    def function(self, frame: Frame) -> ExpressionValue:
         """Write what a function does. Returns its result: no name and no array if it has none."""
-        result = Value()
+        result = ExpressionValue()
         self.frames.append(frame)
         for flag in frame.flags.values():
             self.put(frame.rename(flag), "copy", ["False"], frame.source.tree)
@@ -2308,7 +2325,7 @@ class Lowering:
                 if len(self.frames) == 1:
                     self.form = self.write_results(statement.value)
                     single = self.form == 0 and self.outputs[0] not in self.arrays
-                    result = Value(self.outputs[0] if single else "")
+                    result = ExpressionValue(self.outputs[0] if single else "")
                     continue
                 result = self.value(statement.value)
                 if result.grid is not None:
@@ -2318,16 +2335,18 @@ class Lowering:
         self.frames.pop()
         return result
 
-    def call_of(self, frame: Frame, rule: FunctionType) -> Value:
+    def call_of(self, frame: Frame, rule: FunctionType) -> ExpressionValue:
         """Write a call of a function that has a rule, with its parameters, and return it."""
         self.frames.append(frame)
         source = frame.source
-        arguments = [frame.bound.get(x) or Value(frame.rename(x)) for x in source.parameters]
+        arguments = [
+            frame.bound.get(x) or ExpressionValue(frame.rename(x)) for x in source.parameters
+        ]
         result = self.call_with_rule(source, arguments, source.tree, rule)
         self.outputs, self.form = [result.name or result.array], 0
         self.axes = [result.grid.shape if result.grid is not None else []]
         self.frames.pop()
-        return Value(result.name)
+        return ExpressionValue(result.name)
 
     def block(self, statements: list[ast.stmt]) -> list[Node]:
         """The nodes of statements."""
@@ -2386,7 +2405,7 @@ class Lowering:
             self.bind(target.id, self.view(result, value), value)
         elif result.items is not None and not self.frames[-1].rebound(target.id):
             items = [self._still(x, value) for x in result.items]
-            self.frames[-1].bound[target.id] = Value(items=items)
+            self.frames[-1].bound[target.id] = ExpressionValue(items=items)
             self.has(target.id, value)
         else:
             self.give(target, result)
@@ -2398,7 +2417,7 @@ class Lowering:
         else:
             value_ = self.value(value)
             if value_.items is not None:
-                items = [Value(x) for x in value_.items]
+                items = [ExpressionValue(x) for x in value_.items]
             else:
                 self.refuse("a tuple that is not written out", value, "Assign its parts by name.")
         if len(items) != len(target.elts):
@@ -2406,15 +2425,15 @@ class Lowering:
         for one, item in zip(target.elts, items, strict=True):
             self.give(one, item)
 
-    def snapshot(self, value: Value, node: Any) -> Value:
+    def snapshot(self, value: ExpressionValue, node: Any) -> ExpressionValue:
         """A value that stays what it is whatever is assigned."""
         if value.grid is not None:
             return self.of(self.freeze(self.view(value, node), node))
         if not value.name:
             self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Assign its parts by name.")
-        return Value(self.put("", "copy", [value.name], node))
+        return ExpressionValue(self.put("", "copy", [value.name], node))
 
-    def give(self, target: Any, value: Value) -> None:
+    def give(self, target: Any, value: ExpressionValue) -> None:
         """Assign a value to a name, an element or a view."""
         if isinstance(target, ast.Name):
             if value.grid is not None:
@@ -2442,7 +2461,7 @@ class Lowering:
         if not value.name:
             self.refuse("an array as one element", target, "Assign to a slice.")
         array, at = place
-        self.write(Step("", "store", [at, value.name], "", self.line(target), array))
+        self.write(Assign("", "store", [at, value.name], "", self.line(target), array))
 
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
         operator = OPERATORS.get(type(node.op))
@@ -2453,11 +2472,11 @@ class Lowering:
             if grid is None:
                 self.assign_name(node.target, _like(ast.BinOp(load, node.op, node.value), node))
                 return None
-            place: Any = self.view(Value(grid=grid), node)
+            place: Any = self.view(ExpressionValue(grid=grid), node)
         elif isinstance(node.target, ast.Subscript):
             place = self.element(node.target)
         else:
-            return self.give(node.target, Value("0"))
+            return self.give(node.target, ExpressionValue("0"))
         if operator is None:
             self.refuse(f"`{ast.unparse(node)}`", node, "Write it with arithmetic.")
         if isinstance(place, View):
@@ -2467,18 +2486,18 @@ class Lowering:
             if any(self.helper(x) for x in ast.walk(node.value)):
                 before = self.of(self.view(before, node))
             after = self.elementwise(operator, [before, self.value(node.value)], node)
-            assert isinstance(after, Value)
+            assert isinstance(after, ExpressionValue)
             return self.scatter(place, after, node)
         array, at = place
         adds = operator in "+-" and self.arrays[array].dtype[:1] == "f"
         if adds and not any(self.helper(x) for x in ast.walk(node.value)):
             value = self.number(node.value)
             name = "sub" if operator == "-" else "acc"
-            return self.write(Step("", name, [at, value], "", self.line(node), array))
+            return self.write(Assign("", name, [at, value], "", self.line(node), array))
         old = self.fresh()
-        self.write(Step(old, "load", [at], "", self.line(node), array))
+        self.write(Assign(old, "load", [at], "", self.line(node), array))
         value = self.put("", operator, [old, self.number(node.value)], node)
-        return self.write(Step("", "store", [at, value], "", self.line(node), array))
+        return self.write(Assign("", "store", [at, value], "", self.line(node), array))
 
     def make(self, local: str, value: ast.expr) -> bool:
         """Write ``name = np.zeros(...)`` and the like; False if it is none."""
@@ -2509,11 +2528,11 @@ class Lowering:
         with self.inside() as head:
             test = self.truth(node.test)
         if any(
-            isinstance(n, Make | Call) or (isinstance(n, Step) and n.op in WRITES)
+            isinstance(n, Alloc | Call) or (isinstance(n, Assign) and n.op in WRITES)
             for n in walk(head)
         ):
             return self._judging(head, test, node)
-        self.write(Repeat(head, test, self.block(node.body), self.line(node)))
+        self.write(While(head, test, self.block(node.body), self.line(node)))
 
     def _judging(self, head: list[Node], test: str, node: ast.While) -> None:
         """A loop whose condition writes to arrays: it is part of the rounds, and the last one."""
@@ -2523,7 +2542,7 @@ class Lowering:
         with self.inside() as ends:
             self.put(go, "copy", ["False"], node)
         rounds = [*head, Branch(test, body, ends, self.line(node))]
-        self.write(Repeat([], go, rounds, self.line(node)))
+        self.write(While([], go, rounds, self.line(node)))
 
     def _do_For(self, node: ast.For) -> None:
         low, high, step = self.range(node.iter)
@@ -2551,7 +2570,7 @@ class Lowering:
                 self.put(self.target(node.target), "copy", [name], node)
             for statement in node.body:
                 self.statement(statement)
-        self.write(Count(name, low, high, step, body, self.line(node)))
+        self.write(ForRange(name, low, high, step, body, self.line(node)))
 
     def leaving(self, node: Any, target: ast.Name, low: str, high: str, step: int) -> None:
         """A loop over a range that may be left: ``while go``, and the next number in each round."""
@@ -2569,7 +2588,7 @@ class Lowering:
                 self.put(go, "copy", ["False"], node)
             self.write(Branch(test, body, ends, self.line(node)))
             self.put(at, "+", [at, str(step)], node)
-        self.write(Repeat([], go, rounds, self.line(node)))
+        self.write(While([], go, rounds, self.line(node)))
 
     def range(self, node: ast.expr) -> tuple[str, str, int]:
         """The bounds of a range, which nothing assigns later, and its step."""

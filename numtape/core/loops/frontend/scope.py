@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .jumps import JumpElimination
-from .source import Source
+from .source import FunctionSource
 
 
 @dataclass(eq=False, slots=True)
@@ -187,7 +187,7 @@ _TAKEN = re.compile(
 
 
 @dataclass(slots=True)
-class Value:
+class ExpressionValue:
     """The value of an expression: a number by its name or text, an array, or a tuple.
 
     Attributes:
@@ -207,9 +207,9 @@ class Value:
 class Frame:
     """A function that is being written, and under which names."""
 
-    source: Source
+    source: FunctionSource
     prefix: str
-    bound: dict[str, Value] = field(default_factory=dict)
+    bound: dict[str, ExpressionValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.exits = JumpElimination(self.source)

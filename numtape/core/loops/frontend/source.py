@@ -21,7 +21,7 @@ def _tree(text: str) -> ast.Module:
     return module
 
 
-class Source:
+class FunctionSource:
     """A Python function and its syntax tree, which is shared and must not be changed.
 
     Attributes:

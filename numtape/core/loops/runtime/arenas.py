@@ -25,7 +25,7 @@ from ...values.memory import Array, address_of, array_at, reserve_zeros, view
 from ...values.spec import Spec
 from ..emit.results import Out, places, words_of
 from ..emit.text import INDEX, LINES, NO_ROOM
-from ..program import Program
+from ..program import LoopProgram
 from . import stack
 from .compiled_sweeps import compile_sweeps
 from .invoke import raise_status
@@ -132,7 +132,7 @@ class Deferred:
     """
 
     def __init__(
-        self, program: Program, argnums: tuple[int, ...], fastmath: bool, limit: int | None
+        self, program: LoopProgram, argnums: tuple[int, ...], fastmath: bool, limit: int | None
     ) -> None:
         self.program, self.argnums, self._limit = program, argnums, limit
         self.addresses = compile_sweeps(program, fastmath)
@@ -450,7 +450,7 @@ def native(
     return Native(name, (), parameters, 1, sum(spec.size for spec in (out, *specs)), True)
 
 
-def _has_results(program: Program, results: Results) -> bool:
+def _has_results(program: LoopProgram, results: Results) -> bool:
     """Whether sweeps give results of the dtypes and axes that the function returned."""
     if program.result:
         return results == ((program.result, ()),)

@@ -12,7 +12,7 @@ import numpy as np
 from ....errors import KernelError
 from ...compile import cache as disk
 from ...compile.kernel_sources import kernel_source
-from ..program import Program
+from ..program import LoopProgram
 
 
 class Sweeps(NamedTuple):
@@ -29,7 +29,7 @@ _known: dict[str, Sweeps] = {}  # code is never unloaded, so it is loaded once
 _SOURCES = ("compiler", "jit", "target", "loops.functions", "loops.stack")
 
 
-def compile_sweeps(program: Program, fastmath: bool) -> Sweeps:
+def compile_sweeps(program: LoopProgram, fastmath: bool) -> Sweeps:
     """The addresses of the sweeps.
 
     They take the address of a block of words: what ``program.parameters`` says, and what is behind.
@@ -47,10 +47,10 @@ def compile_sweeps(program: Program, fastmath: bool) -> Sweeps:
     return _known[symbol]
 
 
-def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
+def _compile(symbol: str, program: LoopProgram, fastmath: bool) -> disk.Built:
     from numba.core.errors import NumbaError
 
-    from ...compile.numba_compiler import Function, compile_unit
+    from ...compile.numba_compiler import CompiledFunction, compile_unit
 
     stack = importlib.import_module("numtape.kernels.loops.stack")
     # A module that there is: without one, Numba does not know a function that calls itself.
@@ -74,7 +74,9 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
             scope[name],
             fastmath if part == "forward" else (stack.REORDERED if part == "reverse" else False),
         )
-        functions.append(Function(f"{symbol}_{part}", scope[name], [*shared, *rest], block=True))
+        functions.append(
+            CompiledFunction(f"{symbol}_{part}", scope[name], [*shared, *rest], block=True)
+        )
     try:
         built: disk.Built = compile_unit(symbol, functions)
     except NumbaError as error:

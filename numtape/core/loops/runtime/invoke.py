@@ -22,7 +22,7 @@ from ..emit.results import Out
 from ..emit.text import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAISED, RULE, SHAPES
 from ..frontend.lowering import DTYPES
 from ..ir import Raised
-from ..program import Program
+from ..program import LoopProgram
 from . import stack
 from .compiled_sweeps import compile_sweeps
 
@@ -59,7 +59,7 @@ class Layout:
 
     def __init__(
         self,
-        program: Program,
+        program: LoopProgram,
         argnums: tuple[int, ...],
         single: bool,
         limit: int | None,
@@ -298,7 +298,7 @@ class Sweeping:
       plain: The function as Numba compiles it.
     """
 
-    def __init__(self, program: Program, limit: int | None, plain: Callable[..., Any]) -> None:
+    def __init__(self, program: LoopProgram, limit: int | None, plain: Callable[..., Any]) -> None:
         self.program, self.limit, self._by_numba = program, limit, plain
 
     def refuse_writes(self, arguments: tuple[Any, ...]) -> None:
@@ -369,7 +369,7 @@ class Gradient(Sweeping):
 
     def __init__(
         self,
-        program: Program,
+        program: LoopProgram,
         argnums: tuple[int, ...],
         single: bool,
         fastmath: bool,
@@ -440,7 +440,7 @@ def read_only(j: int) -> str:
     return f"a read-only array as argument {j}, which it writes to"
 
 
-def raise_status(program: Program, status: int, size: int) -> NoReturn:
+def raise_status(program: LoopProgram, status: int, size: int) -> NoReturn:
     """Raise what a status of a sweep says, which had so many bytes of stack."""
     if status & ((1 << LINES) - 1) == RAISED:
         raise_at(program.raised[status >> LINES])
@@ -448,7 +448,9 @@ def raise_status(program: Program, status: int, size: int) -> NoReturn:
     raise error(message)
 
 
-def error_of_status(program: Program, status: int, size: str = "") -> tuple[type[Exception], str]:
+def error_of_status(
+    program: LoopProgram, status: int, size: str = ""
+) -> tuple[type[Exception], str]:
     """The error that a status means, and its message, which says how large a full stack is."""
     error, message = _ERRORS[status & ((1 << LINES) - 1)]
     file, line = program.standing.of(status >> LINES)
@@ -480,7 +482,7 @@ class Jacobian(Sweeping):
 
     def __init__(
         self,
-        program: Program,
+        program: LoopProgram,
         argnums: tuple[int, ...],
         single: bool,
         fastmath: bool,

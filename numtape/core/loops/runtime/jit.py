@@ -20,7 +20,7 @@ from ...ops.elementwise import stop_gradient
 from ...values.memory import address_of
 from ..emit.text import LINES, RAISED
 from ..frontend.lowering import DTYPES
-from ..program import Program
+from ..program import LoopProgram
 from . import stack
 from .invoke import error_of_status, read_only
 
@@ -150,7 +150,7 @@ def _kind(kind: Any) -> tuple[str, int]:
 
 
 def _text(
-    program: Program,
+    program: LoopProgram,
     argnums: tuple[int, ...],
     single: bool,
     limit: int | None,
@@ -228,7 +228,7 @@ def _text(
     return "\n".join([f"def call({names}):", *(f"    {line}" for line in lines)])
 
 
-def _raises(program: Program, argument_text: str, scope: dict[str, Any]) -> list[str]:
+def _raises(program: LoopProgram, argument_text: str, scope: dict[str, Any]) -> list[str]:
     """The text that raises what a status says of a call with some arguments."""
     lines = ["if status:", f"    kind, which = status & {(1 << LINES) - 1}, status >> {LINES}"]
     for status in sorted({int(code) for code in _FAILS.findall(program.source)}):

@@ -19,7 +19,7 @@ from ...values.spec import Spec
 from ..emit.results import places
 from ..emit.text import LINES, NO_ROOM
 from ..frontend.lowering import DTYPES
-from ..program import Program
+from ..program import LoopProgram
 from ..report import run as run_plain
 from . import arenas
 from .arenas import Deferred, RemainingStack
@@ -51,7 +51,7 @@ def _arrange(form: Any, parts: Any) -> Any:
     return tuple([_arrange(inner, parts) for inner in form])
 
 
-class Run:
+class Specialization:
     """A kernel, called with arguments of some kinds.
 
     Args:
@@ -72,12 +72,12 @@ class Run:
             keeps_stack,
         )
         self._lock = threading.RLock()
-        self._program: Program | KernelError | None = None
+        self._program: LoopProgram | KernelError | None = None
         self._deferred: Deferred | None = None
         self._returns: Any = None  # Numba's type
         self._listening = Listening()
 
-    def differentiable(self) -> Program:
+    def differentiable(self) -> LoopProgram:
         """The sweeps.
 
         Raises:
@@ -90,14 +90,14 @@ class Run:
                 raise copy(self._program)  # a copy, which keeps no frames alive
             return self._program
 
-    def _make_program(self) -> Program | KernelError:
+    def _make_program(self) -> LoopProgram | KernelError:
         """The sweeps, of one float or of several results; or why they are missing."""
         make = self._kernel._program
         try:
             return make(self._kinds, self._argnums)  # type: ignore[no-any-return]
         except KernelError as error:
             try:
-                program: Program = make(self._kinds, self._argnums, several=True)
+                program: LoopProgram = make(self._kinds, self._argnums, several=True)
             except KernelError:
                 return copy(error)
             program.result = ""

@@ -92,10 +92,10 @@ def _compiled_pass() -> Callable[[int, int], int]:
     symbol = "numtape_unchanged"
 
     def build() -> disk.Built:
-        from ...compile.numba_compiler import Function, compile_unit
+        from ...compile.numba_compiler import CompiledFunction, compile_unit
 
         kernel = importlib.import_module("numtape.kernels.passes.guards").first_changed_entry
-        built: disk.Built = compile_unit("unchanged", [Function(symbol, kernel, [""] * 3)])
+        built: disk.Built = compile_unit("unchanged", [CompiledFunction(symbol, kernel, [""] * 3)])
         return built
 
     source = kernel_source("compiler", "jit", "target", "passes.guards")
