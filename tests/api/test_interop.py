@@ -372,7 +372,7 @@ def test_arrays_of_a_gpu_on_the_host(tf, convert, value):
 
 
 def test_other_kinds_of_memory(tf):
-    with says(tf.DeviceError, "numbers 8"):
+    with says(tf.DeviceError, "type 8"):
         tf.experimental.dlpack.from_dlpack(Elsewhere(8))
 
 
