@@ -122,10 +122,10 @@ class Source:
                 if entry is _END:
                     return _END
                 nothing, entries = list[Any](), [*self._entries, entry]
-                # whole: nothing runs in between, see core.values.interning
+                # atomic: see core.values.intern_table
                 self._pulled = nothing
                 self._entries = entries
-                # done
+                # end atomic
             return self._entries[number]
 
     def state_after(self, number: int) -> dict[str, Any]:

@@ -117,8 +117,8 @@ def test_stretches_that_are_one_step_are_undivided():
 
 def test_the_check_sees_what_divides(tmp_path):
     path = tmp_path / "sample.py"
-    lines = ["def f(x):", "    # whole", "    y = len(x)", "    z = (y, x)", "    return z"]
-    path.write_text("\n".join([*lines, "    # done", ""]))
+    lines = ["def f(x):", "    # atomic", "    y = len(x)", "    z = (y, x)", "    return z"]
+    path.write_text("\n".join([*lines, "    # end atomic", ""]))
     assert [line.split()[-1] for line in divided(path)][-2:] == ["CALL", "BUILD_TUPLE"]
 
 

@@ -9,13 +9,13 @@ from processes import PACKAGE
 
 
 def stretches(path):
-    """The lines between ``# whole`` and ``# done``."""
+    """The lines between ``# atomic`` and ``# end atomic``."""
     start = 0
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        if line.strip().startswith("# whole: "):
+        if line.strip().startswith("# atomic: "):
             assert not start
             start = number
-        elif line.strip() == "# done":
+        elif line.strip() == "# end atomic":
             yield start, number
             start = 0
     assert not start, path

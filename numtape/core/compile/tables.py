@@ -96,17 +96,17 @@ class Calls:
         # here or never linked, or has its code in the new list.
         codes: list[int] = []
         arrays: list[Array] = []
-        # whole: nothing runs in between, see core.values.intern_table
+        # atomic: see core.values.intern_table
         swapped = self._codes
         self._codes = codes
-        # done
+        # end atomic
         self._start = next(self._numbers) + 1
         for code in swapped:
             self.first[code] = 0
-        # whole: nothing runs in between, see core.values.intern_table
+        # atomic: see core.values.intern_table
         self._before = self.arrays
         self.arrays = arrays
-        # done
+        # end atomic
 
 
 CALLS = Calls()

@@ -116,10 +116,10 @@ class Pool:
 
     def _drop(self, size: int, entries: list[tuple[int, Array]]) -> None:
         """Remove a size without unused memory."""
-        # whole: nothing runs in between, see core.values.intern_table
+        # atomic: see core.values.intern_table
         if not entries and size in self.free:
             del self.free[size]
-        # done
+        # end atomic
 
 
 POOL = Pool()

@@ -113,10 +113,10 @@ def _bring(log: Log, plan: GpuPlan) -> None:
         if type(buffer) is np.ndarray:
             on_device = resident(buffer)
             address = on_device.address
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             log.columns.cell_view[row] = address
             log.buffers[row] = on_device
-            # done
+            # end atomic
 
 
 def _allocate(log: Log, plan: GpuPlan) -> None:

@@ -227,7 +227,7 @@ class TangentPass:
                 appended.append(self._constant(log, x, spec))
                 continue
             a, b, c = row_of(x), row_of(y), row_of(z)
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             n = log.n
             log.code[n] = code
             log.a[n] = a
@@ -235,7 +235,7 @@ class TangentPass:
             log.c[n] = c
             log.spec[n] = spec
             log.n = n + 1
-            # done
+            # end atomic
             appended.append(n)
         return row_of(template.result)
 
@@ -245,14 +245,14 @@ class TangentPass:
         if row is not None:
             return row
         columns = log.columns
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         n = log.n
         log.code[n] = LEAF_CODE
         log.spec[n] = spec
         columns.cell_view[n] = bits
         columns.state_view[n] = VALUE
         log.n = n + 1
-        # done
+        # end atomic
         self._constants[bits, spec] = n
         return n
 
@@ -354,10 +354,10 @@ def _run_rule(
             return None
         raise
     finally:
-        # whole: an interrupt in between would leave the thread without its own log
+        # atomic: an interrupt in between would leave the thread without its own log
         is_disturbed = "log" in thread_names
         local.log, local.rule = outer, outer_rule
-        # done
+        # end atomic
     return None if is_disturbed else (rule_log, targets)
 
 

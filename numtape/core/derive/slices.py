@@ -104,13 +104,13 @@ class SliceLog(Log):
         number = self.number(variable)
         code = READ_CODE if codes is None else codes[1]
         self.reserve(1)
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         n = self.n
         self.code[n] = code
         self.b[n] = number
         self.spec[n] = tensor._spec.id
         self.n = n + 1
-        # done
+        # end atomic
         self.shared[n] = tensor
         return n
 

@@ -60,7 +60,7 @@ class TemplateIndex:
         slot = hash_key(*key) & mask
         while True:
             base = ENTRY_WORDS * slot
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             if not slots[base]:
                 slots[base + 1] = k0
                 slots[base + 2] = k1
@@ -69,7 +69,7 @@ class TemplateIndex:
                 slots[base + 5] = k4
                 slots[base + 6] = k5
                 slots[base] = entry
-            # done
+            # end atomic
             if slots[base] == entry:
                 return
             slot = (slot + 1) & mask
@@ -105,10 +105,10 @@ class TemplateTable:
         """Return the number of a constant in the pool."""
         number = self._numbers.get((spec.id, bits))
         if number is None:
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             number = self.constants
             self.constants = number + 1
-            # done
+            # end atomic
             _check_capacity(number, MAX_CONSTANTS)
             self.pool_bits[number] = bits
             self.pool_spec[number] = spec.id
@@ -130,7 +130,7 @@ class TemplateTable:
         """
         self._keep_alive.append(keep_alive)
         row_count, result_count = len(rows), len(results) + len(operands)
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         template = self.count
         self.count = template + 1
         start = self.rows
@@ -138,7 +138,7 @@ class TemplateTable:
         self.rows = end
         result_start = self.results
         self.results = result_start + result_count
-        # done
+        # end atomic
         for index, capacity in (
             (template, MAX_TEMPLATES),
             (end, MAX_ROWS),

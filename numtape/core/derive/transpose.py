@@ -91,10 +91,10 @@ def run_rule(
             return None
         raise
     finally:
-        # whole: an interrupt in between would leave the thread without its own log
+        # atomic: an interrupt in between would leave the thread without its own log
         is_disturbed = "log" in thread_names
         local.log, local.rule = outer, outer_rule
-        # done
+        # end atomic
     return None if is_disturbed else (rule_log, results)
 
 
@@ -108,12 +108,12 @@ def _template_key(log: Log, row: int, needed: int) -> Key:
 
 def placeholder(log: Log, spec: Spec) -> Tensor:
     """Append a leaf without a value; rows that depend on it are never computed."""
-    # whole: nothing runs in between, see core.values.interning
+    # atomic: see core.values.intern_table
     n = log.n
     log.code[n] = LEAF_CODE
     log.spec[n] = spec.id
     log.n = n + 1
-    # done
+    # end atomic
     return log.tensor(n, spec)
 
 

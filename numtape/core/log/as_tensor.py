@@ -55,13 +55,13 @@ def append_tensor(row_of: Callable[[Log], tuple[int, Spec]]) -> Tensor:
         tensors = log.tensors
         row, spec = row_of(log)
         tensor = Tensor()
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         if log.tensors is tensors:
             tensor._home = log
             tensor._row = row
             tensor._spec = spec
             tensors.append(tensor)
-            # done
+            # end atomic
             return tensor
 
 

@@ -34,9 +34,9 @@ def call_within(
         local.training, local.layers = value, layers
         return function(*arguments)
     finally:
-        # whole: an interrupt in between would leave the thread inside of the layer
+        # atomic: an interrupt in between would leave the thread inside of the layer
         local.training, local.layers = outer_training, outer_layers
-        # done
+        # end atomic
 
 
 def enclosing_layer(layer: Any) -> Any:

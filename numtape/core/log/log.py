@@ -176,7 +176,7 @@ class Log(LogInterface):
             with self.lock:
                 old, n, computations = self.columns, self.n, self.computations
                 columns = Columns(max(2 * old.capacity, n + rows + SLACK), old, n)
-                # whole: nothing runs in between, see core.values.interning
+                # atomic: see core.values.intern_table
                 if self.columns is old and self.n == n and self.computations == computations:
                     self.columns = columns
                     self.code = columns.code_view
@@ -184,7 +184,7 @@ class Log(LogInterface):
                     self.b = columns.b_view
                     self.c = columns.c_view
                     self.spec = columns.spec_view
-                # done
+                # end atomic
 
     def shrink(self) -> None:
         """Free columns that are much larger than the rows need, and the plans that use them."""
@@ -202,10 +202,10 @@ class Log(LogInterface):
             with self.lock:
                 old, n = self.extra, self.extra_n
                 extra = resize(old, max(2 * old.size, n + count), n)
-                # whole: nothing runs in between, see core.values.interning
+                # atomic: see core.values.intern_table
                 if self.extra is old and self.extra_n == n:
                     self.extra = extra
-                # done
+                # end atomic
 
     def ensure_capacity(self) -> None:
         """Evaluate and rewind the log if it is full, or grow it if its rows are needed."""
@@ -232,7 +232,7 @@ class Log(LogInterface):
         single = spec.single
         cell = bits_of(array.tobytes()) if single else address_of(array)
         size = 0 if single else array.nbytes
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         n = self.n
         self.code[n] = LEAF_CODE
         self.spec[n] = spec.id
@@ -243,7 +243,7 @@ class Log(LogInterface):
             self.buffers[n] = array
         self.bytes = self.bytes + size
         self.n = n + 1
-        # done
+        # end atomic
         if self.bytes > self.bytes_limit:
             self.limit = 0  # the next op evaluates and rewinds, if no tape holds the rows
         return n
@@ -284,7 +284,7 @@ class Log(LogInterface):
         except (OverflowError, struct.error):
             raw = PACK[spec.dtype](dtypes.overflow_to_infinity(value, spec.dtype))
         cell = bits_of(raw)
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         n = self.n
         self.code[n] = LEAF_CODE
         self.spec[n] = spec.id
@@ -293,7 +293,7 @@ class Log(LogInterface):
         columns.state_view[n] = VALUE
         self.n = n + 1
         self._const_rows[key] = n
-        # done
+        # end atomic
         return n
 
     def row_of(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
@@ -311,10 +311,10 @@ class Log(LogInterface):
             leaf = self._leaf_rows.get(key)
             if leaf is None:
                 leaf = self.leaf(value._stored_value(), spec), value
-                # whole: nothing runs in between, see core.values.interning
+                # atomic: see core.values.intern_table
                 if self.tensors is tensors:
                     self._leaf_rows[key] = leaf
-                # done
+                # end atomic
             return leaf[0], spec
         if value_type is float or value_type is int:
             if like is not None and like.inexact:
@@ -369,7 +369,7 @@ class Log(LogInterface):
             number = self.number(variable)
             spec, home = value._spec, value._home
             if home is self:
-                # whole: nothing runs in between, see core.values.interning
+                # atomic: see core.values.intern_table
                 n = self.n
                 if self.variables is variables and value._home is home:
                     self.code[n] = row_code
@@ -378,13 +378,13 @@ class Log(LogInterface):
                     self.spec[n] = spec.id
                     self.n = n + 1
                     return n
-                # done
+                # end atomic
                 continue
             array = home if type(home) is np.ndarray else value._stored_value()
             single = spec.single
             cell = bits_of(array.tobytes()) if single else address_of(array)
             size = 0 if single else array.nbytes
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             n = self.n
             if self.variables is variables:
                 self.code[n] = value_code
@@ -397,7 +397,7 @@ class Log(LogInterface):
                     self.buffers[n] = array
                 self.bytes = self.bytes + size
                 self.n = n + 1
-                # done
+                # end atomic
                 if self.bytes > self.bytes_limit:
                     self.limit = 0  # the next op evaluates and rewinds, if no tape holds the rows
                 return n
@@ -411,14 +411,14 @@ class Log(LogInterface):
         reads = self.reads
         has_reads = bool(reads)
         while has_reads:
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             if reads:
                 variable = reads[-1]
                 read = variable._read
                 if read is not None and read[0] is self:
                     variable._read = None
                 del reads[-1]
-            # done
+            # end atomic
             has_reads = bool(reads)
 
     def tensor(self, row: int, spec: Spec) -> Tensor:
@@ -457,10 +457,10 @@ class Log(LogInterface):
             if not isinstance(buffer, np.ndarray):
                 array = buffer.host()
                 address = address_of(array)
-                # whole: nothing runs in between, see core.values.interning
+                # atomic: see core.values.intern_table
                 self.columns.cell_view[row] = address
                 self.buffers[row] = array
-                # done
+                # end atomic
 
     def is_held(self) -> bool:
         """Return whether a tape may still ask for gradients of rows of this log."""

@@ -89,7 +89,7 @@ def unary(op: Op, **attributes: Any) -> Recorder:
         except KeyError:
             spec = results[sx] = op.spec(op, sx, **attributes)
         tensor = Tensor()
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         n = log.n
         if n < log.limit and log.tensors is tensors:
             log.code[n] = code
@@ -100,7 +100,7 @@ def unary(op: Op, **attributes: Any) -> Recorder:
             tensor._row = n
             tensor._spec = spec
             tensors.append(tensor)
-            # done
+            # end atomic
             return tensor
         log.ensure_capacity()
         return record(x)
@@ -147,7 +147,7 @@ def binary(op: Op, **attributes: Any) -> Recorder:
             else:
                 results[sx, sy] = spec
         tensor = Tensor()
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         n = log.n
         if n < log.limit and log.tensors is tensors:
             log.code[n] = code
@@ -159,7 +159,7 @@ def binary(op: Op, **attributes: Any) -> Recorder:
             tensor._row = n
             tensor._spec = spec
             tensors.append(tensor)
-            # done
+            # end atomic
             return tensor
         log.ensure_capacity()
         return record(x, y)
@@ -264,7 +264,7 @@ def append(
     b = None if number is None else log.constant(*number)
     code_id = code.id
     tensor = Tensor()
-    # whole: nothing runs in between, see core.values.interning
+    # atomic: see core.values.intern_table
     n = log.n
     if n < log.limit and log.tensors is tensors:
         log.code[n] = code_id
@@ -277,7 +277,7 @@ def append(
         tensor._row = n
         tensor._spec = spec
         tensors.append(tensor)
-        # done
+        # end atomic
         return tensor
     log.ensure_capacity()
     return append(code, spec, x, op, number)
@@ -344,7 +344,7 @@ def _try_append(
         extra, start = log.extra, log.extra_n
         end = start + count
         target, target_slice, packed = view(extra), slice(start, end), array("i", rows)
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         n = log.n
         if n < log.limit and log.tensors is tensors and log.extra is extra and log.extra_n == start:
             target[target_slice] = packed
@@ -358,11 +358,11 @@ def _try_append(
             tensor._row = n
             tensor._spec = spec
             tensors.append(tensor)
-            # done
+            # end atomic
             return tensor
         return None
     a, b, c = (*rows, 0, 0, 0)[:3]
-    # whole: nothing runs in between, see core.values.interning
+    # atomic: see core.values.intern_table
     n = log.n
     if n < log.limit and log.tensors is tensors:
         log.code[n] = code
@@ -378,7 +378,7 @@ def _try_append(
         tensor._row = n
         tensor._spec = spec
         tensors.append(tensor)
-        # done
+        # end atomic
         return tensor
     return None
 
@@ -411,7 +411,7 @@ def ternary(op: Op) -> Recorder:
         except KeyError:
             spec = results[sx, sy, sz] = op.spec(op, sx, sy, sz)
         tensor = Tensor()
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         n = log.n
         if n < log.limit and log.tensors is tensors:
             log.code[n] = code
@@ -424,7 +424,7 @@ def ternary(op: Op) -> Recorder:
             tensor._row = n
             tensor._spec = spec
             tensors.append(tensor)
-            # done
+            # end atomic
             return tensor
         log.ensure_capacity()
         return record(x, y, z)

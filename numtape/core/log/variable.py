@@ -502,12 +502,12 @@ class Variable(Operators):
         row = log.read(self, value)
         new_read = log, row
         log.reads.append(self)
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         reads = log.reads
         # Not if a handler has discarded reads, rewound the log or assigned the variable meanwhile.
         if reads and reads[-1] is self and log.tensors is tensors and self._value is value:
             self._read = new_read
-        # done
+        # end atomic
         return row
 
     def read_value(self) -> Tensor:
@@ -688,13 +688,13 @@ class Variable(Operators):
             and value._spec is self._spec
             and (type(home) is np.ndarray or (home is log and key not in pending))
         ):
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             if self._value is old_value:
                 pending[key] = self
                 self._value = value
                 self._read = None
                 is_pending = False
-            # done
+            # end atomic
         if is_pending:
             assign_all([self], [value])
         if not read_value:

@@ -120,10 +120,10 @@ def draw(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor
         return result
     with STATE.lock:
         counted = draw.is_counted
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         number = STATE.draws
         STATE.draws = number + counted
-        # done
+        # end atomic
     try:
         array = draw.array(number)
     except BaseException:

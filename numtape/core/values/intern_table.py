@@ -18,7 +18,7 @@ deadlocks, or lets them in. So a table is correct without one, by three rules.
 
 These steps are atomic because CPython runs a signal handler, a finalizer or another thread only at
 calls, at backward jumps and, up to 3.11, when it allocates an object that can be part of a cycle.
-Blocks of code between ``# whole`` and ``# done`` do none of that; a test reads their bytecode.
+Blocks of code between ``# atomic`` and ``# end atomic`` do none of that; a test reads their bytecode.
 Without a GIL this does not hold, and numtape refuses to be imported.
 
 Data derived from ids (plans and adjoint rows) is valid for one value of `generation`, and data in
@@ -126,11 +126,11 @@ class InternTable(Generic[Thing]):
                 return obj if links[key] == number else None
             obj = self._make(number, key)
             new_ref = weakref.ref(obj)
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             if links[key] == number and objects[number] is ref:
                 objects[number] = new_ref
                 return obj
-            # done
+            # end atomic
         except KeyError:
             pass
         return None
@@ -200,13 +200,13 @@ class InternTable(Generic[Thing]):
         links, objects, is_unlinked = self._ids, self._objects, False
         try:
             key = self._keys[number]
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             if objects[number] is ref:
                 del objects[number]
                 is_unlinked = True
                 if links[key] == number:
                     del links[key]
-            # done
+            # end atomic
         except KeyError:  # never published: interrupted, or freed after a lost race
             pass
         return is_unlinked

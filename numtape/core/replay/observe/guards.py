@@ -254,12 +254,12 @@ class Guards:
     def _append(self, guard: StateGuard, rows: list[tuple[int, ...]], key: tuple[Any, ...]) -> None:
         """Add a guard with its rows and key, all in one step."""
         numbers, guards, marks = [len(self.guards)] * len(rows), [guard], {key}
-        # whole: nothing runs in between, see core.values.interning
+        # atomic: see core.values.intern_table
         self._rows += rows
         self._guard_of_row += numbers
         self.guards += guards
         self._keys |= marks
-        # done
+        # end atomic
 
     def _reference(self, value: Any) -> Callable[[], Any]:
         """Return a weak reference to an object, or a strong one if it supports no weak ones."""
@@ -353,10 +353,10 @@ class Guards:
             guards, number = self.guards, self._guard_of_row[row]
             updated, address = guard._replace(value=_StrongReference(value)), id(value)
             index = _HEAD + _COLUMNS * row + 3
-            # whole: nothing runs in between, see core.values.interning
+            # atomic: see core.values.intern_table
             table[index] = address
             guards[number] = updated
-            # done
+            # end atomic
         return True
 
     def first_changed(self) -> Read | None:
