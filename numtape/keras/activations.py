@@ -374,7 +374,7 @@ def glu(x: Any, axis: int = -1) -> Tensor:
       A tensor of the same dtype.
 
     Raises:
-      ValueError: If there is no such axis, or its size is odd.
+      ValueError: If the axis does not exist, or its size is odd.
 
     Example:
       >>> tf.keras.activations.glu([2.0, 4.0, 0.0, 0.0]).numpy()

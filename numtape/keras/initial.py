@@ -42,7 +42,7 @@ _MEANINGS = {
     "an object returns the same values at each call, and two objects return different ones.",
     "input_axes": "The axes of the shape that count as inputs; None for the last but one, times "
     "all before it.",
-    "output_axes": "Those that count as outputs; None for the last, times all but two.",
+    "output_axes": "The axes that count as outputs; None for the last, times all but two.",
 }
 _constant = describe(_MEANINGS, "", "")
 _random = describe(_MEANINGS, "", "ValueError: If an argument is invalid.")

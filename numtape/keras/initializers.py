@@ -30,7 +30,7 @@ from .registry import Kind, keras_dtype
 _MEANINGS = {
     "seed": "An integer that fixes the values; None draws a seed in the constructor.",
     "input_axes": "The axes that count as inputs; None for the last but one, times all before.",
-    "output_axes": "Those that count as outputs; None for the last, times all but two.",
+    "output_axes": "The axes that count as outputs; None for the last, times all but two.",
 }
 _law = describe(_MEANINGS, "", "ValueError: If ``seed`` is not an integer.")
 

@@ -24,7 +24,7 @@ class InputLayer(Layer):
     Raises:
       ValueError: If not exactly one of ``shape`` and ``batch_shape`` is given, or ``sparse``,
         ``ragged`` or ``optional`` is set.
-      TypeError: If there is no such dtype.
+      TypeError: If the dtype does not exist.
 
     Example:
       >>> tf.keras.layers.InputLayer((3,), name="first").output.shape
@@ -98,7 +98,7 @@ def Input(
 
     Raises:
       ValueError: If no shape is given, or ``sparse``, ``ragged`` or ``optional`` is set.
-      TypeError: If there is no such dtype.
+      TypeError: If the dtype does not exist.
 
     Example:
       >>> inputs = tf.keras.Input((3,))

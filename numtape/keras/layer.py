@@ -64,7 +64,7 @@ class LayerVariable(Alias):
 
     @property
     def trainable(self) -> bool:
-        """Whether it is one of its layer's trainable variables. It can be set."""
+        """Whether the variable is trainable. Settable."""
         return self._trained
 
     @trainable.setter
@@ -207,7 +207,7 @@ class Layer(Module):
       **kwargs: ``input_shape``, without the batch, or ``input_dim``: for `Sequential`.
 
     Raises:
-      TypeError: If there is no such dtype.
+      TypeError: If the dtype does not exist.
       ValueError: If an argument is unknown.
 
     Example:

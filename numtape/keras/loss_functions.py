@@ -41,11 +41,11 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-EPSILON = 1e-7  # what keeps logarithms and quotients finite
+EPSILON = 1e-7  # keeps logarithms and quotients finite
 
 ARGUMENTS = {
-    "y_true": "What is wanted, of the shape of ``y_pred``.",
-    "y_pred": "What was predicted: a tensor of floats.",
+    "y_true": "The targets, of the shape of ``y_pred``.",
+    "y_pred": "The predictions: a floating-point tensor.",
     "axis": "The axis of what is compared: that of classes, or of a vector.",
     "delta": "Where squares end and absolute values begin.",
     "from_logits": "Whether ``y_pred`` are logits, not probabilities.",
@@ -53,7 +53,7 @@ ARGUMENTS = {
     "ignore_class": "A class whose examples do not count; None for none.",
     "alpha": "A weight of the class, or of false positives.",
     "beta": "A weight of false negatives.",
-    "gamma": "The power of what is wrong: the larger, the less easy examples count.",
+    "gamma": "The exponent of the modulating factor: the larger, the less easy examples count.",
     "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
 }
 loss_function = describe(

@@ -93,7 +93,7 @@ _MEANINGS = {
     'of weights), or ``"none"``.',
     "dtype": "The dtype it computes in: float32 without.",
 }
-loss_class = describe(_MEANINGS, "", "ValueError: If there is no such reduction.")
+loss_class = describe(_MEANINGS, "", "ValueError: If the reduction does not exist.")
 
 
 @loss_class
@@ -244,7 +244,7 @@ def _both(mask: Any, other: Any) -> Any:
 
 
 def _nest(x: Any) -> bool:
-    """Whether it is a nest of tensors, not a list of numbers."""
+    """Whether ``x`` is a nested structure of tensors, not a list of numbers."""
     return isinstance(x, dict) or (
         isinstance(x, list | tuple) and any(isinstance(part, Tensor | dict) for part in x)
     )

@@ -226,7 +226,7 @@ def keras_dtype(value: Any) -> DType:
       value: A dtype, or the name of one; None is float32.
 
     Raises:
-      TypeError: If there is no such dtype.
+      TypeError: If the dtype does not exist.
     """
     if value is None:
         return as_dtype("float32")

@@ -22,7 +22,7 @@ from .registry import Configured, Kind
 _MEANINGS = {
     "l1": "The factor of the sum of absolute values.",
     "l2": "The factor of the sum of squares.",
-    "factor": "What the mean is multiplied by.",
+    "factor": "The factor of the mean.",
     "mode": '``"rows"`` or ``"columns"``.',
 }
 _penalty = describe(_MEANINGS, "", "ValueError: If a factor is not a finite number from 0 on.")

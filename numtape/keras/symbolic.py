@@ -94,7 +94,7 @@ class KerasTensor:
 
     Raises:
       ValueError: If ``sparse`` or ``ragged``.
-      TypeError: If there is no such dtype.
+      TypeError: If the dtype does not exist.
 
     Example:
       >>> x = tf.keras.Input((3,))

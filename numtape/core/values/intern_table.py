@@ -18,7 +18,7 @@ deadlocks, or lets them in. So a table is correct without one, by three rules.
 
 These steps are atomic because CPython runs a signal handler, a finalizer or another thread only at
 calls, at backward jumps and, up to 3.11, when it allocates an object that can be part of a cycle.
-Blocks of code between ``# atomic`` and ``# end atomic`` do none of that; a test reads their bytecode.
+Blocks between ``# atomic`` and ``# end atomic`` do none of that; a test reads their bytecode.
 Without a GIL this does not hold, and numtape refuses to be imported.
 
 Data derived from ids (plans and adjoint rows) is valid for one value of `generation`, and data in

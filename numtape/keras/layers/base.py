@@ -98,7 +98,7 @@ ARGUMENTS = {
     "depth_multiplier": "How many features each channel has.",
     "dilation_rate": "How far apart the elements are that the kernel meets: an int, or one for "
     "each axis in space.",
-    "epsilon": "What keeps the quotient finite.",
+    "epsilon": "A small number added under the square root.",
     "filters": "How many features the output has.",
     "groups": "In how many groups the channels are: each feature sees one of them.",
     "kernel_size": "The size of the kernel: an int, or one for each axis in space.",

@@ -124,7 +124,7 @@ class Identity(ConfiguredLayer):
         return input_shape
 
 
-@document(mask_value="What all features of a step are that does not count.")
+@document(mask_value="A step is masked if all its features equal this value.")
 class Masking(ConfiguredLayer):
     """A mask of the steps that count: the others become 0, and layers behind leave them out.
 

@@ -268,7 +268,7 @@ class Minimum(_Extreme):
         return elementwise.minimum(x, y)
 
 
-@document(_WRONG, axis="The axis along which they are put one behind the other.")
+@document(_WRONG, axis="The axis along which they are concatenated.")
 class Concatenate(Merge):
     """The inputs, one behind the other.
 
@@ -419,9 +419,9 @@ class Dot(Merge):
 
 _ARGUMENTS = {
     "inputs": "A list of tensors.",
-    "axis": "The axis along which they are put one behind the other.",
+    "axis": "The axis along which they are concatenated.",
     "axes": "The axis of each input that is summed over: an int for both, or a pair.",
-    "kwargs": "What the layer takes besides.",
+    "kwargs": "Other arguments of the layer.",
 }
 _RAISES = "ValueError: If the inputs are not a list, or their shapes do not fit."
 _documented = describe(_ARGUMENTS, "A tensor.", _RAISES)

@@ -237,7 +237,7 @@ class GaussianNoise(_Noise):
 
 @document(
     _RANGE,
-    rate="What the part of dropped elements would be: the deviation is sqrt(rate / (1 - rate)).",
+    rate="The equivalent dropout rate: the standard deviation is sqrt(rate / (1 - rate)).",
 )
 class GaussianDropout(_Noise):
     """In training, elements are multiplied by numbers of a normal distribution around 1.

@@ -105,7 +105,7 @@ class _Cropping(_Borders):
 
 
 _CROP = (
-    "ValueError: If they are no such numbers, or negative; at a call, if the inputs have other "
+    "ValueError: If they are not such numbers, or negative; at a call, if the inputs have other "
     "axes or nothing is left."
 )
 _CUT = "How many elements are cut off: an int, an int for each axis, or a pair for each axis."
@@ -182,7 +182,7 @@ class _ZeroPadding(_Borders):
 
 
 _PAD = (
-    "ValueError: If they are no such numbers, or negative; at a call, if the inputs have other "
+    "ValueError: If they are not such numbers, or negative; at a call, if the inputs have other "
     "axes."
 )
 _ADD = "How many zeros are added: an int, an int for each axis, or a pair for each axis."

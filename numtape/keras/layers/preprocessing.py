@@ -211,7 +211,7 @@ class Normalization(ConfiguredLayer):
 @document(
     "",
     scale="A number, or an array that broadcasts with the inputs.",
-    offset="What is added, also.",
+    offset="A number or array that is added after scaling.",
 )
 class Rescaling(ConfiguredLayer):
     """``inputs * scale + offset``, such as pixels from 0 to 255 made numbers from 0 to 1.

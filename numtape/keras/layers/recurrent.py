@@ -104,7 +104,7 @@ class RNN(ConfiguredLayer):
     TensorShape([2, 5, 3])
     """
 
-    # Its states are no weights.
+    # `states` are not weights.
     _nt_internal = Layer._nt_internal | {"states"}
     return_sequences: bool
     return_state: bool
