@@ -444,7 +444,7 @@ from numtape.core.values.spec import intern
 
 table, at = intern((8, 4), as_dtype("float32")), intern((2,), as_dtype("int32"))
 (op,) = [op for op in CODES.ops if op.name == "ScatterAdd"]
-row = launches.Row(op, {"axis": 0}, table, [table, at], [0, 1, 2], lambda size: 3)
+row = launches.LaunchRow(op, {"axis": 0}, table, [table, at], [0, 1, 2], lambda size: 3)
 (scatter,) = scatter_add(row)
 kernels = [one.kernel for one in scatter.atomic()]
 launches._kernels.clear()

@@ -94,7 +94,7 @@ def as_kernel(symbol, function, count):
     """Its address is called with C alone."""
     build = importlib.import_module("numtape.core.compile.numba_compiler")
     jitted = importlib.import_module("numtape.kernels.jit").jit(function)
-    built = build.compile_unit(symbol, [build.Function(symbol, jitted, [""] * count)])
+    built = build.compile_unit(symbol, [build.CompiledFunction(symbol, jitted, [""] * count)])
     address = cache.load(symbol, symbol, lambda: built)[symbol]
     return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(address)
 

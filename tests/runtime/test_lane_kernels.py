@@ -65,7 +65,7 @@ def test_same_bits_as_numbas(tf, op, kind, monkeypatch, tmp_path):
         values = np.concatenate([rng.normal(0, 5, 900), rng.permutation(ends), ends])
         arrays.append(values > 0 if name == "bool" else values.astype(name))
     names = [KINDS[name] for name in operands]
-    step = fused.Step(op.body, tuple(range(len(operands))), operands, result)
+    step = fused.LoopStep(op.body, tuple(range(len(operands))), operands, result)
     own, numbas = (f"{name}_{op.name}_{kind}" for name in ("own", "numbas"))
     source = lane_kernels.lane_source(op.body, numbas, tuple(names), KINDS[result])
 

@@ -342,5 +342,5 @@ def test_width_of_vectors(monkeypatch, body, wide):
     assert [entry.attributes.alignstack == 64 for entry in made] == [wide]
     fused = importlib.import_module("numtape.kernels.cpu.fused")
     module = numba_compiler.ir.Module("written")
-    fused.write_kernel(module, "width", fused.Step(body, (0,), ("float32",), "float32"))
+    fused.write_kernel(module, "width", fused.LoopStep(body, (0,), ("float32",), "float32"))
     assert str(module).count(value.WIDTH) == 2 * wide
