@@ -322,5 +322,8 @@ print(*(name for name, module in sys.modules.items()
     for name in (*launches.sources(), "cuda.__init__"):
         path = numtape.kernels_folder().joinpath(*name.split(".")).with_suffix(".py")
         assert path.read_text("utf-8") in text
-    for made in "text: str,", "program: Program)":  # what puts a text and these functions together
+    for made in (
+        "text: str,",
+        "program: FusedProgram)",
+    ):  # what puts a text and these functions together
         assert re.search(rf"def function\(\s*{re.escape(made)}", text)

@@ -185,5 +185,5 @@ def test_sparsemax_adds_up_to_1(tf):
     np.testing.assert_allclose(found.sum(-1), 1.0)
     assert (found >= 0).all() and (found == 0).any()
     assert np.isnan(tf.keras.activations.sparsemax([np.nan, 1.0]).numpy()).all()
-    with pytest.raises(ValueError, match="no axis 2"):
+    with pytest.raises(ValueError, match="axis 2 is out of range"):
         tf.keras.activations.sparsemax([1.0, 2.0], axis=2)

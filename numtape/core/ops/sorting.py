@@ -1,4 +1,4 @@
-"""Order along an axis: the largest elements, sorting, places in a sorted sequence."""
+"""Ordering along an axis: `top_k`, `sort`, `argsort`, `in_top_k` and `searchsorted`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INDICES = (dtypes.int16, dtypes.int32, dtypes.int64)
 
 
 class TopKV2(NamedTuple):
-    """The largest elements, and where they were; see `top_k`."""
+    """The largest elements and their indices; see `top_k`."""
 
     values: Tensor
     indices: Tensor
@@ -37,8 +37,8 @@ def _order_spec(op: Op, x: Spec, k: int, descending: bool, output: str) -> Spec:
 
 
 def _order(out: Array, x: Array, k: int, descending: bool, output: str) -> None:
-    """Indices of the first ``k`` along the last axis. NaN comes last, equal ones as they stand."""
-    if descending:  # by a key that falls where x rises, and never overflows
+    """Write the indices of the first ``k`` along the last axis, stably, with NaN last."""
+    if descending:  # sort by a decreasing key that never overflows
         x = -x if x.dtype.kind == "f" else ~x
     np.copyto(out, np.argsort(x, -1, kind="stable")[..., :k], casting="unsafe")
 
@@ -68,10 +68,9 @@ def top_k(
     index_type: Any = dtypes.int32,
     name: str | None = None,
 ) -> TopKV2:
-    """The ``k`` largest elements along the last axis, and where they are.
+    """The ``k`` largest elements along the last axis, and their indices.
 
-    Equal elements come in the order in which they stand; NaN comes last. Gradients go to the
-    elements that were taken.
+    Equal elements keep their order; NaN comes last. Gradients flow to the selected elements.
 
     Args:
       input: A tensor of numbers, of at least one axis.
@@ -84,8 +83,8 @@ def top_k(
       A named tuple of ``values`` and ``indices``, whose last axis has size ``k``.
 
     Raises:
-      InvalidArgumentError: If ``k`` is negative or more than there are, the elements are bools, or
-        there is no axis.
+      InvalidArgumentError: If ``k`` is negative or exceeds the size of the axis, the elements are
+        bools, or ``input`` is a scalar.
 
     Example:
       >>> values, indices = tf.math.top_k([3.0, 9.0, 4.0], k=2)
@@ -107,7 +106,7 @@ def top_k(
 
 
 def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any, bool]:
-    """The tensor with the axis last, the order of the axes, whether it falls."""
+    """Return the tensor with the axis last, the permutation, and whether to sort descending."""
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
             "Argument `direction` should be one of ASCENDING, DESCENDING. "
@@ -136,7 +135,7 @@ def sort(
 ) -> Tensor:
     """The elements sorted along an axis. NaN comes last in both directions.
 
-    Gradients go back to where the elements came from.
+    Gradients flow back to the original positions.
 
     Args:
       values: A tensor of numbers, of at least one axis.
@@ -200,7 +199,7 @@ def argsort(
     return movement.transpose_if_needed(_sort_indices(x, x.shape[-1], falling, "int32"), order)
 
 
-# Whether a label is among the k likeliest.
+# Top-k membership.
 
 
 def _in_top_k_spec(op: Op, predictions: Spec, targets: Spec, k: int) -> Spec:
@@ -230,8 +229,8 @@ IN_TOP_K = defop("InTopKV2", ARRAY, 2, _in_top_k_spec, compute=_in_top_k, on_hos
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether the predictions of target classes are among the ``k`` largest of their rows.
 
-    Classes that are as likely as the last of these are among them. A row in which something is
-    not finite, or whose target is not a class, gives False.
+    Ties with the k-th largest count as members. A row that has a non-finite prediction, or whose
+    target is out of range, gives False.
 
     Args:
       targets: An int32 or int64 tensor of shape (rows,).
@@ -244,7 +243,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 
     Raises:
       ValueError: If ``predictions`` is a tensor of another dtype.
-      InvalidArgumentError: If the shapes do not fit, or ``targets`` are no such integers.
+      InvalidArgumentError: If the shapes do not fit, or ``targets`` is not int32 or int64.
 
     Example:
       >>> tf.math.in_top_k([1, 0], [[0.1, 0.9], [0.2, 0.8]], k=1).numpy()
@@ -263,7 +262,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     return record(IN_TOP_K, (result, at), k=count)
 
 
-# Where a value would stand.
+# Binary search.
 
 
 def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec:
@@ -306,12 +305,12 @@ def searchsorted(
     out_type: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where values would have to stand for a sequence to stay sorted, row by row.
+    """Indices at which values can be inserted to keep a sequence sorted, row by row.
 
     Args:
       sorted_sequence: A tensor of numbers, sorted along the last axis.
-      values: Another of the same dtype, whose other axes have as many rows.
-      side: ``"left"``: before equal elements; ``"right"``: behind them.
+      values: A tensor of the same dtype; its leading axes have the same number of rows.
+      side: ``"left"``: before equal elements; ``"right"``: after them.
       out_type: int32 or int64.
       name: Not used.
 

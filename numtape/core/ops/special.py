@@ -1,7 +1,4 @@
-"""Special functions: error functions, gamma and its derivatives, Bessel functions.
-
-Those of the gamma function are in `gamma`, Bessel's in `bessel`.
-"""
+"""Special functions: error functions, gamma and its derivatives, Bessel functions."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ from .reduction import reduce_sum
 
 Array = np.ndarray[Any, Any]
 
-# Products and quotients that are 0 where the first operand is.
+# Products and quotients that are 0 where the first operand is 0.
 
 _counts = unary_op("NonZero", "select(x == 0, 0, 1)", spec=rules.analytic, gradient=STOP)
 xlogy: Recorder = binary_op(
@@ -110,7 +107,7 @@ nextafter = host_op(
 """,
 )
 
-# Inverses of the error function and its kin.
+# Inverses of the error functions and of the normal distribution function.
 
 erfinv = host_op(
     "Erfinv",
@@ -161,7 +158,7 @@ def _fresnel(which: int) -> Any:
         from scipy.special import fresnel
 
         wide = np.asarray(x, np.float64)
-        # SciPy overflows far out, where only the limit is left.
+        # SciPy overflows for huge x, where the integral equals its limit.
         return np.where(np.abs(wide) > 1e100, np.copysign(0.5, wide), fresnel(wide)[which])
 
     return compute
@@ -185,7 +182,7 @@ expint = host_op(
     doc="""
     The exponential integral, elementwise: ``exp(t) / t`` from minus infinity to ``x``.
 
-    It is for positive numbers; minus infinity at 0, NaN for negative ones, as in TensorFlow.
+    It is minus infinity at 0 and NaN for negative numbers, as in TensorFlow.
 
     >>> tf.math.special.expint([1.0, 2.0]).numpy()
     array([1.8951178, 4.9542346], dtype=float32)
@@ -889,11 +886,11 @@ cbrt = _record("Cbrt", 1, lambda g, z, x: (ratio_or_zero(g, 3.0 * (z * z)),))
 degrees = _record("Degrees", 1, lambda g, z, x: (g * (180.0 / math.pi),))
 radians = _record("Radians", 1, lambda g, z, x: (g * (math.pi / 180.0),))
 gamma = _record("Gamma", 1, lambda g, z, x: (g * (z * digamma(x)),))
-# The quotient without what is behind the point: (x - z) / y but for rounding.
+# The truncated quotient equals (x - z) / y up to rounding.
 fmod = _record("Fmod", 2, lambda g, z, x, y: (g, negative(g * rint((x - z) / y))))
 copysign = _record("CopySign", 2, lambda g, z, x, y: (select(equal_(x, z), g, negative(g)), None))
 logaddexp = _record("LogAddExp", 2, lambda g, z, x, y: (g * exp(x - z), g * exp(y - z)))
-# As maximum and minimum, but a NaN counts as absent.
+# Like maximum and minimum, but NaN is ignored.
 fmax = _record(
     "FMax", 2, lambda g, z, x, y: (select(equal_(x, z), g, 0.0), select(equal_(x, z), 0.0, g))
 )
