@@ -1,9 +1,10 @@
-"""Measures numtape beside its peers: ``python -m benchmarks --help``.
+"""Benchmarks of numtape and its peers: ``python -m benchmarks --help``.
 
-``cases`` says what is measured, on ``inputs``, with ``formulas`` and ``programs``; ``libs`` how
-each library does it; ``worker`` runs one library in its own process, and ``measure`` drives
-the workers. ``figures`` and ``scaling`` are about numtape alone, ``roofline`` about the machine.
-``report`` makes one JSON of the outcome, ``tables`` and ``plots`` show it, and ``run`` is the
-command line.
-The package ``gpu`` has the same for a GPU: ``python -m benchmarks --device cuda``.
+Start reading at ``cases``, the table of what is measured. ``inputs``, ``formulas`` and ``programs``
+define the work of each case, and ``libs`` implements it in each library. ``worker`` runs one
+library in its own process; ``measure`` drives the workers. ``figures`` and ``scaling`` measure
+numtape alone, ``roofline`` measures the machine. ``report`` collects the measurements in one JSON
+file, ``tables`` and ``plots`` display it, and ``run`` is the command line.
+
+The package ``gpu`` is the counterpart for GPUs: ``python -m benchmarks --device cuda``.
 """

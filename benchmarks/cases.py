@@ -17,7 +17,7 @@ from benchmarks.inputs import Data, black_scholes, large_net, long_chain, scalar
 
 OURS = "numtape"
 REPLAYED, COMPILED = "nt.function", "jit_compile"
-# Eager, and what is hot is not compiled: every elementwise op is a call a block.
+# Eager, with hot plans left uncompiled: each elementwise op is one kernel call per block.
 UNFUSED = "not fused"
 OWN = (OURS, REPLAYED, COMPILED, UNFUSED)
 BEST_PEER = "best peer"
@@ -25,9 +25,10 @@ BEST_PEER = "best peer"
 
 @dataclass(frozen=True)
 class Limit:
-    """At most ``at_most`` times another column's figure, or, without ``of``, the figure itself.
+    """An upper limit on the figure in ``column``, one of numtape's columns.
 
-    It is about ``column``, one of ours.
+    The limit is ``at_most`` times the figure of column ``of``, or ``at_most`` itself if ``of`` is
+    None.
     """
 
     at_most: float
@@ -45,10 +46,10 @@ class Case:
         kind: ``step`` is timed in a warm worker of each library; ``process`` is the wall time of
             fresh processes; ``memory`` is the peak of the first steps of a fresh worker;
             ``figure`` is measured for numtape only.
-        goal: The limits that numtape must keep.
+        goal: The limits that numtape must meet.
         unit: ``s`` or ``MiB``.
         data: Makes the inputs of a ``step`` or of the steps of ``memory``.
-        libraries: The libraries that take part, if not all do.
+        libraries: The libraries that take part, if restricted.
     """
 
     name: str
@@ -60,8 +61,8 @@ class Case:
     libraries: tuple[str, ...] | None = None
 
 
-# Room for what an allocator keeps or gives back at will; a real leak of 9,900 steps, or of a
-# million iterations, is far above it.
+# Tolerance in MiB for memory that the allocator retains or returns. A real leak over 9,900 steps
+# or a million iterations is far larger.
 FLAT = (Limit(2.0),)
 
 CASES = {
@@ -96,8 +97,8 @@ CASES = {
             "large_net",
             "784-512-512-10 network step, batch 256",
             "step",
-            # Nine tenths are matrix products, which everybody leaves to a library: what numtape
-            # can do is to add nothing to them.
+            # Nine tenths of the time are matrix products, which every library delegates to BLAS;
+            # numtape can only avoid adding overhead.
             (Limit(1.0, BEST_PEER), Limit(1.0, BEST_PEER, REPLAYED)),
             data=large_net,
         ),
@@ -154,14 +155,14 @@ CASES = {
         ),
         Case(
             "empty_call",
-            "a call of an empty function",
+            "call of an empty function",
             "figure",
             (Limit(3e-6),),
             libraries=(OURS,),
         ),
         Case(
             "failing_guard",
-            "what a failing guard costs, its path recorded",
+            "cost of a failing guard, path already recorded",
             "figure",
             (Limit(5e-6),),
             libraries=(OURS,),
@@ -182,7 +183,7 @@ CASES = {
         ),
         Case(
             "memory_training",
-            "memory grown from step 100 to 10,000 of the small network",
+            "memory growth from step 100 to 10,000 of the small network",
             "figure",
             FLAT,
             "MiB",
@@ -190,7 +191,7 @@ CASES = {
         ),
         Case(
             "memory_unlooked",
-            "memory grown in 10^6 iterations that look at nothing",
+            "memory growth in 10^6 iterations that evaluate nothing",
             "figure",
             FLAT,
             "MiB",
@@ -198,7 +199,7 @@ CASES = {
         ),
         Case(
             "memory_replayed",
-            "memory grown in 10^6 replays",
+            "memory growth in 10^6 replays",
             "figure",
             FLAT,
             "MiB",

@@ -1,9 +1,9 @@
-"""A small convolutional network on digits: how well it reads, and a step beside PyTorch's.
+"""Accuracy of a small convolutional network on digits, and its step time against PyTorch.
 
-``python -m benchmarks.convolution`` trains it on four fifths of the digits of `numtape.datasets`,
-says how many of the others it reads, and how long that took. Then it times a step of the same
-network in numtape, eagerly and replayed, and in PyTorch, if that is installed, turn by turn, with
-as many threads each.
+``python -m benchmarks.convolution`` trains the network on four fifths of the digits of
+`numtape.datasets`, and prints its accuracy on the rest and the training time. It then times a
+step of the same network in numtape (eager and replayed) and, if installed, in PyTorch. The
+libraries alternate and use the same number of threads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BATCH, EPOCHS, ROUNDS, STEPS = 64, 30, 15, 20
 
 
 def digits() -> tuple[Any, ...]:
-    """Images and classes: to learn from, and held out."""
+    """Training images and classes, then the held-out ones."""
     from numtape.datasets import load_digits
 
     images, labels = load_digits()
@@ -33,7 +33,7 @@ def digits() -> tuple[Any, ...]:
 
 
 def weights() -> list[Any]:
-    """Two layers of filters and one of classes, as they begin."""
+    """Initial weights: two convolutional layers and one dense output layer."""
     random = np.random.default_rng(0)
     shapes = [(3, 3, 1, 16), (3, 3, 16, 32), (128, 10)]
     weights = []
@@ -47,7 +47,7 @@ def weights() -> list[Any]:
 
 
 def network(tf: Any) -> tuple[list[Any], Callable[..., Any], Callable[..., Any]]:
-    """Its variables, what it makes of images, and a step that learns."""
+    """The network's variables, its forward function and a training step."""
     variables = [tf.Variable(w) for w in weights()]
     optimizer = tf.keras.optimizers.Adam(0.003)
 
@@ -70,7 +70,7 @@ def network(tf: Any) -> tuple[list[Any], Callable[..., Any], Callable[..., Any]]
 
 
 def train(tf: Any) -> tuple[float, float]:
-    """The part of the held-out digits that it reads, and the seconds that it learned."""
+    """Accuracy on the held-out digits, and the seconds of training."""
     x, y, test_x, test_y = digits()
     _, read, step = network(tf)
     step = tf.function(step)
@@ -112,7 +112,7 @@ def torch_step(threads: int) -> Callable[[], Any]:
 
 
 def time_calls(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Medians of rounds, in which each has its turn."""
+    """Median seconds per call over rounds in which the calls alternate."""
     for call in calls.values():
         for _ in range(STEPS):
             call()
@@ -127,7 +127,7 @@ def time_calls(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Train and time."""
+    """Train the network, then time its step."""
     import numtape as tf
 
     accuracy, seconds = train(tf)
@@ -142,7 +142,7 @@ def main() -> None:
     if importlib.util.find_spec("torch"):
         calls["PyTorch"] = torch_step(os.cpu_count() or 1)
     for name, value in time_calls(calls).items():
-        print(f"{name}: {value * 1e6:.0f} µs a step of {BATCH} images")
+        print(f"{name}: {value * 1e6:.0f} µs per step of {BATCH} images")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Figures of numtape alone: a function per case, called in a separate process."""
+"""Measurements of numtape alone: one function per case, called in a separate process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.memory import resident
 
 
 def stages(rows: int) -> tuple[float, float, float]:
-    """Times a chain of scalar rows: recording it, its ``gradient`` call, and the look."""
+    """Seconds to record a chain of scalar rows, to call ``gradient`` and to evaluate the result."""
     x = nt.constant(GRADIENT_AT)
     gc.collect()
     with nt.GradientTape() as tape:
@@ -50,7 +50,7 @@ def transpose(quick: bool) -> dict[str, object]:
 
 
 def _per_call(call: Callable[[], object], quick: bool) -> list[float]:
-    """Times calls, in batches."""
+    """Seconds per call, measured in batches."""
     count = 2_000
     results = []
     for _ in range(3 if quick else 30):
@@ -73,7 +73,7 @@ def empty_call(quick: bool) -> dict[str, object]:
 
 
 def failing_guard(quick: bool) -> dict[str, object]:
-    """Seconds that a call takes longer where the path of the call before does not hold."""
+    """Extra seconds of a call whose guards reject the path of the previous call."""
 
     @nt.function
     def branch(x: nt.Tensor) -> nt.Tensor:
@@ -103,7 +103,7 @@ def failing_guard(quick: bool) -> dict[str, object]:
 
 
 def _residents(step: Callable[[], object], steps: int, marks: set[int]) -> dict[int, float]:
-    """Gives the resident memory after those steps that are marked."""
+    """Returns the resident memory in MiB after each step in ``marks``."""
     residents: dict[int, float] = {}
     for done in range(1, steps + 1):
         step()
@@ -113,7 +113,7 @@ def _residents(step: Callable[[], object], steps: int, marks: set[int]) -> dict[
 
 
 def memory_training(quick: bool) -> dict[str, object]:
-    """MiB that many steps of training add."""
+    """Growth of resident memory in MiB over many training steps."""
     steps = 200 if quick else 10_000
     marks = {100, *range(steps // 10, steps + 1, steps // 10)}
     residents = _residents(variants(small_net())["numtape"].step, steps, marks)
@@ -122,9 +122,9 @@ def memory_training(quick: bool) -> dict[str, object]:
 
 
 def memory_replayed(quick: bool) -> dict[str, object]:
-    """MiB that replays of a small function add, with a branch and an assign.
+    """Growth of resident memory in MiB over replays of a function with a branch and an assign.
 
-    It is hot before they are counted: LLVM takes some 20 MiB when it compiles for the first time.
+    The function is hot before counting starts: LLVM takes some 20 MiB at its first compilation.
     """
     total = nt.Variable(0.0)
 
@@ -151,14 +151,14 @@ def memory_replayed(quick: bool) -> dict[str, object]:
 
 
 def memory_unlooked(quick: bool) -> dict[str, object]:
-    """MiB that a loop adds which looks at nothing."""
+    """Growth of resident memory in MiB in a loop that evaluates nothing."""
     x = nt.constant(1.0)
 
     def step() -> None:
         nonlocal x
         x = x * 0.999 + 0.001
 
-    # The log grows until it is swept: what must not grow is its peak.
+    # The log grows until a sweep empties it, so only its peak must stay flat.
     steps = 20_000 if quick else 1_000_000
     residents = _residents(step, steps, set(range(steps // 50, steps + 1, steps // 50)))
     early, late = (

@@ -1,8 +1,8 @@
 """The formulas of the elementwise cases, and their derivatives by hand.
 
 A formula takes a library's functions as ``ops`` (``log``, ``sqrt``, ``erf``, ``exp``, ``sin``,
-``tanh``, ``sum``, and for the GPU also ``cumsum``, ``mean``, ``relu``, ``normal``), so that all
-libraries are given one text.
+``tanh``, ``sum``, and on the GPU also ``cumsum``, ``mean``, ``relu``, ``normal``), so that all
+libraries run the same code.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def black_scholes_by_hand(s: Array, k: Array, r: Array, v: Array, t: Array) -> l
 
 
 def long_chain(ops: Any, x: Any, y: Any) -> Any:
-    """A sum over functions of functions, which are slow when each of them visits memory."""
+    """A sum over composed functions, slow if each function makes a pass over memory."""
     return ops.sum(ops.tanh(ops.sin(x * x + y) * ops.exp(-x)) * y)
 
 
 def long_chain_by_hand(x: Array, y: Array) -> list[Array]:
-    """The sum and its gradients by x and y."""
+    """The sum and its gradients with respect to x and y."""
     inner, decay = x * x + y, np.exp(-x)
     t = np.tanh(np.sin(inner) * decay)
     outer = (1 - t * t) * y * decay
@@ -63,7 +63,8 @@ def asian(
 ) -> Any:
     """The price of an Asian call over a year: spot, interest rate, volatility, strike.
 
-    ``shape`` is that of the normal draws, (paths, steps), which are made here unless given.
+    ``shape`` is the shape (paths, steps) of the normal draws, which are generated unless ``draws``
+    is given.
     """
     if draws is None:
         draws = ops.normal(shape)
@@ -74,7 +75,7 @@ def asian(
 
 
 def asian_by_hand(s: Array, r: Array, v: Array, k: Array, draws: Array) -> list[Array]:
-    """The price and its slopes, path by path."""
+    """The price and its derivatives, path by path."""
     dt = 1 / draws.shape[1]
     time = dt * np.arange(1, draws.shape[1] + 1)
     walk = np.sqrt(dt) * np.cumsum(draws, axis=1)
@@ -92,7 +93,7 @@ def asian_by_hand(s: Array, r: Array, v: Array, k: Array, draws: Array) -> list[
 
 
 def softmax_by_hand(x: Array, g: Array | None = None) -> list[Array]:
-    """A softmax of each row; given what comes from above, the gradient too."""
+    """A softmax of each row, and its gradient if the upstream gradient ``g`` is given."""
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     y = e / e.sum(axis=-1, keepdims=True)
     return [y] if g is None else [y, y * (g - np.sum(g * y, axis=-1, keepdims=True))]
@@ -101,7 +102,7 @@ def softmax_by_hand(x: Array, g: Array | None = None) -> list[Array]:
 def layer_norm_by_hand(
     epsilon: float, x: Array, gamma: Array, beta: Array, g: Array | None = None
 ) -> list[Array]:
-    """A layer norm of each row; given what comes from above, the gradients by all three."""
+    """A layer norm of each row, and the gradients of its inputs if ``g`` is given."""
     scale = np.sqrt(x.var(axis=-1, keepdims=True) + epsilon)
     n = (x - x.mean(axis=-1, keepdims=True)) / scale
     if g is None:
@@ -112,7 +113,7 @@ def layer_norm_by_hand(
 
 
 def scatter_add_by_hand(rows: int, added: Array, at: Array) -> list[Array]:
-    """Rows summed by their places."""
+    """The rows of ``added`` summed into the rows that ``at`` selects."""
     out = np.zeros((rows, *added.shape[1:]))
     np.add.at(out, at, added)
     return [out]

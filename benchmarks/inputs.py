@@ -1,8 +1,8 @@
-"""The inputs of the step cases, and what one step on them must give and cannot do without.
+"""Inputs of the step cases, with the expected result and the minimal work of one step.
 
-Nothing here knows a library. Inputs are NumPy arrays from fixed seeds, so that every library
-starts from the same numbers, and each kind of input states what one step must give, in plain
-float64 NumPy, so that every library is known to do the same work.
+This module is independent of the libraries. Inputs are NumPy arrays from fixed seeds, so that every
+library starts from the same numbers. Each kind of input computes the expected result of one step
+in float64 NumPy, which verifies that every library does the same work.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class MinimalWork:
 
     Attributes:
         traffic: Bytes of the inputs, each read once, and of the results, each written once.
-        products: Floating-point operations in matrix products, a multiply and an add being two.
-        calls: Transcendental functions by name, those of the gradient that forward did not give
-            already included.
+        products: Floating-point operations in matrix products; a multiply-add counts as two.
+        calls: Number of transcendental calls by function name, including those of the gradient
+            that cannot reuse a forward value.
         dtype: The dtype of these calls.
     """
 
@@ -43,31 +43,31 @@ class Data(Protocol):
     """The inputs of one case."""
 
     def for_check(self) -> Data:
-        """Gives the inputs for the one step that is compared with ``compute_expected``."""
+        """Returns the inputs of the step that is compared with ``compute_expected``."""
 
     def compute_expected(self) -> list[Array]:
-        """Gives what one step must give, computed in float64."""
+        """Returns the expected result of one step, computed in float64."""
 
     def compute_observed(self, result: object, weights: list[Array]) -> list[Array]:
-        """Gives the same from what a step returned and the weights it left."""
+        """Returns the comparable arrays from a step's result and the updated weights."""
 
     def work(self) -> MinimalWork:
-        """Says what one step cannot do without."""
+        """Returns the minimal work of one step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """``y = sin(y) * x``, ``length`` times from ``y = x``; the step gives dy/dx as a float."""
+    """``y = sin(y) * x``, ``length`` times from ``y = x``; the step returns dy/dx as a float."""
 
     x: np.float32
     length: int
 
     def for_check(self) -> Chain:
-        """A chain keeps no state: the step itself is compared."""
+        """Returns the chain itself, because a step changes no state."""
         return self
 
     def compute_expected(self) -> list[Array]:
-        """Value and slope carried forward together."""
+        """Carries the value and its derivative forward together."""
         x = float(self.x)
         y, slope = x, 1.0
         for _ in range(self.length):
@@ -75,22 +75,22 @@ class Chain:
         return [np.asarray(slope)]
 
     def compute_observed(self, result: object, weights: list[Array]) -> list[Array]:
-        """The slope is all there is."""
+        """Returns the derivative, the only result."""
         return [np.asarray(result)]
 
     def work(self) -> MinimalWork:
-        """Each sine of the way there is a cosine of the way back."""
+        """Counts a sine in the forward and a cosine in the reverse sweep for each link."""
         calls = {"sin": self.length, "cos": self.length}
         return MinimalWork(2 * self.x.nbytes, 0, calls, self.x.dtype.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """One step of gradient descent of a dense network; the step gives the loss as a float.
+    """One gradient descent step of a dense network; the step returns the loss as a float.
 
-    ``weights`` are kernel (inputs, outputs) and bias (outputs,) of each layer in turn;
-    ``activation`` stands between the layers, and none after the last. The target is (batch,
-    outputs) for the mean squared error and (batch,) class numbers for the cross-entropy.
+    ``weights`` alternate between the kernel (inputs, outputs) and the bias (outputs,) of each
+    layer. ``activation`` follows every layer but the last. The target has shape (batch, outputs)
+    for the mean squared error, and is (batch,) class numbers for the cross-entropy.
     """
 
     weights: list[Array]
@@ -101,11 +101,11 @@ class Network:
     learning_rate: float
 
     def for_check(self) -> Network:
-        """With a rate of 1 the update shows the gradient, not the rounding of the weights."""
+        """Sets the learning rate to 1, so that rounding of weights does not hide the gradient."""
         return dataclasses.replace(self, learning_rate=1.0)
 
     def compute_expected(self) -> list[Array]:
-        """The loss and its gradients by hand, in the order of ``weights``."""
+        """Computes the loss and its gradients by hand, in the order of ``weights``."""
         kernels, biases = (
             [w.astype(np.float64) for w in self.weights[first::2]] for first in (0, 1)
         )
@@ -132,21 +132,21 @@ class Network:
         return [np.asarray(loss), *gradients]
 
     def compute_observed(self, result: object, weights: list[Array]) -> list[Array]:
-        """The loss, and the gradients as the step's updates show them."""
+        """Returns the loss, and the gradients recovered from the updates of the weights."""
         updates = zip(self.weights, weights, strict=True)
         return [np.asarray(result), *((old - new) / self.learning_rate for old, new in updates)]
 
     def shapes(self) -> list[tuple[int, int, int]]:
-        """Gives (rows, inner, columns) of each matrix product of a step, in its order."""
+        """Returns (rows, inner, columns) of each matrix product of a step, in order."""
         batch = len(self.x)
         layers = [kernel.shape for kernel in self.weights[::2]]
         forward = [(batch, i, o) for i, o in layers]
         back = [[(i, batch, o), (batch, o, i)] for i, o in reversed(layers)]
-        # Nobody asks for the gradient by x.
+        # The gradient with respect to x is not needed.
         return [*forward, *itertools.chain.from_iterable(back)][:-1]
 
     def work(self) -> MinimalWork:
-        """The weights are both read and written; back through tanh and relu costs no calls."""
+        """Counts weights as read and written; the derivatives of tanh and relu need no calls."""
         read = [self.x, self.target, *self.weights]
         traffic = sum(a.nbytes for a in [*read, *self.weights]) + self.x.itemsize
         products = sum(2 * m * k * n for m, k, n in self.shapes())
@@ -160,14 +160,14 @@ class Network:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkProgram:
-    """A program of arrays with one number as its value; the step gives it and its gradients.
+    """A scalar-valued program over arrays; the step returns its value and its gradients.
 
     Attributes:
         function: The program, called with a library's functions, the inputs and the constants.
         by_hand: Computes the expected results from float64 arrays.
-        inputs: The arrays that are differentiated.
+        inputs: The arrays to differentiate with respect to.
         constants: The other arrays.
-        needs: Functions that some libraries lack.
+        needs: Names of the functions it uses that some libraries lack.
         calls: Transcendental calls of a step.
         products: Operations in its matrix products.
     """
@@ -181,24 +181,24 @@ class BenchmarkProgram:
     products: int = 0
 
     def for_check(self) -> BenchmarkProgram:
-        """Arrays of full size: smaller ones may take another path."""
+        """Returns the full-size inputs: smaller ones may take another code path."""
         return self
 
     def compute_expected(self) -> list[Array]:
-        """The value, and derivatives that were worked out on paper."""
+        """Computes the value and the gradients from formulas derived by hand."""
         result = self.by_hand(*(x.astype(np.float64) for x in (*self.inputs, *self.constants)))
         return [np.asarray(x) for x in result]
 
     def compute_observed(self, result: Any, weights: list[Array]) -> list[Array]:
-        """The value and the gradients are what a step returns."""
+        """Returns the value and the gradients, which are the result of a step."""
         return [np.asarray(array) for array in result]
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Gives the shapes of the value and of the gradients."""
+        """Returns the shapes of the value and of the gradients."""
         return [(), *(x.shape for x in self.inputs)]
 
     def work(self) -> MinimalWork:
-        """A gradient is as large as its input."""
+        """Counts a gradient as large as its input."""
         first = self.inputs[0]
         traffic = 2 * sum(x.nbytes for x in self.inputs) + first.itemsize
         traffic += sum(x.nbytes for x in self.constants)
@@ -207,24 +207,24 @@ class BenchmarkProgram:
 
 @dataclass(frozen=True, eq=False)
 class Formula(BenchmarkProgram):
-    """A formula over arrays of one size, elementwise but for sums.
+    """A formula over arrays of equal size, elementwise except for sums.
 
-    Where the value is an array, the gradients are those of its sum.
+    If the value is an array, the gradients are those of its sum.
 
     Attributes:
-        value_size: How many elements the value has.
+        value_size: The number of elements of the value.
         calls: Transcendental calls per element.
     """
 
     value_size: int = 1
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """A value of one element is a number."""
+        """Returns the shapes, () for a value of one element."""
         value, *gradients = super().shapes()
         return [(self.value_size,) if self.value_size > 1 else value, *gradients]
 
     def work(self) -> MinimalWork:
-        """Each element takes the same."""
+        """Scales the work of one element by the number of elements."""
         first = self.inputs[0]
         calls = {name: count * first.size for name, count in self.calls.items()}
         traffic = 2 * sum(x.nbytes for x in self.inputs) + self.value_size * first.itemsize
@@ -233,17 +233,17 @@ class Formula(BenchmarkProgram):
 
 @dataclass(frozen=True, eq=False)
 class Derivatives:
-    """All derivatives of a function of a vector: those of its vector, or the second ones.
+    """The Jacobian or the Hessian of a function of a vector.
 
     Attributes:
-        kind: The kind of result.
+        kind: "jacobian" or "hessian".
         function: The function, called with a library's functions, the vector and the constants.
         by_hand: Computes the expected result.
         x: The vector.
         constants: The other arrays.
         calls: Transcendental calls of a step.
         products: Operations in its matrix products.
-        needs: Functions that some libraries lack.
+        needs: Names of the functions it uses that some libraries lack.
     """
 
     kind: Literal["jacobian", "hessian"]
@@ -256,26 +256,26 @@ class Derivatives:
     needs: tuple[str, ...] = ()
 
     def for_check(self) -> Derivatives:
-        """Nothing is kept."""
+        """Returns the inputs themselves, because a step changes no state."""
         return self
 
     def compute_expected(self) -> list[Array]:
-        """The matrix, worked out on paper."""
+        """Computes the matrix from a formula derived by hand."""
         return self.by_hand(self.x, *self.constants)
 
     def compute_observed(self, result: Any, weights: list[Array]) -> list[Array]:
-        """The matrix is what a step returns."""
+        """Returns the matrix, which is the result of a step."""
         return [np.asarray(result)]
 
     def work(self) -> MinimalWork:
-        """The matrix is written."""
+        """Counts the inputs as read and the matrix as written."""
         read = self.x.nbytes + sum(x.nbytes for x in self.constants)
         traffic = read + self.x.size * self.x.nbytes
         return MinimalWork(traffic, self.products, self.calls, self.x.dtype.name)
 
 
 def relative_error(observed: list[Array], expected: list[Array]) -> float:
-    """Gives the largest difference, each array's relative to that array's largest entry."""
+    """Returns the largest difference, relative to the largest entry of each array."""
     worst = 0.0
     for own, reference in zip(observed, expected, strict=True):
         if own.shape != reference.shape:
@@ -301,7 +301,7 @@ def scalar_chain() -> Chain:
 
 
 def small_net(hidden: int = 64, batch: int = 32) -> Network:
-    """2-64-64-1, where what a library does around the arithmetic is the whole cost."""
+    """2-64-64-1, dominated by the overhead of the library."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(batch, 2)).astype(np.float32)
     target = np.sin(x[:, :1]) * x[:, 1:]
@@ -310,7 +310,7 @@ def small_net(hidden: int = 64, batch: int = 32) -> Network:
 
 
 def large_net(sizes: tuple[int, ...] = (784, 512, 512, 10), batch: int = 256) -> Network:
-    """784-512-512-10, where matrix products are nearly the whole cost."""
+    """784-512-512-10, dominated by matrix products."""
     rng = np.random.default_rng(2)
     x = rng.uniform(size=(batch, sizes[0])).astype(np.float32)
     target = rng.integers(sizes[-1], size=batch)
@@ -319,7 +319,7 @@ def large_net(sizes: tuple[int, ...] = (784, 512, 512, 10), batch: int = 256) ->
 
 
 def black_scholes(size: int = 1_000_000) -> Formula:
-    """A million options, enough to be beyond the caches."""
+    """A million options, which exceed the caches."""
     rng = np.random.default_rng(7)
     bounds = ((50, 150), (50, 150), (0.01, 0.05), (0.1, 0.5), (0.1, 2))
     return Formula(
@@ -328,8 +328,8 @@ def black_scholes(size: int = 1_000_000) -> Formula:
         [rng.uniform(low, high, size) for low, high in bounds],
         [],
         (),
-        # Two of the exponentials are the slopes of erf; divisions are three of the price's formula,
-        # and three of the slopes of log, quotients and sqrt.
+        # Two of the exponentials are derivatives of erf. Three divisions are in the formula of the
+        # price, and three in the derivatives of log, quotients and sqrt.
         {"log": 1, "erf": 2, "exp": 3, "sqrt": 1, "reciprocal": 6},
         value_size=size,
     )

@@ -1,8 +1,8 @@
-"""Jacobians, a Hessian and forward mode beside the peers': ``python -m benchmarks.jacobians``.
+"""Jacobians, a Hessian and forward mode in numtape and its peers.
 
-Prints a table; writes nothing. Times are medians in µs, of a call with its result looked at. Each
-library has its own process, and the libraries take turns, so that a busy moment of the
-machine is one for all of them. Libraries that are not installed are left out.
+``python -m benchmarks.jacobians`` prints a table and writes no files. Times are medians in µs of a
+call whose result is read. Each library runs in its own process, and the libraries take turns, so
+that background load affects all of them alike. Libraries that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from .turns import compare
 
-# The columns, and the package that each needs.
+# Column headings and the package that each requires.
 LIBRARIES = {
     "numtape": "numtape",
     "nt.function": "numtape",
@@ -37,7 +37,7 @@ def _inputs() -> tuple[Any, Any, Any]:
 
 
 def _run_with_tape(tf: Any, wrap: Callable[[Any], Any]) -> dict[str, Callable[[], Any]]:
-    """The cases of TensorFlow and numtape."""
+    """The cases in the API that TensorFlow and numtape share."""
     w, x, h = map(tf.constant, _inputs())
 
     def jacobian(f: Any, x: Any) -> Any:

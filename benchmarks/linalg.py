@@ -1,7 +1,8 @@
-"""Decompositions and solutions with gradients beside PyTorch: ``python -m benchmarks.linalg``.
+"""Matrix decompositions and solves with gradients, in numtape and PyTorch.
 
-Both run in this process, in turns, with all threads that they take by themselves. The figures are
-medians of a round's fastest quarter, so that what else the machine does counts less.
+Run ``python -m benchmarks.linalg``. Both libraries run in this process, in turns, with their
+default numbers of threads. The figures are medians over rounds of each round's lower quartile,
+which reduces the effect of background load.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 ROWS = (10, 100, 500)
 ROUNDS = 7
-BUDGET = 0.3  # seconds for a side in a round
+BUDGET = 0.3  # seconds per library and round
 
 
 def _quarter(function: Callable[[], Any], count: int) -> float:
@@ -27,7 +28,7 @@ def _quarter(function: Callable[[], Any], count: int) -> float:
 
 
 def cases(tf: Any, torch: Any, n: int) -> dict[str, tuple[Any, Any, list[Any]]]:
-    """By name: the function of numtape, the same of PyTorch, operands."""
+    """Maps each name to the numtape function, the PyTorch function and the operands."""
     random = np.random.default_rng(0)
     a = random.standard_normal((n, n)) + 2 * np.sqrt(n) * np.eye(n)
     s = a @ a.T / n + np.eye(n)
@@ -53,7 +54,7 @@ def cases(tf: Any, torch: Any, n: int) -> dict[str, tuple[Any, Any, list[Any]]]:
 
 
 def compare(tf: Any, torch: Any, own: Any, reference: Any, operands: list[Any]) -> list[float]:
-    """Seconds of a value with gradients: eager, replayed, PyTorch."""
+    """Seconds for value and gradients: numtape eager, numtape replayed, PyTorch."""
     xs = [tf.constant(x) for x in operands]
     leaves = [torch.tensor(x, requires_grad=True) for x in operands]
 
@@ -90,7 +91,7 @@ def compare(tf: Any, torch: Any, own: Any, reference: Any, operands: list[Any]) 
 
 
 def main() -> None:
-    """Print the table."""
+    """Prints the table."""
     import torch
 
     import numtape as tf

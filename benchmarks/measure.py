@@ -1,7 +1,7 @@
-"""The measuring: drives the workers case by case and collects what they measured.
+"""Drives the workers case by case and collects their measurements.
 
-Libraries take turns, a batch of repeats each, for several rounds, so that a machine that grows
-slower or is busy for a while is so for all of them.
+Libraries take turns with one batch of repeats each, for several rounds, so that background load
+and clock changes affect all of them alike.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STEPS_TO_PEAK = 5
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured."""
+    """Number of rounds, whether the run is quick, and numtape's device."""
 
     rounds: int
     quick: bool
@@ -38,43 +38,43 @@ class Settings:
 
     @property
     def batch(self) -> Batch:
-        """One turn of a variant."""
+        """The length of one turn of a variant."""
         return Batch(0.02, 2, 0.5) if self.quick else Batch(0.25, 5, 0.8)
 
     @property
     def processes(self) -> int:
-        """How often a fresh process is timed."""
+        """How many fresh processes are timed."""
         return 1 if self.quick else 4
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of the workers, in addition to ours."""
+        """Environment variables that the workers get in addition to this process's."""
         hide_gpu = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
         return {"NUMTAPE_DEVICE": self.device, "TF_CPP_MIN_LOG_LEVEL": "3", **hide_gpu}
 
 
 class Workers:
-    """A worker per library, started when first needed and again after one that died."""
+    """One worker per library, started on first use and restarted after a failure."""
 
     def __init__(self, settings: Settings) -> None:
-        """Starts nothing yet."""
+        """Stores the settings; workers start on first use."""
         self._settings = settings
         self._running: dict[str, BenchmarkWorker] = {}
 
     def __getitem__(self, library: str) -> BenchmarkWorker:
-        """Gives the library's worker."""
+        """Returns the library's worker."""
         if library not in self._running:
-            patience = 180.0 if library in USUAL else 900.0  # some compile C for minutes
+            patience = 180.0 if library in USUAL else 900.0  # some compile C code for minutes
             self._running[library] = BenchmarkWorker(library, self._settings.environment, patience)
         return self._running[library]
 
     def drop(self, library: str) -> None:
-        """Ends one worker."""
+        """Stops one worker."""
         if library in self._running:
             self._running.pop(library).close()
 
     def close(self) -> None:
-        """Ends all of them."""
+        """Stops all workers."""
         for library in list(self._running):
             self.drop(library)
 
@@ -115,7 +115,7 @@ def time_steps(case: Case, libraries: list[str], workers: Workers, settings: Set
 
 
 def time_process(library: str, environment: dict[str, str]) -> tuple[float, float]:
-    """Times a fresh process to the end of its import and to the print of a first gradient.
+    """Times a fresh process until its import is done and until it prints a first gradient.
 
     Raises:
         Failed: If the process fails, prints something else, or takes too long.
@@ -132,7 +132,7 @@ def time_process(library: str, environment: dict[str, str]) -> tuple[float, floa
     start = time.perf_counter()
     with subprocess.Popen(
         [sys.executable, "-c", source],
-        # An installed package has its bytecode: a checkout is to be no slower.
+        # Write bytecode, so that a checkout starts as fast as an installed package.
         env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": ""},
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -181,7 +181,7 @@ def time_fresh_processes(libraries: list[str], settings: Settings) -> dict[str, 
 
 
 def time_empty_cache(case: Case, settings: Settings) -> ReportRow:
-    """Times numtape's first gradient with a cache folder that has nothing in it."""
+    """Times numtape's first gradient with an empty cache folder."""
     row = ReportRow()
     for _ in range(1 if settings.quick else 3):
         with tempfile.TemporaryDirectory() as folder:
@@ -189,7 +189,7 @@ def time_empty_cache(case: Case, settings: Settings) -> ReportRow:
             try:
                 _, seconds = time_process(OURS, {**settings.environment, **empty})
                 if settings.device == "cpu" and not any(Path(folder).iterdir()):
-                    raise Failed("the cache is not where it was put: this was a warm start")
+                    raise Failed("NUMTAPE_CACHE_DIR had no effect, so this was a warm start")
             except Failed as problem:
                 row.fail(case, OURS, problem)
                 return row
@@ -198,7 +198,7 @@ def time_empty_cache(case: Case, settings: Settings) -> ReportRow:
 
 
 def measure_figure(case: Case, settings: Settings) -> ReportRow:
-    """Measures a figure of numtape's in a process that has done nothing else."""
+    """Measures a figure of numtape in a fresh process."""
     row = ReportRow()
     try:
         details = in_worker(
@@ -213,10 +213,10 @@ def measure_figure(case: Case, settings: Settings) -> ReportRow:
 
 
 def measure_peaks(case: Case, libraries: list[str], settings: Settings) -> ReportRow:
-    """Measures the memory of each library's first steps in their own processes."""
+    """Measures the peak memory of each library's first steps, in a fresh process each."""
     row = ReportRow()
     for library in libraries:
-        # A first process may have to compile; of three it is not the median.
+        # The first process may have to compile; the median of three ignores it.
         for _ in range(1 if settings.quick else 3):
             try:
                 peaks = in_worker(library, settings.environment, "peaks", case.name, STEPS_TO_PEAK)
@@ -246,6 +246,6 @@ def measure(
             yield case, measure_peaks(case, taking_part, settings)
         elif case.name == "first_gradient_empty_cache":
             yield case, time_empty_cache(case, settings)
-        else:  # one process gives both figures
+        else:  # one process measures both figures
             fresh = fresh or time_fresh_processes(taking_part, settings)
             yield case, fresh[case.name]

@@ -1,4 +1,4 @@
-"""Resident memory of this process, which only Linux tells."""
+"""Resident memory of this process, available on Linux only."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _PROCESS = Path("/proc/self")
 
 
 def resident() -> float:
-    """Gives this process's resident memory in MiB.
+    """Returns this process's resident memory in MiB.
 
     Raises:
-        OSError: If the system does not tell.
+        OSError: If the system is not Linux.
     """
     statm = _PROCESS / "statm"
     if not statm.exists():
@@ -22,16 +22,16 @@ def resident() -> float:
 
 
 def forget_peak() -> None:
-    """Makes the peak start again from what is resident now, where that is allowed.
+    """Resets the peak to the current resident memory, if the system allows it.
 
-    ``ru_maxrss`` would keep the peak of imports, and even that of the process that started us.
+    ``ru_maxrss`` would include the peak of imports, and even that of the parent process.
     """
     with contextlib.suppress(OSError):
         (_PROCESS / "clear_refs").write_text("5")
 
 
 def peak() -> float:
-    """Gives the most that was resident since ``forget_peak``, in MiB."""
+    """Returns the peak resident memory since ``forget_peak``, in MiB."""
     lines = (_PROCESS / "status").read_text().splitlines()
     words = next(line for line in lines if line.startswith("VmHWM")).split()
     return int(words[1]) / 2**10

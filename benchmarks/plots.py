@@ -1,7 +1,7 @@
-"""The plots of a result: peers beside numtape, steps beside their floors, how the time grows.
+"""Plots of a result: peers against numtape, steps against their floors, and scaling.
 
-Each function draws one figure; ``write`` saves them beside the JSON, ``write_peers`` the one that
-the README shows. The notebook shows the same.
+Each function draws one figure. ``write`` saves the figures beside the JSON; ``write_peers`` saves
+the figure of the README. The notebook calls the same functions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.cases import OURS, OWN, REPLAYED
 from benchmarks.tables import SHORT, TIMES, figure, three
 
 OURS_COLOUR, PEER_COLOUR, LOST_COLOUR = "C0", "0.35", "C3"
-# A row of the plot of peers: its label, and the numtape column it is compared with. Eager libraries
+# Rows of the peers plot: column, label, and the numtape column to compare with. Eager libraries
 # are compared with numtape's eager mode, compilers with replays.
 PEERS = {
     "TF eager": ("TensorFlow", OURS),
@@ -37,7 +37,7 @@ def bare(axes: Axes, along: Any = "y") -> None:
 
 
 def ratios(result: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Each peer's time over numtape's, case by case."""
+    """The ratio of each peer's time to numtape's, by peer and case."""
     ratios: dict[str, dict[str, float]] = {}
     for peer, (_, own) in PEERS.items():
         for name in SHORT:
@@ -49,7 +49,7 @@ def ratios(result: dict[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def _apart(centres: list[float], widths: list[float]) -> list[float]:
-    """Moves labels, given from left to right by their centres, until none overlap."""
+    """Moves labels, sorted from left to right by their centres, until none overlap."""
     moved = list(centres)
     for _ in range(100):
         for k in range(len(moved) - 1):
@@ -60,27 +60,27 @@ def _apart(centres: list[float], widths: list[float]) -> list[float]:
 
 
 def peers(result: dict[str, Any]) -> Figure:
-    """A row for each peer, a dot for each case with its name: right of the line numtape wins."""
+    """A row for each peer, a named dot for each case; right of the line numtape is faster."""
     value = ratios(result)
     width, height, left, right = 8.6, 3.2, 0.11, 0.985
     drawn = Figure(figsize=(width, height))
     axes = drawn.add_axes((left, 0.14, right - left, 0.855))
     displayed = [1.0, *(ratio for cases in value.values() for ratio in cases.values())]
-    low, high = min(0.5, min(displayed) / 1.9), max(150.0, max(displayed) * 1.8)  # and names
+    low, high = min(0.5, min(displayed) / 1.9), max(150.0, max(displayed) * 1.8)  # for names
     axes.set(xscale="log", xlim=(low, high), ylim=(len(value) - 0.4, -0.6))
-    points = 72 * width * (right - left) / math.log10(high / low)  # in a power of ten
+    points = 72 * width * (right - left) / math.log10(high / low)  # per power of ten
     for row, cases in enumerate(value.values()):
         places = sorted(cases.items(), key=lambda item: item[1])
         for ratio in cases.values():
             colour = OURS_COLOUR if ratio >= 1 else LOST_COLOUR
             axes.plot(ratio, row, "o", color=colour, markersize=6)
-        for first, lift in ((0, 5), (1, -5)):  # names in turns above and below: room for each
+        for first, lift in ((0, 5), (1, -5)):  # alternate above and below
             chosen = places[first::2]
             words = [f"{SHORT[name]} {three(ratio)}" for name, ratio in chosen]
             centres = [points * math.log10(ratio) for _, ratio in chosen]
             moved = _apart(centres, [4.7 * len(word) + 6 for word in words])
             for word, (_, ratio), was, now in zip(words, chosen, centres, moved, strict=True):
-                axes.annotate(  # over the line, under the dots
+                axes.annotate(  # drawn over the line and under the dots
                     word,
                     (ratio, row),
                     (now - was, lift),
@@ -105,7 +105,7 @@ def peers(result: dict[str, Any]) -> Figure:
 
 
 def steps(result: dict[str, Any]) -> Figure:
-    """A panel for each step, a row for each column, its time beside it; a line: the floor."""
+    """A panel for each step, a labelled dot for each column, and a line at the floor."""
     cases = {name: result["cases"][name] for name in SHORT if name in result["cases"]}
     headings = result["columns"]
     drawn = Figure(figsize=(11, 0.9 + 0.28 * len(headings)), layout="constrained")
@@ -127,7 +127,7 @@ def steps(result: dict[str, Any]) -> Figure:
                 )
         floor = case["roofline"]["floor"]
         low, high = min(times.values(), default=floor), max(times.values(), default=floor)
-        if floor > low / 20:  # the floor of some scalar operations is nanoseconds: it says nothing
+        if floor > low / 20:  # skip the meaningless floor of a few scalars
             axes.axvline(floor, color="black", linewidth=1)
             axes.annotate(
                 "floor",
@@ -139,7 +139,7 @@ def steps(result: dict[str, Any]) -> Figure:
                 textcoords="offset points",
             )
             low = min(low, floor)
-        # Room on the right for the label of the slowest.
+        # Leave room on the right for the label of the slowest column.
         axes.set(xscale="log", xlim=(low / 1.6, high * max(3, (high / low) ** 0.7)))
         axes.set_xticks([], minor=False)
         axes.minorticks_off()
@@ -149,12 +149,12 @@ def steps(result: dict[str, Any]) -> Figure:
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(headings)), headings)
     panels[0].invert_yaxis()
-    drawn.supxlabel("time of a step: each panel has a logarithmic its own axis", fontsize=9)
+    drawn.supxlabel("time per step; each panel has its own logarithmic axis", fontsize=9)
     return drawn
 
 
 def elements(result: dict[str, Any]) -> Figure:
-    """The long chain's time per element over its size, and what the threads give."""
+    """The long chain's time per element against its size, and the speed-up by threads."""
     drawn = Figure(figsize=(10, 3.5), layout="constrained")
     left, right = drawn.subplots(1, 2, width_ratios=(3, 2), gridspec_kw={"wspace": 0.1})
     points = result["scaling"]["elements"]
@@ -170,7 +170,7 @@ def elements(result: dict[str, Any]) -> Figure:
             ha="right",
             textcoords="offset points",
         )
-    left.set(xscale="log", xlabel="elements", ylabel="ns an element", ylim=(0, None))
+    left.set(xscale="log", xlabel="elements", ylabel="ns per element", ylim=(0, None))
     left.set_title("long chain: value and gradients")
     bare(left)
 
@@ -181,15 +181,15 @@ def elements(result: dict[str, Any]) -> Figure:
         count = "1 thread" if key == "one" else f"{result['machine']['cores']} threads"
         right.bar_label(bars, [f"{count}\n{three(height)} ms" for height in heights], fontsize=8)
     right.set_xticks(range(len(threads)), [SHORT[name] for name in threads])
-    right.set_ylabel("ms a step")
-    right.set_title("value and gradients, by threads")
+    right.set_ylabel("ms per step")
+    right.set_title("value and gradients, by number of threads")
     right.margins(y=0.2)
     bare(right)
     return drawn
 
 
 def rows(result: dict[str, Any]) -> Figure:
-    """The scalar chain's time per row over its length, stage by stage."""
+    """The scalar chain's time per row against its length, by stage."""
     drawn = Figure(figsize=(10, 3.5), layout="constrained")
     axes = drawn.subplots()
     points = result["scaling"]["rows"]
@@ -205,14 +205,14 @@ def rows(result: dict[str, Any]) -> Figure:
             va="center",
             color=colour,
         )
-    axes.set(xscale="log", xlabel="rows", ylabel="ns a row", ylim=(0, None))
-    axes.set_title("chain of scalar rows: fixed cost of a step taken off")
+    axes.set(xscale="log", xlabel="rows", ylabel="ns per row", ylim=(0, None))
+    axes.set_title("chain of scalar rows, without the fixed cost of a step")
     bare(axes)
     return drawn
 
 
 def write(result: dict[str, Any], output: Path) -> None:
-    """Saves the plots that the result has figures for, as SVG beside the JSON ``output``."""
+    """Saves the plots for which the result has data, as SVG beside the JSON ``output``."""
     drawn = {}
     if any("roofline" in case for case in result["cases"].values()):
         drawn["steps"] = steps(result)
@@ -223,12 +223,12 @@ def write(result: dict[str, Any], output: Path) -> None:
 
 
 def write_peers(result: dict[str, Any], path: Path) -> None:
-    """Saves the plot of the README; its text is drawn, so that it looks alike everywhere."""
+    """Saves the plot of the README, with text as paths so that it does not depend on fonts."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _save(peers(result), path, "path")
 
 
 def _save(drawn: Figure, path: Path, text: str) -> None:
-    """Writes an SVG without dates or random names: the same figures give the same file."""
+    """Writes a reproducible SVG, without dates or random names."""
     with matplotlib.rc_context({"svg.fonttype": text, "svg.hashsalt": "numtape"}):
         drawn.savefig(path, metadata={"Date": None})

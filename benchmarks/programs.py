@@ -1,9 +1,9 @@
-"""Programs that are more than a formula: loops, matrices, layers, derivatives of vectors.
+"""Programs beyond elementwise formulas: loops, matrices, layers, Jacobians and Hessians.
 
-As in ``formulas``, a program takes a library's functions as ``ops`` and is one text for all of them
-(``sqrt``, ``exp``, ``tanh``, ``sum``, ``mean``, ``sigmoid``, ``relu``, ``solve`` of a batch of
-systems, ``convolved`` for images and filters whose last axis has the channels). Expected results
-are computed here with NumPy.
+As in ``formulas``, a program takes a library's functions as ``ops``, so that all libraries run the
+same code (``sqrt``, ``exp``, ``tanh``, ``sum``, ``mean``, ``sigmoid``, ``relu``, ``solve`` for a
+batch of systems, ``convolved`` for images and filters with channels last). The ``*_by_hand``
+functions compute the expected results with NumPy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STRIKE, YEARS = 100.0, 1.0
 
 
 def asian(ops: Any, spot: Any, rate: Any, volatility: Any, noise: Any) -> Any:
-    """The price of a call on the mean of a path: ``noise`` has a row of normal numbers a step."""
+    """The price of a call on the mean of a path; ``noise`` has one row of normal draws per step."""
     steps = noise.shape[0]
     dt = YEARS / steps
     drift, spread = (rate - 0.5 * volatility * volatility) * dt, volatility * math.sqrt(dt)
@@ -32,7 +32,7 @@ def asian(ops: Any, spot: Any, rate: Any, volatility: Any, noise: Any) -> Any:
 
 
 def asian_by_hand(spot: Array, rate: Array, volatility: Array, noise: Array) -> list[Array]:
-    """Each path's slopes, carried along: the logarithm of a price is linear in the noise."""
+    """The price and its derivatives, path by path; the log price is linear in the noise."""
     dt = YEARS / len(noise)
     times = dt * np.arange(1, len(noise) + 1)[:, None]
     walk = math.sqrt(dt) * np.cumsum(noise, axis=0)
@@ -47,20 +47,20 @@ def asian_by_hand(spot: Array, rate: Array, volatility: Array, noise: Array) -> 
 
 
 def solves(ops: Any, matrices: Any, sides: Any) -> Any:
-    """The squares of the solutions of many small systems, summed."""
+    """The sum of squares of the solutions of many small systems."""
     result = ops.solve(matrices, sides)
     return ops.sum(result * result)
 
 
 def solves_by_hand(matrices: Array, sides: Array) -> list[Array]:
-    """Back through a solution is a solution with the transpose."""
+    """The value and its gradients; the adjoint of a solve is a solve with the transpose."""
     result = np.linalg.solve(matrices, sides)
     back = np.linalg.solve(np.swapaxes(matrices, 1, 2), 2 * result)
     return [np.sum(result**2), -back @ np.swapaxes(result, 1, 2), back]
 
 
 def lstm(ops: Any, kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: Any) -> Any:
-    """The mean square of what a cell has at the end of a sequence, (steps, batch, features)."""
+    """The mean square of the final hidden state; ``inputs`` is (steps, batch, features)."""
     size = recurrent.shape[0]
     hidden = memory = start
     for k in range(inputs.shape[0]):
@@ -75,7 +75,7 @@ def lstm(ops: Any, kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: A
 def lstm_by_hand(
     kernel: Array, recurrent: Array, bias: Array, inputs: Array, start: Array
 ) -> list[Array]:
-    """Back through time."""
+    """The value and its gradients, by backpropagation through time."""
     hidden = memory = start
     steps = []
     for x in inputs:
@@ -108,7 +108,7 @@ def lstm_by_hand(
 
 
 def convolutions(ops: Any, first: Any, second: Any, images: Any) -> Any:
-    """The mean square of what two layers of filters make of images."""
+    """The mean square of the output of two convolutional layers."""
     out = ops.convolved(ops.relu(ops.convolved(images, first)), second)
     return ops.mean(out * out)
 
@@ -126,7 +126,7 @@ def _by_filters(images: Array, filters: Array, g: Array) -> Array:
 
 
 def convolutions_by_hand(first: Array, second: Array, images: Array) -> list[Array]:
-    """Back through a filter, each of its places takes its share."""
+    """The value and its gradients; the reverse sweep adds one term per filter element."""
     inner = _convolve(images, first)
     passed = np.maximum(inner, 0)
     out = _convolve(passed, second)
@@ -145,7 +145,7 @@ def valley(ops: Any, x: Any) -> Any:
 
 
 def valley_by_hand(x: Array) -> list[Array]:
-    """Its Hessian has three diagonals."""
+    """The Hessian, which is tridiagonal."""
     first, second = x[:-1], x[1:]
     beside = np.diag(-400 * first, 1)
     ends = np.append(1200 * first**2 - 400 * second + 2, 0) + np.append(0, np.full(x.size - 1, 200))
@@ -153,12 +153,12 @@ def valley_by_hand(x: Array) -> list[Array]:
 
 
 def layers(ops: Any, x: Any, weights: Any) -> Any:
-    """Two layers: a vector of as many elements."""
+    """Two dense layers that map a vector to a vector of the same size."""
     return ops.tanh(weights @ ops.tanh(weights @ x[:, None]))[:, 0]
 
 
 def layers_by_hand(x: Array, weights: Array) -> list[Array]:
-    """The product of the layers' Jacobians."""
+    """The Jacobian, as the product of the layers' Jacobians."""
     inner = np.tanh(weights @ x)
     outer = np.tanh(weights @ inner)
     first, second = ((1 - y**2)[:, None] * weights for y in (inner, outer))
@@ -177,7 +177,7 @@ def asian_option(paths: int = 10_000, steps: int = 64) -> BenchmarkProgram:
 
 
 def small_solves(batch: int = 2_000, size: int = 8) -> BenchmarkProgram:
-    """Systems so small that what a library does for each of them counts."""
+    """Systems so small that the overhead per system dominates."""
     rng = np.random.default_rng(12)
     matrices = rng.normal(size=(batch, size, size)) + 2 * size * np.eye(size)
     sides = rng.normal(size=(batch, size, 1))
@@ -187,7 +187,7 @@ def small_solves(batch: int = 2_000, size: int = 8) -> BenchmarkProgram:
 def lstm_step(
     steps: int = 20, batch: int = 32, features: int = 32, hidden: int = 64
 ) -> BenchmarkProgram:
-    """The cell is written out, for all."""
+    """An LSTM whose cell is written out in every library."""
     rng = np.random.default_rng(13)
     kernel = rng.normal(0, features**-0.5, (features, 4 * hidden)).astype(np.float32)
     recurrent = rng.normal(0, hidden**-0.5, (hidden, 4 * hidden)).astype(np.float32)
@@ -195,7 +195,7 @@ def lstm_step(
     inputs = rng.normal(size=(steps, batch, features)).astype(np.float32)
     start = np.zeros((batch, hidden), np.float32)
     cells = steps * batch * hidden
-    # Back: a product by what comes in, and two, but for the first step, by what was there before.
+    # Reverse: one product with the inputs and, except in the first step, two with the state.
     products = 2 * steps * batch * 4 * hidden * (2 * features + 3 * hidden)
     return BenchmarkProgram(
         lstm,
@@ -211,7 +211,7 @@ def lstm_step(
 def convolution_step(
     batch: int = 32, size: int = 16, channels: tuple[int, ...] = (1, 16, 32)
 ) -> BenchmarkProgram:
-    """Two layers of filters of 3 by 3."""
+    """Two layers of 3 x 3 filters."""
     rng = np.random.default_rng(14)
     first, second = (
         (rng.normal(size=(3, 3, *pair)) / math.sqrt(9 * pair[0])).astype(np.float32)
@@ -226,17 +226,17 @@ def convolution_step(
 
 
 def hessian(size: int) -> Derivatives:
-    """Of a function that is elementwise but for its sum."""
+    """The Hessian of Rosenbrock's function, elementwise except for a sum."""
     x = np.linspace(-1, 1, size)
     return Derivatives("hessian", valley, valley_by_hand, x, [], {})
 
 
 def jacobian(size: int) -> Derivatives:
-    """Of products of matrices and a call for each element."""
+    """The Jacobian of two layers, with matrix products and elementwise tanh."""
     rng = np.random.default_rng(15)
     weights = rng.normal(0, size**-0.5, (size, size))
     x = rng.normal(size=size)
-    # The values, and the product of two Jacobians.
+    # The forward values, and the product of two Jacobians.
     products = 4 * size**2 + 2 * size**3
     return Derivatives(
         "jacobian", layers, layers_by_hand, x, [weights], {"tanh": 2 * size}, products

@@ -1,4 +1,4 @@
-"""The report of the measurements: statistics, goals and floors, in one JSON."""
+"""Collects statistics, goals and floors of the measurements in one JSON-serializable dict."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ RESULTS = Path(__file__).with_name("results")
 
 
 class Named(Protocol):
-    """A case, whatever else it has."""
+    """Any object with a name, such as a CPU or GPU case."""
 
     @property
     def name(self) -> str:
-        """The word for ``--cases``."""
+        """The name for ``--cases``."""
 
 
 @dataclass
 class ReportRow:
-    """The measurements of one case: samples by round and details per column, or why none."""
+    """The measurements of one case: samples by round, details and errors, by column."""
 
     samples: dict[str, list[list[float]]] = field(default_factory=dict)
     details: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class ReportRow:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def fail(self, case: Named, heading: str, problem: object) -> None:
-        """Takes a column out of this row."""
+        """Removes a column from this row and reports the problem."""
         self.samples.pop(heading, None)
         self.errors[heading] = str(problem)
         print(f"  {case.name}, {heading}: {problem}", file=sys.stderr)
@@ -72,7 +72,7 @@ def machine() -> dict[str, object]:
 
 
 def versions(distributions: Iterable[str]) -> dict[str, str]:
-    """Gives the versions of Python and of those of these packages that are installed."""
+    """Returns the versions of Python, NumPy and the installed ones of these packages."""
     versions = {"python": platform.python_version(), "numpy": np.__version__}
     for name in distributions:
         try:
@@ -84,14 +84,14 @@ def versions(distributions: Iterable[str]) -> dict[str, str]:
 
 
 def _short(value: float) -> float:
-    """Keeps four digits: more would be noise."""
+    """Rounds to four significant digits; more would be noise."""
     return float(f"{value:.4g}")
 
 
 def statistics(rounds: list[list[float]]) -> dict[str, Any]:
-    """Describes the samples of a column, round by round.
+    """Summarizes the samples of a column.
 
-    The median is that of the rounds' medians: each round counts once, fast or slow.
+    The median is the median of the rounds' medians, so that each round has equal weight.
     """
     together = np.concatenate([np.asarray(times) for times in rounds])
     medians = [float(np.median(times)) for times in rounds]
@@ -107,7 +107,7 @@ def statistics(rounds: list[list[float]]) -> dict[str, Any]:
 
 
 def _limit(limit: Limit, others: dict[str, float]) -> float | None:
-    """Gives the largest allowed figure, or ``None`` where what it is measured by is missing."""
+    """Returns the largest allowed figure, or None if the reference column is missing."""
     if limit.of is None:
         return limit.at_most
     of = others.get(limit.of)
@@ -131,9 +131,10 @@ def goals(
     own: tuple[str, ...] = OWN,
     known: dict[str, float] | None = None,
 ) -> list[dict[str, object]]:
-    """The goals of each of our columns, and whether it meets them.
+    """Returns the goals of numtape's columns, and whether each is met.
 
-    ``own`` are our columns, all others are peers; ``known`` are figures of no library.
+    ``own`` are numtape's columns; all others are peers. ``known`` are figures that belong to no
+    library, such as a floor.
     """
     peers = [median for heading, median in medians.items() if heading not in own]
     best = {BEST_PEER: min(peers)} if peers else {}
@@ -155,7 +156,7 @@ def goals(
 
 
 def round_value(value: Any) -> Any:
-    """Shortens every float in a nest."""
+    """Rounds every float in a nested structure."""
     if isinstance(value, dict):
         return {key: round_value(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -170,7 +171,7 @@ def collect(
     scaling: dict[str, Any],
     about: dict[str, Any],
 ) -> dict[str, Any]:
-    """Makes the result that is written and shown."""
+    """Builds the result that is written to JSON and displayed."""
     cases: dict[str, Any] = {}
     for name, row in rows.items():
         case = CASES[name]
@@ -187,7 +188,7 @@ def collect(
         cases[name] = {
             "title": case.title,
             "unit": case.unit,
-            # A quick run measures too little to say anything about goals.
+            # A quick run measures too little to judge the goals.
             "goals": goals(case.goal, {} if about["quick"] else medians, case.unit),
             "columns": columns,
             "errors": row.errors,
@@ -201,12 +202,12 @@ def collect(
 
 
 def default_output(name: str) -> Path:
-    """The default path of a result: beside the others, unless the checkout is read-only."""
+    """The default path of a result: in ``results``, or elsewhere if that is read-only."""
     writable = os.access(RESULTS, os.W_OK)
     return (RESULTS if writable else Path(tempfile.gettempdir(), "numtape-benchmarks")) / name
 
 
 def write_json(result: dict[str, Any], path: Path) -> None:
-    """Writes the result, making its folder if need be."""
+    """Writes the result, creating its folder if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Peak rates of this machine, and the ratio of a step to them.
+"""Peak rates of this machine, and lower bounds on step times derived from them.
 
 Three rates are measured in the same run as the cases: bytes copied per second, floating-point
 operations per second in matrix products, and the time of one transcendental call on one core.
-``floors`` turns them into times that a step cannot beat as long as it is computed this way.
+``floors`` converts them to times that no step with this minimal work can beat.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import numpy as np
 
 from benchmarks.inputs import MinimalWork, large_net
 
-COPIED = 2**28  # bytes: beyond the last-level cache of any machine this is likely to meet
-# Operations that take far longer than a product or a sum; a reciprocal stands for any division.
+COPIED = 2**28  # bytes: larger than the last-level cache of common machines
+# Operations far slower than a multiplication; "reciprocal" stands for any division.
 FUNCTIONS = ("exp", "log", "sin", "cos", "tanh", "erf", "sqrt", "reciprocal")
 
 
 def cores() -> int:
-    """Gives the number of cores that this process may use."""
+    """Returns the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _best(call: Callable[[], object], repeats: int) -> float:
-    """The shortest time: a rate that was reached once is a rate that can be reached."""
+    """Returns the shortest time, which gives the peak rate."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -39,7 +39,7 @@ def _best(call: Callable[[], object], repeats: int) -> float:
 
 
 def bandwidth(threads: int, size: int, repeats: int) -> float:
-    """Gives the bytes per second, read and written, of threads that copy an array."""
+    """Returns the bytes per second, read plus written, of threads that copy an array."""
     import numba
 
     @numba.njit("void(f8[::1], f8[::1])", nogil=True)
@@ -55,7 +55,7 @@ def bandwidth(threads: int, size: int, repeats: int) -> float:
 
 
 def product_rate(repeats: int) -> float:
-    """Gives the operations per second of NumPy's float32 products, at the large net's shapes."""
+    """Returns the flop/s of NumPy's float32 matrix products at the large net's shapes."""
     rng = np.random.default_rng(0)
     operations, seconds = 0, 0.0
     for m, k, n in large_net().shapes():
@@ -67,7 +67,7 @@ def product_rate(repeats: int) -> float:
 
 
 def machine(quick: bool) -> dict[str, Any]:
-    """Measures what needs no library but NumPy and Numba."""
+    """Measures the rates that need only NumPy and Numba."""
     size, repeats = (COPIED // 8, 2) if quick else (COPIED, 10)
     return {
         "copy_one_thread": bandwidth(1, size, repeats),
@@ -77,9 +77,10 @@ def machine(quick: bool) -> dict[str, Any]:
 
 
 def call_costs(quick: bool) -> dict[str, dict[str, float]]:
-    """Measures the seconds per call and element of numtape's own functions, on one thread.
+    """Measures the seconds per element of numtape's elementary functions, on one thread.
 
-    Two sums are timed that differ in nothing but the calls, over blocks that stay in the cache.
+    Each cost is the time difference of two sums, with and without the function, over blocks that
+    stay in the cache.
     """
     import numtape as nt
 
@@ -91,7 +92,7 @@ def call_costs(quick: bool) -> dict[str, dict[str, float]]:
 
         def total(function: Callable[[Any], Any], x: nt.Tensor = x) -> float:
             y = x
-            for i in range(rows):  # a factor each, or equal rows would be merged
+            for i in range(rows):  # different factors, or equal rows would be merged
                 y = y + function(x * (1 + i / rows))
             return float(nt.reduce_sum(y))
 
@@ -108,11 +109,11 @@ def call_costs(quick: bool) -> dict[str, dict[str, float]]:
 
 
 def floors(work: MinimalWork, rates: dict[str, Any], measured: float | None) -> dict[str, Any]:
-    """Gives a step's floors in seconds, and its time as a multiple of them.
+    """Returns a step's floors in seconds, and its time as a multiple of their combination.
 
-    A machine moves data while it computes: of traffic, and of products and calls together, the
-    larger one counts. Calls are spread over all cores. (Black-Scholes takes 1.05 times as long
-    with blocks from memory as with blocks in the cache.)
+    Data movement overlaps with computation, so the floor is the larger of the traffic time and
+    the time of products plus calls. Calls are spread over all cores. (Black-Scholes takes 1.05
+    times as long with blocks from memory as with blocks in the cache.)
     """
     costs = rates.get("calls", {}).get(work.dtype, {})
     memory = work.traffic / rates["copy_all_threads"]

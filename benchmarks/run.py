@@ -1,4 +1,4 @@
-"""The command line: measures what is asked for, and writes the JSON, the tables and the plots."""
+"""Command line: measures the chosen cases and writes the JSON, the tables and the plots."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEVICES = ("cpu", "reference", "cuda")
 
 
 def _choose(parser: argparse.ArgumentParser, names: list[str] | None, table: Any) -> list[str]:
-    """Those names, in the order of their table; all of them if none were given."""
+    """Returns the given names in the order of ``table``, or all names if ``names`` is None."""
     unknown = [name for name in names or () if name not in table]
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)} (choose from {', '.join(table)})")
@@ -34,7 +34,7 @@ def _choose(parser: argparse.ArgumentParser, names: list[str] | None, table: Any
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Measures numtape beside its peers."
+        prog="python -m benchmarks", description="Benchmarks of numtape and its peers."
     )
     parser.add_argument(
         "--cases",
@@ -52,14 +52,14 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         "--peers",
         choices=("usual", "all"),
         default="usual",
-        help=f"all: as well {', '.join(n for n in LIBRARIES if n not in USUAL)}, for the steps",
+        help=f"all: also {', '.join(n for n in LIBRARIES if n not in USUAL)}, for the steps",
     )
     parser.add_argument("--rounds", type=int, help="turns of each library (default: 5)")
-    parser.add_argument("--quick", action="store_true", help="a few repeats: is all in order?")
+    parser.add_argument("--quick", action="store_true", help="only a few repeats, as a smoke test")
     parser.add_argument(
         "--scaling",
         action=argparse.BooleanOptionalAction,
-        help="how numtape grows with elements, rows and threads (default: in a full run)",
+        help="measure scaling with elements, rows and threads (default: in a full run)",
     )
     parser.add_argument("--device", choices=DEVICES, default="cpu", help="numtape's device")
     parser.add_argument(
@@ -67,13 +67,13 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         type=float,
         default=gpu.BUDGET,
         metavar="SECONDS",
-        help=f"with --device cuda, begin nothing after them (default: {gpu.BUDGET:.0f})",
+        help=f"with --device cuda, start no case after this time (default: {gpu.BUDGET:.0f})",
     )
     parser.add_argument(
         "--output",
         type=Path,
-        help="default: benchmarks/results/<device>-<date>.json, or in the folder for temporary "
-        "files if that one is read-only; where it was is printed",
+        help="default: benchmarks/results/<device>-<date>.json, or the folder for temporary "
+        "files if benchmarks is read-only; the path is printed",
     )
     parser.add_argument(
         "--readme",
@@ -88,7 +88,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         "--redraw",
         type=Path,
         metavar="JSON",
-        help="measure nothing: make tables and plots again from this result of the CPU",
+        help="measure nothing; make tables and plots from this CPU result",
     )
     arguments = parser.parse_args(argv)
     if arguments.rounds is not None and arguments.rounds < 1:
@@ -101,7 +101,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         parser, arguments.libraries, GPU_LIBRARIES if on_gpu else LIBRARIES
     )
     if on_gpu and (arguments.readme or arguments.scaling or arguments.rounds):
-        parser.error("--readme, --scaling and --rounds are for the CPU")
+        parser.error("--readme, --scaling and --rounds require a CPU device")
     if arguments.readme and not tables.has_markers(arguments.readme):
         parser.error(f"{arguments.readme} has no lines {tables.BEGIN} and {tables.END}")
     if arguments.scaling is None:
@@ -110,7 +110,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def measure_rates(libraries: list[str], settings: Settings) -> dict[str, Any]:
-    """Measures the rates that the floors of the steps follow from."""
+    """Measures the rates from which the floors of the steps are computed."""
     arguments = "run", "benchmarks.roofline", "machine", settings.quick
     rates: dict[str, Any] = in_worker(OURS, settings.environment, *arguments)
     if OURS in libraries:
@@ -124,7 +124,7 @@ def measure_rates(libraries: list[str], settings: Settings) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any], output: Path, readme: Path | None) -> None:
-    """Prints the tables, draws the plots beside ``output``, and renews the README's part."""
+    """Prints the tables, draws the plots beside ``output`` and updates the README's table."""
     print(tables.plain(result))
     if readme:
         tables.rewrite_readme(result, readme)
@@ -140,8 +140,8 @@ def main(argv: list[str] | None = None) -> int:
     """Runs the benchmarks.
 
     Returns:
-        The exit status: 1 if some library failed or computed something else; 2 if a GPU was
-        requested and there is none.
+        The exit status: 1 if a library failed or computed a wrong result, 2 if a GPU was
+        requested but is unavailable.
     """
     arguments = _arguments(argv)
     if arguments.redraw:

@@ -1,6 +1,6 @@
-"""How numtape's time grows: with the elements of an array, the rows of a log, and the threads.
+"""Scaling of numtape's time with the elements of an array, the rows of a log, and the threads.
 
-The first three functions run in workers; ``measure`` starts these.
+``elements``, ``rows`` and ``step`` run in workers, which ``measure`` starts.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 from benchmarks.worker import in_worker
 
-# A step needs its inputs twice (ours, and the tensor's copy), the gradients, and some room.
+# A step needs its inputs twice (the NumPy arrays and the tensors), the gradients, and slack.
 BYTES_PER_ELEMENT = 8 * 4
 
 
 def _median(step: Callable[[], object], seconds: float) -> float:
-    """The median time of a step that is repeated for a while, three times at least."""
+    """Returns the median time of a step, repeated for ``seconds`` but at least three times."""
     step()
     times: list[float] = []
     end = time.perf_counter() + seconds
@@ -31,7 +31,7 @@ def _median(step: Callable[[], object], seconds: float) -> float:
 
 
 def elements(quick: bool) -> list[dict[str, float]]:
-    """Times the long chain for arrays of growing size, as far as the memory goes."""
+    """Times the long chain for arrays of growing size, as far as memory allows."""
     from benchmarks.inputs import long_chain
     from benchmarks.libs.numtape_ import variants
 
@@ -47,8 +47,8 @@ def elements(quick: bool) -> list[dict[str, float]]:
 def rows(quick: bool) -> list[dict[str, float]]:
     """Times the stages of a scalar chain of growing length, per row.
 
-    The cost of an almost empty step is subtracted. The garbage collector is off, because its visits
-    of all live tensors are Python's share of the time, and depend on other live objects.
+    The cost of an almost empty step is subtracted. The garbage collector is disabled, because its
+    passes over all live objects would dominate the time of Python.
     """
     from benchmarks.figures import stages
 
@@ -72,7 +72,7 @@ def rows(quick: bool) -> list[dict[str, float]]:
 
 
 def step(case: str, quick: bool) -> float:
-    """Times numtape's step of a case, with as many threads as the environment says."""
+    """Times numtape's step of a case, with the number of threads that the environment sets."""
     from benchmarks.cases import CASES
     from benchmarks.libs.numtape_ import variants
 
@@ -82,7 +82,7 @@ def step(case: str, quick: bool) -> float:
 
 
 def measure(environment: dict[str, str], quick: bool) -> dict[str, Any]:
-    """Measures all of it, each part in its own process.
+    """Measures elements, rows and threads, each in its own process.
 
     Raises:
         Failed: If one of the processes fails.

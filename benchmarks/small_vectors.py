@@ -1,11 +1,12 @@
-"""States of a few elements beside the peers': ``python -m benchmarks.small_vectors``.
+"""ODEs with a state of two elements, in numtape and its peers.
 
-A Lotka-Volterra model, integrated by 200 steps of Runge and Kutta's fourth order, and the gradient
-of its distance from a point in its four parameters: written with ``z[0]`` and ``stack``, with
-scalars, and with products of a small matrix. JAX has a ``scan``, compiled.
+``python -m benchmarks.small_vectors`` integrates a Lotka-Volterra model by 200 steps of the
+fourth-order Runge-Kutta method, and differentiates the distance from a point with respect to the
+four parameters. The model is written with ``z[0]`` and ``stack``, and with scalars; a linear system
+uses products with a small matrix. JAX runs a compiled ``scan``.
 
-Prints a table; writes nothing. Times are medians in µs of a call whose result is read. Libraries
-that are not installed are left out.
+Prints a table and writes no files. Times are medians in µs of a call whose result is read.
+Libraries that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .turns import compare
 STEPS, H = 200, 0.05
 PARAMETERS, START = [1.1, 0.4, 0.1, 0.4], [10.0, 5.0]
 MATRIX = [[-0.5, 1.0], [-1.0, -0.1]]
-# TensorFlow's eager mode takes seconds a call.
+# Eager TensorFlow is left out: it takes seconds per call.
 LIBRARIES = {
     "numtape": "numtape",
     "nt.function": "numtape",

@@ -1,4 +1,4 @@
-"""The tables that are printed, the notebook's and the README's, made from a result."""
+"""Tables of a result, for the terminal, the notebook and the README."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BEGIN = "<!-- benchmarks:begin -->"
 END = "<!-- benchmarks:end -->"
 PLOT = Path("benchmarks/results/peers.svg")
 
-# The steps of the README's table and of the plots: what a row and a column are called there.
+# The steps of the README's table and of the plots, with their short names.
 SHORT = {
     "scalar_chain": "100 scalar ops",
     "small_net": "small network",
@@ -32,7 +32,7 @@ SHOWN = {
     "autograd": "autograd",
 }
 
-# The steps of the long tables, those together that are read together.
+# The steps of the long tables, one group per table.
 TOGETHER = (
     tuple(SHORT),
     ("asian", "solves", "lstm", "convolution"),
@@ -45,18 +45,18 @@ _OPERATIONS = ((1e9, "Gflop"), (1e6, "Mflop"), (1e3, "kflop"), (1.0, "flop"))
 
 
 def three(value: float) -> str:
-    """Three digits, and never an exponent."""
+    """Formats three digits, without an exponent."""
     return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
 def scale(value: float, scales: tuple[tuple[float, str], ...]) -> str:
-    """Three digits and the largest unit that is not larger."""
+    """Formats three digits with the largest unit that does not exceed the value."""
     scale, name = next((s for s in scales if value >= s[0]), scales[-1])
     return f"{three(value / scale)} {name}"
 
 
 def figure(value: float, unit: str) -> str:
-    """Three digits and the unit that suits them."""
+    """Formats three digits with a suitable multiple of ``unit``."""
     if unit == "MiB":
         return f"{value:.1f} MiB"
     return scale(value, _SECONDS)
@@ -75,7 +75,7 @@ def _cell(case: dict[str, Any], heading: str) -> str:
 
 
 def rows(result: dict[str, Any]) -> Iterator[list[str]]:
-    """The table of all cases, its heading first."""
+    """Yields the lines of the table of all cases, the header first."""
     headings = result["columns"]
     yield ["case", *headings, "goal", "met"]
     for case in result["cases"].values():
@@ -90,7 +90,7 @@ def rows(result: dict[str, Any]) -> Iterator[list[str]]:
 
 
 def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
-    """The table of the floors, or nothing where no step was measured."""
+    """Yields the lines of the table of floors, or nothing if no step was measured."""
     steps = [case for case in result["cases"].values() if "roofline" in case]
     if steps:
         columns = ("bytes", "copied in", "flops", "in products", "calls in", "time / floor")
@@ -116,18 +116,17 @@ def _about_floors(result: dict[str, Any]) -> str:
         f"{rates[name] / 1e9:.0f}" for name in ("copy_one_thread", "copy_all_threads", "products")
     )
     return (
-        f"What a step cannot do without, at the rates of this machine: its inputs read and its "
-        f"results written once, at {all_threads} GB/s of copying (one thread: {one}); its matrix "
-        f"products, at {products} Gflop/s of NumPy's; its transcendental calls, at numtape's own "
-        f"cost of each, spread over the cores. The floor is the larger of the first two plus the "
-        f"third."
+        f"The minimal work of a step at the rates of this machine: reading the inputs and writing "
+        f"the results once, at {all_threads} GB/s of copying (one thread: {one}); matrix products, "
+        f"at NumPy's {products} Gflop/s; transcendental calls, at numtape's cost per call, spread "
+        f"over the cores. The floor is the larger of the first and the sum of the other two."
     )
 
 
 def _about(result: dict[str, Any]) -> str:
     described = result["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
-    quick = " A quick run: the figures are rough." if result["quick"] else ""
+    quick = " This was a quick run, so the figures are rough." if result["quick"] else ""
     return (
         f"Medians; in brackets the ratio to numtape. Device {result['device']}; "
         f"{described['cpu']}, {described['cores']} cores, {described['memory_gib']} GiB, "
@@ -136,7 +135,7 @@ def _about(result: dict[str, Any]) -> str:
 
 
 def unsteady(result: dict[str, Any]) -> list[str]:
-    """Names the figures whose rounds differ so much that something else must have been running."""
+    """Lists the figures whose rounds differ so much that other load is likely."""
     return [
         f"{name}, {heading}: rounds from {figure(low, 's')} to {figure(high, 's')}"
         for name, case in result["cases"].items()
@@ -148,7 +147,7 @@ def unsteady(result: dict[str, Any]) -> list[str]:
 
 
 def align(lines: list[list[str]], words: int) -> str:
-    """Aligns columns: the first and the last ``words`` ones to the left, figures to the right."""
+    """Aligns the first and the last ``words`` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -160,19 +159,19 @@ def align(lines: list[list[str]], words: int) -> str:
 
 
 def markdown(lines: list[list[str]], words: int) -> str:
-    """The same for GitHub."""
+    """Formats the same table as GitHub Markdown."""
     header, *others = lines
     rule = ["---", *["---:"] * (len(header) - 1 - words), *["---"] * words]
     return "\n".join("| " + " | ".join(line) + " |" for line in (header, rule, *others))
 
 
 def join(*blocks: str) -> str:
-    """Blocks with an empty line between them."""
+    """Joins the non-empty blocks with an empty line between them."""
     return "\n\n".join(block for block in blocks if block)
 
 
 def plain(result: dict[str, Any]) -> str:
-    """Gives the tables with aligned columns, and what they were measured with."""
+    """Returns the tables with aligned columns, and a description of the run."""
     cases, floors = list(rows(result)), list(_floors(result))
     about_floors = (align(floors, 0), _about_floors(result)) if floors else ()
     left_out = _left_out(result["cases"].values())
@@ -180,7 +179,7 @@ def plain(result: dict[str, Any]) -> str:
 
 
 def _left_out(cases: Iterable[dict[str, Any]]) -> str:
-    """Says who takes no part in which cases, and why."""
+    """Lists the libraries that were left out of each case, and why."""
     entries: dict[tuple[str, str], list[str]] = {}
     for case in cases:
         for heading, reason in case.get("left_out", {}).items():
@@ -192,7 +191,7 @@ def _left_out(cases: Iterable[dict[str, Any]]) -> str:
 
 
 def markdown_cases(result: dict[str, Any]) -> str:
-    """Gives the cases in tables of like ones, without goals, and what they were measured with."""
+    """Returns one table per kind of case, without goals, and a description of the run."""
     kinds: dict[str, list[dict[str, Any]]] = {}
     for name, case in result["cases"].items():
         if CASES[name].kind != "step":
@@ -207,7 +206,7 @@ def markdown_cases(result: dict[str, Any]) -> str:
 
 
 def markdown_first(result: dict[str, Any]) -> str:
-    """Gives the tables of first steps: what they took in a process that had done none."""
+    """Returns the tables of first steps, timed in a process that had run none before."""
 
     def cell(case: dict[str, Any], heading: str) -> str:
         seconds = case["columns"].get(heading, {}).get("first_step")
@@ -223,7 +222,7 @@ def _takes_part(heading: str, cases: list[dict[str, Any]]) -> bool:
 def _by_library(
     result: dict[str, Any], what: str, cell: Callable[[dict[str, Any], str], str]
 ) -> Iterator[str]:
-    """The steps in tables with a row a library, of which there are more than cases."""
+    """Yields the tables of steps, with one row per library and one column per case."""
     for names in TOGETHER:
         cases = [result["cases"][name] for name in names if name in result["cases"]]
         headings = [heading for heading in result["columns"] if _takes_part(heading, cases)]
@@ -234,19 +233,19 @@ def _by_library(
 
 
 def markdown_floors(result: dict[str, Any]) -> str:
-    """Gives the table of the floors, or nothing where no step was measured."""
+    """Returns the table of floors, or an empty string if no step was measured."""
     floors = list(_floors(result))
     return join(markdown(floors, 0), _about_floors(result)) if floors else ""
 
 
 def has_markers(readme: Path) -> bool:
-    """Says whether the tables have their place in this file."""
+    """Returns whether the file has the markers of the table."""
     text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
     return -1 < text.find(BEGIN) < text.find(END)
 
 
 def readme_table(result: dict[str, Any]) -> str:
-    """Gives the table of the README: a row a step, the shortest time in bold."""
+    """Returns the README's table, with one row per step and the shortest time in bold."""
     headings = [heading for heading in SHOWN if heading in result["columns"]]
     lines = [["time a step", *(SHOWN[heading] for heading in headings)]]
     for name, case in result["cases"].items():
@@ -260,7 +259,7 @@ def readme_table(result: dict[str, Any]) -> str:
 
 
 def rewrite_readme(result: dict[str, Any], readme: Path) -> None:
-    """Puts the table between the markers and leaves the rest as it is."""
+    """Replaces the text between the markers with the table."""
     before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
     table = f"{BEGIN}\n{readme_table(result)}\n{END}"

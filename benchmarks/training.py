@@ -1,9 +1,9 @@
-"""`fit` of small networks on digits: seconds an epoch in numtape, Keras on TensorFlow, PyTorch.
+"""Training small networks on digits: seconds per epoch in numtape, Keras on TensorFlow, PyTorch.
 
 ``python -m benchmarks.training`` trains a dense and a convolutional network on four fifths of the
-digits of `numtape.datasets`. Each library has its own process and as many threads, and they
-take turns, epoch by epoch, so that a busy moment of the machine is one for all of them. The first
-epoch, which compiles, is told apart. Libraries that are not installed are left out.
+digits of `numtape.datasets`. Each library runs in its own process with the same number of threads.
+The libraries take turns, epoch by epoch, so that background load affects all of them alike. The
+first epoch, which compiles, is reported separately. Libraries that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ BATCH, EPOCHS, RATE, THREADS = 32, 30, 0.002, 2
 NETWORKS = {"dense 64-64": "dense", "convolutional 16-32": "convolutional"}
 LIBRARIES = {"numtape": "numtape", "Keras": "tensorflow", "PyTorch": "torch"}
 
-Training = tuple[Callable[[], Any], Callable[[], float]]  # an epoch, and the part it reads rightly
+Training = tuple[Callable[[], Any], Callable[[], float]]  # runs an epoch; returns the accuracy
 
 
 def keras_training(library: str, network: str, threads: int) -> Training:
-    """An epoch of `fit` in numtape or in TensorFlow's Keras: the same program."""
+    """An epoch of `fit` in numtape or in TensorFlow's Keras, which run the same program."""
     tf: Any = importlib.import_module(library)
-    if library == "tensorflow":  # numtape's are set before it is imported
+    if library == "tensorflow":  # numtape reads an environment variable
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(threads)
     layers = tf.keras.layers
@@ -60,7 +60,7 @@ def keras_training(library: str, network: str, threads: int) -> Training:
 
 
 def torch_training(network: str, threads: int) -> Training:
-    """An epoch of the usual loop in PyTorch."""
+    """An epoch of the usual training loop in PyTorch."""
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(threads)
     torch.manual_seed(1998)
@@ -113,7 +113,7 @@ def torch_training(network: str, threads: int) -> Training:
 
 
 def _serve(library: str, threads: int, pipe: Any) -> None:
-    """Train what the pipe names, an epoch each time; then say how well it reads."""
+    """Run an epoch of the network named on the pipe, or send its accuracy, until None arrives."""
     os.environ.update({"TF_CPP_MIN_LOG_LEVEL": "3", "NUMTAPE_NUM_THREADS": str(threads)})
     trainings: dict[str, Training] = {}
     while (asked := pipe.recv()) is not None:
@@ -135,7 +135,7 @@ def _serve(library: str, threads: int, pipe: Any) -> None:
 
 def main() -> None:
     """Train, and print a table."""
-    parser = argparse.ArgumentParser(description="Seconds an epoch of `fit`, on digits.")
+    parser = argparse.ArgumentParser(description="Seconds per epoch of `fit` on digits.")
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--threads", type=int, default=THREADS)
     chosen = parser.parse_args()
@@ -146,7 +146,7 @@ def main() -> None:
             pipes[library], other = context.Pipe()
             arguments = library, chosen.threads, other
             context.Process(target=_serve, args=arguments, daemon=True).start()
-    print("| network | library | first epoch, s | an epoch, ms | CPU ms | all, s | held out |")
+    print("| network | library | first epoch, s | later epoch, ms | CPU ms | total, s | held out |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for title, network in NETWORKS.items():
         times: dict[str, list[tuple[float, float]]] = {library: [] for library in pipes}

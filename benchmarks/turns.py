@@ -1,4 +1,4 @@
-"""Libraries that take turns: what the shorter comparisons have in common."""
+"""Times libraries in turns; shared by the short comparisons such as ``jacobians``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 Calls = dict[str, Callable[[], Any]]
 
 ROUNDS = 15
-SLOW = {"TF eager": 2}  # calls of a round, where others make more
+SLOW = {"TF eager": 2}  # calls per round, fewer than for other libraries
 
 
 def _serve(calls_of: Callable[[str], Calls], library: str, pipe: Any) -> None:
-    """Time what the pipe asks for: the name of a case, and how many calls."""
+    """Time the case and number of calls that each request on the pipe names."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     calls = calls_of(library)
     while (asked := pipe.recv()) is not None:
@@ -38,17 +38,17 @@ def compare(
     cases: dict[str, str],
     count: int,
 ) -> None:
-    """Measure, and print a table of medians in µs.
+    """Measure the cases and print a table of medians in µs.
 
-    Each library has its own process, and the libraries take turns, so that a busy moment of
-    the machine is one for all of them.
+    Each library runs in its own process, and the libraries take turns, so that background load
+    affects all of them alike.
 
     Args:
       text: The command's description.
       calls_of: Returns a library's functions, by case; its process calls this.
-      libraries: The columns, and the package that each needs; missing ones are left out.
-      cases: The rows, and the names of their cases.
-      count: Calls a round.
+      libraries: Maps column headings to required packages; missing ones are skipped.
+      cases: Maps row titles to the names of the cases.
+      count: Calls per round.
     """
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--rounds", type=int, default=ROUNDS)

@@ -1,9 +1,10 @@
-"""The CPU's elementary functions beside NumPy's and libm's: ``python -m benchmarks.vector_math``.
+"""Elementary functions on the CPU in numtape, NumPy and libm.
 
-Prints a table; writes nothing. Times are medians, in ns an element, over a block that stays in
-the cache: of numtape's lane kernel, of NumPy's loop (SciPy's where NumPy has none), and of a
-loop that calls libm, compiled by Numba. The three take turns. NumPy's contain its call, some
-0.1 ns an element. The error is the largest on the block, in units in the last place.
+``python -m benchmarks.vector_math`` prints a table and writes no files. Times are medians in ns per
+element over a block that stays in the cache. The columns are numtape's lane kernel, NumPy's loop
+(SciPy's if NumPy has none), and a loop that calls libm, compiled by Numba; they take turns. NumPy's
+time includes the call overhead, some 0.1 ns per element. The error is the largest on the block, in
+units in the last place.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ ROUNDS = 15
 
 @dataclass(frozen=True)
 class TimingRow:
-    """A function.
+    """One elementary function and its references.
 
     Attributes:
-      numpy: A ufunc that does the same.
-      libm: Its expression with the names of `math`.
-      exact: Its name in mpmath, or a function with mpmath's numbers.
-      ranges: Of the operands.
+      numpy: The equivalent ufunc.
+      libm: The equivalent expression in the names of `math`.
+      exact: The name in mpmath, or a function of mpmath numbers.
+      ranges: The range of each operand.
     """
 
     numpy: Callable[..., Any]
@@ -54,7 +55,7 @@ def _rsqrt(x: Any) -> Any:
     return 1 / np.sqrt(x)
 
 
-# By name in `numtape.core.ops.elementwise` and `activations`.
+# Keys are the names in `numtape.core.ops.elementwise` and `activations`.
 ROWS = {
     "exp": TimingRow(np.exp, "exp(x)", "exp", ((-8, 8),)),
     "expm1": TimingRow(np.expm1, "expm1(x)", "expm1", ((-2, 2),)),
@@ -103,7 +104,7 @@ def _ours(name: str, dtype: str) -> int:
 
 
 def _libm(body: str, dtype: str) -> Any:
-    """A C function with the arguments of a lane kernel that calls libm."""
+    """A C function with the signature of a lane kernel that calls libm."""
     import numba
 
     pointer = importlib.import_module("numtape.kernels.jit").POINTERS[dtype]
@@ -148,7 +149,7 @@ def _libm(body: str, dtype: str) -> Any:
 
 
 def _repeater() -> Any:
-    """A compiled loop of calls of such a function, so that a call costs next to nothing."""
+    """A compiled loop that calls a lane kernel repeatedly, to amortize the cost of a call."""
     import numba
 
     call_kernel = importlib.import_module("numtape.kernels.jit").call_kernel
@@ -162,7 +163,7 @@ def _repeater() -> Any:
 
 
 def error(row: TimingRow, operands: list[Any], actual: Any) -> float:
-    """The largest error in units in the last place of the exact value."""
+    """The largest error, in units in the last place of the exact value."""
     function = getattr(mpmath, row.exact) if isinstance(row.exact, str) else row.exact
     limits, worst = np.finfo(actual.dtype), 0.0
     with mpmath.workprec(120):
@@ -175,7 +176,7 @@ def error(row: TimingRow, operands: list[Any], actual: Any) -> float:
 
 
 def measure(name: str, dtype: str, repeat: Any, times: int, rounds: int) -> tuple[float, ...]:
-    """Times of numtape, NumPy and libm in ns an element, and numtape's error."""
+    """Times of numtape, NumPy and libm in ns per element, and numtape's error in ulp."""
     row, random = ROWS[name], np.random.default_rng(0)
     operands = [random.uniform(low, high, BLOCK).astype(dtype) for low, high in row.ranges]
     out = np.empty(BLOCK, dtype)
@@ -203,7 +204,7 @@ def measure(name: str, dtype: str, repeat: Any, times: int, rounds: int) -> tupl
                 value.append((time.perf_counter() - began) / (times * BLOCK) * 1e9)
     columns[0]()
     part = slice(None, None, 4)
-    exact_row = name == "floor_mod_float"  # fmod of mpmath is floor_mod
+    exact_row = name == "floor_mod_float"  # mpmath's fmod is a floor_mod
     worst = error(
         row if not exact_row else TimingRow(np.mod, "", "fmod"),
         [x[part] for x in operands],
@@ -220,7 +221,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     times, rounds = (3, 3) if arguments.quick else (20, ROUNDS)
     repeat = _repeater()
-    print(f"{'ns an element':<16}{'dtype':<9}{'numtape':>8}{'NumPy':>8}{'libm':>8}{'ulp':>7}")
+    print(f"{'ns per element':<16}{'dtype':<9}{'numtape':>8}{'NumPy':>8}{'libm':>8}{'ulp':>7}")
     for name in arguments.functions or ROWS:
         for dtype in ("float32", "float64"):
             own, numpy, libm, ulp = measure(name, dtype, repeat, times, rounds)

@@ -1,6 +1,6 @@
-"""One library in its own process, doing what the harness asks for through a pipe.
+"""Runs one library in its own process, which serves requests of the harness over a pipe.
 
-A worker waits in ``recv`` and burns nothing while another one is measured.
+An idle worker blocks in ``recv`` and uses no CPU time while another worker is measured.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from benchmarks.libs import LIBRARIES, LeftOut, LibraryVariant
 
 MAX_REPEATS = 5_000
 AGREE = 1e-4
-# After their last call, OpenBLAS's threads of the worker before us spin for up to 0.1 s.
+# OpenBLAS threads of the previous worker spin for up to 0.1 s after their last call.
 SETTLE = 0.2
-# A step that takes this long has woken everything in one go.
+# A single step that takes this long suffices as a warm-up.
 LONG = 0.1
 
 
 class Failed(Exception):
-    """The library could not do what was asked; carries the worker's account of it."""
+    """A request failed in the library or its process; carries the worker's message."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Batch:
     """How long one turn of one variant lasts.
 
     Attributes:
-        seconds: Repeats begin until then.
-        at_least: How many there are even so,
-        patience: but none begins after this many seconds.
+        seconds: The target duration; no repeat starts later once ``at_least`` are done.
+        at_least: The minimum number of repeats.
+        patience: The duration after which no repeat starts, whatever their number.
     """
 
     seconds: float
@@ -49,24 +49,24 @@ class Batch:
 
 
 class _Served:
-    """The worker's side: a method per request."""
+    """The worker's side, with one method per request."""
 
     def __init__(self, library: str) -> None:
         self.library = library
         self.variants: dict[str, LibraryVariant] = {}
 
     def make(self, data: Data) -> dict[str, LibraryVariant]:
-        """Gives the library's variants; it is imported at the first call."""
+        """Returns the library's variants. The first call imports the library."""
         module = importlib.import_module(f"benchmarks.libs.{self.library}_")
         variants: dict[str, LibraryVariant] = module.variants(data)
         return variants
 
     def prepare(self, name: str) -> dict[str, dict[str, float] | LeftOut | str]:
-        """Checks each variant's first step, and makes ready those that are right.
+        """Checks the first step of each variant, and prepares the correct ones for timing.
 
         Returns:
-            The relative error of each variant and the seconds until its first step was done, what
-            was built for it included, or why it takes no part, or what went wrong.
+            By heading, the relative error and the seconds until the first step was done, including
+            the time to build the variant; or the reason to leave it out; or an error message.
         """
         make = CASES[name].data
         assert make is not None
@@ -110,7 +110,7 @@ class _Served:
         start = time.perf_counter()
         step()
         if time.perf_counter() - start < LONG:
-            step()  # caches and threads are awake again
+            step()  # warms up caches and threads
         times: list[float] = []
         begin = time.perf_counter()
         while True:
@@ -125,16 +125,17 @@ class _Served:
                 return times
 
     def peaks(self, name: str, steps: int) -> dict[str, float]:
-        """Gives the MiB that the first steps need at their peak, beyond library and inputs.
+        """Returns the peak memory in MiB of the first steps, without library and inputs.
 
-        Some libraries load their code at import, some with the first gradient: so one goes before.
+        A step of another case runs first, because some libraries load code with their first
+        gradient.
         """
         first, make = CASES["scalar_chain"].data, CASES[name].data
         assert first is not None
         assert make is not None
         for variant in self.make(first()).values():
             variant.step()
-        # The first variant alone: another one would find the memory that this one gives back.
+        # Only the first variant: another one would reuse memory that this one has freed.
         heading, variant = next(iter(self.make(make()).items()))
         gc.collect()
         memory.forget_peak()
@@ -144,12 +145,12 @@ class _Served:
         return {heading: memory.peak() - before}
 
     def run(self, module: str, function: str, *arguments: object) -> Any:
-        """Calls a function of the benchmarks in this process."""
+        """Calls a function of the benchmarks in the worker process."""
         return getattr(importlib.import_module(module), function)(*arguments)
 
 
 def in_words(problem: Exception) -> str:
-    """Only our own messages go into a result: others may name paths."""
+    """Returns the message of our own errors, else the type only, as messages may contain paths."""
     own = isinstance(problem, ArithmeticError)
     return str(problem) if own else type(problem).__name__
 
@@ -160,7 +161,7 @@ def serve(
     environment: dict[str, str],
     make: Callable[[str], Any],
 ) -> None:
-    """Runs in the worker until the harness closes the pipe or sends ``None``."""
+    """Serves requests in the worker until the harness closes the pipe or sends ``None``."""
     os.environ.update(environment)
     served: Any = None
     try:
@@ -173,11 +174,11 @@ def serve(
                 traceback.print_exc()
                 connection.send((False, in_words(problem)))
     except (EOFError, KeyboardInterrupt):
-        pass  # the harness is gone, or is being stopped and says so itself
+        pass  # the harness is gone, or reports the interrupt itself
 
 
 class BenchmarkWorker:
-    """The harness's side."""
+    """The harness's side of a worker process."""
 
     def __init__(
         self,
@@ -186,7 +187,7 @@ class BenchmarkWorker:
         timeout: float = 180.0,
         make: Callable[[str], Any] = _Served,
     ) -> None:
-        """Starts the process; ``make`` gives what serves the requests, at the first of them."""
+        """Starts the process, which calls ``make(library)`` at the first request to serve them."""
         context = multiprocessing.get_context("spawn")
         self._timeout = timeout
         self._connection, reference = context.Pipe()
@@ -197,10 +198,10 @@ class BenchmarkWorker:
         reference.close()
 
     def call(self, method: str, *arguments: object) -> Any:
-        """Asks the worker for something and waits for it.
+        """Sends a request to the worker and waits for the answer.
 
         Raises:
-            Failed: If the library failed, its process died, or nothing came in time.
+            Failed: If the library failed, its process died, or the request timed out.
         """
         try:
             self._connection.send((method, arguments))
@@ -216,7 +217,7 @@ class BenchmarkWorker:
         return answer
 
     def close(self) -> None:
-        """Ends the process."""
+        """Stops the process."""
         try:
             self._connection.send(None)
         except OSError:
@@ -229,7 +230,7 @@ class BenchmarkWorker:
 
 
 def in_worker(library: str, environment: dict[str, str], *request: object) -> Any:
-    """Asks a worker that has done nothing before and does nothing after.
+    """Sends one request to a fresh worker and stops it afterwards.
 
     Raises:
         Failed: As ``BenchmarkWorker.call`` does.

@@ -1,8 +1,9 @@
-"""Measures numtape on a GPU beside its peers: ``python -m benchmarks --device cuda``.
+"""Benchmarks of numtape and its peers on a GPU: ``python -m benchmarks --device cuda``.
 
-``cases`` says what is measured, on ``inputs``; ``libs`` how each library does it. A library has the
-GPU for itself while it is measured, in its own process (``worker``), so that neither memory
-nor another context is in its way; ``measure`` drives these processes within a budget of time.
-``result`` makes one JSON of the outcome, ``tables`` and ``plots`` show it. In Numba's simulator of
-a GPU the same runs with a few elements, which says that it works and nothing else.
+Start reading at ``cases``, the table of what is measured; ``inputs`` defines the work of each case,
+and ``libs`` implements it in each library. Each library runs in its own process (``worker``) and
+has the GPU to itself, so that no other memory use or context interferes. ``measure`` drives these
+processes within a time budget, ``result`` collects the measurements in one JSON file, ``tables``
+and ``plots`` display it. In Numba's CUDA simulator the same code runs on a few elements, as a test
+of the benchmarks only.
 """

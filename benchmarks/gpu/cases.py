@@ -12,7 +12,7 @@ from benchmarks.gpu.inputs import Data
 
 FLOOR = "floor"
 JAX = "JAX jit"
-ATOMICS = "atomics"  # replayed, with sums whose order is not fixed
+ATOMICS = "atomics"  # replayed, with sums in nondeterministic order
 OWN = (OURS, REPLAYED, ATOMICS)
 SIZES = ("full", "small", "tiny")
 
@@ -22,19 +22,20 @@ class GpuCase:
     """One row of the table.
 
     Attributes:
-        name: The word for ``--cases``.
+        name: The name for ``--cases``.
         title: The row's heading.
-        make: Makes the inputs from a size.
+        make: Creates the inputs from a size.
         full: The size that is timed.
-        small: The size on which every library is compared with a derivation by hand.
-        tiny: The size in the simulator, for both.
-        goal: The limits that numtape is to keep, all of them.
-        tensor_float: Whether products may be computed with TF32, by all.
-        inner: Steps between two events. More than one, so that asking for the next one goes on
-            while the GPU still computes; many, where a step is shorter than the clock is exact.
-        tolerance: The relative error that is allowed on the small size.
-        agreement: The relative difference between libraries that is allowed where they are timed.
-        drawn: Whether each library draws its own numbers: then only many of them agree.
+        small: The size on which every library is compared with ``compute_expected``.
+        tiny: The size for both purposes in the simulator.
+        goal: The limits that numtape must meet.
+        tensor_float: Whether all libraries may compute products with TF32.
+        inner: Steps between two events. More than one overlaps the launch of a step with the
+            computation of the previous one; many, if a step is shorter than the clock's resolution.
+        tolerance: The allowed relative error on the small size.
+        agreement: The allowed relative difference between libraries on the full size.
+        drawn: Whether each library draws its own random numbers, so that results agree only for
+            many draws.
     """
 
     name: str
@@ -51,17 +52,17 @@ class GpuCase:
     drawn: bool = False
 
     def data(self, size: str) -> Data:
-        """The inputs in one of ``SIZES``."""
+        """Returns the inputs of a size, one of ``SIZES``."""
         arguments: tuple[Any, ...] = getattr(self, size)
         return self.make(*arguments)
 
 
 def _both(*limits: tuple[float, str]) -> tuple[Limit, ...]:
-    """Limits that hold eager and replayed alike."""
+    """Limits for both the eager and the replayed column."""
     return tuple(Limit(most, of, column) for column in (OURS, REPLAYED) for most, of in limits)
 
 
-# A floor is a time at the measured rate of copying: 80 % of the rate is 1.25 of the time.
+# A floor is a time at the measured copy rate: 80 % of the rate is 1.25 times the floor.
 STREAMED = (1 / 0.8, FLOOR)
 WITH_ATOMICS = (1 / 0.5, FLOOR)
 ROWS = (2**16, 2**12)  # float32: 1 GiB
@@ -116,7 +117,7 @@ CASES = {
             _both((1.05, BEST_PEER)),
             tensor_float=True,
             inner=1,
-            # TF32 keeps 11 bits; on an H200 all three libraries are 6.2 % off in the same place.
+            # TF32 has 11 bits; on an H200 all three libraries are 6.2 % off at the same element.
             tolerance=0.1,
             agreement=0.1,
         ),
@@ -139,7 +140,7 @@ CASES = {
             (4, 6),
             _both((1 / 2, BEST_PEER)),
             inner=1,
-            # Each library has its own draws: by the law of large numbers some 0.3 % remain.
+            # Each library has its own draws, so some 0.3 % of Monte Carlo error remain.
             agreement=3e-2,
             drawn=True,
         ),
@@ -222,7 +223,7 @@ CASES = {
             (2**22, 64),
             (1_000, 64),
             (6, 3),
-            # Where the order of sums is fixed, there is no goal: the figure stands beside it.
+            # The columns with a fixed order of sums have no goal and are shown for comparison.
             (Limit(*WITH_ATOMICS, ATOMICS),),
         ),
     )

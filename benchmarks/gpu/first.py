@@ -1,26 +1,26 @@
-r"""The first minutes on a GPU: ``python -m benchmarks.gpu.first``.
+r"""A first check of numtape on a GPU: ``python -m benchmarks.gpu.first``.
 
-It prints a verdict a step, each in its own process so that one failure hides no other, and
-writes all it finds to a JSON as it goes; in at most nine and a half minutes, the benchmarks
-against PyTorch and JAX included.
+It runs each step of `benchmarks.gpu.steps` in its own process, so that one failure hides no other,
+prints a verdict per step, and writes all results to a JSON file as it goes. It takes at most nine
+and a half minutes, including the benchmarks against PyTorch and JAX.
 
 A machine with a GPU often has no network and no persistent storage. Bring the checkout, and the
-missing wheels for its Python, as here for 3.12::
+missing wheels for its Python, as in this example for 3.12::
 
     pip download --no-deps --only-binary=:all: --python-version 3.12 -d wheels \
         --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 \
         optree numba-cuda==0.30.4 cuda-core
 
-which ``pip install --no-index --no-deps wheels/*.whl`` installs; and, to start warm, a folder of
-kernels that were compiled before (``NUMTAPE_CACHE_DIR``): kernels for a GPU do not depend on the
-CPU. numba-cuda needs libNVVM and libdevice: those of the ``nvidia-nvvm`` wheel, or of a toolkit
-that ``CUDA_HOME`` names. Then two commands, in the checkout::
+Install them with ``pip install --no-index --no-deps wheels/*.whl``. For a warm start, also bring a
+cache of compiled kernels (``NUMTAPE_CACHE_DIR``); GPU kernels do not depend on the CPU. numba-cuda
+needs libNVVM and libdevice from the ``nvidia-nvvm`` wheel or from the toolkit at ``CUDA_HOME``.
+Then run two commands in the checkout::
 
     python -m benchmarks.gpu.first --output first.json
     NUMTAPE_DEVICE=cuda python -m pytest -p no:benchmark
 
-Without a GPU the steps run in Numba's simulator (``NUMTAPE_DEVICE=cuda NUMBA_ENABLE_CUDASIM=1``),
-with a few elements each.
+Without a GPU the steps run on a few elements in Numba's simulator
+(``NUMTAPE_DEVICE=cuda NUMBA_ENABLE_CUDASIM=1``).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from typing import Any
 from benchmarks import report
 
 BUDGET = 560.0  # seconds for everything
-LONGEST = 100.0  # of a step
-BENCHMARKS = 330.0  # of those that compare libraries
+LONGEST = 100.0  # seconds per step
+BENCHMARKS = 330.0  # seconds for the comparison with other libraries
 RIGHT, WRONG, NO_ANSWER = "right", "wrong", "no answer"
-_ANSWER = "answer: "  # what stands before a step's facts in its output
+_ANSWER = "answer: "  # prefix of the facts in a step's output
 
 Found = dict[str, Any]
 
@@ -57,11 +57,11 @@ def steps() -> dict[str, Any]:
 
 
 def perform(name: str) -> Found:
-    """One step's verdict and facts, here and now."""
+    """Runs a step in this process. Returns its verdict and facts."""
     begin = time.perf_counter()
     try:
         entries: Found = {"verdict": RIGHT, "facts": steps()[name]()}
-    except BaseException as problem:  # whatever it is, the next step has to run
+    except BaseException as problem:  # the next step has to run in any case
         lines = traceback.format_exception(problem)
         entries = {
             "verdict": WRONG,
@@ -72,7 +72,7 @@ def perform(name: str) -> Found:
 
 
 def request(name: str, seconds: float) -> Found:
-    """The same from its own process, which may also die, or not end in time."""
+    """Runs a step in its own process, and reports a crash or a timeout as the verdict."""
     begin = time.perf_counter()
     command = [sys.executable, "-m", "benchmarks.gpu.first", "--step", name]
     environment = {**os.environ, "NUMTAPE_DEVICE": "cuda"}
@@ -109,7 +109,7 @@ def _one_after_another(
 
 
 def _side_by_side(names: Sequence[str], ends: float, many: int) -> Iterator[tuple[str, Found]]:
-    """Steps that only say whether something is right: they may share the GPU."""
+    """Runs steps that check correctness only, and so may share the GPU, in parallel."""
 
     def one(name: str) -> tuple[str, Found]:
         return next(_one_after_another([name], False, ends))
@@ -130,7 +130,7 @@ def _short(value: Any) -> str:
 
 
 def _benchmarks(output: Path, seconds: float) -> Found:
-    """The comparison with other libraries; its own JSON stands beside this one's."""
+    """Runs the comparison with other libraries; its JSON file is next to ``output``."""
     if seconds < 20:
         return {"verdict": NO_ANSWER, "problem": "no time was left", "seconds": 0.0}
     begin, file = time.perf_counter(), output.with_name(f"{output.stem}-benchmarks.json")
@@ -157,14 +157,14 @@ def _benchmarks(output: Path, seconds: float) -> Found:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the steps. Gives the exit status: 0 if every verdict is right."""
-    parser = argparse.ArgumentParser(description="The first minutes on a GPU.")
+    """Runs the steps. Returns the exit status: 0 if every verdict is "right"."""
+    parser = argparse.ArgumentParser(description="A first check of numtape on a GPU.")
     parser.add_argument("--output", type=Path, help="default: benchmarks/results/first-<date>.json")
-    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds for everything")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="total seconds")
     parser.add_argument("--steps", nargs="+", metavar="STEP", choices=[*steps()], help="only these")
-    parser.add_argument("--step", choices=[*steps()], help="one, for the process that asks for it")
-    parser.add_argument("--here", action="store_true", help="all in this process")
-    parser.add_argument("--no-benchmarks", action="store_true", help="only the steps")
+    parser.add_argument("--step", choices=[*steps()], help="run one step (used internally)")
+    parser.add_argument("--here", action="store_true", help="run all in this process")
+    parser.add_argument("--no-benchmarks", action="store_true", help="run only the steps")
     provided = parser.parse_args(arguments)
     if provided.step:
         print(_ANSWER + json.dumps(perform(provided.step)), flush=True)

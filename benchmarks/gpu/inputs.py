@@ -1,7 +1,7 @@
-"""The inputs of the cases on a GPU, what one step on them must give, and what it has to move.
+"""Inputs of the GPU cases, with the expected result and the minimal traffic of one step.
 
-Beside the networks of ``benchmarks.inputs`` there is one kind, a program over arrays. Large inputs
-repeat a block of random numbers: making them takes no time worth mentioning.
+The kinds are the networks of ``benchmarks.inputs`` and ``GpuProgram``, a program over arrays. Large
+inputs repeat a block of random numbers, so that creating them is fast.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ from benchmarks import formulas, inputs
 from benchmarks.inputs import Array, MinimalWork, Network
 
 BLOCK = 2**20
-EPSILON = 1e-5  # of the layer norm: PyTorch's default
+EPSILON = 1e-5  # of the layer norm, as in PyTorch
 
 
 @dataclass(frozen=True, eq=False)
 class GpuProgram:
-    """A function of arrays; a step gives its value and the gradients by its first inputs.
+    """A function of arrays; a step returns its value and the gradients of its first inputs.
 
-    Where the value is an array, the gradients are those of its sum, or of what ``upstream`` weighs
-    it with.
+    If the value is an array, the gradients are those of its sum, weighted by ``upstream`` if given.
 
     Attributes:
         function: The function, called with a library's functions and the inputs.
-        by_hand: Gives from float64 inputs, ``upstream`` last, what a step must give.
-        inputs: Arrays; what is made of them is the case's matter.
-        moved: Bytes that a step has to read and to write, however it is computed.
-        sources: By how many of the inputs there are gradients.
-        upstream: The gradient of the value, if it is not 1 everywhere.
-        draws: The shape of the normal numbers that the function draws itself, if it does; given
-            them as its last input, it does not.
-        scatters: Whether it sums what falls on one place, in some order.
+        by_hand: Computes the expected result from float64 inputs, with ``upstream`` last.
+        inputs: The arguments of the function.
+        moved: Bytes that any implementation of a step has to read and write.
+        sources: The number of leading inputs with gradients.
+        upstream: The gradient of the value, if it is not all ones.
+        draws: The shape of the normal numbers that the function draws, if any. If it gets them as
+            its last input, it draws none.
+        scatters: Whether it sums elements with equal indices, so that the order may vary.
     """
 
     function: Callable[..., Any]
@@ -50,24 +49,24 @@ class GpuProgram:
     scatters: bool = False
 
     def for_check(self) -> GpuProgram:
-        """Draws are given: only so is there one right result."""
+        """Returns the inputs with fixed draws, so that the expected result is unique."""
         if self.draws is None:
             return self
         drawn = np.random.default_rng(9).standard_normal(self.draws, np.float32)
         return dataclasses.replace(self, inputs=[*self.inputs, drawn], draws=None)
 
     def compute_expected(self) -> list[Array]:
-        """The value and the gradients, worked out on paper."""
+        """Computes the value and the gradients from formulas derived by hand."""
         provided = self.inputs if self.upstream is None else [*self.inputs, self.upstream]
         wide = (x.astype(np.float64) if x.dtype.kind == "f" else x for x in provided)
         return self.by_hand(*wide)
 
     def compute_observed(self, result: list[Array], weights: list[Array]) -> list[Array]:
-        """The same from what a step gave."""
+        """Returns the result of a step as arrays."""
         return [np.asarray(array) for array in result]
 
     def work(self) -> MinimalWork:
-        """Nothing is counted but what is moved."""
+        """Counts only the bytes moved."""
         return MinimalWork(self.moved, 0, {}, self.inputs[0].dtype.name)
 
 
@@ -75,7 +74,7 @@ Data = GpuProgram | Network
 
 
 def after(data: Data, weights: list[Array]) -> Data:
-    """The next step's inputs, after a step that left these weights."""
+    """Returns the inputs of the next step, given the weights after a step."""
     return dataclasses.replace(data, weights=weights) if isinstance(data, Network) else data
 
 
@@ -85,7 +84,7 @@ def small_net(hidden: int, batch: int) -> Network:
 
 
 def large_net(batch: int, *sizes: int) -> Network:
-    """Layers of these sizes, relu between them, cross-entropy behind."""
+    """Dense layers of these sizes with relu, and a cross-entropy loss."""
     return inputs.large_net(sizes, batch)
 
 
@@ -102,13 +101,13 @@ def _move(*arrays: Array) -> int:
 def long_chain(size: int) -> GpuProgram:
     """A chain of elementwise ops that ends in a sum, and both gradients."""
     x, y = (_uniform(seed, (size,), -1, 1, np.float32) for seed in (8, 9))
-    # Each input is read, and its gradient written.
+    # Each input is read, and its gradient is written.
     moved = 2 * _move(x, y) + x.itemsize
     return GpuProgram(formulas.long_chain, formulas.long_chain_by_hand, [x, y], moved, 2)
 
 
 def black_scholes(size: int, dtype: str) -> GpuProgram:
-    """Prices of options, and five Greeks of each."""
+    """Option prices and the five Greeks of each."""
     bounds = ((50, 150), (50, 150), (0.01, 0.05), (0.1, 0.5), (0.1, 2))
     arrays = [_uniform(seed, (size,), low, high, dtype) for seed, (low, high) in enumerate(bounds)]
     moved = 2 * _move(*arrays) + arrays[0].nbytes
@@ -118,9 +117,9 @@ def black_scholes(size: int, dtype: str) -> GpuProgram:
 
 
 def asian(paths: int, steps: int) -> GpuProgram:
-    """An Asian option by Monte Carlo: price, delta, rho, vega, and the slope by the strike.
+    """An Asian option by Monte Carlo: price, delta, rho, vega, and derivative by the strike.
 
-    Nothing has to be moved: a path can be drawn and followed by one thread.
+    The minimal traffic is 0, because one thread can draw and follow a path in registers.
     """
     values = [np.asarray(x, np.float32) for x in (100.0, 0.03, 0.2, 100.0)]
     function = functools.partial(formulas.asian, (paths, steps))
@@ -128,7 +127,7 @@ def asian(paths: int, steps: int) -> GpuProgram:
 
 
 def total(rows: int, columns: int, axis: int | None) -> GpuProgram:
-    """A sum over everything, or along an axis."""
+    """A sum over all elements, or along an axis."""
     x = _uniform(10, (rows, columns), 0, 1, np.float32)
     retained = 1 if axis is None else x.shape[1 - axis]
     return GpuProgram(
@@ -140,7 +139,7 @@ def total(rows: int, columns: int, axis: int | None) -> GpuProgram:
 
 
 def softmax(rows: int, columns: int, gradient: bool) -> GpuProgram:
-    """A softmax of each row; with its gradient, for what comes from above."""
+    """A softmax of each row, optionally with its gradient for an upstream gradient."""
     x = _uniform(11, (rows, columns), -3, 3, np.float32)
     upstream = _uniform(12, x.shape, -1, 1, np.float32) if gradient else None
     return GpuProgram(
@@ -154,7 +153,7 @@ def softmax(rows: int, columns: int, gradient: bool) -> GpuProgram:
 
 
 def layer_norm(rows: int, columns: int, gradient: bool) -> GpuProgram:
-    """A layer norm of each row with scale and shift; with the gradients by all three."""
+    """A layer norm of each row with scale and shift, optionally with all three gradients."""
     x = _uniform(13, (rows, columns), -3, 3, np.float32)
     gamma = _uniform(14, (columns,), 0.5, 1.5, np.float32)
     beta = _uniform(15, (columns,), -1, 1, np.float32)
@@ -171,10 +170,10 @@ def layer_norm(rows: int, columns: int, gradient: bool) -> GpuProgram:
 
 
 def gather(rows: int, columns: int) -> GpuProgram:
-    """As many rows as a table has, taken from it at random."""
+    """A gather of random rows, as many as the table has."""
     table = _uniform(17, (rows, columns), -1, 1, np.float32)
     at = np.random.default_rng(18).integers(rows, size=rows, dtype=np.int32)
-    # A row that is taken twice has to be read once.
+    # A row that is gathered twice has to be read only once.
     read = int(np.count_nonzero(np.bincount(at))) * columns * table.itemsize
     return GpuProgram(
         lambda ops, table, at: ops.gather(table, at),
@@ -185,7 +184,7 @@ def gather(rows: int, columns: int) -> GpuProgram:
 
 
 def scatter_add(rows: int, columns: int) -> GpuProgram:
-    """The same rows added back at random places: the gradient of a gather."""
+    """A scatter-add of rows at random indices, the gradient of a gather."""
     added = _uniform(19, (rows, columns), -1, 1, np.float32)
     at = np.random.default_rng(20).integers(rows, size=rows, dtype=np.int32)
     return GpuProgram(

@@ -1,4 +1,4 @@
-"""The measuring on a GPU: one library after another, as long as the budget lasts."""
+"""Measures the libraries on a GPU one after another, within a time budget."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from benchmarks.inputs import Array, MinimalWork
 from benchmarks.report import ReportRow
 from benchmarks.worker import Batch, BenchmarkWorker, Failed
 
-FIRST = "long_chain"  # whose first step says what compiling takes
-TIMEOUT = 120.0  # of a request: no case is to take the time of all others
+FIRST = "long_chain"  # the case whose first step shows the time of compilation
+TIMEOUT = 120.0  # seconds per request, so that no case uses up the budget
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Found:
 
 
 class Session:
-    """One run of all that was asked for.
+    """One run of the requested cases.
 
     Attributes:
         found: The results so far.
@@ -67,13 +67,13 @@ class Session:
 
     @property
     def spent(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start of the session."""
         return time.perf_counter() - self._began
 
     def measure(self, libraries: list[str]) -> Iterator[str]:
-        """Measures the libraries one after another; says each time what is done."""
+        """Measures the libraries one after another and yields progress messages."""
         with _folder() as folder:
-            # Nothing compiled by a run before this one: a first step says what it takes.
+            # Fresh caches, so that first steps include the time of compilation.
             caches = {} if self._size == "tiny" else _caches(folder)
             for library in libraries:
                 if importlib.util.find_spec(LIBRARIES[library].package) is None:
@@ -87,11 +87,11 @@ class Session:
             yield from self._first_calls()
 
     def _library(self, library: str, caches: dict[str, str]) -> Iterator[str]:
-        """Measures a library in a worker, and in another one after it if that dies."""
+        """Measures a library in a worker, which is replaced after a failure."""
         value, size = self.found, self._size
         with contextlib.ExitStack() as stack:
             worker = _start(library, caches, stack)
-            about = self._request(library, worker, "ready", {"missing": "it does not start"})
+            about = self._request(library, worker, "ready", {"missing": "does not start"})
             if "missing" in about:
                 value.skipped[library] = about["missing"]
                 yield f"{library}: skipped: {about['missing']}"
@@ -114,7 +114,7 @@ class Session:
                     value.works[name] = work
                     self._keep(name, outcome)
                     broken = any("failed" in column for column in outcome.values())
-                if broken:  # what an error leaves of a context can fail all cases behind it
+                if broken:  # a corrupt CUDA context would fail all later cases
                     worker.close()
                     worker = _start(library, caches, stack)
                 yield f"{library}: {name}"
@@ -145,7 +145,7 @@ class Session:
                 row.details[heading]["kernels"] = column["kernels"]
 
     def _first_calls(self) -> Iterator[str]:
-        """A first step in fresh processes: with an empty cache, and with what that left in it."""
+        """Times a first step in fresh processes, with an empty and then with a warm cache."""
         with _folder() as folder:
             for which in ("cold", "warm"):
                 with contextlib.ExitStack() as stack:
@@ -159,14 +159,14 @@ class Session:
                         print(f"  first step, {which}: {problem}", file=sys.stderr)
                         return
                     self.found.first_call[which] = {"start": started, "first_step": first}
-        yield "first steps with an empty cache and with a full one"
+        yield "first steps with an empty and a warm cache"
 
 
 def environment() -> dict[str, str]:
-    """Environment variables of the workers, in addition to ours."""
+    """Environment variables that the workers get in addition to this process's."""
     return {
         "NUMTAPE_DEVICE": "cuda",
-        # JAX would take three quarters of the memory at once.
+        # By default JAX preallocates three quarters of the memory.
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
@@ -179,7 +179,7 @@ def _folder() -> Iterator[str]:
 
 
 def _caches(folder: str) -> dict[str, str]:
-    """Puts what numtape and PyTorch compile into a folder; JAX keeps nothing by itself."""
+    """Places the caches of numtape and PyTorch in a folder; JAX has none by default."""
     parts = {
         "NUMTAPE_CACHE_DIR": "numtape",
         "TORCHINDUCTOR_CACHE_DIR": "inductor",
@@ -194,7 +194,7 @@ def _start(library: str, caches: dict[str, str], stack: contextlib.ExitStack) ->
 
 
 def missing() -> str | None:
-    """Says why numtape can use no GPU, or None if it can.
+    """Returns why numtape cannot use a GPU, or None if it can.
 
     Raises:
         Failed: If numtape itself does not start.

@@ -1,4 +1,4 @@
-"""The plots of a result on a GPU: how near a step is to its floor, and how long it takes."""
+"""Plots of a GPU result: the rate of each step relative to its floor, and its time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from benchmarks.gpu.cases import OWN
 from benchmarks.plots import bare
 
-# A colour, a shape, a size and a fill for each column, so that no mark hides another.
+# Colour, shape, size and fill of each column, chosen so that no mark hides another.
 OURS_MARKS = ("C3", "o", 10, "none"), ("C3", "s", 5, "C3"), ("C2", "D", 5, "C2")
 PEER_MARKS = tuple(
     (colour, shape, 6, "none")
@@ -21,13 +21,13 @@ PEER_MARKS = tuple(
 
 
 def marks(headings: list[str], own: tuple[str, ...]) -> dict[str, tuple[str, str, int, str]]:
-    """A colour, a shape, a size and a fill for each column."""
+    """Returns colour, shape, size and fill of the mark of each column."""
     numtape_value, peers = iter(OURS_MARKS), iter(PEER_MARKS)
     return {heading: next(numtape_value if heading in own else peers) for heading in headings}
 
 
 def _dots(axes: Axes, result: dict[str, Any], names: list[str], key: str, scale: float) -> None:
-    """A row a case, a mark a column."""
+    """Draws one row per case and one mark per column."""
     for heading, (colour, shape, size, fill) in marks(result["columns"], OWN).items():
         value = {
             row: scale * result["cases"][name]["columns"][heading][key]
@@ -52,11 +52,11 @@ def _dots(axes: Axes, result: dict[str, Any], names: list[str], key: str, scale:
 
 def _set_title(figure: Figure, result: dict[str, Any]) -> None:
     if result["simulated"]:
-        figure.suptitle("simulated: no GPU was measured")
+        figure.suptitle("simulated, not measured on a GPU")
 
 
 def rates(result: dict[str, Any]) -> Figure:
-    """How much of the rate of a copy, or of the fastest products, each step reaches."""
+    """Draws the rate of each step in percent of the fastest copy or product."""
     names = [
         name
         for name, case in result["cases"].items()
@@ -66,9 +66,9 @@ def rates(result: dict[str, Any]) -> Figure:
 
 
 def steps(result: dict[str, Any]) -> Figure:
-    """Milliseconds a step."""
+    """Draws milliseconds per step."""
     names = [name for name, case in result["cases"].items() if case["columns"]]
-    return _draw(result, names, "median", 1e3, "ms a step")
+    return _draw(result, names, "median", 1e3, "ms per step")
 
 
 def _draw(
@@ -106,7 +106,7 @@ def _draw(
 
 def write(result: dict[str, Any], output: Path) -> None:
     """Saves the plots as SVG beside the JSON ``output``."""
-    # Text as text, and no dates or random names: the same figures give the same file.
+    # Reproducible files: text as text, without dates or random names.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "numtape"}):
         for name, figure in {"rates": rates(result), "steps": steps(result)}.items():
             path = output.with_name(f"{output.stem}-{name}.svg")

@@ -1,4 +1,4 @@
-"""The report of GPU measurements: statistics, goals and floors, in one JSON."""
+"""Collects statistics, goals and floors of GPU measurements in one JSON-serializable dict."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SCHEMA = 1
 
 
 def best(ceilings: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Return the highest rate of each kind over all libraries."""
+    """Returns the highest rate of each kind over all libraries."""
     return {what: max(rates.values()) for what, rates in ceilings.items() if rates}
 
 
 def floors(work: MinimalWork, tensor_float: bool, rates: dict[str, float]) -> dict[str, Any]:
-    """Gives a step's floors in seconds: its bytes at the rate of copying, and its products.
+    """Returns a step's floors in seconds: its traffic at the copy rate, and its products.
 
-    They go on at once, so the larger one is what a step cannot beat. There is none where nothing
-    has to be moved or multiplied, or where the rate was not measured.
+    Both overlap, so the floor of a step is the larger one. A floor is None if the step has no such
+    work, or if the rate was not measured.
     """
     kind = "tf32" if tensor_float else work.dtype
     memory, products = (
@@ -42,7 +42,7 @@ def floors(work: MinimalWork, tensor_float: bool, rates: dict[str, float]) -> di
 
 
 def _compare(case: GpuCase, row: ReportRow, tails: dict[str, list[Array]]) -> None:
-    """Takes out columns whose results, where they were timed, are not those of the first one."""
+    """Removes columns whose results at the timed size differ from those of the first column."""
     first = next(iter(tails), None)
     for heading, tail in tails.items():
         if heading != first and heading in row.samples:
@@ -70,7 +70,7 @@ def _case(
             column["ratio"] = report.round_value(column["median"] / medians[OURS])
         if floor is not None:
             column["of_floor"] = report.round_value(floor / column["median"])
-    # A quick run has other sizes and few repeats: it says nothing about goals.
+    # A quick run has other sizes and few repeats, so it cannot judge the goals.
     known = {} if rough or floor is None else {FLOOR: floor}
     return {
         "title": case.title,
@@ -84,7 +84,7 @@ def _case(
 
 
 def collect(value: Found, libraries: list[str], about: dict[str, Any]) -> dict[str, Any]:
-    """Makes the result that is written and shown; ``about`` says what it was measured with."""
+    """Builds the result that is written and displayed; ``about`` describes the run."""
     headings = [h for name in libraries if name in value.gpus for h in LIBRARIES[name].headings]
     rates, rough = best(value.ceilings), about["quick"]
     cases = {}

@@ -1,4 +1,4 @@
-"""One run on a GPU, or in the simulator: the JSON, the tables and the plots."""
+"""One run on a GPU or in the simulator, which writes the JSON, the tables and the plots."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BUDGET = 330.0
 
 
 def simulated() -> bool:
-    """Return whether Numba's simulator stands in for a GPU, as ``settings.simulated`` does."""
+    """Returns whether Numba's simulator replaces a GPU, like ``settings.simulated``."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
 def batch(size: str) -> Batch:
-    """How often steps of a size are repeated."""
+    """Returns how long and how often steps of a size are repeated."""
     return {
         "full": Batch(0.4, 7, 4.0),
         "small": Batch(0.02, 2, 1.0),
@@ -32,17 +32,17 @@ def batch(size: str) -> Batch:
 
 
 def default_output(today: str, simulated: bool) -> Path:
-    """Where a result is written; what the simulator says must not pass for a GPU's figures."""
+    """Returns the default path of a result, whose name marks simulated figures."""
     return report.default_output(f"{'simulated-' if simulated else ''}cuda-{today}.json")
 
 
 def main(
     cases: list[str], libraries: list[str], quick: bool, budget: float, output: Path | None
 ) -> int:
-    """Measures the cases and writes what was found after each library, lest it be lost.
+    """Measures the cases and writes the results after each case, so that a crash loses little.
 
     Returns:
-        The exit status: 1 if some library failed or computed something else, 2 without a GPU.
+        The exit status: 1 if a library failed or computed a wrong result, 2 without a GPU.
     """
     from benchmarks.gpu import result, tables
 
@@ -58,7 +58,7 @@ def main(
     session = measure.Session(cases, size, batch(size), budget)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     output = output or default_output(today, simulated())
-    print(f"written to {output}, after each library", file=sys.stderr)
+    print(f"results are written to {output} after each case", file=sys.stderr)
     about = {
         "date": today,
         "device": "cuda",

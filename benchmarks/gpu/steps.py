@@ -1,7 +1,7 @@
 """Checks of `benchmarks.gpu.first`: each class of kernels against NumPy, and rates.
 
-A step is a function without arguments. It gives facts worth keeping, and raises where something
-is not as it must be.
+A step is a function without arguments. It returns facts for the report and raises if a check
+fails.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ PACKAGES = (
     "torch",
     "jax",
 )
-_CLOSE = {"float32": 2e-5, "float64": 1e-11}  # of an array's largest element
+_CLOSE = {"float32": 2e-5, "float64": 1e-11}  # relative to an array's largest element
 
 
 def _size(full: int, tiny: int) -> int:
-    """A number of elements, or one that the simulator can do."""
+    """The number of elements: ``full`` on a GPU, ``tiny`` in the simulator."""
     return tiny if simulated() else full
 
 
 def _close(value: Any, requested: Any, times: float = 1.0) -> float:
-    """The difference, relative to the largest element; raises where it is too large."""
+    """The difference relative to the largest element; raises if it is too large."""
     value, requested = np.asarray(value), np.asarray(requested)
     if value.shape != requested.shape:
         raise AssertionError(f"shape {value.shape} instead of {requested.shape}")
@@ -74,7 +74,7 @@ def _gpu() -> Any:
 
 
 def versions() -> Facts:
-    """Versions, and where the parts of the toolkit were found."""
+    """Versions, and the paths of the toolkit's libraries."""
     versions: Facts = {"python": sys.version.split()[0]}
     for name in PACKAGES:
         try:
@@ -101,7 +101,7 @@ def versions() -> Facts:
 
 
 def _paths() -> Facts:
-    """The libraries that compile and multiply, from where they are loaded."""
+    """The paths of the libraries for compilation and matrix products."""
     from cuda.pathfinder import load_nvidia_dynamic_lib
 
     from numtape.core.cuda.runtime import toolkit
@@ -110,13 +110,13 @@ def _paths() -> Facts:
     for look in (toolkit.paths, lambda: {"cublas": load_nvidia_dynamic_lib("cublas").abs_path}):
         try:
             paths |= look()
-        except Exception as problem:  # the other one may be there
+        except Exception as problem:  # the other library may exist
             paths[f"no {type(problem).__name__}"] = str(problem)[:200]
     return paths
 
 
 def cubin() -> Facts:
-    """One kernel, launched; its result is exact."""
+    """One launched kernel with an exact result."""
     from numtape.core.cuda.launches import probe
 
     probe(_gpu())
@@ -126,14 +126,14 @@ def cubin() -> Facts:
 
 
 def groups() -> Facts:
-    """Elementwise rows in one kernel, with operands of other shapes, in several dtypes."""
+    """Elementwise ops in one kernel, with broadcast operands, in several dtypes."""
     rows, columns = _size(1_003, 5), _size(516, 8)
     for dtype in ("float32", "float64", "int32", "int64", "uint8"):
         x = RANDOM.integers(0, 100, (rows, columns)).astype(dtype)
         others = x[:1], x[:, :1], x[:1, :1], x[0]
         for y in others:
             _equal(nt.constant(x) * nt.constant(y) + nt.constant(x), x * y + x)
-        for odd in (x[:, :-1], x[:-1, :-3]):  # no multiple of what a thread takes at once
+        for odd in (x[:, :-1], x[:-1, :-3]):  # not a multiple of the elements per thread
             _equal(nt.constant(odd) + nt.constant(odd[:1]), odd + odd[:1])
     _equal(nt.logical_not(nt.constant(x > 50)), ~(x > 50))
     worst: Facts = {}
@@ -156,7 +156,7 @@ def _ops() -> Any:
 
 
 def reductions() -> Facts:
-    """Sums, minima and maxima of everything, of rows and of columns; bits do not change."""
+    """Sums, minima and maxima of all elements, rows and columns, bit for bit reproducible."""
     wide, tall = (_size(200, 3), _size(4_099, 7)), (_size(4_099, 7), _size(30, 3))
     shapes = [wide, tall, (_size(10**6, 40), 1)]
     worst = 0.0
@@ -204,7 +204,7 @@ def rows() -> Facts:
 
 
 def gather() -> Facts:
-    """Rows, columns and single elements by their indices."""
+    """Gathers of rows, columns and single elements."""
     for inner, dtype in itertools.product((1, 3, 4, 64), ("float32", "float64", "uint8")):
         x = RANDOM.integers(0, 100, (_size(1_003, 7), inner)).astype(dtype)
         for kind in ("int32", "int64"):
@@ -216,7 +216,7 @@ def gather() -> Facts:
 
 
 def scatter() -> Facts:
-    """The gradient of a gather: in a fixed order, bit for bit the same, and with atomics."""
+    """The gradient of a gather: bit for bit reproducible by default, and with atomics."""
     worst = 0.0
     switch = nt.config.experimental.enable_nondeterministic_scatter
     for inner, dtype in itertools.product((1, 3, 4, 64), ("float32", "float64")):
@@ -242,7 +242,7 @@ def scatter() -> Facts:
 
 
 def scans() -> Facts:
-    """Running sums along short and long axes, and places of extreme elements."""
+    """Cumulative sums along short and long axes, argmax and argmin."""
     worst = 0.0
     long, wide = (_size(1_000, 5), _size(252, 6)), (3, _size(20_001, 9))
     for shape in ((4, 3), long, wide, (_size(300, 5), 7, 3)):
@@ -260,7 +260,7 @@ def scans() -> Facts:
 
 
 def transposes() -> Facts:
-    """Axes in another order, slices, joins and paddings: copies, which are exact."""
+    """Transposes, slices, concatenations and paddings, which are exact."""
     shapes = (_size(1_003, 7), _size(517, 5)), (3, _size(65, 5), _size(33, 4)), (2, 3, 4, 5)
     for dtype in ("float32", "float64", "uint8"):
         for shape in shapes:
@@ -274,7 +274,7 @@ def transposes() -> Facts:
 
 
 def draws() -> Facts:
-    """Uniform numbers bit for bit as on the CPU; normal ones nearly."""
+    """Uniform draws equal the CPU's bit for bit; normal draws are close."""
     from numtape.core.cuda.launches import draw_values as on_gpu
     from numtape.core.reference.executor import compute_drawn as on_cpu
     from numtape.core.values.spec import intern
@@ -289,7 +289,7 @@ def draws() -> Facts:
 
 
 def large() -> Facts:
-    """More elements than 32 bits count: a sum, and operands of other shapes."""
+    """A sum and a broadcast over more elements than 32-bit integers can count."""
     count = _size(2**31 + 5, 2**7 + 5)
     x = nt.ones((count,), nt.uint8)
     _equal(nt.reduce_sum(x), np.uint8(count % 256))
@@ -304,7 +304,7 @@ def large() -> Facts:
 
 
 def products() -> Facts:
-    """Products of matrices, transposed and in batches, with and without TF32."""
+    """Matrix products, transposed and batched, with and without TF32."""
     worst: Facts = {}
     allow = nt.config.experimental.enable_tensor_float_32_execution
     m, k, n = (_size(s, t) for s, t in ((257, 3), (130, 4), (65, 5)))
@@ -327,7 +327,7 @@ def products() -> Facts:
 
 
 def capture() -> Facts:
-    """The first product and the first kernels of a process in a graph; ten replays of it."""
+    """A CUDA graph with the process's first matrix product and kernels, replayed ten times."""
     side = _size(64, 3)
     start = RANDOM.normal(size=(side, side)).astype(np.float32) / side
     w, x = nt.Variable(start), nt.constant(RANDOM.normal(size=(side, side)).astype(np.float32))
@@ -352,7 +352,7 @@ def capture() -> Facts:
 
 
 def exhaust_memory() -> Facts:
-    """More memory than there is: an error of that name, and the next op works."""
+    """An allocation beyond the GPU's memory raises the right error, and the next op works."""
     if simulated():
         return {"skipped": "the simulator has the host's memory"}
     try:
@@ -360,13 +360,13 @@ def exhaust_memory() -> Facts:
     except nt.errors.ResourceExhaustedError as problem:
         message = str(problem)
     else:
-        raise AssertionError("200 GB were had")
+        raise AssertionError("an allocation of 200 GB did not fail")
     _equal(nt.constant([1.0, 2.0]) * 2.0, np.array([2.0, 4.0], np.float32))
     return {"said": message}
 
 
 def dlpack() -> Facts:
-    """Arrays there and back to PyTorch, where they are."""
+    """Round trips of arrays to PyTorch by DLPack, on the GPU."""
     if simulated() or importlib.util.find_spec("torch") is None:
         return {"skipped": "PyTorch is not installed, or this is the simulator"}
     import torch
@@ -376,10 +376,10 @@ def dlpack() -> Facts:
     reference = torch.from_dlpack(own * 2.0)
     if reference.device.type != "cuda" or not torch.equal(reference, x * 2):
         raise AssertionError(f"{reference} instead of {x * 2}")
-    for _ in range(50):  # in both libraries' streams
+    for _ in range(50):  # on both libraries' streams
         reference = torch.from_dlpack(nt.experimental.dlpack.from_dlpack(reference + 1) - 1.0)
     if not torch.equal(reference, x * 2):
-        raise AssertionError("an order between streams was not kept")
+        raise AssertionError("the streams of PyTorch and numtape were not synchronized")
     return {}
 
 
@@ -411,7 +411,7 @@ print(float(loss), hashlib.sha256(bits).hexdigest())
 
 
 def twice() -> Facts:
-    """A training program in two processes gives the same bits."""
+    """A training program yields the same bits in two processes."""
     text = TRAINING.format(size=_size(1_000, 5), hidden=_size(64, 3), steps=_size(50, 4))
     printed = []
     for _ in range(2):
@@ -425,7 +425,7 @@ def twice() -> Facts:
 
 
 def rates() -> Facts:
-    """Rates of copying and multiplying, and what calls take that compute next to nothing."""
+    """Rates of copies and matrix products, and the overhead of calls."""
     from benchmarks.gpu.worker import Served
 
     served, size = Served("numtape"), "tiny" if simulated() else "full"
@@ -459,4 +459,4 @@ STEPS: dict[str, Callable[[], Facts]] = {
         rates,
     )
 }
-ALONE = ("large", "exhaust_memory", "rates")  # what needs the memory, or the time, for itself
+ALONE = ("large", "exhaust_memory", "rates")  # steps that need all memory, or undisturbed timing

@@ -1,4 +1,4 @@
-"""The tables of a result on a GPU: a line a case."""
+"""Tables of a GPU result, with one line per case."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RATES = ((1e12, "Tflop/s"), (1e9, "Gflop/s"), (1e6, "Mflop/s"), (1.0, "flop/s")
 
 
 def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
-    """The bytes that a step moves, its rate, and its memory."""
+    """Yields the lines of the table of bytes, rates, floors and memory."""
     yield [
         "case",
         REPLAYED,
@@ -61,7 +61,7 @@ def _memory(column: dict[str, Any] | None) -> str:
 
 
 def about(result: dict[str, Any]) -> str:
-    """Says what a result was measured with, and what is missing in it."""
+    """Describes the run: GPU, rates, versions, and what was skipped."""
     gpu, driver = result["gpu"], result["driver"] or {}
     rates = best(result["ceilings"])
     ceilings = [f"copies {scale(rates['copy'], BYTES)}/s"] if "copy" in rates else []
@@ -80,39 +80,39 @@ def about(result: dict[str, Any]) -> str:
     clocks = {name: about["clock"] for name, about in result["libraries"].items()}
     packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     sentences = [
-        "SIMULATED: these figures are those of Python threads with a few elements each; they say "
-        "nothing about a GPU."
+        "SIMULATED: these figures are from Python threads with a few elements each; they do not "
+        "apply to a GPU."
         if result["simulated"]
         else "",
-        "A quick run on small arrays: the figures are rough."
+        "This was a quick run on small arrays, so the figures are rough."
         if result["quick"] and not result["simulated"]
         else "",
-        f"Medians; in brackets the ratio to {OURS}. A floor is a time: what a step has to move, at "
-        f"the rate of the fastest copy, or its products at the fastest rate; 1.25 {TIMES} floor is "
-        f"80 % of that rate.",
+        f"Medians; in brackets the ratio to {OURS}. A floor is the time of a step's minimal "
+        f"traffic at the rate of the fastest copy, or of its products at the fastest rate; "
+        f"1.25 {TIMES} floor is 80 % of that rate.",
         f"GPU: {gpu.get('name', NOTHING)}, driver {driver.get('driver_version', NOTHING)}, "
         f"{gpu.get('toolkit', NOTHING)}.",
         f"Ceilings: {', '.join(ceilings)}." if ceilings else "",
-        f"Calls, on the host: {', '.join(calls)}." if calls else "",
+        f"Host time of calls: {', '.join(calls)}." if calls else "",
         f"First step in a fresh process: {', '.join(first)}." if first else "",
         "Timed by: " + "; ".join(f"{name}: {clock}" for name, clock in clocks.items()) + ".",
         *(f"Skipped: {name}: {why}." for name, why in result["skipped"].items()),
-        f"Left out without time: {', '.join(result['left_out'])}." if result["left_out"] else "",
+        f"Left out over budget: {', '.join(result['left_out'])}." if result["left_out"] else "",
         f"{packages}; {result['date']}.",
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
 def plain(result: dict[str, Any]) -> str:
-    """Gives the tables with aligned columns, and what they were measured with."""
+    """Returns the tables with aligned columns, and a description of the run."""
     return join(align(list(rows(result)), 2), align(list(_floors(result)), 0), about(result))
 
 
 def markdown_cases(result: dict[str, Any]) -> str:
-    """Gives the table of all cases, and what it was measured with."""
+    """Returns the table of all cases, and a description of the run."""
     return join(markdown(list(rows(result)), 2), about(result))
 
 
 def markdown_floors(result: dict[str, Any]) -> str:
-    """Gives the table of bytes, floors and memory."""
+    """Returns the table of bytes, rates, floors and memory."""
     return markdown(list(_floors(result)), 0)

@@ -1,4 +1,4 @@
-"""One library that has the GPU for itself, in its own process."""
+"""Serves the requests of ``measure`` in the process of one library, which uses the GPU alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from benchmarks.gpu.libs import LIBRARIES, BenchmarkStep, Library, NoGpuError
 from benchmarks.inputs import Array, MinimalWork, relative_error
 from benchmarks.worker import MAX_REPEATS, Batch, in_words
 
-CHECKED = 2  # steps: the second one of what is recorded or compiled is not as the first one was
-LONG = 0.25  # seconds of a step
-TOGETHER = 4  # what is measured as a ceiling, one after the other
-TAIL = 1_000  # elements of each result that libraries are compared by
+CHECKED = 2  # steps: the second one runs recorded or compiled code
+LONG = 0.25  # seconds per step
+TOGETHER = 4  # runs per measurement of a ceiling
+TAIL = 1_000  # elements of each result that are compared between libraries
 PRODUCT = {"full": 8192, "small": 512, "tiny": 4}  # rows of a square matrix
 COPIED = {"full": 2**30, "small": 2**22, "tiny": 2**8}  # bytes
 CALLS = {"full": 2_000, "small": 200, "tiny": 2}
@@ -28,7 +28,7 @@ DTYPES = ("float32", "tf32", "float64")
 
 
 class Served:
-    """The worker's side: a method per request."""
+    """The worker's side, with one method per request."""
 
     def __init__(self, library: str) -> None:
         self.name = library
@@ -36,14 +36,14 @@ class Served:
 
     @property
     def library(self) -> Library:
-        """The library, imported at the first use."""
+        """The library, imported on first use."""
         if self._library is None:
             module = importlib.import_module(f"benchmarks.gpu.libs.{LIBRARIES[self.name].module}")
             self._library = module.Library()
         return self._library
 
     def ready(self) -> dict[str, str]:
-        """Says which GPU the library finds, or, as ``missing``, why it finds none."""
+        """Describes the GPU that the library finds, or under ``missing`` why it finds none."""
         try:
             return self.library.about()
         except NoGpuError as problem:
@@ -56,9 +56,9 @@ class Served:
 
         Returns:
             The minimal work of a step, and the measurements of each column: ``times``, ``first``
-            (seconds of the first step, with what it compiled), ``peak`` (bytes), ``kernels`` of a
-            step, ``relative_error`` (of the small size), ``tails`` of the first results; or
-            ``failed``, the error.
+            (seconds of the first step, with compilation), ``peak`` (bytes), ``kernels`` per step,
+            ``relative_error`` (on the small size), ``tails`` of the first results; or ``failed``,
+            the error.
         """
         case, library = CASES[name], self.library
         library.free()
@@ -83,7 +83,7 @@ class Served:
         return work, outcome
 
     def _check(self, case: GpuCase, data: Data, step: BenchmarkStep) -> dict[str, Any]:
-        """Compares steps with what they must give."""
+        """Compares the results of steps with the expected ones."""
         worst = 0.0
         for _ in range(CHECKED):
             results = [self.library.fetch(result) for result in step.run()]
@@ -124,14 +124,14 @@ class Served:
         }
 
     def _together(self, case: GpuCase, run: Callable[[], object]) -> int:
-        """How many steps to measure at once: those of a slow one by themselves."""
+        """The number of steps per measurement: 1 if they are slow."""
         if self.library.seconds(run, 1) < LONG:
             return case.inner
-        # The second step of all may have compiled something as well.
+        # The previous step may have compiled code, so time another one.
         return case.inner if self.library.seconds(run, 1) < LONG else 1
 
     def ceilings(self, size: str) -> dict[str, dict[str, float]]:
-        """Measures the rates of copying (bytes per second) and of products (operations)."""
+        """Measures the rates of copies (bytes/s) and of matrix products (flop/s)."""
         library, count = self.library, COPIED[size]
         ceilings = {
             "copy": {
@@ -150,15 +150,15 @@ class Served:
         return ceilings
 
     def _shortest(self, run: Callable[[], object], repeats: int = 5) -> float:
-        """A rate that was reached once is a rate that can be reached."""
+        """The shortest time of a run in seconds, which gives the peak rate."""
         run()
         return min(self.library.seconds(run, TOGETHER) for _ in range(repeats)) / TOGETHER
 
     def overheads(self, size: str) -> dict[str, dict[str, float]]:
-        """Measures calls that compute next to nothing.
+        """Measures calls that compute almost nothing.
 
         Returns:
-            Seconds a call: of the host, which need not wait, and until all are done.
+            Seconds per call: ``host`` until the calls return, ``done`` until the GPU has finished.
         """
         overheads: dict[str, dict[str, float]] = {}
         count = CALLS[size]
@@ -184,7 +184,7 @@ class Served:
         return asked, done
 
     def first_step(self, name: str) -> float:
-        """Gives the seconds of a first step on the small size."""
+        """Returns the seconds of a first step on the small size."""
         case = CASES[name]
         make, *_ = self.library.steps(case.data("small")).values()
         step = make()
@@ -202,5 +202,5 @@ def _attempt(action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def difference(one: list[Array], other: list[Array]) -> float:
-    """Gives the largest relative difference between what two libraries found."""
+    """Returns the largest relative difference between the results of two libraries."""
     return relative_error(other, [array.astype(np.float64) for array in one])

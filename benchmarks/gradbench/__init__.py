@@ -1,5 +1,6 @@
-"""Gradients of plain loops beside their own primal and peers: ``python -m benchmarks.gradbench``.
+"""Gradients of plain loops, compared with their primal and with peers.
 
-The evals are those of GradBench (github.com/gradbench/gradbench). ``cases`` says what is measured,
-``kernels`` and ``arrays`` how numtape does it, ``libs`` how others do, ``run`` measures.
+Run ``python -m benchmarks.gradbench``. The evals are those of GradBench
+(github.com/gradbench/gradbench). Start reading at ``cases``, the table of evals. ``kernels`` and
+``arrays`` implement them in numtape, ``libs`` in all libraries; ``run`` is the command line.
 """

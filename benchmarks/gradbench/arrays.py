@@ -1,4 +1,4 @@
-"""The evals as array ops: lse alone, for loops are what the others are."""
+"""The evals as array ops: only lse, because the others are loops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lse(x: Any) -> Any:
 
 
 def functions(name: str, arguments: tuple[Any, ...]) -> tuple[Callable[[], Any], ...] | None:
-    """Value and gradient of an eval, replayed."""
+    """Functions for the value, and for value and gradient, of an eval, both replayed."""
     if name != "lse":
         return None
     x = tf.constant(arguments[0])
@@ -35,6 +35,6 @@ def functions(name: str, arguments: tuple[Any, ...]) -> tuple[Callable[[], Any],
 
     def both() -> Any:
         y, g = gradient(x)
-        return y.numpy(), [np.from_dlpack(g)]  # no copy, as from the peers
+        return y.numpy(), [np.from_dlpack(g)]  # without a copy, as for the peers
 
     return value, both

@@ -14,16 +14,16 @@ Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
 Size = tuple[int, ...]
 SEED = 31337
-BITS = 14  # of a character
+BITS = 14  # per character
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A limit of a form of ours.
+    """An upper limit on a figure of one of numtape's columns.
 
     Attributes:
-      what: "ratio" of the gradient's time to that of its own primal, "operation" for ns an
-        operation of the primal, "stack" for bytes of the stack, or "against" for the ratio to a
+      what: "ratio" for the gradient's time relative to its primal, "operation" for ns per
+        operation of the primal, "stack" for bytes of stack, or "against" for the ratio to a
         peer's gradient.
       limit: The upper limit.
       form: The numtape column.
@@ -45,8 +45,8 @@ class GradBenchCase:
       title: The title in the table.
       inputs: Returns the arguments of a size.
       size: The measured size.
-      small: A quick size.
-      wanted: The arguments that are differentiated.
+      small: The size for quick runs and correctness checks.
+      wanted: Indices of the differentiated arguments.
       operations: The number of additions and multiplications of the primal.
       goals: The goals.
       shorter: The size for slow libraries; the table scales their time by the number of operations.
@@ -64,26 +64,26 @@ class GradBenchCase:
 
 
 def wave(size: int, start: int = 1) -> Array:
-    """Numbers that are generated instead of stored."""
+    """Deterministic numbers from a formula instead of a data file."""
     result: Array = np.sin(np.arange(start, size + start) ** 2.0)
     return result
 
 
 def draw(sizes: list[int], which: int) -> Array:
-    """One of several draws that follow each other, as GradBench makes them."""
+    """The draw at index ``which`` of consecutive draws, as in GradBench."""
     state = np.random.RandomState(SEED)
     return [state.rand(size) for size in sizes[: which + 1]][which]
 
 
 def det(size: Size) -> Arguments:
-    """A matrix; size: its rows, from 5."""
+    """A matrix. Size: its number of rows, at least 5."""
     (rows,) = size
     sizes = [k * k for k in range(5, rows + 1)]
     return (draw(sizes, len(sizes) - 1).reshape(rows, rows),)
 
 
 def text(characters: int) -> Array:
-    """The opening of Shakespeare's sonnets, a character a row, its highest bit first."""
+    """The opening of Shakespeare's sonnets, one character per row, highest bit first."""
     letters = Path(__file__).with_name("sonnets.txt").read_text(encoding="utf-8")
     codes = np.array([ord(letter) for letter in letters])
     codes = np.resize(codes, characters)
@@ -91,7 +91,7 @@ def text(characters: int) -> Array:
 
 
 def lstm(size: Size) -> Arguments:
-    """Parameters, start and text; size: layers and characters."""
+    """Parameters, initial state and text. Size: layers and characters."""
     layers, characters = size
     rng = np.random.default_rng(SEED)
     shapes = (2 * layers, 4 * BITS), (3, BITS), (2 * layers, BITS)
@@ -99,18 +99,18 @@ def lstm(size: Size) -> Arguments:
 
 
 def points(n: int) -> Array:
-    """Where a polynomial is compared."""
+    """The points at which the polynomial is compared with the sign function."""
     return -1.0 + 2.0 * np.arange(n) / (n - 1)
 
 
 def llsq(size: Size) -> Arguments:
-    """Coefficients and points; size: how many points and coefficients, and which draw it is."""
+    """Coefficients and points. Size: numbers of points and coefficients, index of the draw."""
     n, m, which = size
     return draw([m] * (which + 1), which), points(n)
 
 
 def lse(size: Size) -> Arguments:
-    """A vector of 2500 · 2^k elements; size: that number."""
+    """A vector of 2500 · 2^k elements. Size: the number of elements."""
     doublings = int(math.log2(size[0] / 2500))
     return (draw([2500 << k for k in range(doublings + 1)], doublings),)
 
@@ -129,19 +129,19 @@ ODES = [
 
 
 def ode(size: Size) -> Arguments:
-    """Parameters, steps and the weights of the results; size: how many parameters and steps."""
+    """Parameters, steps and weights of the results. Size: numbers of parameters and steps."""
     n, steps = size
     x = draw([length for length, _ in ODES], ODES.index((n, steps)))
     return x, steps, np.cos(np.arange(n))
 
 
 def logistic(size: Size) -> Arguments:
-    """The map's parameter, where it ends in a cycle of two, its start, and steps."""
+    """A parameter with a cycle of period two, the start, and the steps. Size: the steps."""
     return 3.2, 0.3, size[0]
 
 
 def _minors(rows: int) -> float:
-    """Multiplications and additions of a determinant by minors."""
+    """The number of multiplications and additions of a determinant by minors."""
     return 2.0 * sum(math.factorial(rows) / math.factorial(k) for k in range(1, rows))
 
 
@@ -255,10 +255,10 @@ CASES = {
 
 @dataclass(frozen=True)
 class Known:
-    """A value and parts of a gradient that were computed elsewhere.
+    """A reference value and parts of its gradient from an independent computation.
 
-    ``gradient`` has elements by their number in the flat gradient, and "sum", "l2" (the root of
-    the sum of squares) and "dot" (with the cosines of the numbers).
+    The keys of ``gradient`` are indices into the flat gradient, or "sum", "l2" (the Euclidean
+    norm) and "dot" (the dot product with the cosines of the indices).
     """
 
     eval: str
@@ -383,7 +383,7 @@ KNOWN = [
 
 
 def figure(gradient: Array, key: int | str) -> float:
-    """A part of a flat gradient, as `Known` names it."""
+    """The part of a flat gradient with a key of `Known.gradient`."""
     if isinstance(key, int):
         return float(gradient[key])
     if key == "dot":

@@ -1,4 +1,4 @@
-"""The evals as loops, as a user of Numba would write them."""
+"""The evals as kernels with plain loops, as in Numba code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Array = Any
 
 
 def determinant(size: int) -> Any:
-    """A kernel for the determinant of ``size`` rows by minors: one function a size of minor.
+    """A kernel for the determinant of a ``size`` x ``size`` matrix by minors.
 
-    The columns that a minor has left are the digits of an int, four bits each, so that taking one
-    out is arithmetic and no write to memory.
+    It has one function per size of minor. The remaining columns of a minor are packed in an int,
+    four bits each, so that removing a column is arithmetic instead of a write to memory.
     """
 
     def last(a: Array, columns: int) -> float:
@@ -51,13 +51,13 @@ def determinant(size: int) -> Any:
 
 
 def without(columns: int, k: int) -> int:
-    """The remaining columns, as in `determinant`, without the k-th."""
+    """Removes the k-th of the columns, which are packed as in `determinant`."""
     low = columns & ((1 << (4 * k)) - 1)
     return low | ((columns >> (4 * k + 4)) << (4 * k))
 
 
 def first(rows: int) -> int:
-    """All columns."""
+    """All columns, packed as in `determinant`."""
     columns = 0
     for j in range(rows):
         columns |= j << (4 * j)
@@ -66,7 +66,7 @@ def first(rows: int) -> int:
 
 @tf.kernel
 def minors(a: Array, row: int, columns: int) -> float:
-    """A determinant by minors as one function that calls itself."""
+    """A determinant by minors as one recursive function."""
     if row == len(a) - 1:
         last: float = a[row, columns & 15]
         return last
@@ -81,13 +81,13 @@ def minors(a: Array, row: int, columns: int) -> float:
 
 @tf.kernel(recompute=True)
 def minor_of_5(a: Array, row: int, columns: int) -> float:
-    """A minor that the reverse sweep does again."""
+    """A minor that the reverse sweep recomputes."""
     return minors(a, row, columns)
 
 
 @tf.kernel
 def minors_to_5(a: Array, row: int, columns: int) -> float:
-    """As `minors`, until five rows are left."""
+    """Like `minors`, but calls `minor_of_5` for the last five rows."""
     if row >= len(a) - 5:
         return minor_of_5(a, row, columns)
     total = 0.0
@@ -101,13 +101,13 @@ def minors_to_5(a: Array, row: int, columns: int) -> float:
 
 @tf.kernel(recompute=True)
 def minor_of_8(a: Array, row: int, columns: int) -> float:
-    """A minor that the reverse sweep does again, and with it those of five rows again."""
+    """A minor that the reverse sweep recomputes, including its minors of five rows."""
     return minors_to_5(a, row, columns)
 
 
 @tf.kernel
 def minors_to_8(a: Array, row: int, columns: int) -> float:
-    """As `minors`, until eight rows are left."""
+    """Like `minors`, but calls `minor_of_8` for the last eight rows."""
     if row >= len(a) - 8:
         return minor_of_8(a, row, columns)
     total = 0.0
@@ -121,19 +121,19 @@ def minors_to_8(a: Array, row: int, columns: int) -> float:
 
 @tf.kernel
 def det_recursive(a: Array) -> float:
-    """A determinant by minors."""
+    """A determinant by recursive minors, with all intermediates stored."""
     return minors(a, 0, first(len(a)))
 
 
 @tf.kernel
 def det_recomputed(a: Array) -> float:
-    """A determinant by minors that keeps little."""
+    """A determinant by minors that stores few intermediates."""
     return minors_to_8(a, 0, first(len(a)))
 
 
 @tf.kernel
 def lstm(main: Array, extra: Array, start: Array, sequence: Array) -> float:
-    """The loss of a diagonal LSTM that reads a text, a character a row."""
+    """The loss of a diagonal LSTM on a text with one character per row."""
     layers = main.shape[0] // 2
     b = sequence.shape[1]
     c = sequence.shape[0]
@@ -170,7 +170,7 @@ def lstm(main: Array, extra: Array, start: Array, sequence: Array) -> float:
 
 @tf.kernel
 def llsq(x: Array, t: Array) -> float:
-    """Half the squares of what a polynomial with coefficients ``x`` is off from the sign of t."""
+    """Half the sum of squared differences of a polynomial (coefficients ``x``) and sign(t)."""
     m = len(x)
     total = 0.0
     for i in range(len(t)):
@@ -201,7 +201,7 @@ def lse(x: Array) -> float:
 
 @tf.kernel
 def ode(x: Array, steps: int, weights: Array) -> float:
-    """A weighted sum of what ``steps`` Runge-Kutta steps make of y = 0 until time 2."""
+    """A weighted sum of the state at time 2 after ``steps`` Runge-Kutta steps from y = 0."""
     n = len(x)
     h = 2.0 / steps
     y = np.zeros(n)
@@ -239,12 +239,12 @@ def ode(x: Array, steps: int, weights: Array) -> float:
 
 @tf.kernel
 def logistic(r: float, y: float, steps: int) -> float:
-    """Steps of the logistic map."""
+    """The logistic map, iterated ``steps`` times."""
     for _step in range(steps):
         y = r * y * (1.0 - y)
     return y
 
 
 def kernel_of(name: str, arguments: tuple[Any, ...]) -> Any:
-    """The kernel of an eval, for such arguments."""
+    """The kernel of an eval for these arguments."""
     return determinant(len(arguments[0])) if name == "det" else globals()[name]

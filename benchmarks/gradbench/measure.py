@@ -1,6 +1,7 @@
-"""The measuring: a process a library, one thread each; they take turns, eval by eval.
+"""Measures the evals: one single-threaded process per library, in turns, eval by eval.
 
-Times are the process's own, of all its threads, so that what else the machine does counts less.
+Times are CPU times of the process over all its threads, which reduces the effect of background
+load.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ ENVIRONMENT = {
 
 
 class Served:
-    """The worker's side."""
+    """The worker's side, with one method per request."""
 
     def __init__(self, library: str) -> None:
-        if hasattr(os, "sched_setaffinity"):  # JAX has a thread a core whatever one tells it
+        if hasattr(os, "sched_setaffinity"):  # JAX starts a thread per core regardless of settings
             os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         self._module = importlib.import_module(f"benchmarks.gradbench.libs.{library}_")
         self._columns: dict[str, Any] = {}
 
     def prepare(self, name: str, size: tuple[int, ...], checked: bool) -> dict[str, Any]:
-        """Make an eval ready. Returns value and flat gradient of each column, if ``checked``."""
+        """Prepare an eval. Returns values and flat gradient of each column if ``checked``."""
         case = CASES[name]
         self._columns.clear()
         self._columns = self._module.functions(case.eval, case.inputs(size), case.wanted)
@@ -54,7 +55,7 @@ class Served:
         return result
 
     def stack(self, name: str, size: tuple[int, ...]) -> int | None:
-        """The bytes of stack that a gradient takes, if the library has one."""
+        """The bytes of stack that a gradient uses, or None if the library cannot tell."""
         case = CASES[name]
         if not hasattr(self._module, "stack"):
             return None
@@ -62,10 +63,10 @@ class Served:
         return result
 
     def turn(self, heading: str, seconds: float) -> list[tuple[float, float]]:
-        """CPU seconds of the primal and of the gradient, one after the other, for a while."""
+        """CPU seconds of primal and gradient, which alternate for ``seconds``."""
         primal, gradient = self._columns[heading]
         gc.collect()
-        gradient()  # what another process had driven out of the caches is there again
+        gradient()  # warms up the caches
         times = []
         end = time.perf_counter() + seconds
         while not times or time.perf_counter() < end:
@@ -78,7 +79,7 @@ class Served:
 
 
 def disagreement(result: Any, expected: Any) -> float:
-    """How far values and gradients are from others, relative to the largest."""
+    """The largest relative error of values and gradients."""
     plain, value, gradient = result
     _, exact, other = expected
     scale = np.abs(other).max() or 1.0
@@ -90,15 +91,15 @@ def measure(case_name: str, libraries: list[str], rounds: int, seconds: float, s
     """Measure an eval.
 
     Returns:
-      By column the median seconds of the primal and of the gradient and the ratio of both, or what
-      went wrong.
+      By column, the median seconds of the primal and of the gradient and their ratio, or an error
+      message.
     """
     case = CASES[case_name]
     workers: dict[str, BenchmarkWorker] = {}
     columns: dict[str, Any] = {}
     expected = None
     try:
-        for library in libraries:  # ours comes first: the others are compared with it
+        for library in libraries:  # numtape is first: others are compared with it
             workers[library] = BenchmarkWorker(library, ENVIRONMENT, 600.0, Served)
             full = case.small if small else case.size
             size = full if small else case.shorter.get(library, full)

@@ -1,4 +1,4 @@
-"""The plot of a result: what an operation's gradient costs, eval by eval."""
+"""Plot of a result: time per operation of value and gradient, by eval and library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from benchmarks.gradbench.cases import CASES
 from benchmarks.plots import bare
 
-# Columns, and how they are drawn: those of ours first.
+# The columns and their marks, numtape's first.
 SHOWN = {
     "numtape": ("C0", "o"),
     "array ops": ("C0", "s"),
@@ -20,12 +20,12 @@ SHOWN = {
 
 
 def operations(result: dict[str, Any]) -> Figure:
-    """The time per operation of the primal: alone, and with the gradient, for each library."""
+    """Draws the time of value and gradient per operation of the primal, for each library."""
     cases = result["cases"]
     figure = Figure(figsize=(8, 0.7 * len(cases) + 1.2), layout="constrained")
     axes = figure.subplots()
     for j, (name, (colour, marker)) in enumerate(SHOWN.items()):
-        points = [  # one below the other, so that none hides another
+        points = [  # offset vertically, so that marks do not overlap
             (column["ns_an_operation"], k + 0.13 * (j - 2))
             for k, case in enumerate(cases.values())
             if "ns_an_operation" in (column := case["columns"].get(name, {}))
@@ -41,7 +41,7 @@ def operations(result: dict[str, Any]) -> Figure:
     axes.set_xscale("log")
     axes.set_yticks(range(len(cases)), [CASES[name].title for name in cases])
     axes.invert_yaxis()
-    axes.set_xlabel("ns for value and gradient, an operation of the value")
+    axes.set_xlabel("ns for value and gradient, per operation of the value")
     bare(axes, "x")
     figure.legend(loc="outside upper center", ncols=6, frameon=False)
     return figure

@@ -1,4 +1,4 @@
-"""The command line: measures the evals, writes the JSON and the README's table."""
+"""Command line: measures the evals, writes the JSON and the README's table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ END = "<!-- gradbench:end -->"
 
 
 def met(case: str, columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """The goals of an eval, and whether each is met; None if a figure is missing."""
+    """The goals of an eval, and whether each is met (None if a figure is missing)."""
     results = []
     for goal in CASES[case].goals:
         own, other = columns.get(goal.form, {}), columns.get(goal.peer, {})
@@ -42,7 +42,7 @@ def met(case: str, columns: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _cell(column: dict[str, Any] | None, operations: float) -> str:
-    """Time and ratio; in proportion to the operations, if it was measured with fewer."""
+    """Format time and ratio; a time measured with fewer operations is scaled up."""
     if column is None:
         return NOTHING
     if "failed" in column:
@@ -53,7 +53,7 @@ def _cell(column: dict[str, Any] | None, operations: float) -> str:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The table of the README: times of gradients, in brackets the ratio to the own primal."""
+    """The table of the README: times of gradients, with ratios to the primal in brackets."""
     headings = [h for library in LIBRARIES.values() for h in library.headings]
     headings = [h for h in headings if any(h in c["columns"] for c in result["cases"].values())]
     lines = [["gradient", "primal", "numtape", "an operation", "stack", *headings[1:]]]
@@ -76,14 +76,14 @@ def table(result: dict[str, Any]) -> str:
 
 
 def rewrite(readme: Path, result: dict[str, Any]) -> None:
-    """Put the table between the markers; the rest of the file stays."""
+    """Replace the text between the markers with the table."""
     before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
     readme.write_text(f"{before}{BEGIN}\n{table(result)}\n{END}{after}", encoding="utf-8")
 
 
 def has_markers(readme: Path) -> bool:
-    """Whether the table has its place in a file."""
+    """Whether a file has the markers of the table."""
     text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
     return -1 < text.find(BEGIN) < text.find(END)
 
@@ -92,21 +92,21 @@ def main(argv: list[str] | None = None) -> int:
     """Run the evals.
 
     Returns:
-      The exit status: 1 if a library failed or computed something else.
+      The exit status: 1 if a library failed or computed a wrong result.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.gradbench", description="Gradients of loops, beside peers."
+        prog="python -m benchmarks.gradbench", description="Gradients of loops against peers."
     )
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--libraries", nargs="+", choices=list(LIBRARIES), default=list(LIBRARIES))
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each library (5)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long a turn is (1)")
-    parser.add_argument("--quick", action="store_true", help="small sizes: is all in order?")
-    parser.add_argument("--output", type=Path, help="the JSON's file")
+    parser.add_argument("--rounds", type=int, default=5, help="turns per library (default: 5)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="seconds per turn (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="only small sizes, as a smoke test")
+    parser.add_argument("--output", type=Path, help="path of the JSON file")
     parser.add_argument(
         "--readme",
         type=Path,
-        help="the file whose table is rewritten (README.md, if all was measured in full)",
+        help="file whose table is rewritten (default after a full run: README.md)",
     )
     provided = parser.parse_args(argv)
     installed = [

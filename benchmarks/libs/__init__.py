@@ -1,8 +1,8 @@
-"""The libraries that are compared: one module each, and the table that names them.
+"""The compared libraries: one module each, and the table ``LIBRARIES``.
 
-A module ``<name>_`` gives ``variants(data)``: the ways its library performs one step on the
-inputs ``data`` of a case, by column heading; it raises ``LeftOut`` where the library's users could
-not write that step. This table can be read without importing any of the libraries.
+A module ``<name>_`` defines ``variants(data)``, which returns, by column heading, the library's
+ways to perform one step on the inputs ``data`` of a case. It raises ``LeftOut`` if the library
+cannot express that step. Importing this package imports none of the libraries.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.inputs import Array, BenchmarkProgram, Data, Derivatives
 
 
 class LeftOut(Exception):
-    """The library does not take part in a case; says why."""
+    """Raised, with the reason, if a library does not take part in a case."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class LibraryVariant:
     """One way to perform a step.
 
     Attributes:
-        step: Performs one step and waits for its results, which it returns: a Python float, or
-            what ``numpy.asarray`` makes arrays of.
+        step: Performs one step, waits for its results and returns them: a Python float, or
+            objects that ``numpy.asarray`` accepts.
         weights: The current weights as arrays, in the order and layout of the case.
     """
 
@@ -38,12 +38,12 @@ class LibraryVariant:
 def build(
     data: Data, builders: Mapping[type, Callable[..., LibraryVariant]], *arguments: object
 ) -> LibraryVariant:
-    """Gives what the builder for this kind of inputs makes of them.
+    """Builds a variant with the builder for the class of ``data``.
 
-    A kind that has none is built as the more general kind that it belongs to.
+    A class without a builder uses that of its nearest base class.
 
     Raises:
-        LeftOut: If the case has no builder, or the library cannot do this.
+        LeftOut: If no builder exists, or the library cannot express the case.
     """
     builder = next((builders[kind] for kind in type(data).__mro__ if kind in builders), None)
     if builder is None:
@@ -56,12 +56,12 @@ def function_of(
     ops: Any,
     written: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
 ) -> Callable[..., Any]:
-    """Gives a case's program, made of a library's functions.
+    """Returns a case's program in terms of a library's functions.
 
     Args:
         data: The inputs of the case.
         ops: The library's functions.
-        written: Programs that the library's users would write in another way.
+        written: Programs rewritten for the library.
 
     Raises:
         LeftOut: If the library lacks a function.
@@ -75,9 +75,9 @@ def function_of(
 
 
 def reshape_like(data: BenchmarkProgram, value: Iterable[Any]) -> list[Any]:
-    """Gives a value and its gradients in the shapes of their case.
+    """Returns a value and its gradients in the shapes of their case.
 
-    Some libraries have no arrays without axes, or none with a single one.
+    Some libraries lack 0-d or 1-d arrays.
     """
     return [
         x if tuple(x.shape) == shape else np.asarray(x).reshape(shape)
@@ -104,11 +104,11 @@ class Library:
 
     Attributes:
         package: The package to import; the library is skipped if it is not installed.
-        headings: The columns of its variants; whole-process figures stand in the first.
-        import_source: The import statement of its users.
-        gradient_source: The gradient of ``sin(x) * x`` at ``GRADIENT_AT``, as the name ``g``.
-        distributions: The installed packages whose versions belong to a result.
-        usual: Whether it is measured by default; others take part in the steps only.
+        headings: The columns of its variants; whole-process figures go in the first.
+        import_source: The customary import statement.
+        gradient_source: Code that sets ``g`` to the gradient of ``sin(x) * x`` at ``{x}``.
+        distributions: The packages whose versions a result records.
+        usual: Whether it is measured by default; other libraries run the step cases only.
     """
 
     package: str

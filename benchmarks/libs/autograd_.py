@@ -1,4 +1,4 @@
-"""HIPS autograd, whose user writes NumPy and applies the gradients himself."""
+"""HIPS autograd: programs are NumPy code, with hand-written weight updates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _chain(data: Chain) -> LibraryVariant:
 def _network(data: Network) -> LibraryVariant:
     weights = [w.copy() for w in data.weights]
     rows = anp.arange(len(data.x))
-    # The product with the mask is cheaper than maximum, whose derivative looks for ties.
+    # A product with a mask is cheaper than maximum, whose derivative handles ties.
     activation = anp.tanh if data.activation == "tanh" else lambda z: z * (z > 0)
 
     def loss_of(weights: list[Array]) -> Array:
@@ -51,7 +51,7 @@ def _network(data: Network) -> LibraryVariant:
     return LibraryVariant(step, lambda: [w.copy() for w in weights])
 
 
-# It has no convolutions that are meant for networks.
+# Its only convolution is a generic one, not meant for networks.
 OPS = SimpleNamespace(
     log=anp.log,
     sqrt=anp.sqrt,
@@ -90,5 +90,5 @@ BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Deriva
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     return {"autograd": build(data, BUILDERS)}

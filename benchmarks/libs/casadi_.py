@@ -1,4 +1,4 @@
-"""CasADi: expressions of scalars, differentiated as expressions and run by its virtual machine."""
+"""CasADi: symbolic expressions, differentiated symbolically and run by its virtual machine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _chain(data: Chain) -> LibraryVariant:
 
 
 def _network(data: Network) -> LibraryVariant:
-    """Rows and columns change places: CasADi keeps matrices by columns."""
+    """A network step on transposed arrays, because CasADi stores matrices by columns."""
     if sum(w.size for w in data.weights) > LARGE:
         raise LeftOut("products of large matrices take seconds")
     symbols = [ca.MX.sym(f"w{k}", *np.atleast_2d(w).T.shape) for k, w in enumerate(data.weights)]
@@ -75,7 +75,7 @@ def _network(data: Network) -> LibraryVariant:
 
 
 def _formula(data: Formula) -> LibraryVariant:
-    """The formula of one element, mapped over all of them."""
+    """The formula of one element, mapped over all elements."""
     if data.inputs[0].size > MANY:
         raise LeftOut("ten million elements take half a minute")
     inputs = [ca.SX.sym(f"x{k}") for k in range(len(data.inputs))]
@@ -92,7 +92,7 @@ def _formula(data: Formula) -> LibraryVariant:
 
 
 def _asian(data: BenchmarkProgram, f: Callable[..., Any]) -> LibraryVariant:
-    """A function of one path, mapped over all, its results summed."""
+    """A function of one path, mapped over all paths, with summed results."""
     steps, paths = data.constants[0].shape
     shared = [ca.SX.sym(name) for name in ("spot", "rate", "volatility")]
     noise = ca.SX.sym("noise", steps)
@@ -105,7 +105,7 @@ def _asian(data: BenchmarkProgram, f: Callable[..., Any]) -> LibraryVariant:
 
 
 def _solves(data: BenchmarkProgram, f: Callable[..., Any]) -> LibraryVariant:
-    """A function of one system, mapped over all, its values summed; systems lie side by side."""
+    """A function of one system, mapped over horizontally stacked systems, with summed values."""
     symbols = [ca.MX.sym(f"x{k}", *x.shape[1:]) for k, x in enumerate(data.inputs)]
     value = f(*symbols)
     outputs = [value, *(ca.gradient(value, x) for x in symbols)]
@@ -122,7 +122,7 @@ def _solves(data: BenchmarkProgram, f: Callable[..., Any]) -> LibraryVariant:
 
 
 def _lstm(data: BenchmarkProgram, f: Callable[..., Any]) -> LibraryVariant:
-    """The bias is repeated: nothing is broadcast here."""
+    """The LSTM with a repeated bias, because CasADi does not broadcast."""
     symbols = [ca.MX.sym(f"w{k}", *np.atleast_2d(w).shape) for k, w in enumerate(data.inputs)]
     kernel, recurrent, bias = symbols
     inputs, start = data.constants
@@ -146,12 +146,12 @@ def _program(data: BenchmarkProgram) -> LibraryVariant:
 
 
 def _layers(x: ca.MX, weights: ca.DM) -> ca.MX:
-    """Vectors are columns."""
+    """``programs.layers`` for column vectors."""
     return ca.tanh(weights @ ca.tanh(weights @ x))
 
 
 def _derivatives(data: Derivatives) -> LibraryVariant:
-    """Expressions of scalars where few meet, of matrices where all do."""
+    """Uses scalar expressions for the sparse Hessian, matrix expressions for the dense Jacobian."""
     f = function_of(data, OPS, {programs.layers: _layers})
     hessian = data.kind == "hessian"
     x = (ca.SX if hessian else ca.MX).sym("x", data.x.size)
@@ -172,5 +172,5 @@ BUILDERS = {
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs; it computes in float64 throughout."""
+    """Returns the variants for a case's inputs; CasADi computes in float64 throughout."""
     return {"CasADi": build(data, BUILDERS)}

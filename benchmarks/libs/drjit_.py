@@ -1,4 +1,4 @@
-"""Dr.Jit on the CPU by LLVM: steps are frozen functions, traced once and launched again."""
+"""Dr.Jit on the CPU (LLVM): steps are frozen functions, traced once and replayed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.libs import FIRST_ORDER, LeftOut, LibraryVariant, build, functio
 
 
 def _relu(x: Any) -> Any:
-    """Some versions of LLVM have no maximum of float64."""
+    """A relu without ``max``, which some versions of LLVM lack for float64."""
     return dr.select(x > 0, x, 0)
 
 
@@ -87,7 +87,7 @@ def _network(data: Network) -> LibraryVariant:
 
 
 def _asian(spot: Any, rate: Any, volatility: Any, noise: Any) -> Any:
-    """All is spread over the paths at first: on the way back, they are added up once."""
+    """Broadcasts the inputs over the paths first, so that the reverse pass sums gradients once."""
     steps, paths = noise.shape
     spot, rate, volatility = (x.array + dr.zeros(Float64, paths) for x in (spot, rate, volatility))
     dt = programs.YEARS / steps
@@ -100,7 +100,7 @@ def _asian(spot: Any, rate: Any, volatility: Any, noise: Any) -> Any:
 
 
 def _lstm(kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: Any) -> Any:
-    """The bias is spread once: of one that each step spreads, 1.5.0 gives a wrong gradient."""
+    """Broadcasts the bias once: Dr.Jit 1.5.0 has a wrong gradient if each step broadcasts it."""
     wide = bias + dr.zeros(TensorXf, (start.shape[0], bias.shape[0]))
     return programs.lstm(OPS, kernel, recurrent, wide, inputs, start)
 
@@ -124,7 +124,7 @@ def _value_and_gradients(
 
     @dr.freeze
     def value_and_gradients(inputs: list[Any], constants: list[Any]) -> list[Any]:
-        inputs = [dr.detach(x) for x in inputs]  # or gradients of all calls would be added up
+        inputs = [dr.detach(x) for x in inputs]  # else gradients accumulate over calls
         dr.enable_grad(*inputs)
         value = f(*inputs, *constants)
         dr.backward(value)
@@ -140,7 +140,7 @@ def _value_and_gradients(
 
 
 def _derivatives(data: Derivatives) -> LibraryVariant:
-    """It has no map over unit vectors: each row of a Jacobian is a separate reverse pass."""
+    """A Jacobian with one reverse pass per row, because Dr.Jit has no vmap."""
     if data.kind == "hessian":
         raise LeftOut(FIRST_ORDER)
     f = function_of(data, OPS)
@@ -179,5 +179,5 @@ BUILDERS = {
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     return {"Dr.Jit": build(data, BUILDERS)}

@@ -1,4 +1,4 @@
-"""JAX: the whole step is one jitted call that reuses its weights' buffers."""
+"""JAX: the whole step is one jitted call that donates the buffers of its weights."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _chain(data: Chain) -> LibraryVariant:
 
 
 def network(data: Network) -> LibraryVariant:
-    """Steps of training, whose losses need not have been waited for."""
+    """Training steps that do not wait for their losses."""
     x, target = jnp.asarray(data.x), jnp.asarray(data.target)
     weights = [jnp.array(w) for w in data.weights]
     activation = {"tanh": jnp.tanh, "relu": jax.nn.relu}[data.activation]
@@ -75,7 +75,7 @@ def network(data: Network) -> LibraryVariant:
 
 def _network(data: Network) -> LibraryVariant:
     advancing = network(data)
-    # One program: the weights are done when the loss is.
+    # The step is one program, so the weights are ready when the loss is.
     return LibraryVariant(lambda: float(advancing.step()), advancing.weights)
 
 
@@ -89,7 +89,7 @@ def _program(data: BenchmarkProgram) -> LibraryVariant:
         return value, *vjp(jnp.ones_like(value))
 
     compiled = jax.jit(value_and_gradients)
-    # For this case only: the others are float32, and the switch holds for a process.
+    # Enable float64 for this case only: the flag is global, and other cases are float32.
     wide = data.inputs[0].dtype == np.float64
     with jax.enable_x64(wide):
         inputs = [jnp.asarray(x) for x in data.inputs]
@@ -119,5 +119,5 @@ BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Deriva
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     return {"JAX jit": build(data, BUILDERS)}

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.inputs import Array, BenchmarkProgram, Chain, Data, Derivatives, Network
 from benchmarks.libs import LibraryVariant, build, function_of
 
-# Its solver of systems cannot be differentiated.
+# MLX's solver of linear systems cannot be differentiated.
 OPS = SimpleNamespace(
     log=mx.log,
     sqrt=mx.sqrt,
@@ -23,13 +23,13 @@ OPS = SimpleNamespace(
     mean=mx.mean,
     sigmoid=mx.sigmoid,
     relu=nn.relu,
-    # Filters have their outputs first here.
+    # MLX expects the output channels of filters first.
     convolved=lambda x, filters: mx.conv2d(x, filters.transpose(3, 0, 1, 2)),
 )
 
 
 def _arrays(arrays: list[Array]) -> list[mx.array]:
-    """The same dtypes: float64 would become float32."""
+    """Converts arrays and keeps their dtypes: by default, float64 would become float32."""
     return [mx.array(x, dtype=getattr(mx, x.dtype.name)) for x in arrays]
 
 
@@ -97,7 +97,7 @@ def _program(data: BenchmarkProgram) -> LibraryVariant:
 
 
 def _derivatives(data: Derivatives) -> LibraryVariant:
-    """All rows at once: a product with each unit vector, by ``vmap``."""
+    """All rows in one ``vmap`` of VJPs over the unit vectors."""
     f = function_of(data, OPS)
     x, *constants = _arrays([data.x, *data.constants])
     units = mx.eye(x.size, dtype=x.dtype)
@@ -124,6 +124,6 @@ BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Deriva
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     mx.set_default_device(mx.cpu)
     return {"MLX": build(data, BUILDERS)}

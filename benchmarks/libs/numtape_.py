@@ -49,7 +49,7 @@ def _chain(data: Chain, created: Made) -> LibraryVariant:
 
 
 def network(data: Network, created: Made) -> LibraryVariant:
-    """Steps of training, whose losses need not have been looked at."""
+    """Training steps whose losses are not evaluated."""
     x, target = nt.constant(data.x), nt.constant(data.target)
     variables = [nt.Variable(w) for w in data.weights]
     *hidden, last = zip(variables[::2], variables[1::2], strict=True)
@@ -79,7 +79,7 @@ def network(data: Network, created: Made) -> LibraryVariant:
 
 def _network(data: Network, created: Made) -> LibraryVariant:
     advancing = network(data, created)
-    # Eager, a look at the loss computes the pending updates too.
+    # In eager mode, evaluating the loss also computes the pending updates.
     return LibraryVariant(lambda: float(advancing.step()), advancing.weights)
 
 
@@ -97,7 +97,7 @@ def _program(data: BenchmarkProgram, created: Made) -> LibraryVariant:
 
     def step() -> list[nt.Tensor]:
         results = value_and_gradients(*inputs)
-        # Eager, a look at any element computes the value, and with it all gradients.
+        # In eager mode, evaluating one element of the value also computes all gradients.
         float(results[0][-1] if len(results[0].shape) else results[0])
         return results
 
@@ -128,7 +128,7 @@ BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Deriva
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     ways: dict[str, Made] = {
         OURS: lambda function: function,
         REPLAYED: nt.function,
@@ -141,7 +141,7 @@ def variants(data: Data) -> dict[str, LibraryVariant]:
 
 
 def _disable_fusion(variant: LibraryVariant) -> LibraryVariant:
-    """The same with its own log, whose plans are never compiled."""
+    """Returns the variant with its own log, whose plans are never compiled."""
     own, step = Log(), variant.step
 
     def alone() -> object:

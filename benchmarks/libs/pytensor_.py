@@ -1,4 +1,4 @@
-"""PyTensor: a step is a compiled function; inputs are trusted to have the right type."""
+"""PyTensor: a step is a compiled function that trusts the types of its inputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPS = SimpleNamespace(
 
 
 def _asian(spot: Any, rate: Any, volatility: Any, noise: Any) -> Any:
-    """Its loops are scans."""
+    """The Asian option with its loop as a scan."""
     steps, paths = noise.shape
     dt = programs.YEARS / steps
     drift, spread = (rate - 0.5 * volatility**2) * dt, volatility * pt.sqrt(dt)
@@ -47,7 +47,7 @@ def _asian(spot: Any, rate: Any, volatility: Any, noise: Any) -> Any:
 
 
 def _lstm(kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: Any) -> Any:
-    """The cell of the text, in a scan."""
+    """The LSTM cell of ``programs``, in a scan."""
 
     def cell(x: Any, hidden: Any, memory: Any, *weights: Any) -> tuple[Any, Any]:
         kernel, recurrent, bias = weights
@@ -129,5 +129,5 @@ BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Deriva
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     return {"PyTensor": build(data, BUILDERS)}

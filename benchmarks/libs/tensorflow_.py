@@ -11,7 +11,7 @@ import tensorflow as tf
 from benchmarks.inputs import BenchmarkProgram, Chain, Data, Derivatives, Network
 from benchmarks.libs import LibraryVariant, build, function_of
 
-# Transformations of a function before it is called.
+# A transformation of a function, such as ``tf.function``.
 Made = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -117,6 +117,6 @@ BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Deriva
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     ways = {"TF eager": _as_written, "tf.function": tf.function}
     return {heading: build(data, BUILDERS, created) for heading, created in ways.items()}

@@ -12,5 +12,5 @@ from benchmarks.libs.tensorflow_ import BUILDERS
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     return {"TF XLA": build(data, BUILDERS, functools.partial(tf.function, jit_compile=True))}

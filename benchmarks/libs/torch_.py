@@ -11,7 +11,7 @@ from benchmarks.libs import LibraryVariant, build, function_of
 
 
 def _convolve(images: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
-    """The channels come second here, in shape; in memory they may be last, as in PyTorch's own."""
+    """A convolution on channels-last memory; PyTorch's shapes have the channels second."""
     last = torch.conv2d(images.permute(0, 3, 1, 2), filters.permute(3, 2, 0, 1))
     return last.permute(0, 2, 3, 1)
 
@@ -51,7 +51,7 @@ def _chain(data: Chain, compiled: bool) -> LibraryVariant:
 
 
 def network(data: Network, device: str = "cpu", compiled: bool = False) -> LibraryVariant:
-    """Steps of training, whose losses need not have been waited for."""
+    """Training steps that do not wait for their losses."""
     x, target = (torch.from_numpy(a).to(device) for a in (data.x, data.target))
     activation = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[data.activation]
     layers: list[torch.nn.Module] = []
@@ -61,7 +61,7 @@ def network(data: Network, device: str = "cpu", compiled: bool = False) -> Libra
     parameters = list(model.parameters())
     with torch.no_grad():
         for parameter, w in zip(parameters, data.weights, strict=True):
-            parameter.copy_(torch.from_numpy(w.T))  # Linear keeps (outputs, inputs)
+            parameter.copy_(torch.from_numpy(w.T))  # Linear stores (outputs, inputs)
     measure = (
         torch.nn.MSELoss() if data.loss == "mean_squared_error" else torch.nn.CrossEntropyLoss()
     )
@@ -121,5 +121,5 @@ BUILDERS = {Chain: _chain, Network: _network, BenchmarkProgram: _program, Deriva
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     return {"PyTorch": build(data, BUILDERS, False)}

@@ -1,4 +1,4 @@
-"""PyTorch's functions under ``torch.compile``, with the optimizer as it is."""
+"""PyTorch's functions under ``torch.compile``; the optimizer is not compiled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.libs.torch_ import BUILDERS
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
-    # Code compiled for another case would make all shapes dynamic.
+    """Returns the variants for a case's inputs."""
+    # Drop code compiled for other cases: it would make all shapes dynamic.
     torch.compiler.reset()
     return {"torch.compile": build(data, BUILDERS, True)}

@@ -1,4 +1,4 @@
-"""NVIDIA Warp on the CPU: kernels that it differentiates, launched under its tape."""
+"""NVIDIA Warp on the CPU: differentiable kernels, launched under its tape."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmarks import formulas, programs
 from benchmarks.inputs import Array, BenchmarkProgram, Chain, Data, Derivatives
 from benchmarks.libs import FIRST_ORDER, LeftOut, LibraryVariant, build, function_of, reshape_like
 
-# A loop that is not unrolled keeps no values of its passes, and gives a wrong gradient.
+# A loop that is not unrolled stores no intermediate values and yields a wrong gradient.
 wp.config.max_unroll = 64
 wp.config.quiet = True
-LENGTH = 50  # as scalar_chain's
-# As asian_option's.
+LENGTH = 50  # of ``scalar_chain``
+# The constants of ``asian_option``.
 STEPS, YEARS, STRIKE = 64, programs.YEARS, programs.STRIKE
 DT = YEARS / STEPS
 
@@ -88,7 +88,7 @@ def _product(
 ):
     i = wp.tid()
     total = wp.float64(0.0)
-    for k in range(x.shape[0]):  # a sum alone needs no values of its passes
+    for k in range(x.shape[0]):  # the gradient of a sum needs no intermediates
         total += weights[i, k] * x[k]
     out[i] = total
 
@@ -96,7 +96,7 @@ def _product(
 @wp.kernel
 def _squash(x: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
     i = wp.tid()
-    out[i] = wp.tanh(x[i])  # not in the loop's kernel: on the way back its sum would be 0 there
+    out[i] = wp.tanh(x[i])  # in _product, the reverse sweep would see a sum of 0
 
 
 KERNELS = {
@@ -104,7 +104,7 @@ KERNELS = {
     formulas.long_chain: _long_chain,
     programs.asian: _asian,
 }
-# Its only solver is for symmetric systems, and its users write no layers of networks in it.
+# Warp's only solver is for symmetric systems, and Warp has no network layers.
 OPS = SimpleNamespace()
 
 
@@ -114,7 +114,7 @@ def _array(x: Array, differentiated: bool) -> Any:
 
 
 def _back(tape: Any, out: Any, seed: Any, arrays: list[Any]) -> list[Array]:
-    """The gradients, which the next way back is not to add to."""
+    """The gradients; the tape is zeroed so that the next reverse pass starts from zero."""
     tape.backward(grads={out: seed})
     results = [np.array(x.grad.numpy()) for x in arrays]
     tape.zero()
@@ -124,7 +124,7 @@ def _back(tape: Any, out: Any, seed: Any, arrays: list[Any]) -> list[Array]:
 def _differentiate(
     kernel: Any, inputs: list[Array], constants: list[Array], size: int, launches: int
 ) -> Any:
-    """A step that gives the value and the gradients as arrays."""
+    """A step that returns the value and the gradients as arrays."""
     arrays, fixed = [_array(x, True) for x in inputs], [_array(x, False) for x in constants]
     dtype = arrays[0].dtype
     out = wp.zeros(size, dtype=dtype, device="cpu", requires_grad=True)
@@ -146,7 +146,7 @@ def _chain(data: Chain) -> LibraryVariant:
 
 
 def _program(data: BenchmarkProgram) -> LibraryVariant:
-    """A value that is one number, and its gradients by numbers, are arrays of one element."""
+    """Scalar values and inputs are stored as arrays of one element."""
     kernel = function_of(data, OPS, KERNELS)
     size = math.prod(data.shapes()[0])
     launches = data.inputs[0].size
@@ -182,5 +182,5 @@ BUILDERS = {Chain: _chain, BenchmarkProgram: _program, Derivatives: _derivatives
 
 
 def variants(data: Data) -> dict[str, LibraryVariant]:
-    """Gives the variants for a case's inputs."""
+    """Returns the variants for a case's inputs."""
     return {"Warp": build(data, BUILDERS)}

@@ -1,7 +1,7 @@
-"""The libraries that are compared on a GPU: one module each, and the table that names them.
+"""The libraries compared on a GPU: one module each, and the table ``LIBRARIES``.
 
-A module ``<name>_`` has a class ``Library``; what it is asked for is the class of the same name
-here. This table can be read without importing any of the libraries.
+A module ``<name>_`` defines a subclass of ``Library``, the interface below. Importing this package
+imports none of the libraries.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.inputs import Array
 
 
 class NoGpuError(Exception):
-    """The library finds no GPU; says why."""
+    """Raised, with the reason, if the library finds no GPU."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class BenchmarkStep:
     """One way to perform a step.
 
     Attributes:
-        run: Performs one step and returns its results, or promises of them.
+        run: Performs one step and returns its results, which may be pending.
         weights: The current weights as arrays, in the order and layout of the case.
     """
 
@@ -35,25 +35,25 @@ class Library:
     """The interface of a library.
 
     Attributes:
-        clock: By what it is timed.
+        clock: The name of the clock that times it.
     """
 
     clock = "CUDA events"
 
     def about(self) -> dict[str, str]:
-        """Says which GPU it finds, and more that belongs to a result.
+        """Returns the name of the GPU and other facts for the result.
 
         Raises:
-            NoGpuError: If it finds none.
+            NoGpuError: If the library finds no GPU.
         """
         raise NotImplementedError
 
     def allow_tensor_float(self, allowed: bool) -> None:
-        """Lets products of float32 be computed with TF32, or not."""
+        """Allows or forbids TF32 in float32 matrix products."""
         raise NotImplementedError
 
     def steps(self, data: Data) -> dict[str, Callable[[], BenchmarkStep]]:
-        """Gives what makes each variant's step on these inputs, by column heading.
+        """Returns a factory of each variant's step on these inputs, by column heading.
 
         Raises:
             NotImplementedError: If the library does not take part in this case.
@@ -61,35 +61,35 @@ class Library:
         raise NotImplementedError
 
     def seconds(self, run: Callable[[], object], count: int) -> float:
-        """Gives the seconds until so many runs are done, waiting once, at the end."""
+        """Returns the seconds for ``count`` runs, with one wait at the end."""
         raise NotImplementedError
 
     def fetch(self, array: Any, most: int | None = None) -> Array:
-        """Gives an array on the host: all of it, or its last elements in one row."""
+        """Copies an array to the host: all of it, or its last ``most`` elements, flattened."""
         raise NotImplementedError
 
     def free(self) -> None:
-        """Gives back what nothing refers to any more, and counts the peak of memory again."""
+        """Frees unreferenced memory and resets the peak."""
         raise NotImplementedError
 
     def peak(self) -> int | None:
-        """Gives the bytes that were in use at most since ``free``, if the library knows."""
+        """Returns the peak of used bytes since ``free``, or None if unknown."""
         raise NotImplementedError
 
     def kernels(self) -> int | None:
-        """Gives how many kernels were launched so far, if the library counts them."""
+        """Returns the number of kernels launched so far, or None if unknown."""
         return None
 
     def copies(self, size: int) -> dict[str, Callable[[], object]]:
-        """Gives ways to copy so many bytes on the GPU."""
+        """Returns functions that copy ``size`` bytes on the GPU, by name."""
         return {}
 
     def product(self, dtype: str, size: int) -> Callable[[], object] | None:
-        """Gives what multiplies two square matrices, if the library is asked for it."""
+        """Returns a function that multiplies two square matrices, or None to skip the rate."""
         return None
 
     def overheads(self) -> dict[str, Callable[[], object]]:
-        """Gives what takes no time but that of asking for it."""
+        """Returns calls that measure launch overhead only, by name."""
         return {}
 
 
@@ -101,7 +101,7 @@ class LibraryEntry:
         package: The package to import; the library is skipped if it is not installed.
         module: The module in this folder.
         headings: The columns of its variants.
-        distributions: The installed packages whose versions belong to a result.
+        distributions: The packages whose versions a result records.
     """
 
     package: str
@@ -120,7 +120,7 @@ _OURS = (
     "nvidia-nvjitlink",
 )
 
-# In the order in which they are measured: what takes longest to compile is last.
+# In the order of measurement: the library with the longest compilation is last.
 LIBRARIES = {
     "numtape": LibraryEntry(
         "numtape",

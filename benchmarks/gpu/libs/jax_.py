@@ -1,4 +1,4 @@
-"""JAX on a GPU: the whole step is one jitted call. It has no events: the host's clock times it."""
+"""JAX on a GPU: the whole step is one jitted call, timed by the host as JAX has no events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _ops(key: jax.Array) -> SimpleNamespace:
 
 
 def _program(data: GpuProgram) -> BenchmarkStep:
-    # The switch holds for the process; nothing of another case is left in it.
+    # The flag is global to the process, which holds no arrays of other cases at this point.
     jax.config.update("jax_enable_x64", data.inputs[0].dtype == np.float64)
     inputs = [jnp.asarray(x) for x in data.inputs]
     upstream = None if data.upstream is None else jnp.asarray(data.upstream)
@@ -83,28 +83,28 @@ class Library(libs.Library):
     clock = "the host's, until block_until_ready"
 
     def __init__(self) -> None:
-        """Raises NoGpuError if it does not exist."""
+        """Raises NoGpuError if the library finds no GPU."""
         try:
             self._device = jax.devices("gpu")[0]
         except RuntimeError:
             raise NoGpuError("JAX finds no GPU") from None
 
     def about(self) -> dict[str, str]:
-        """Says which GPU it finds."""
+        """Returns the name of the GPU."""
         version = self._device.client.platform_version.splitlines()[-1]
         return {"name": self._device.device_kind, "toolkit": version, "clock": self.clock}
 
     def allow_tensor_float(self, allowed: bool) -> None:
-        """Lets products of float32 be computed with TF32, which is JAX's default, or not."""
+        """Allows (as JAX does by default) or forbids TF32 in float32 matrix products."""
         precision = "tensorfloat32" if allowed else "highest"
         jax.config.update("jax_default_matmul_precision", precision)
 
     def steps(self, data: Data) -> dict[str, Callable[[], BenchmarkStep]]:
-        """Gives what makes the step on these inputs."""
+        """Returns a factory of the step on these inputs."""
         return {JAX: lambda: _network(data) if isinstance(data, Network) else _program(data)}
 
     def seconds(self, run: Callable[[], object], count: int) -> float:
-        """Gives the seconds of the host's clock until the last of so many runs is done."""
+        """Returns the host's seconds until the last of ``count`` runs is done."""
         begin = time.perf_counter()
         for _ in range(count):
             results = run()
@@ -112,19 +112,19 @@ class Library(libs.Library):
         return time.perf_counter() - begin
 
     def fetch(self, array: Any, most: int | None = None) -> Array:
-        """Gives an array on the host: all of it, or its last elements in one row."""
+        """Copies an array to the host: all of it, or its last ``most`` elements, flattened."""
         return np.asarray(array if most is None else array.reshape(-1)[-most:])
 
     def free(self) -> None:
-        """Lets JAX take the same memory again; it gives none back."""
+        """Drops compiled code and unreferenced arrays; JAX returns no memory to the driver."""
         jax.clear_caches()
         gc.collect()
 
     def peak(self) -> int | None:
-        """JAX cannot count again, so what it says is about all cases."""
+        """Returns None: JAX cannot reset its peak, which covers all cases."""
         return None
 
     def overheads(self) -> dict[str, Callable[[], object]]:
-        """A jitted op by itself."""
+        """Returns a single jitted op."""
         x, negated = jnp.zeros(64), jax.jit(jnp.negative)
         return {"JAX jit of one op": lambda: negated(x)}

@@ -1,4 +1,4 @@
-"""numtape on a GPU: eager, replayed by ``nt.function``, and with sums in any order."""
+"""numtape on a GPU: eager, replayed by ``nt.function``, and with nondeterministic sums."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _layer_norm(x: nt.Tensor, gamma: nt.Tensor, beta: nt.Tensor) -> nt.Tensor:
 
 
 def _scatter_add(added: nt.Tensor, at: nt.Tensor, rows: int) -> nt.Tensor:
-    """The gradient of a gather whose result is not read."""
+    """A scatter-add, computed as the gradient of a gather."""
     table = nt.zeros((rows, *added.shape[1:]), added.dtype)
     with nt.GradientTape() as tape:
         tape.watch(table)
@@ -75,7 +75,7 @@ def _network(data: Network, created: Made) -> BenchmarkStep:
 
 
 def _compute(step: BenchmarkStep) -> BenchmarkStep:
-    """The same step, whose results are computed, and left where they are."""
+    """The same step, with its results evaluated and left on the GPU."""
 
     def run() -> list[nt.Tensor]:
         results = step.run()
@@ -90,7 +90,7 @@ class Library(libs.Library):
     """numtape on the GPU, or in the simulator."""
 
     def __init__(self) -> None:
-        """Raises NoGpuError if it does not exist."""
+        """Raises NoGpuError if the library finds no GPU."""
         try:
             self._gpu: Any = device()
         except nt.DeviceError as error:
@@ -100,7 +100,7 @@ class Library(libs.Library):
         self._timer = self._gpu.timer()
 
     def about(self) -> dict[str, str]:
-        """Says which GPU it finds, and what compiles for it."""
+        """Returns the name of the GPU, its capability and the toolkit that compiles for it."""
         capability = ".".join(str(part) for part in self._gpu.capability)
         return {
             "name": self._gpu.name,
@@ -110,17 +110,17 @@ class Library(libs.Library):
         }
 
     def allow_tensor_float(self, allowed: bool) -> None:
-        """Lets products of float32 be computed with TF32, or not."""
+        """Allows or forbids TF32 in float32 matrix products."""
         nt.config.experimental.enable_tensor_float_32_execution(allowed)
 
     def steps(self, data: Data) -> dict[str, Callable[[], BenchmarkStep]]:
-        """Gives what makes each variant's step on these inputs, by column heading."""
+        """Returns a factory of each variant's step on these inputs, by column heading."""
         ways: dict[str, Made] = {OURS: lambda function: function, REPLAYED: nt.function}
         if isinstance(data, Network):
             make: Callable[[Made], BenchmarkStep] = functools.partial(_network, data)
         else:
             provided = data.inputs if data.upstream is None else [*data.inputs, data.upstream]
-            # They go to the GPU in the first step, and stay there.
+            # The first step transfers the inputs to the GPU, where they stay.
             make = functools.partial(_program, data, [nt.constant(x) for x in provided])
             if data.scatters:
                 ways[ATOMICS] = _switch(nt.config.experimental.enable_nondeterministic_scatter)
@@ -130,35 +130,35 @@ class Library(libs.Library):
         }
 
     def seconds(self, run: Callable[[], object], count: int) -> float:
-        """Gives the seconds between two events around so many runs."""
+        """Returns the seconds between two events around ``count`` runs."""
         self._timer.begin()
         for _ in range(count):
             run()
         return float(self._timer.end())
 
     def fetch(self, array: Any, most: int | None = None) -> Array:
-        """Gives an array on the host: all of it, or its last elements in one row."""
+        """Copies an array to the host: all of it, or its last ``most`` elements, flattened."""
         if most is not None and array.shape.num_elements() > most:
             array = nt.reshape(array, [-1])[-most:]
         return np.asarray(array)
 
     def free(self) -> None:
-        """Gives back what nothing refers to any more, and counts the peak of memory again."""
-        local.log = Log()  # a log keeps room for temporaries: those of the largest sweep so far
+        """Frees unreferenced memory and resets the peak."""
+        local.log = Log()  # a log retains the arena of its largest sweep
         gc.collect()
         self._gpu.synchronize()
         nt.config.experimental.reset_memory_stats(GPU)
 
     def peak(self) -> int | None:
-        """Gives the bytes that were in use at most since ``free``."""
+        """Returns the peak of used bytes since ``free``."""
         return nt.config.experimental.get_memory_info(GPU)["peak"]
 
     def kernels(self) -> int | None:
-        """Gives how many kernels were launched so far; those of cuBLAS are not counted."""
+        """Returns the number of kernels launched so far, without those of cuBLAS."""
         return int(self._gpu.launches)
 
     def copies(self, size: int) -> dict[str, Callable[[], object]]:
-        """The kernel that every elementwise op is made of, with nothing to compute."""
+        """Returns the kernel template of elementwise ops with an empty body."""
         return {"numtape": self._copy(size // 4)}
 
     def _copy(self, count: int) -> Callable[[], object]:
@@ -175,7 +175,7 @@ class Library(libs.Library):
         return run
 
     def product(self, dtype: str, size: int) -> Callable[[], object] | None:
-        """Gives what multiplies two square matrices."""
+        """Returns a function that multiplies two square matrices."""
         x = nt.constant(np.resize(np.random.default_rng(0).random(1000), (size, size)), dtype)
 
         @nt.function
@@ -186,7 +186,7 @@ class Library(libs.Library):
         return functools.partial(multiply, x)
 
     def overheads(self) -> dict[str, Callable[[], object]]:
-        """A launch by itself, and a replay that consists of one."""
+        """Returns a launch of a kernel, and a replay that consists of one kernel."""
         x = nt.zeros(64)
 
         @nt.function
@@ -198,7 +198,7 @@ class Library(libs.Library):
 
 
 def _switch(switch: Callable[[bool], None]) -> Made:
-    """Replays that are recorded and run with a switch on."""
+    """Returns ``nt.function`` with a switch turned on during recording and replays."""
 
     def created(function: Callable[..., Any]) -> Callable[..., Any]:
         replayed = nt.function(function)

@@ -1,4 +1,4 @@
-"""PyTorch on a GPU, eager."""
+"""PyTorch on a GPU in eager mode."""
 
 from __future__ import annotations
 
@@ -85,27 +85,27 @@ class Library(libs.Library):
     heading, compiled = "PyTorch", False
 
     def __init__(self) -> None:
-        """Raises NoGpuError if it does not exist."""
+        """Raises NoGpuError if the library finds no GPU."""
         if not torch.cuda.is_available():
             raise NoGpuError("PyTorch finds no GPU")
         self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
 
     def about(self) -> dict[str, str]:
-        """Says which GPU it finds, and the toolkit it was built with."""
+        """Returns the name of the GPU, and the toolkit that PyTorch was built with."""
         name, toolkit = torch.cuda.get_device_name(), f"CUDA {torch.version.cuda}"
         return {"name": name, "toolkit": toolkit, "clock": self.clock}
 
     def allow_tensor_float(self, allowed: bool) -> None:
-        """Lets products of float32 be computed with TF32, or not."""
+        """Allows or forbids TF32 in float32 matrix products."""
         torch.set_float32_matmul_precision("high" if allowed else "highest")
 
     def steps(self, data: Data) -> dict[str, Callable[[], BenchmarkStep]]:
-        """Gives what makes the step on these inputs."""
+        """Returns a factory of the step on these inputs."""
         make: Any = _network if isinstance(data, Network) else _program
         return {self.heading: functools.partial(make, data, self.compiled)}
 
     def seconds(self, run: Callable[[], object], count: int) -> float:
-        """Gives the seconds between two events around so many runs."""
+        """Returns the seconds between two events around ``count`` runs."""
         begin, end = self._events
         begin.record()
         for _ in range(count):
@@ -115,32 +115,32 @@ class Library(libs.Library):
         return begin.elapsed_time(end) / 1e3
 
     def fetch(self, array: Any, most: int | None = None) -> Array:
-        """Gives an array on the host: all of it, or its last elements in one row."""
+        """Copies an array to the host: all of it, or its last ``most`` elements, flattened."""
         array = array.detach()
         return (array if most is None else array.reshape(-1)[-most:]).cpu().numpy()
 
     def free(self) -> None:
-        """Gives back what nothing refers to any more, and counts the peak of memory again."""
+        """Frees unreferenced memory and resets the peak."""
         gc.collect()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
 
     def peak(self) -> int | None:
-        """Gives the bytes that tensors took at most since ``free``."""
+        """Returns the peak of bytes in tensors since ``free``."""
         return torch.cuda.max_memory_allocated()
 
     def copies(self, size: int) -> dict[str, Callable[[], object]]:
-        """The driver's copy, which is what PyTorch takes for contiguous arrays."""
+        """Returns a copy by the driver, which PyTorch uses for contiguous arrays."""
         source, target = (torch.zeros(size // 4, device=CUDA) for _ in range(2))
         return {"PyTorch": lambda: target.copy_(source)}
 
     def product(self, dtype: str, size: int) -> Callable[[], object] | None:
-        """Gives what multiplies two square matrices."""
+        """Returns a function that multiplies two square matrices."""
         x = torch.rand((size, size), dtype=getattr(torch, dtype), device=CUDA)
         out = torch.empty_like(x)
         return lambda: torch.mm(x, x, out=out)
 
     def overheads(self) -> dict[str, Callable[[], object]]:
-        """An op by itself."""
+        """Returns a single op."""
         x = torch.zeros(64, device=CUDA)
         return {"PyTorch op": lambda: torch.neg(x)}

@@ -1,4 +1,4 @@
-"""PyTorch on a GPU, forward and backward compiled by ``torch.compile`` with its defaults."""
+"""PyTorch on a GPU, with forward and backward compiled by ``torch.compile`` (defaults)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from benchmarks.gpu.libs import torch_
 
 
 class Library(torch_.Library):
-    """As eager, but that what is differentiated is compiled."""
+    """Like eager PyTorch, but compiles the differentiated function."""
 
     heading, compiled = "torch.compile", True
 
     def free(self) -> None:
-        """Forgets what was compiled for other cases as well."""
+        """Also drops the code compiled for other cases."""
         torch.compiler.reset()
         super().free()
 
     def copies(self, size: int) -> dict[str, Callable[[], object]]:
-        """Nothing that eager PyTorch was not asked for."""
+        """Returns none: eager PyTorch measures them."""
         return {}
 
     def product(self, dtype: str, size: int) -> Callable[[], object] | None:
-        """Also."""
+        """Returns None: eager PyTorch measures it."""
         return None
 
     def overheads(self) -> dict[str, Callable[[], object]]:
-        """Also."""
+        """Returns none: eager PyTorch measures them."""
         return {}

@@ -1,8 +1,8 @@
-"""How each library does the evals: a module each.
+"""The evals in each library, one module each.
 
-``functions(name, arguments, wanted)`` gives by column what computes the value, and what computes
-value and gradients; both wait for their results. Evals that a library cannot do in reasonable
-time have none.
+``functions(name, arguments, requested)`` returns, by column, a function for the value and one for
+value and gradients; both wait for their results. It returns no columns for evals that take the
+library too long.
 """
 
 from __future__ import annotations

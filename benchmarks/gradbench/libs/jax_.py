@@ -1,4 +1,4 @@
-"""JAX under jit, loops as scans, float64, waited for."""
+"""JAX in float64: jitted functions with loops as scans, which wait for their results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lstm(main: Any, extra: Any, start: Any, sequence: Any) -> Any:
 
 
 def llsq(x: Any, t: Any) -> Any:
-    """Half the squares of what a polynomial is off from the sign."""
+    """Half the sum of squared differences of a polynomial and the sign function."""
     powers = jnp.vander(t, len(x), increasing=True)
     return 0.5 * ((jnp.sign(t) - powers @ x) ** 2).sum()
 
@@ -50,7 +50,7 @@ def lse(x: Any) -> Any:
 
 
 def ode(x: Any, steps: int, weights: Any) -> Any:
-    """A weighted sum of what Runge-Kutta steps make of y = 0."""
+    """A weighted sum of the state after Runge-Kutta steps from y = 0."""
     h = 2.0 / steps
 
     def slope(y: Any) -> Any:
@@ -67,7 +67,7 @@ def ode(x: Any, steps: int, weights: Any) -> Any:
 
 
 def logistic(r: Any, y: Any, steps: int) -> Any:
-    """Steps of the logistic map."""
+    """The logistic map, iterated ``steps`` times."""
 
     def step(y: Any, _: None) -> Any:
         return r * y * (1.0 - y), None

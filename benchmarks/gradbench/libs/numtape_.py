@@ -1,4 +1,4 @@
-"""numtape: kernels, and array ops where there are any."""
+"""numtape: kernels, and array ops for evals without loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numtape as tf
 from benchmarks.gradbench import arrays
 from benchmarks.gradbench.kernels import kernel_of
 
-AGAIN = 1 << 26  # bytes above what is kept that may have been used
+AGAIN = 1 << 26  # bytes to search beyond the top of the stack
 
 
 def functions(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> dict[str, Any]:
@@ -27,9 +27,9 @@ def functions(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...])
 
 
 def stack(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> int:
-    """The bytes of stack that a gradient takes, up to the last that is not 0.
+    """The bytes of stack that a gradient uses, up to the last nonzero word.
 
-    Recomputation in the reverse sweep takes no more memory than the forward sweep.
+    Only the forward sweep is run: recomputation in the reverse sweep needs no more memory.
     """
     kernel = kernel_of(name, arguments)
     xs = [np.asarray(x) for x in arguments]
@@ -39,7 +39,7 @@ def stack(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> 
     first = max((left.top - arena.start) // 8 - 1, 0)
     words = arena.words(first + AGAIN // 8)[first:]
     used = np.flatnonzero(words)
-    if not used.size:  # what is very large is released at once
+    if not used.size:  # a very large arena is released immediately
         taken: int = left.top - arena.start
         return taken
     return 8 * (first + 1 + int(used[-1]))

@@ -1,4 +1,4 @@
-"""PyTorch, eager, on vectors."""
+"""PyTorch in eager mode, vectorized."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lstm(main: Any, extra: Any, start: Any, sequence: Any) -> Any:
 
 
 def llsq(x: Any, t: Any) -> Any:
-    """Half the squares of what a polynomial is off from the sign."""
+    """Half the sum of squared differences of a polynomial and the sign function."""
     powers = torch.vander(t, len(x), increasing=True)
     return 0.5 * ((torch.sign(t) - powers @ x) ** 2).sum()
 
@@ -42,7 +42,7 @@ def lse(x: Any) -> Any:
 
 
 def ode(x: Any, steps: int, weights: Any) -> Any:
-    """A weighted sum of what Runge-Kutta steps make of y = 0."""
+    """A weighted sum of the state after Runge-Kutta steps from y = 0."""
     h = 2.0 / steps
 
     def slope(y: Any) -> Any:
@@ -59,7 +59,7 @@ def ode(x: Any, steps: int, weights: Any) -> Any:
 
 
 def logistic(r: Any, y: Any, steps: int) -> Any:
-    """Steps of the logistic map."""
+    """The logistic map, iterated ``steps`` times."""
     for _ in range(steps):
         y = r * y * (1.0 - y)
     return y
